@@ -6,7 +6,7 @@
 import { SHARDS } from '../id.ts'
 import { StoreRefused } from '../redis/settings.ts'
 import { lookAtNode, type NodeAnswers, type NodeSaid, type NodeSilence, silenceFaults } from './node-look.ts'
-import { type ClusterNodeLine, COMMON_SLOT, hostPortOf, SHARD_SLOTS, SlotMap, withPlace } from './slot-map.ts'
+import { type ClusterNodeLine, COMMON_SLOT, hasSlot, hostPortOf, SHARD_SLOTS, SlotMap, withPlace } from './slot-map.ts'
 
 /** Nodes that are looked at. */
 const NODES_MAX = 500
@@ -176,4 +176,31 @@ export function awayOf({ nodes }: ClusterLook, { shard, to: open, from }: OpenMo
   // What a lost target has is a copy; without a fence it may be all that there is.
   const target = silent.find(({ name, hasFailed }) => name === open && name !== to && !(hasFailed && from !== null))
   return (source ?? target)?.name ?? null
+}
+
+/** A node that does not take a primary for the one that holds shards which all the same it does. */
+export interface Dissent {
+  /** `host:port` of the node, and of the primary. */
+  readonly node: string
+  readonly holder: string
+  readonly shards: readonly number[]
+}
+
+/**
+ * Who names another primary, or none, for which shards; nobody where all that answer agree. Of a slot that a node has
+ * marked as coming it hears no news: what it says of that one is old.
+ */
+export function dissentOf({ nodes }: ClusterLook): Dissent[] {
+  return nodes.flatMap(({ id, name: holder, shards }) =>
+    nodes.flatMap(({ name: node, answers }) => {
+      const line = answers?.nodes.find((one) => one.id === id)
+      const isDeaf = (slot: number): boolean =>
+        answers?.openSlots.some((open) => open.slot === slot && !open.isLeaving) === true
+      const missed = shards.filter((shard) => {
+        const slot = SHARD_SLOTS[shard] ?? 0
+        return answers !== null && !isDeaf(slot) && !(line !== undefined && hasSlot(line, slot))
+      })
+      return missed.length === 0 ? [] : [{ node, holder, shards: missed }]
+    }),
+  )
 }

@@ -70,13 +70,28 @@ export async function copyKeys(
   return copied
 }
 
+/** What all keys of a slot take of the memory of a node, bytes. */
+export async function bytesOf(client: Redis, slot: number): Promise<number> {
+  const names = await keysOf(client, slot)
+  let bytes = 0
+  for (let from = 0; from < names.length; from += SIZED_AT_ONCE)
+    for (const size of await sizesOf(client, names.slice(from, from + SIZED_AT_ONCE))) bytes += size
+  return bytes
+}
+
+/** What each key takes, bytes; 0 for one that has ended. */
+async function sizesOf(client: Redis, names: readonly Buffer[]): Promise<number[]> {
+  const sizes = await Promise.all(names.map((name) => client.call('MEMORY', 'USAGE', name)))
+  return sizes.map((size) => Number(size ?? 0))
+}
+
 /** Divides keys into what goes with one command, in their order. */
 async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
-  const sizes = await Promise.all(names.map((name) => client.call('MEMORY', 'USAGE', name)))
+  const sizes = await sizesOf(client, names)
   const batches: Buffer[][] = []
   let bytes = 0
   for (const [place, name] of names.entries()) {
-    const size = Number(sizes[place] ?? 0)
+    const size = sizes[place] ?? 0
     const last = batches.at(-1)
     bytes += size
     if (last === undefined || last.length >= BATCH_KEYS_MAX || bytes > BATCH_BYTES_MAX) {

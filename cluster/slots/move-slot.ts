@@ -13,31 +13,19 @@
  * before anybody had heard of its own. The fence ends only when nobody else claims the slot any more.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
+import { asking, clearOthers, type Follower, remove } from './clear-slot.ts'
 import { type CopyWay, copyKeys, keysOf, type MoveEnd } from './copy-keys.ts'
 import { type FenceHolder, freeFence, moveOf, readHolder, takeFence } from './move-fence.ts'
 import { raiseEpoch } from './raise-epoch.ts'
 import { hasSlot, parseNodes } from './slot-map.ts'
 
-/**
- * ARGV: names. What a node lost with its slot it has removed for itself alone, in Redis 7.0: neither its file nor its
- * replicas have heard of it, and they do not hear of the end of what is not there.
- */
-const WIPE = `#!lua flags=allow-oom
-for i = 1, #ARGV do
-  redis.call('SET', ARGV[i], '')
-  redis.call('UNLINK', ARGV[i])
-end
-return 1
-`
 /** Rounds of comparing what both have; what nobody is fenced from may come all the time, and is volatile. */
 const ROUNDS_MAX = 8
-const REMOVED_AT_ONCE = 500
 /** A replica that is slow is not waited for if another one has it all. */
 const ALL_REPLICAS_MS = 2_000
 const REPLICA_MS_MAX = 10_000
-/** Primaries hear of a switch within milliseconds; whoever is late has it from gossip within some seconds. */
+/** Nodes hear of a switch within milliseconds; whoever is late has it from gossip within some seconds. */
 const AGREED_MS_MAX = 10_000
 const AGREED_STEP_MS = 5
 
@@ -49,6 +37,8 @@ export interface SlotMove extends CopyWay {
   readonly slot: number
   /** All primaries that answer, source and target among them. */
   readonly primaries: readonly MoveEnd[]
+  /** All replicas that answer. */
+  readonly replicas: readonly Follower[]
   /** Of this order alone, for tokens. */
   readonly nonce: string
   /** Whether nothing counts before a replica has it. */
@@ -111,75 +101,19 @@ export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
 
 /** Ends the fence of a shard at `target`, which has it. What lies elsewhere is removed first. */
 async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
-  const { shard, slot, target, primaries, isReplicated } = move
-  await mustAgree({ slot, target, primaries }, true)
+  const { shard, slot, target, primaries, replicas, isReplicated } = move
+  await mustAgree(move, true)
   await move.at?.('agreed')
-  await removeCopies({ shard, slot, holder: target, primaries })
-  const ends = moveOf((await readHolder(target.client, shard)).owner)
-  const source = primaries.find(({ id }) => id === ends?.source)
-  if (source !== undefined && source !== target) await wipe({ shard, slot, source, target })
+  const source = moveOf((await readHolder(target.client, shard)).owner)?.source
+  await clearOthers({ shard, slot, holder: target, primaries, replicas }, source)
   // What took the place of the source while keys were removed there may have the slot again.
-  await mustAgree({ slot, target, primaries })
+  await mustAgree(move)
   move.mustHold()
   const { owner, token } = await readHolder(target.client, shard)
   if (moveOf(owner) === null) return
   if (!(await freeFence(target.client, shard, token))) throw new Error(`Another order has taken over shard ${shard}`)
   await reachReplicas(target, isReplicated)
   await move.at?.('freed')
-}
-
-/** Removes what lies of a shard at primaries that do not hold it: copies of moves that were cut off. */
-export async function removeCopies({
-  shard,
-  slot,
-  holder,
-  primaries,
-}: {
-  readonly shard: number
-  readonly slot: number
-  readonly holder: MoveEnd
-  readonly primaries: readonly MoveEnd[]
-}): Promise<void> {
-  const isCopied = (await holder.client.exists(copyKey(shard))) === 1
-  for (const end of primaries) {
-    if (end.id === holder.id) continue
-    const { client, name } = end
-    const isOpen = String(await client.call('CLUSTER', 'NODES')).includes(`[${slot}-<-`)
-    const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
-    if (count === 0 && !isOpen) continue
-    await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
-    if (count > 0 && !isCopied && !(await isCopy(client, shard))) {
-      if (!isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
-      throw new Error(
-        `${name} has keys of shard ${shard} that no move has left there: look at them, nothing is touched`,
-      )
-    }
-    const last = new Set([metaKey(shard), copyKey(shard)])
-    const names = await keysOf(client, slot)
-    await remove(
-      client,
-      names.filter((key) => !last.has(String(key))),
-    )
-    await remove(client, [...last].map(Buffer.from))
-    await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
-  }
-}
-
-/** What was at the source leaves its file and its replicas too. */
-async function wipe({
-  shard,
-  slot,
-  source,
-  target,
-}: Pick<SlotMove, 'shard' | 'slot' | 'source' | 'target'>): Promise<void> {
-  const names = await keysOf(target.client, slot)
-  const last = [metaKey(shard), copyKey(shard)]
-  await mark(source, { shard, slot, holder: target.id })
-  const others = names.filter((name) => !last.includes(String(name)))
-  for (let from = 0; from < others.length; from += REMOVED_AT_ONCE)
-    await asking(source.client, [['EVAL', WIPE, '0', ...others.slice(from, from + REMOVED_AT_ONCE)]])
-  for (const name of last) await asking(source.client, [['EVAL', WIPE, '0', name]])
-  await source.client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
 }
 
 /** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token. */
@@ -233,33 +167,6 @@ function binary(name: string): Buffer {
   return Buffer.from(name, 'latin1')
 }
 
-/** Whether what a node has of a shard was copied by a move. */
-async function isCopy(client: Redis, shard: number): Promise<boolean> {
-  const [isMarked, owner] = await asking(client, [
-    ['EXISTS', copyKey(shard)],
-    ['HGET', metaKey(shard), 'owner'],
-  ])
-  return isMarked === 1 || moveOf(String(owner ?? '')) !== null
-}
-
-async function remove(client: Redis, names: readonly Buffer[]): Promise<void> {
-  for (let from = 0; from < names.length; from += REMOVED_AT_ONCE)
-    await asking(
-      client,
-      names.slice(from, from + REMOVED_AT_ONCE).map((name) => ['UNLINK', name]),
-    )
-}
-
-/** Commands for a slot that the node takes in. */
-async function asking(client: Redis, commands: readonly (readonly (string | Buffer)[])[]): Promise<unknown[]> {
-  const pipeline = client.pipeline()
-  for (const [name = '', ...args] of commands) pipeline.call('ASKING').call(String(name), ...args)
-  const answers = (await pipeline.exec()) ?? []
-  const failed = answers.find(([error]) => error !== null)?.[0]
-  if (failed) throw failed
-  return answers.filter((_answer, at) => at % 2 === 1).map(([, value]) => value)
-}
-
 /** What was written at a node is in its replicas: in all that follow it if they are quick, in one at least. */
 async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): Promise<void> {
   const all = [...(await client.info('replication')).matchAll(/^slave\d+:.*state=online/gm)].length
@@ -295,17 +202,21 @@ async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promis
 }
 
 /**
- * Waits until every primary says that the target has the slot: nobody who is elected later can claim it then. One that
- * has marked it as coming hears no news of it, and claims nothing.
+ * Waits until every node says that the target has the slot: no replica that is elected later can claim it then. One
+ * that has marked it as coming hears no news of it, and claims nothing.
  */
 async function mustAgree(
-  { slot, target, primaries }: Pick<SlotMove, 'slot' | 'target' | 'primaries'>,
+  { slot, target, primaries, replicas }: Pick<SlotMove, 'slot' | 'target' | 'primaries' | 'replicas'>,
   mayBeDeaf = false,
 ): Promise<void> {
   const endMs = performance.now() + AGREED_MS_MAX
+  const nodes = [...primaries, ...replicas]
   for (;;) {
-    const texts = await Promise.all(primaries.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))
-    const other = primaries.find(({ name }, at) => {
+    const late = pause(Math.max(0, endMs - performance.now()), '', { ref: false })
+    const texts = await Promise.all(
+      nodes.map(({ client }) => Promise.race([client.call('CLUSTER', 'NODES') as Promise<string>, late])),
+    )
+    const other = nodes.find(({ name }, at) => {
       const text = texts[at] ?? ''
       if (mayBeDeaf && text.includes(`[${slot}-<-`)) return false
       const has = parseNodes(text, name).filter((line) => hasSlot(line, slot))

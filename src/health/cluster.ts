@@ -22,12 +22,13 @@ const MENDED_BY_START = 'The step stands in the sentence; after it, look again'
 
 /** What was found of all of them: what is wrong, or one sentence that nothing is. */
 export function examineCluster(
-  { faults, nodes, moving, mover }: ClusterState,
+  { faults, nodes, moving, dissent, mover }: ClusterState,
   { fault, isReplicated }: { readonly fault: string | null; readonly isReplicated: boolean },
 ): Finding[] {
   const found: Finding[] = faults.map((sentence) => failed('store', sentence, MENDED_BY_START))
   if (fault !== null) found.push(failed('store', `Everything is refused: ${fault}`, 'Do what the sentence says'))
   for (const one of moving) found.push(ofMove(one, mover))
+  for (const one of dissent) found.push(ofDissent(one))
   for (const node of nodes) {
     const one = node.isPrimary ? ofPrimary(node, nodes, isReplicated) : ofReplica(node, isReplicated)
     if (one !== null) found.push(one)
@@ -59,6 +60,15 @@ function ofMove({ shard, at, to, from }: ClusterState['moving'][number], mover: 
     'store',
     `Shard ${shard} was on its way to ${to ?? 'another Redis'}, and nobody goes on with it: its accounts get 503`,
     at === to ? order(to) : `Go on: ${order(to)}; or take it back: ${order(at)}`,
+  )
+}
+
+/** Where that replica, or one of that primary, were elected, it would claim the shards for itself (Redis before 7.2). */
+function ofDissent({ node, holder, shards }: ClusterState['dissent'][number]): Finding {
+  return failed(
+    'store',
+    `${node} does not know that ${holder} holds shards ${formatShards(shards)}: after a failover it could take them back, with what they were`,
+    `Have the one that holds them say so anew: ${redisCli(holder)} CLUSTER BUMPEPOCH; then look again`,
   )
 }
 
@@ -118,9 +128,13 @@ function mendSilent({ name }: RedisNode, nodes: readonly RedisNode[]): string {
   const replicas = nodes.filter(({ primary, answers, offset }) => primary === name && answers && offset !== null)
   const [best] = replicas.toSorted((a, b) => (b.offset ?? 0) - (a.offset ?? 0))
   if (best === undefined) return 'Start it again'
-  const colon = best.name.lastIndexOf(':')
-  const [host, port] = [best.name.slice(0, colon), best.name.slice(colon + 1)]
-  return `Start it again, or have the replica that has most of it take over: redis-cli -h ${host} -p ${port} CLUSTER FAILOVER FORCE`
+  return `Start it again, or have the replica that has most of it take over: ${redisCli(best.name)} CLUSTER FAILOVER FORCE`
+}
+
+/** As an operator types it for the node at `host:port`. */
+function redisCli(name: string): string {
+  const colon = name.lastIndexOf(':')
+  return `redis-cli -h ${name.slice(0, colon)} -p ${name.slice(colon + 1)}`
 }
 
 function ofMemory(node: RedisNode): Finding | null {

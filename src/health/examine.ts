@@ -42,6 +42,8 @@ import { examineUnsubscribe } from './unsubscribe.ts'
 
 /** What one look may take; two follow each other at most. */
 const LOOK_MS_MAX = 12_000
+/** After a failover or a move the nodes of a cluster agree within this. */
+const AGREED_MS = 2_000
 
 export interface ExamineDeps {
   readonly config: Config
@@ -90,7 +92,11 @@ async function examineRedis({ config, store, storeFault }: ExamineDeps, isOwn: b
   const { cluster } = store
   if (cluster === null) return [await one('store', () => examineStore(store, { isOwn, fault: storeFault() }))]
   const found = await within('store', async () => {
-    const state = await cluster()
+    let state = await cluster()
+    if (state !== null && state.dissent.length > 0) {
+      await delay(AGREED_MS)
+      state = await cluster()
+    }
     if (state === null) throw new Error('no Redis of the cluster answers')
     return { state }
   })

@@ -103,6 +103,8 @@ class Failovers {
   private electionsAgain = 0
   /** Tokens on the primary that is down, until writes go on there. */
   private touched: ReadonlySet<string> = new Set()
+  /** Until when tokens were touched that are not any more, by `performance.now()`. */
+  private readonly touchedUntilMs = new Map<string, number>()
   private refusedBeside = 0
 
   constructor(fleet: ClusterFleet, say: (line: string) => void) {
@@ -119,10 +121,12 @@ class Failovers {
       everyMs: EVERY_MS,
       recipient: (n) => `person${n}@example.com`,
       accepted: async (message) => void this.accepted.push(message),
-      refused: ({ token, status, body }) => {
-        if (this.touched.has(token)) return
+      refused: ({ token, status, body, startedAtMs }) => {
+        // What was begun while its primary was away may be refused once that is back.
+        if (this.touched.has(token) || startedAtMs < (this.touchedUntilMs.get(token) ?? 0)) return
         this.refusedBeside += 1
-        this.say(`beside: ${status} ${body}`)
+        const tookMs = Math.round(performance.now() - startedAtMs)
+        this.say(`beside: account ${this.fleet.keys.indexOf(token)}, ${status} ${body} after ${tookMs} ms`)
       },
     })
     for (let round = 0; round < rounds; round += 1) {
@@ -150,6 +154,12 @@ class Failovers {
     }
   }
 
+  /** Nobody's primary is touched any more. */
+  private leave(): void {
+    for (const token of this.touched) this.touchedUntilMs.set(token, performance.now())
+    this.touched = new Set()
+  }
+
   private async move(shard: number): Promise<void> {
     const token = this.fleet.keys[shard] ?? ''
     this.touched = new Set([token])
@@ -167,7 +177,7 @@ class Failovers {
     await moving
     this.stoodMs.push(worstMs)
     this.say(`shard ${shard} moved: it stood for ${worstMs} ms at most`)
-    this.touched = new Set()
+    this.leave()
   }
 
   private async failOver(round: number, way: Way): Promise<void> {
@@ -189,7 +199,7 @@ class Failovers {
     const inDoubt = await Promise.all(back.map(({ firstMs }) => firstMs))
     this.inDoubtMs.push(Math.max(...inDoubt))
     await this.fleet.ready()
-    this.touched = new Set()
+    this.leave()
   }
 
   private note({ tries, wonMs }: Election, tookMs: number): void {
@@ -236,7 +246,7 @@ class Failovers {
     await Promise.all(there.map((token) => this.accepts(token)))
     await wellAgain(cluster)
     await this.fleet.ready()
-    this.touched = new Set()
+    this.leave()
     this.say(
       `blackout ${n + 1}: ${lost.name} and its replicas dead, ${refused} of ${BLACKOUT} messages of others refused`,
     )

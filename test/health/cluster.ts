@@ -39,6 +39,7 @@ function said(primary: Partial<RedisNode>, replica: Partial<RedisNode> = {}, isR
       { ...REPLICA, ...replica },
     ],
     moving: [],
+    dissent: [],
     mover: null,
   }
   return examineCluster(state, { fault: null, isReplicated }).map(({ status, message }) => `${status}: ${message}`)
@@ -71,7 +72,7 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
   }
   t.same(said({ replicasInStep: 0 }, {}, false).length, 1)
   const move = { shard: 17, at: 'm1:7001', to: 'm4:7001', from: 'aa' }
-  const state: ClusterState = { faults: ['It is so'], nodes: [PRIMARY], moving: [move], mover: null }
+  const state: ClusterState = { faults: ['It is so'], nodes: [PRIMARY], moving: [move], dissent: [], mover: null }
   const toldOf = (changed: Partial<ClusterState>) =>
     examineCluster({ ...state, ...changed }, { fault: 'It is full', isReplicated: false })
   t.match(toldOf({}), [
@@ -85,6 +86,12 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
   ])
   t.match(toldOf({ mover: 'host 17' })[2], { status: 'warning', message: /moved by host 17: its accounts wait/ })
   t.equal(toldOf({ moving: [{ ...move, at: 'm4:7001' }] })[2]?.fix, 'sendwright cluster move 17 m4:7001')
+  const dissent = [{ node: 'm2:7002', holder: 'm1:7001', shards: [1, 2, 17] }]
+  t.match(toldOf({ moving: [], dissent })[2], {
+    status: 'failed',
+    message: /^m2:7002 does not know that m1:7001 holds shards 1-2, 17: /,
+    fix: /redis-cli -h m1 -p 7001 CLUSTER BUMPEPOCH/,
+  })
   t.match(toldOf({ moving: [{ ...move, from: null }] })[2], { status: 'warning', message: /marked as on its way/ })
 })
 
@@ -96,7 +103,7 @@ t.test(
     const gone = { ...REPLICA, name: 'm9:7002', answers: false, offset: null }
     const fixOf = (isReplicated: boolean, others: readonly RedisNode[]): string | null =>
       examineCluster(
-        { faults: [], nodes: [silent, ...others], moving: [], mover: null },
+        { faults: [], nodes: [silent, ...others], moving: [], dissent: [], mover: null },
         { fault: null, isReplicated },
       )[0]?.fix ?? null
     t.match(fixOf(true, [...replicas, gone]), /take over: redis-cli -h m3 -p 7002 CLUSTER FAILOVER FORCE$/)
@@ -107,9 +114,9 @@ t.test(
 
 t.test('health: clocks of primaries that are a quarter of a second apart [operator.health]', async (t) => {
   const nodes = [PRIMARY, { ...PRIMARY, name: 'm2:7001', clockOffMs: 253 }, { ...REPLICA, clockOffMs: 9_000 }]
-  t.match(examineClocks({ faults: [], moving: [], mover: null, nodes }), { status: 'ok' })
+  t.match(examineClocks({ faults: [], moving: [], dissent: [], mover: null, nodes }), { status: 'ok' })
   const apart = nodes.map((node) => ({ ...node, clockOffMs: (node.clockOffMs ?? 0) * 1.1 }))
-  t.match(examineClocks({ faults: [], moving: [], mover: null, nodes: apart }), {
+  t.match(examineClocks({ faults: [], moving: [], dissent: [], mover: null, nodes: apart }), {
     status: 'failed',
     message: /are 275 ms apart, m2:7001 is ahead/,
   })

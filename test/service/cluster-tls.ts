@@ -11,6 +11,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { shardOf } from '../../cluster/id.ts'
+import { journalKey } from '../../cluster/keyspace.ts'
 import { SHARD_SLOTS } from '../../cluster/slots/slot-map.ts'
 import type { FirstRun } from '../../src/service/first-start.ts'
 import { postEmail } from '../support/clients/ledger.ts'
@@ -32,8 +33,15 @@ if (secure === null || /Bad directive/.test(asked.stdout + asked.stderr)) {
   t.pass('openssl is not installed, or redis-server was built without TLS: skipped')
   process.exit(0)
 }
-const cluster = await startCluster({ secure })
+const cluster = await startCluster({
+  secure,
+  replicas: 2,
+  settings: { 'min-replicas-to-write': '1', 'min-replicas-max-lag': '5' },
+})
+const primaries = cluster.nodes.slice(0, 3)
 for (const { client } of cluster.nodes) {
+  await client.config('SET', 'masteruser', USER)
+  await client.config('SET', 'masterauth', PASSWORD)
   await client.call('ACL', 'SETUSER', USER, 'on', `>${PASSWORD}`, '~*', '&*', '+@all')
   await client.call('AUTH', USER, PASSWORD)
   await client.call('ACL', 'SETUSER', 'default', 'off')
@@ -44,7 +52,7 @@ writeFileSync(authority, secure.cert)
 const REDIS_URL = cluster.seeds
   .map((seed) => seed.replace('://', `://${USER}:${encodeURIComponent(PASSWORD)}@`))
   .join(',')
-const ENV = { PATH: process.env.PATH, DATA_DIR: dataDir, REDIS_URL, SECRET_KEY: FLEET_SECRET }
+const ENV = { PATH: process.env.PATH, DATA_DIR: dataDir, REDIS_URL, SECRET_KEY: FLEET_SECRET, DURABILITY: 'replica' }
 const TRUSTING = { ...ENV, NODE_EXTRA_CA_CERTS: authority }
 
 const [httpPort, ...operatorPorts] = [await freePort(), await freePort(), await freePort()]
@@ -97,12 +105,42 @@ async function sends(key: string): Promise<number | undefined> {
 t.test('mail is accepted through a mailbox, and bells are heard in the slots of shards', async (t) => {
   t.equal(await sends('first'), 200)
   await until(async () => {
-    const heard = await Promise.all(cluster.nodes.map(({ client }) => client.call('PUBSUB', 'SHARDCHANNELS')))
+    const heard = await Promise.all(primaries.map(({ client }) => client.call('PUBSUB', 'SHARDCHANNELS')))
     return (heard as string[][]).every((channels) => channels.some((channel) => channel.endsWith(':bell')))
   }, WAIT_MS)
   const clients = (await Promise.all(cluster.nodes.map(({ client }) => client.call('CLIENT', 'LIST')))) as string[]
-  const users = clients.flatMap((list) => [...list.matchAll(/ user=(\S+)/g)].map(([, user]) => user))
+  // Links between primary and replica, which were there before.
+  const lines = clients.flatMap((list) => list.trim().split('\n')).filter((line) => !/ flags=[SM]/.test(line))
+  const users = lines.map((line) => / user=(\S+)/.exec(line)?.[1])
   t.same([...new Set(users)], [USER], 'nobody is another user')
+})
+
+t.test('answers wait for a replica, over TLS too', async (t) => {
+  const shard = shardOf(firstRun.account.accountId) ?? 0
+  const primary = await cluster.primaryOf(SHARD_SLOTS[shard] ?? 0)
+  t.match(await primary.client.call('CLIENT', 'LIST'), / name=gate /)
+  const id = String(await primary.client.call('CLUSTER', 'MYID'))
+  const views = await Promise.all(cluster.nodes.map(({ client }) => client.call('CLUSTER', 'NODES')))
+  const replicas = cluster.nodes.filter((_, place) => String(views[place]).includes(`myself,slave ${id}`))
+  t.equal(replicas.length, 2)
+  const entryOf = async (): Promise<string> =>
+    JSON.stringify(await primary.client.xrevrange(journalKey(shard), '+', '-', 'COUNT', 1))
+  const waitsOf = async (): Promise<number> =>
+    Number(/cmdstat_wait:calls=(\d+)/.exec(await primary.client.info('commandstats'))?.[1] ?? 0)
+  const before = await entryOf()
+  for (const { signal } of replicas) signal('SIGSTOP')
+  let isAnswered = false
+  const answered = sends('waits').then((status) => {
+    isAnswered = true
+    return status
+  })
+  await until(async () => (await entryOf()) !== before, WAIT_MS)
+  // Replicas are waited for in vain, and asked for again.
+  const waits = await waitsOf()
+  await until(async () => (await waitsOf()) > waits + 1, WAIT_MS)
+  t.equal(isAnswered, false, 'it is committed, and nobody is told')
+  for (const { signal } of replicas) signal('SIGCONT')
+  t.equal(await answered, 200)
 })
 
 t.test('status, doctor and plan reach every node, and a shard moves', async (t) => {

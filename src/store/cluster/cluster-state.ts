@@ -2,6 +2,8 @@
 import type { Durability } from '../../../cluster/embedded/binary.ts'
 import {
   type ClusterLook,
+  type Dissent,
+  dissentOf,
   moverOf,
   type NodeLook,
   type OpenMove,
@@ -47,6 +49,8 @@ export interface ClusterState {
   readonly nodes: readonly RedisNode[]
   /** Shards on their way to another Redis. */
   readonly moving: readonly OpenMove[]
+  /** Nodes that take another primary for the one of some shards: for a moment after a failover or a move. */
+  readonly dissent: readonly Dissent[]
   /** Who moves shards now: a process and its machine; null: nobody. */
   readonly mover: string | null
 }
@@ -58,6 +62,7 @@ export function clusterState(look: ClusterLook, durability: Durability): Cluster
     faults: clusterFaults(look, durability),
     nodes,
     moving: openMoves(look),
+    dissent: dissentOf(look),
     mover: moverOf(look)?.split(' ').slice(1).join(' ') ?? null,
   }
 }

@@ -8,9 +8,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
+import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
 import {
   awayOf,
   type ClusterLook,
+  dissentOf,
   lookAtCluster,
   type NodeLook,
   nodeTimeoutMs,
@@ -19,12 +21,13 @@ import {
   replicasInStep,
 } from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
-import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
+import { bytesOf, type MoveEnd } from '../../../cluster/slots/copy-keys.ts'
 import { finishSlot } from '../../../cluster/slots/finish-slot.ts'
-import { endHere, type MoveStep, moveSlot, removeCopies, type SlotMove } from '../../../cluster/slots/move-slot.ts'
+import { moveOf, readHolder } from '../../../cluster/slots/move-fence.ts'
+import { endHere, type MoveStep, moveSlot, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { parseNodes, SHARD_SLOTS, SlotMap, withPlace } from '../../../cluster/slots/slot-map.ts'
 import type { Config } from '../../process/config.ts'
-import { FILLING_SHARE } from '../fill.ts'
+import { FILLING_SHARE, FULL_SHARE } from '../fill.ts'
 import { type ClusterState, clusterState } from './cluster-state.ts'
 import { MoveLock, OtherOrder } from './move-lock.ts'
 import type { Holder } from './plan-moves.ts'
@@ -60,6 +63,9 @@ export interface MoveOrder {
   /** Hears of each step of each shard. */
   readonly at?: (step: MoveStep) => void | Promise<void>
 }
+
+/** The target cannot hold the shard: to try again changes nothing. */
+class NoRoom extends Error {}
 
 type Settings = Pick<Config, 'redisUrls' | 'durability'>
 
@@ -112,7 +118,7 @@ async function moveThrough(settings: Settings, one: ShardOrder): Promise<string>
       await moveOne(settings, look, { ...one, to })
       return to
     } catch (error) {
-      if (error instanceof OtherOrder || tries === TRIES_MAX) throw error
+      if (error instanceof OtherOrder || error instanceof NoRoom || tries === TRIES_MAX) throw error
       await pause(TRY_AGAIN_MS)
     }
   }
@@ -202,7 +208,9 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
     number('used_memory') / number('maxmemory') >= FILLING_SHARE
   )
     return never(`${to} is ${FILLING_SHARE * 100} % full or more: give it memory first`)
-  return haveAgreed(look) ? null : notYet('The nodes do not agree who holds which shard: wait, and try again')
+  return dissentOf(look).length === 0
+    ? null
+    : notYet('The nodes do not agree who holds which shard: wait, and try again')
 }
 
 /** Where a move that was cut off can end: where it was to go, or where it lies if that is away. */
@@ -211,32 +219,16 @@ function goalOf({ nodes }: ClusterLook, { to, at }: OpenMove): string {
   return (target?.isPrimary === true && target.answers !== null ? to : at) ?? '<node>'
 }
 
-/**
- * Whether all that answer name the same primary for each shard. Of a slot that a node has marked as coming it hears no
- * news: what it says of that one is old.
- */
-function haveAgreed({ nodes }: ClusterLook): boolean {
-  const views = nodes.flatMap(({ answers }) => (answers === null ? [] : [answers]))
-  return nodes.every(({ id, shards }) =>
-    views.every((view) => {
-      const ranges = view.nodes.find((line) => line.id === id)?.ranges ?? []
-      return shards.every((shard) => {
-        const slot = SHARD_SLOTS[shard] ?? 0
-        const isDeaf = view.openSlots.some((open) => open.slot === slot && !open.isLeaving)
-        return isDeaf || ranges.some(([first, last]) => slot >= first && slot <= last)
-      })
-    }),
-  )
-}
-
 async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): Promise<void> {
   const { shard, to, nonce, lock, order } = one
   const startedAtMs = performance.now()
   const form = new URL(settings.redisUrls[0] ?? '')
-  const primaries = look.nodes.filter(({ isPrimary, answers }) => isPrimary && answers !== null)
-  const clients = primaries.map(({ name }) => makeClient(form, name))
+  const answering = look.nodes.filter(({ answers }) => answers !== null)
+  const clients = answering.map(({ name }) => makeClient(form, name))
   try {
-    const ends = await Promise.all(primaries.map((node, place) => connect(node, clients[place] as Redis)))
+    const all = await Promise.all(answering.map((node, place) => connect(node, clients[place] as Redis)))
+    const ends = all.filter((_, place) => answering[place]?.isPrimary)
+    const replicas = all.flatMap((end, place) => followerOf(look, answering[place] as NodeLook, end))
     const common = ends.find(({ name }) => name === look.common)
     if (common === undefined) throw new Error('The primary of what belongs to no shard is away: again when it is back')
     await lock.take(common.name)
@@ -248,7 +240,7 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
     const [user, password] = [form.username, form.password].map(decodeURIComponent) as [string, string]
     const giveMsMax = Math.max(1, Math.floor((nodeTimeoutMs(look) ?? NODE_TIMEOUT_MS) / 2))
     const isReplicated = settings.durability === 'replica'
-    const nodes = { slot, shard, source, target, primaries: ends, user, password, giveMsMax }
+    const nodes = { slot, shard, source, target, primaries: ends, replicas, user, password, giveMsMax }
     const move: SlotMove = {
       ...nodes,
       nonce,
@@ -263,13 +255,32 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
     let keys = 0
     if (source === target) await endHere(move)
     else {
-      await removeCopies({ shard, slot, holder: source, primaries: ends })
+      await mustFit(look, move)
+      await clearOthers({ shard, slot, holder: source, primaries: ends, replicas })
       keys = await moveSlot(move, (moved, all) => order.progress(shard, moved, all))
     }
     order.done({ shard, from: source.name, to: target.name, keys, ms: Math.round(performance.now() - startedAtMs) })
   } finally {
     for (const client of clients) client.disconnect()
   }
+}
+
+/** A replica of a primary that is known; nothing of another node. */
+function followerOf({ nodes }: ClusterLook, { isPrimary, primary }: NodeLook, end: MoveEnd): Follower[] {
+  const id = nodes.find(({ name }) => name === primary)?.id
+  return isPrimary || id === undefined ? [] : [{ ...end, primary: id }]
+}
+
+/** A shard that its target has no room for is not begun with; what is there of one that is gone on with has its room. */
+async function mustFit({ nodes }: ClusterLook, { shard, slot, source, target }: SlotMove): Promise<void> {
+  const number = (key: string): number => Number(nodes.find(({ id }) => id === target.id)?.answers?.info.get(key) ?? 0)
+  if (number('maxmemory') === 0 || moveOf((await readHolder(source.client, shard)).owner) !== null) return
+  const [room, bytes] = [FULL_SHARE * number('maxmemory') - number('used_memory'), await bytesOf(source.client, slot)]
+  if (bytes <= room) return
+  const [needed, left] = [bytes, Math.max(0, room)].map((one) => Math.round(one / 1024 ** 2))
+  throw new NoRoom(
+    `Shard ${shard} takes ${needed} MB, and ${target.name} has room for ${left} before it is ${FULL_SHARE * 100} % full: give it memory first`,
+  )
 }
 
 /** Who says now that it has a slot; of two the one with the higher epoch. */

@@ -3,6 +3,7 @@ import t from 'tap'
 import {
   awayOf,
   type ClusterLook,
+  dissentOf,
   lookAtCluster,
   nodeTimeoutMs,
   type OpenMove,
@@ -10,6 +11,7 @@ import {
   replicasInStep,
 } from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
+import type { OpenSlot } from '../../../cluster/slots/node-look.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { freePort } from '../../support/machine/port.ts'
 import { startRedis } from '../../support/store/redis.ts'
@@ -40,6 +42,34 @@ t.test('look: every node from one seed, each with what it holds and says', async
   for (const { name } of seen.nodes.slice(0, 3)) t.equal(replicasInStep(seen, name), 1)
   t.same(clusterFaults(seen, 'fsync'), [])
   t.equal(nodeTimeoutMs(seen), 2_000)
+})
+
+t.test('look: who takes another primary for the one of a shard is named, but not where he hears no news', async (t) => {
+  const seen = await look()
+  t.same(dissentOf(seen), [])
+  const [holder, , third] = seen.nodes
+  const shard = holder?.shards[0] ?? 0
+  const slot = SHARD_SLOTS[shard] ?? 0
+  /** The third one, by whose words the slot belongs to nobody. */
+  const apart = (openSlots: readonly OpenSlot[]): ClusterLook => ({
+    ...seen,
+    nodes: seen.nodes.map((node) => {
+      const { answers } = node
+      if (answers === null || node !== third) return node
+      const without = ([first, last]: readonly [number, number]): (readonly [number, number])[] =>
+        slot < first || slot > last
+          ? [[first, last]]
+          : [
+              [first, slot - 1],
+              [slot + 1, last],
+            ]
+      const nodes = answers.nodes.map((line) => ({ ...line, ranges: line.ranges.flatMap(without) }))
+      return { ...node, answers: { ...answers, nodes, openSlots } }
+    }),
+  })
+  t.same(dissentOf(apart([])), [{ node: third?.name, holder: holder?.name, shards: [shard] }])
+  t.same(dissentOf(apart([{ slot, isLeaving: false, other: holder?.id ?? '' }])), [])
+  t.same(dissentOf(apart([{ slot, isLeaving: true, other: holder?.id ?? '' }])).length, 1)
 })
 
 t.test('look: what a move waits for is a node that may come back as it was', async (t) => {

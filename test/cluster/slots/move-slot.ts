@@ -4,9 +4,10 @@
  */
 import t from 'tap'
 import { copyKey, metaKey, shardTag } from '../../../cluster/keyspace.ts'
+import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
 import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
 import { moveOf, readHolder } from '../../../cluster/slots/move-fence.ts'
-import { endHere, moveSlot, removeCopies, type SlotMove } from '../../../cluster/slots/move-slot.ts'
+import { endHere, moveSlot, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { until } from '../../support/machine/until.ts'
 import { type ClusterNode, startCluster } from '../../support/store/redis-cluster.ts'
@@ -23,6 +24,11 @@ async function endOf({ name, client }: ClusterNode): Promise<MoveEnd> {
   return { name, client, id: (await client.call('CLUSTER', 'MYID')) as string }
 }
 
+async function followerOf(node: ClusterNode): Promise<Follower> {
+  const lines = String(await node.client.call('CLUSTER', 'NODES'))
+  return { ...(await endOf(node)), primary: /myself,slave (\w+)/.exec(lines)?.[1] ?? '' }
+}
+
 /** The slot with a key and an owner, and its way to another primary. */
 async function makeMove(): Promise<SlotMove & { readonly to: ClusterNode; readonly third: MoveEnd }> {
   const from = await cluster.primaryOf(slot)
@@ -32,7 +38,8 @@ async function makeMove(): Promise<SlotMove & { readonly to: ClusterNode; readon
   await source.client.set(`${TAG}stays`, 'x')
   await source.client.hset(metaKey(SHARD), { owner: 'worker', tok: '7:a', seq: '3', last: 'c' })
   orders += 1
-  const ends = { source, target, primaries: [source, target, third], to, third }
+  const replicas = await Promise.all(cluster.nodes.slice(3).map(followerOf))
+  const ends = { source, target, primaries: [source, target, third], replicas, to, third }
   const rest = { user: '', password: '', giveMsMax: 100, nonce: `n${orders}`, isReplicated: false }
   return { shard: SHARD, slot, ...ends, ...rest, mustHold: () => undefined }
 }
@@ -82,6 +89,24 @@ t.test('move: what comes and goes while keys are copied is the same at the targe
   t.same(await move.target.client.getBuffer(`${TAG}comes`), Buffer.from([0, 255, 13]))
   t.equal(await move.target.client.xlen(`${TAG}mailbox`), 1)
 })
+
+t.test(
+  'move: what ends at the target before the source is cleared leaves the replicas of the source too',
+  async (t) => {
+    const move = await makeMove()
+    await move.source.client.set(`${TAG}ends`, 'x')
+    const at = async (step: string): Promise<void> => {
+      if (step === 'agreed') await move.target.client.unlink(`${TAG}ends`)
+    }
+    await moveSlot({ ...move, at }, () => undefined)
+    const followers = move.replicas.filter(({ primary }) => primary === move.source.id)
+    t.equal(followers.length, 1)
+    await until(async () => {
+      const counts = followers.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
+      return (await Promise.all(counts)).every((count) => Number(count) === 0)
+    }, WAIT_MS)
+  },
+)
 
 t.test('move: a target that falls silent holds the source up for no longer than it may; nothing is lost', async (t) => {
   const move = await makeMove()
@@ -134,12 +159,12 @@ t.test('move: keys at another node that no move has left there are not touched',
   await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', move.source.id)
   await client.pipeline().call('ASKING').call('SET', `${TAG}whose`, 'x').exec()
   await t.rejects(
-    removeCopies({ ...move, holder: move.source }),
+    clearOthers({ ...move, holder: move.source }),
     new RegExp(`^${name} has keys of shard 17 that no move`),
   )
   t.equal(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 1)
   await client.pipeline().call('ASKING').call('SET', copyKey(SHARD), 'x').exec()
-  await removeCopies({ ...move, holder: move.source })
+  await clearOthers({ ...move, holder: move.source })
   t.equal(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
 })
 

@@ -1,9 +1,11 @@
 /** move-shards - shards go to another Redis under load: nothing that was answered is lost, and half a move ends. */
 import t from 'tap'
-import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
-import { moveShards, readHolders, type ShardMoved } from '../../../src/store/cluster/move-shards.ts'
+import type { MoveStep } from '../../../cluster/slots/move-slot.ts'
+import { COMMON_SLOT, SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
+import { moveShards, readHolders, readState, type ShardMoved } from '../../../src/store/cluster/move-shards.ts'
 import { planMoves } from '../../../src/store/cluster/plan-moves.ts'
 import { startLoad } from '../../support/clients/ledger.ts'
+import { until } from '../../support/machine/until.ts'
 import { startClusterFleet } from '../../support/service/cluster-fleet.ts'
 
 const fleet = await startClusterFleet({
@@ -13,11 +15,16 @@ const fleet = await startClusterFleet({
 })
 t.teardown(() => fleet.end())
 const { cluster, httpPort, keys } = fleet
-const settings = { redisUrls: cluster.seeds.slice(0, 1), durability: 'fsync' } as const
+const WAIT_MS = 30_000
+const settings = { redisUrls: cluster.seeds, durability: 'fsync' } as const
 
-async function move(shards: readonly number[], to: string): Promise<ShardMoved[]> {
+async function move(
+  shards: readonly number[],
+  to: string,
+  at: (step: MoveStep) => Promise<void> | void = () => undefined,
+): Promise<ShardMoved[]> {
   const done: ShardMoved[] = []
-  await moveShards(settings, { shards, to, progress: () => undefined, done: (one) => done.push(one) })
+  await moveShards(settings, { shards, to, progress: () => undefined, done: (one) => done.push(one), at })
   return done
 }
 
@@ -40,6 +47,51 @@ t.test('move: under load nothing that was answered is lost, and the shard is ser
   t.same(ledger.falselyRefused, [])
   t.equal(await nameOf(1), to)
   t.match(await move([1], to), [{ from: to, keys: 0 }], 'what is there already stays')
+})
+
+t.test('move: a shard for which its target has no room stays where it is, and is served meanwhile', async (t) => {
+  const [slot, to] = [SHARD_SLOTS[5] ?? 0, await elsewhere(5)]
+  const source = await cluster.primaryOf(slot)
+  const target = cluster.nodes.find(({ name }) => name === to)
+  await source.client.setrange('{s005}:large', 32 * 1024 ** 2, 'x')
+  const used = Number(/used_memory:(\d+)/.exec((await target?.client.info('memory')) ?? '')?.[1])
+  await target?.client.config('SET', 'maxmemory', String(2 * used))
+  await t.rejects(
+    move([5], to),
+    /^Shard 5 takes [34]\d MB, and .* has room for \d+ before it is 85 % full: give it memory/,
+  )
+  t.equal(await nameOf(5), source.name)
+  t.notMatch(await source.client.hget('{s005}:meta', 'owner'), /^move:/)
+  await target?.client.config('SET', 'maxmemory', '0')
+  await source.client.unlink('{s005}:large')
+})
+
+t.test('move: a source that comes back after its move is over is named, and cleared for good', async (t) => {
+  // Without the one of what belongs to no shard no order can go on.
+  const common = (await cluster.primaryOf(COMMON_SLOT)).name
+  const names = await Promise.all(Array.from({ length: 6 }, (_, one) => nameOf(one)))
+  const shard = names.findIndex((name) => name !== common)
+  const [slot, to] = [SHARD_SLOTS[shard] ?? 0, await elsewhere(shard)]
+  const source = await cluster.primaryOf(slot)
+  let isStruck = false
+  await move([shard], to, async (step) => {
+    if (step !== 'switched' || isStruck) return
+    isStruck = true
+    await source.kill()
+  })
+  t.equal(await nameOf(shard), to)
+  await source.start()
+  t.ok(Number(await source.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 0, 'its file has them')
+  // Redis marks what it finds in its file and does not hold.
+  await until(async () => (await readState(settings)).moving.length > 0, WAIT_MS)
+  t.match((await readState(settings)).moving, [{ shard, at: to, to, from: null }])
+  await move([shard], to)
+  t.same((await readState(settings)).moving, [])
+  await source.kill()
+  await source.start()
+  t.equal(await source.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
+  t.equal(await nameOf(shard), to)
+  await until(async () => (await readState(settings)).nodes.every(({ isWell }) => isWell), WAIT_MS)
 })
 
 t.test('move: one that was cut off goes on, and no other begins before', async (t) => {
