@@ -29,8 +29,19 @@ const REPLICA_MS_MAX = 10_000
 const AGREED_MS_MAX = 10_000
 const AGREED_STEP_MS = 5
 
-/** After each of them a test ends something. */
-export type MoveStep = 'fenced' | 'marked' | 'begun' | 'copied' | 'meta' | 'kept' | 'switched' | 'agreed' | 'freed'
+/** In their order; after each of them a test ends something. */
+export const MOVE_STEPS = [
+  'fenced',
+  'marked',
+  'begun',
+  'copied',
+  'meta',
+  'kept',
+  'switched',
+  'agreed',
+  'freed',
+] as const
+export type MoveStep = (typeof MOVE_STEPS)[number]
 
 export interface SlotMove extends CopyWay {
   readonly shard: number

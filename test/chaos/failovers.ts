@@ -9,10 +9,11 @@ import { SHARD_SLOTS } from '../../cluster/slots/slot-map.ts'
 import type { Config } from '../../src/process/config.ts'
 import { type Accepted, type Load, postEmail, startLoad } from '../support/clients/ledger.ts'
 import { type ClusterFleet, startClusterFleet } from '../support/service/cluster-fleet.ts'
+import { wellAgain } from '../support/store/cluster-well.ts'
 import type { ClusterNode } from '../support/store/redis-cluster.ts'
 import { type Election, electionSince } from './elections.ts'
-import { moveShard } from './moves.ts'
-import { losePrimary, replicasOf, WAYS, type Way, wellAgain } from './primary-losses.ts'
+import { moveShard, tearMove, tearOf } from './moves.ts'
+import { losePrimary, replicasOf, WAYS, type Way } from './primary-losses.ts'
 
 export interface FailoverOptions {
   /** Primaries that are lost, by turns in each of the ways. */
@@ -24,6 +25,8 @@ export interface FailoverOptions {
   readonly blackouts: number
   /** Shards that are moved to another primary. */
   readonly moves: number
+  /** Shards that are moved while the source, the target or the order is lost. */
+  readonly tears: number
   readonly durability: Config['durability']
   /** How far replicas are behind, ms, as `startCluster` has it. */
   readonly lagsMs: readonly number[]
@@ -52,6 +55,8 @@ export interface FailoverReport {
   readonly inDoubtMs: readonly number[]
   /** Longest wait for an answer of each shard that was moved, ms, in order. */
   readonly stoodMs: readonly number[]
+  /** The same of shards whose source, target or order was lost on the way. */
+  readonly tornStoodMs: readonly number[]
   /** Refusals of accounts on primaries that nobody had touched. */
   readonly refusedBeside: number
 }
@@ -100,6 +105,7 @@ class Failovers {
   private readonly inDoubtMs: number[] = []
   private readonly afterElectionMs: number[] = []
   private readonly stoodMs: number[] = []
+  private readonly tornStoodMs: number[] = []
   private electionsAgain = 0
   /** Tokens on the primary that is down, until writes go on there. */
   private touched: ReadonlySet<string> = new Set()
@@ -112,7 +118,7 @@ class Failovers {
     this.say = say
   }
 
-  async run({ blackouts, moves, replicaKills, rounds, ways }: FailoverOptions): Promise<FailoverReport> {
+  async run({ blackouts, moves, replicaKills, rounds, tears, ways }: FailoverOptions): Promise<FailoverReport> {
     const { httpPort: port, keys } = this.fleet
     const load = startLoad({
       port,
@@ -136,6 +142,7 @@ class Failovers {
     for (let n = 0; n < replicaKills; n += 1) await this.killReplica(n, load)
     for (let n = 0; n < blackouts; n += 1) await this.blackOut(n)
     for (let n = 0; n < moves; n += 1) await this.move(n % ACCOUNTS)
+    for (let n = 0; n < tears; n += 1) await this.tear(n)
     await load.passes(BETWEEN)
     const ledger = await load.end()
     return {
@@ -150,6 +157,7 @@ class Failovers {
       electionsAgain: this.electionsAgain,
       inDoubtMs: this.inDoubtMs.toSorted((a, b) => a - b),
       stoodMs: this.stoodMs.toSorted((a, b) => a - b),
+      tornStoodMs: this.tornStoodMs.toSorted((a, b) => a - b),
       refusedBeside: this.refusedBeside,
     }
   }
@@ -163,8 +171,31 @@ class Failovers {
   private async move(shard: number): Promise<void> {
     const token = this.fleet.keys[shard] ?? ''
     this.touched = new Set([token])
+    const worstMs = await this.longestWait(token, moveShard(this.fleet, shard))
+    this.stoodMs.push(worstMs)
+    this.say(`shard ${shard} moved: it stood for ${worstMs} ms at most`)
+    this.leave()
+  }
+
+  /** A shard moves, and what it needs for that is lost; any primary may be touched. */
+  private async tear(n: number): Promise<void> {
+    const { cluster, keys } = this.fleet
+    const [shard, tear] = [n % ACCOUNTS, tearOf(n)]
+    this.touched = new Set(keys)
+    const worstMs = await this.longestWait(keys[shard] ?? '', tearMove(this.fleet, shard, tear))
+    await wellAgain(cluster)
+    await this.fleet.ready()
+    this.tornStoodMs.push(worstMs)
+    const { which, step } = tear
+    const when = which === 'order' ? '' : ` once it was ${step}`
+    this.say(`shard ${shard} moved, the ${which} lost${when}: it stood for ${worstMs} ms at most`)
+    this.leave()
+  }
+
+  /** The longest that a message of an account waited for its 200 until something is over, ms. */
+  private async longestWait(token: string, something: Promise<void>): Promise<number> {
     let isOver = false
-    const moving = moveShard(this.fleet, shard).finally(() => {
+    const over = something.finally(() => {
       isOver = true
     })
     let worstMs = 0
@@ -174,10 +205,8 @@ class Failovers {
       await this.accepts(token)
       worstMs = Math.max(worstMs, Math.round(performance.now() - askedAtMs))
     }
-    await moving
-    this.stoodMs.push(worstMs)
-    this.say(`shard ${shard} moved: it stood for ${worstMs} ms at most`)
-    this.leave()
+    await over
+    return worstMs
   }
 
   private async failOver(round: number, way: Way): Promise<void> {

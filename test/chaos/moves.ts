@@ -1,14 +1,120 @@
 /** moves - a shard of a Redis Cluster changes its primary under load, as `sendwright cluster move` has it done */
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { MOVE_STEPS, type MoveStep } from '../../cluster/slots/move-slot.ts'
 import { SHARD_SLOTS } from '../../cluster/slots/slot-map.ts'
 import { moveShards, readHolders } from '../../src/store/cluster/move-shards.ts'
+import { spawnNode } from '../support/machine/node.ts'
+import { until } from '../support/machine/until.ts'
 import type { ClusterFleet } from '../support/service/cluster-fleet.ts'
+import { wellAgain } from '../support/store/cluster-well.ts'
+import type { ClusterNode, TestCluster } from '../support/store/redis-cluster.ts'
+import { replicasOf } from './primary-losses.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+const ORDERS_MAX = 10
+const CLEAR_MS_MAX = 30_000
+/** An order starts within this, and has ended the move soon after. */
+const ORDER_MS_MAX = 1_500
+
+type Settings = { readonly redisUrls: readonly string[]; readonly durability: 'replica' }
+
+const settingsOf = ({ seeds }: TestCluster): Settings => ({ redisUrls: seeds, durability: 'replica' })
 
 /** Moves a shard to another primary. */
 export async function moveShard({ cluster }: Pick<ClusterFleet, 'cluster'>, shard: number): Promise<void> {
-  const settings = { redisUrls: cluster.seeds, durability: 'replica' } as const
+  await give(cluster, shard, (await otherPrimary(cluster, shard)).name)
+}
+
+/** What is lost in the midst of a move, and once which step is done; an order at any moment. */
+export interface Tear {
+  readonly which: 'source' | 'target' | 'order'
+  readonly step: MoveStep
+}
+
+/** The n-th of all of them. */
+export function tearOf(n: number): Tear {
+  const whiches = ['source', 'target', 'order'] as const
+  return {
+    which: whiches[n % whiches.length] ?? 'order',
+    step: MOVE_STEPS[Math.floor(n / whiches.length) % MOVE_STEPS.length] ?? 'fenced',
+  }
+}
+
+/**
+ * Moves a shard to another primary, and on the way something is lost: the order is given again until the shard is
+ * there, or with who has taken the place of its target. Out: what brings the lost node back. Throws Error where keys of
+ * the shard are left elsewhere, or its fence.
+ */
+export async function tearMove({ cluster }: Pick<ClusterFleet, 'cluster'>, shard: number, tear: Tear): Promise<void> {
+  const slot = SHARD_SLOTS[shard] ?? 0
+  const [source, target] = [await cluster.primaryOf(slot), await otherPrimary(cluster, shard)]
+  const goals = [target, ...(await replicasOf(cluster, target))].map(({ name }) => name)
+  const struck = tear.which === 'source' ? source : target
+  let isStruck = false
+  if (tear.which === 'order') await killOrder(cluster, shard, target.name)
+  const at = async (step: MoveStep): Promise<void> => {
+    if (tear.which === 'order' || step !== tear.step || isStruck) return
+    isStruck = true
+    await struck.kill()
+  }
+  for (let orders = 1; ; orders += 1) {
+    const holders = await readHolders(settingsOf(cluster))
+    const to = holders.find(({ name }) => goals.includes(name))?.name
+    const isThere = to !== undefined && (await give(cluster, shard, to, at).catch(hasFailed))
+    if (isThere !== false) break
+    if (orders === ORDERS_MAX) throw new Error(`Shard ${shard} did not get to ${target.name}`)
+    await pause(ORDER_MS_MAX)
+  }
+  if (isStruck) await struck.start()
+  await wellAgain(cluster)
+  await until(async () => (await havingKeys(cluster, slot)).length === 3, CLEAR_MS_MAX).catch(async () => {
+    const told = (await havingKeys(cluster, slot)).map(async ({ name, client }) => {
+      const role = /role:\w+[\s\S]*?(?:master_port:\d+|connected_slaves)/.exec(await client.info('replication'))?.[0]
+      return `${name} ${role} ${await client.call('CLUSTER', 'GETKEYSINSLOT', slot, 20)}`
+    })
+    throw new Error(`Not three nodes have keys of shard ${shard}: ${(await Promise.all(told)).join('\n')}`)
+  })
+}
+
+/** The nodes that have keys of a slot. */
+async function havingKeys({ nodes }: TestCluster, slot: number): Promise<ClusterNode[]> {
+  const counts = await Promise.all(nodes.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)))
+  return nodes.filter((_, place) => Number(counts[place]) > 0)
+}
+
+async function give(
+  cluster: TestCluster,
+  shard: number,
+  to: string,
+  at: (step: MoveStep) => Promise<void> = async () => undefined,
+): Promise<void> {
+  const order = { shards: [shard], to, progress: () => undefined, done: () => undefined, at }
+  await moveShards(settingsOf(cluster), order)
+}
+
+function hasFailed(): false {
+  return false
+}
+
+async function otherPrimary(cluster: TestCluster, shard: number): Promise<ClusterNode> {
   const { name } = await cluster.primaryOf(SHARD_SLOTS[shard] ?? 0)
-  const other = (await readHolders(settings)).find((holder) => holder.name !== name && holder.shards.length > 0)
-  if (other === undefined) throw new Error('There are two primaries and more')
-  const order = { shards: [shard], to: other.name, progress: () => undefined, done: () => undefined }
-  await moveShards(settings, order)
+  const holders = await readHolders(settingsOf(cluster))
+  const other = holders.find((holder) => holder.name !== name && holder.shards.length > 0)
+  const node = cluster.nodes.find((one) => one.name === other?.name)
+  if (node === undefined) throw new Error('There are two primaries and more')
+  return node
+}
+
+/** An order that is typed, and ended by SIGKILL at a moment by chance. */
+async function killOrder({ seeds }: TestCluster, shard: number, to: string): Promise<void> {
+  const env = { PATH: process.env.PATH, REDIS_URL: seeds.join(','), DURABILITY: 'replica', SECRET_KEY: 'x'.repeat(64) }
+  const child = spawnNode([MAIN, 'cluster', 'move', String(shard), to], { env })
+  child.stdout.resume()
+  child.stderr.resume()
+  const gone = once(child, 'exit')
+  await pause(Math.random() * ORDER_MS_MAX)
+  child.kill('SIGKILL')
+  await gone
 }

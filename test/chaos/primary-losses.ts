@@ -1,5 +1,4 @@
 /** primary-losses - the ways in which a Redis Cluster loses a primary, or gives its place to a replica */
-import { until } from '../support/machine/until.ts'
 import type { ClusterNode, TestCluster } from '../support/store/redis-cluster.ts'
 
 /**
@@ -8,8 +7,6 @@ import type { ClusterNode, TestCluster } from '../support/store/redis-cluster.ts
  */
 export const WAYS = ['killed', 'isolated', 'silent', 'planned'] as const
 export type Way = (typeof WAYS)[number]
-
-const READY_MS_MAX = 120_000
 
 /** Loses a primary. Out: what brings the node back, as a replica. */
 export async function losePrimary(cluster: TestCluster, node: ClusterNode, way: Way): Promise<() => Promise<void>> {
@@ -38,22 +35,4 @@ export async function replicasOf({ nodes }: TestCluster, primary: ClusterNode): 
     if (new RegExp(`myself,slave ${id} `).test(text)) found.push(node)
   }
   return found
-}
-
-/** Resolves once every node is a replica in step or a primary with both of its replicas, and all say that it is so. */
-export async function wellAgain({ nodes }: TestCluster): Promise<void> {
-  await until(async () => {
-    const infos = await Promise.all(nodes.map(({ client }) => client.info('replication').catch(() => '')))
-    const states = await Promise.all(
-      nodes.map(({ client }) => (client.call('CLUSTER', 'INFO') as Promise<string>).catch(() => '')),
-    )
-    const views = await Promise.all(
-      nodes.map(({ client }) => (client.call('CLUSTER', 'NODES') as Promise<string>).catch(() => 'fail')),
-    )
-    return (
-      infos.every((info) => /role:master[\s\S]*connected_slaves:2|master_link_status:up/.test(info)) &&
-      states.every((state) => state.includes('cluster_state:ok')) &&
-      views.every((view) => !/fail|handshake/.test(view))
-    )
-  }, READY_MS_MAX)
 }

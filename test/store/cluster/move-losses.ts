@@ -4,26 +4,16 @@
  */
 import t from 'tap'
 import { metaKey } from '../../../cluster/keyspace.ts'
-import type { MoveStep } from '../../../cluster/slots/move-slot.ts'
+import { MOVE_STEPS, type MoveStep } from '../../../cluster/slots/move-slot.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { moveShards, type ShardMoved } from '../../../src/store/cluster/move-shards.ts'
 import { startLoad } from '../../support/clients/ledger.ts'
 import { until } from '../../support/machine/until.ts'
 import { startClusterFleet } from '../../support/service/cluster-fleet.ts'
+import { wellAgain } from '../../support/store/cluster-well.ts'
 import type { ClusterNode } from '../../support/store/redis-cluster.ts'
 import { shardKeys } from '../../support/store/shard-keys.ts'
 
-const STEPS: readonly MoveStep[] = [
-  'fenced',
-  'marked',
-  'begun',
-  'copied',
-  'meta',
-  'kept',
-  'switched',
-  'agreed',
-  'freed',
-]
 const WELL_MS_MAX = 60_000
 const durability = 'replica'
 
@@ -55,32 +45,6 @@ async function elsewhere(): Promise<ClusterNode> {
   throw new Error('There are three primaries')
 }
 
-/**
- * Resolves once all nodes are there and every primary has two replicas in step. A source that comes back follows the
- * node that took its last slot, be it the target: it is sent to the primary that has too few.
- */
-async function well(): Promise<void> {
-  await until(async () => {
-    const infos = await Promise.all(cluster.nodes.map(({ client }) => client.info('replication').catch(() => '')))
-    const views = await Promise.all(
-      cluster.nodes.map(({ client }) => (client.call('CLUSTER', 'NODES') as Promise<string>).catch(() => 'fail')),
-    )
-    const states = await Promise.all(
-      cluster.nodes.map(({ client }) => (client.call('CLUSTER', 'INFO') as Promise<string>).catch(() => '')),
-    )
-    if (views.some((view) => /fail|handshake/.test(view))) return false
-    if (!states.every((state) => state.includes('cluster_state:ok'))) return false
-    const countOf = (info: string): number => Number(/role:master[\s\S]*connected_slaves:(\d+)/.exec(info)?.[1] ?? 2)
-    const [poor, rich] = [infos.findIndex((one) => countOf(one) < 2), infos.findIndex((one) => countOf(one) > 2)]
-    if (poor >= 0 && rich >= 0) {
-      const id = await cluster.nodes[poor]?.client.call('CLUSTER', 'MYID')
-      const surplus = infos.findIndex((one) => one.includes(`master_port:${cluster.nodes[rich]?.port}`))
-      await cluster.nodes[surplus]?.client.call('CLUSTER', 'REPLICATE', String(id))
-    }
-    return poor < 0 && infos.filter((info) => info.includes('master_link_status:up')).length === 6
-  }, WELL_MS_MAX)
-}
-
 /** Takes some messages: the service goes on. */
 async function serves(name: string): Promise<void> {
   const load = startLoad({ port: httpPort, token: keys, clients: 3, recipient: (n) => `${name}${n}@example.com` })
@@ -98,10 +62,10 @@ async function havingKeys(): Promise<ClusterNode[]> {
 
 const held = async (): Promise<[string, string][]> => [...(await shardKeys(await cluster.primaryOf(slot), SHARD))]
 
-for (const step of STEPS)
+for (const step of MOVE_STEPS)
   for (const which of ['source', 'target', 'order'] as const)
     t.test(`move: the ${which} is lost once it is ${step}: nothing of the shard is lost or torn`, async (t) => {
-      await well()
+      await wellAgain(cluster)
       await serves(`${which}-${step}-`)
       const [source, target] = [await cluster.primaryOf(slot), await elsewhere()]
       const struck = which === 'source' ? source : target
@@ -123,7 +87,7 @@ for (const step of STEPS)
       await move(target.name, at).catch(({ message }: Error) => t.comment(message))
       t.ok(isStruck && before.length > 5)
       if (which !== 'order') await struck.start()
-      await well()
+      await wellAgain(cluster)
       if (which === 'order') await move(target.name, at)
       t.ok(compared > 0)
       const now = await cluster.primaryOf(slot)
