@@ -14,6 +14,8 @@ import { failed, warning, well } from './finding.ts'
 const CLOCKS_MS_MAX = 250
 /** A replica that is further behind than what comes in a moment. */
 const BEHIND_BYTES_MAX = 16 * 1024 ** 2
+/** Of each primary, where answers wait for one of them. */
+const REPLICAS = 2
 /** Findings of nodes; a cluster that is broken all over is mended step by step. */
 const TOLD_MAX = 40
 /** Runs of shards that a sentence names. */
@@ -115,9 +117,21 @@ function ofPrimary(node: RedisNode, nodes: readonly RedisNode[], isReplicated: b
     return warning(
       'store',
       `${name} has one replica in step: if that goes too, nothing is answered there`,
-      'Start the other one, or add one: redis-cli --cluster add-node <new> <node> --cluster-slave',
+      spareFor(node, nodes) ??
+        'Start the other one, or add one: redis-cli --cluster add-node <new> <node> --cluster-slave',
     )
   return ofMemory(node)
+}
+
+/**
+ * A primary that was lost follows, once it is back, whoever took its last slot, be it the target of a move: that one
+ * has a replica too many then. Null: nobody has.
+ */
+function spareFor({ id }: RedisNode, nodes: readonly RedisNode[]): string | null {
+  const rich = nodes.find((node) => node.isPrimary && node.replicasInStep > REPLICAS)
+  const spare = nodes.find(({ primary, isInStep }) => isInStep && primary === rich?.name)
+  if (rich === undefined || spare === undefined) return null
+  return `${rich.name} has ${rich.replicasInStep} replicas, let one of them follow it: ${redisCli(spare.name)} CLUSTER REPLICATE ${id}`
 }
 
 /**

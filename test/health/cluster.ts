@@ -5,6 +5,7 @@ import type { ClusterState, RedisNode } from '../../src/store/cluster/cluster-st
 
 const PRIMARY: RedisNode = {
   name: 'm1:7001',
+  id: 'aa',
   isPrimary: true,
   primary: null,
   answers: true,
@@ -111,6 +112,22 @@ t.test(
     t.equal(fixOf(true, [gone]), 'Start it again')
   },
 )
+
+t.test('health: a primary with one replica is given one that another has too many [operator.health]', async (t) => {
+  const poor = { ...PRIMARY, replicasInStep: 1 }
+  const rich = { ...PRIMARY, name: 'm4:7001', id: 'dd', shards: [5], replicasInStep: 3 }
+  const replicas = [2, 3, 4].map((n) => ({ ...REPLICA, name: `m${n}:7003`, primary: 'm4:7001' }))
+  const fixOf = (nodes: readonly RedisNode[]): string | null =>
+    examineCluster(
+      { faults: [], nodes, moving: [], dissent: [], mover: null },
+      { fault: null, isReplicated: true },
+    ).find(({ message }) => message.includes('one replica in step'))?.fix ?? null
+  t.equal(
+    fixOf([poor, rich, REPLICA, ...replicas]),
+    'm4:7001 has 3 replicas, let one of them follow it: redis-cli -h m2 -p 7003 CLUSTER REPLICATE aa',
+  )
+  t.match(fixOf([poor, { ...rich, replicasInStep: 2 }, REPLICA, ...replicas]), /^Start the other one/)
+})
 
 t.test('health: clocks of primaries that are a quarter of a second apart [operator.health]', async (t) => {
   const nodes = [PRIMARY, { ...PRIMARY, name: 'm2:7001', clockOffMs: 253 }, { ...REPLICA, clockOffMs: 9_000 }]

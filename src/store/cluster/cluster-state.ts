@@ -17,6 +17,8 @@ import type { RedisNodeRow } from '../../../schemas/operator/cluster.ts'
 export interface RedisNode {
   /** `host:port`. */
   readonly name: string
+  /** As the nodes call it among themselves. */
+  readonly id: string
   readonly isPrimary: boolean
   /** Of a replica its primary; null where that is not known, and of a primary. */
   readonly primary: string | null
@@ -87,12 +89,13 @@ export function redisRows({ nodes }: ClusterState): RedisNodeRow[] {
 }
 
 function redisNode(look: ClusterLook, node: NodeLook): RedisNode {
-  const { name, isPrimary, primary, shards, answers } = node
+  const { name, id, isPrimary, primary, shards, answers } = node
   const info = answers?.info ?? null
   const number = (key: string): number => Number(info?.get(key) ?? 0)
   const version = info === null ? null : (info.get('valkey_version') ?? info.get('redis_version') ?? null)
   return {
     name,
+    id,
     isPrimary,
     primary,
     answers: answers !== null,
