@@ -81,6 +81,19 @@ export interface Meta {
   freedAtMs: number
 }
 
+/** Of a shard that nobody has ever taken. */
+export const NO_META: Meta = {
+  owner: '',
+  token: '',
+  seq: 0,
+  last: '',
+  lid: '',
+  cursor: '',
+  outcomesCursor: '',
+  tries: 0,
+  freedAtMs: 0,
+}
+
 export type Acquired =
   | { readonly kind: 'ok'; readonly meta: Meta }
   /** The token that was seen is no longer the one there. */

@@ -41,6 +41,7 @@ export type Role = (typeof ROLES)[number]
 export const DURABILITIES = ['fsync', 'memory', 'replica'] as const
 export const APPROVALS = ['automatic', 'manual'] as const
 export const BILLINGS = ['off', 'on'] as const
+const SWITCHES = ['off', 'on'] as const
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** A secret shorter than this can be guessed from one keyed hash. */
@@ -272,6 +273,14 @@ export const SETTINGS = [
     default: null,
     fallback: 'none',
     meaning: 'Networks that delivery and webhooks may reach although they are private.',
+  },
+  {
+    name: 'DELIVERY_IPV6',
+    kind: 'choice',
+    choices: SWITCHES,
+    default: 'off',
+    meaning:
+      'Whether delivery connects to IPv6 addresses of MX hosts too; each address that mail goes out from needs its name and its place in SPF.',
   },
   { name: 'DELIVERY_PORT', ...port, default: '25', meaning: 'Destination port of delivery to MX hosts.' },
   {

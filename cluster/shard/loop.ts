@@ -13,7 +13,7 @@ import { CLAIM_RULES, type ItemContext } from '../items/claim.ts'
 import { standingClaims } from '../items/dead-claims.ts'
 import { LaneIndex } from '../items/lane-index.ts'
 import type { Claim } from '../items/pump.ts'
-import type { Meta, Verdict } from '../store.ts'
+import { type Meta, NO_META, type Verdict } from '../store.ts'
 import { answerWork, type Work } from '../work.ts'
 import { type BatchContext, decideBatch, discardPlan, type Plan } from './batch.ts'
 import { BATCH, type Batch, BatchReader } from './batch-reader.ts'
@@ -28,18 +28,6 @@ import type { ShardWorld } from './world.ts'
 
 /** What a store that is full refuses is not tried for this long. */
 const FULL_MS = 1_000
-
-const NO_META: Meta = {
-  owner: '',
-  token: '',
-  seq: 0,
-  last: '',
-  lid: '',
-  cursor: '',
-  outcomesCursor: '',
-  tries: 0,
-  freedAtMs: 0,
-}
 
 export class CommitLoop {
   readonly id: number

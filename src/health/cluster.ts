@@ -65,7 +65,7 @@ function ofMove({ shard, at, to, from }: ClusterState['moving'][number], mover: 
   )
 }
 
-/** Where that replica, or one of that primary, were elected, it would claim the shards for itself (Redis before 7.2). */
+/** Were a replica elected that thinks so, it would claim the shards for itself (Redis before 7.2). */
 function ofDissent({ node, holder, shards }: ClusterState['dissent'][number]): Finding {
   return failed(
     'store',

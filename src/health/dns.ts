@@ -53,16 +53,17 @@ export function examineServiceDomain({ serviceDomain }: Pick<Config, 'serviceDom
   )
 }
 
-/** Whether the name in EHLO leads to us. In: the public address that mail goes out from, where it is known. */
-export async function examineEhloName(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
+/** Whether the name in EHLO leads to us. In: the public addresses that mail goes out from, as far as they are known. */
+export async function examineEhloName(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { smtpHostname, privateNetworksAllowed } = deps.config
   const addresses = await addressesOf(deps.resolver, smtpHostname)
-  const expected = outAddress ?? ADDRESS_PLACE
+  const missing = outAddresses.find((one) => addresses?.includes(one) !== true)
+  const expected = missing ?? outAddresses[0] ?? ADDRESS_PLACE
   const fix = recordToCreate(smtpHostname, typeOf(expected), expected)
   if (addresses === null) return unanswered('ehlo-name', smtpHostname)
   if (addresses.length === 0) return failed('ehlo-name', `${smtpHostname}, the name in EHLO, has no address`, fix)
-  if (outAddress !== null && !addresses.includes(outAddress))
-    return failed('ehlo-name', `Mail goes out from ${outAddress}, but ${smtpHostname} is ${addresses.join(', ')}`, fix)
+  if (missing !== undefined)
+    return failed('ehlo-name', `Mail goes out from ${missing}, but ${smtpHostname} is ${addresses.join(', ')}`, fix)
   const inside = addresses.find((one) => !isPublishable(one, privateNetworksAllowed))
   if (inside !== undefined)
     return failed('ehlo-name', `${smtpHostname} is ${inside}, which nobody outside can reach`, fix)
@@ -70,10 +71,10 @@ export async function examineEhloName(deps: DnsDeps, outAddress: string | null):
 }
 
 /** Whether each of our addresses has the name in EHLO, and no other. */
-export async function examinePtr(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
+export async function examinePtr(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { smtpHostname } = deps.config
   const named = await addressesOf(deps.resolver, smtpHostname)
-  const addresses = outAddress === null ? (named ?? []) : [outAddress]
+  const addresses = outAddresses.length === 0 ? (named ?? []) : outAddresses
   if (addresses.length === 0)
     return failed('ptr', `${smtpHostname} has no address whose name could be looked up`, 'Mend ehlo-name first')
   for (const address of addresses) {
@@ -142,9 +143,9 @@ async function isExchange(
 }
 
 /** Whether receivers are told that mail of our return paths may come from us (RFC 7208). */
-export async function examineSpf(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
+export async function examineSpf(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { resolver, config } = deps
-  const named = outAddress === null ? ((await addressesOf(resolver, config.smtpHostname)) ?? []) : [outAddress]
+  const named = outAddresses.length === 0 ? ((await addressesOf(resolver, config.smtpHostname)) ?? []) : outAddresses
   const addresses = named.filter((one) => isPublishable(one, config.privateNetworksAllowed))
   const root = serviceReturnPathHost(config.serviceDomain)
   for (const host of [root, `*.${root}`]) {

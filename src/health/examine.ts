@@ -110,9 +110,9 @@ async function recordsOf(
   { config, resolver, serviceKey }: ExamineDeps,
   port: Port | Finding,
 ): Promise<Health['records']> {
-  const known = 'finding' in port ? port.outAddress : null
+  const known = 'finding' in port ? port.outAddresses : []
   const named = async (host: string) => (await addressesOf(resolver, host)) ?? []
-  const outAddresses = known === null ? await named(config.smtpHostname) : [known]
+  const outAddresses = known.length === 0 ? await named(config.smtpHostname) : known
   const mxAddresses = await named(`mx.${config.serviceDomain}`)
   const records = serviceRecords({ config, serviceKey, outAddresses, mxAddresses })
   return records.map(({ host, type, value, remark = null }) => ({ host, type, value, remark }))
@@ -133,13 +133,13 @@ async function examineNames(deps: ExamineDeps, port: Promise<Port | Finding>): P
     one('dmarc', () => examineDmarc(dns)),
   ]
   const found = await port
-  const outAddress = 'finding' in found ? found.outAddress : null
+  const outAddresses = 'finding' in found ? found.outAddresses : []
   const outward =
     config.relayUrl === null
       ? [
-          one('ehlo-name', () => examineEhloName(dns, outAddress)),
-          one('ptr', () => examinePtr(dns, outAddress)),
-          one('spf', () => examineSpf(dns, outAddress)),
+          one('ehlo-name', () => examineEhloName(dns, outAddresses)),
+          one('ptr', () => examinePtr(dns, outAddresses)),
+          one('spf', () => examineSpf(dns, outAddresses)),
         ]
       : []
   return [own, ...(await Promise.all([...inward, ...outward]))]

@@ -10,7 +10,7 @@ import type { Resolver } from '../dns/resolve.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import { parseRelayUrl, type RelayTarget } from '../outbound/thread/relay.ts'
 import type { Config } from '../process/config.ts'
-import { failed, well } from './finding.ts'
+import { failed, warning, well } from './finding.ts'
 import { type Probed, probeSmtp } from './probe-smtp.ts'
 import { isPublishable } from './service-records.ts'
 
@@ -19,34 +19,60 @@ const RECEIVERS = ['gmail.com', 'outlook.com', 'yahoo.com']
 
 export interface PortDeps {
   readonly resolver: Resolver
-  readonly config: Pick<Config, 'relayUrl' | 'deliveryPort' | 'privateNetworksAllowed'>
+  readonly config: Pick<Config, 'relayUrl' | 'deliveryPort' | 'deliveryIpv6' | 'privateNetworksAllowed'>
 }
 
-/** What was found, and the public address that connections go out from where that shows. */
+/** What was found, and the public addresses that connections go out from where they show. */
 export interface PortFound {
   readonly finding: Finding
-  /** Null: it does not show (network address translation, or a relay that hides it). */
-  readonly outAddress: string | null
+  /** Of each family one at most; none: it does not show (network address translation, or a relay that hides it). */
+  readonly outAddresses: readonly string[]
 }
+
+type Family = 'A' | 'AAAA'
 
 /** Connects as delivery would, and says nothing but QUIT. */
 export async function examinePort({ resolver, config }: PortDeps): Promise<PortFound> {
   const target = config.relayUrl === null ? null : parseRelayUrl(config.relayUrl)
-  if (target !== null) return { finding: relayFinding(target, await probeRelay(target)), outAddress: null }
-  const probes = await Promise.all(RECEIVERS.map((domain) => probeReceiver(domain, { resolver, config })))
-  const port = config.deliveryPort
-  for (const probed of probes)
-    if (probed.ok) {
-      const isPublic = isPublishable(probed.localAddress, config.privateNetworksAllowed)
-      const finding = well('outbound-port', `Receiving servers answer on port ${port}`)
-      return { finding, outAddress: isPublic ? probed.localAddress : null }
-    }
-  const texts = probes.map((probed) => (probed.ok ? '' : probed.text))
+  if (target !== null) return { finding: relayFinding(target, await probeRelay(target)), outAddresses: [] }
+  const families: Family[] = config.deliveryIpv6 ? ['A', 'AAAA'] : ['A']
+  const found = await Promise.all(families.map((family) => probeAll(family, { resolver, config })))
+  const outAddresses = found.flatMap(({ outAddress }) => outAddress ?? [])
+  const unreached = found.filter(({ texts }) => texts.length > 0)
+  const [first] = unreached
+  if (first === undefined)
+    return { finding: well('outbound-port', `Receiving servers answer on port ${config.deliveryPort}`), outAddresses }
+  return { finding: unreached.length === found.length ? noneReached(first, config) : notOver(first), outAddresses }
+}
+
+/** What came of one family: what each receiver said, nothing where one answers; our own public address there. */
+interface FamilyProbed {
+  readonly family: Family
+  readonly texts: readonly string[]
+  readonly outAddress: string | null
+}
+
+async function probeAll(family: Family, deps: PortDeps): Promise<FamilyProbed> {
+  const probes = await Promise.all(RECEIVERS.map((domain) => probeReceiver(domain, family, deps)))
+  const reached = probes.find((probed) => probed.ok)
+  if (reached === undefined)
+    return { family, texts: probes.map((probed) => (probed.ok ? '' : probed.text)), outAddress: null }
+  const isPublic = isPublishable(reached.localAddress, deps.config.privateNetworksAllowed)
+  return { family, texts: [], outAddress: isPublic ? reached.localAddress : null }
+}
+
+function noneReached({ texts }: FamilyProbed, { deliveryPort: port }: PortDeps['config']): Finding {
   const fix = `Have the provider of this machine open port ${port} to the outside, or set RELAY_URL to a relay that may be reached`
-  return {
-    finding: failed('outbound-port', `No receiving server was reached: ${texts.join('; ')}`, fix),
-    outAddress: null,
-  }
+  return failed('outbound-port', `No receiving server was reached: ${texts.join('; ')}`, fix)
+}
+
+function notOver({ family, texts }: FamilyProbed): Finding {
+  const [name, other] = family === 'AAAA' ? ['IPv6', ', or set DELIVERY_IPV6=off'] : ['IPv4', '']
+  return warning(
+    'outbound-port',
+    `No receiving server was reached over ${name}: ${texts.join('; ')}`,
+    `Give this machine an address and a route of ${name}${other}`,
+  )
 }
 
 function relayFinding({ host, port }: RelayTarget, probed: Probed): Finding {
@@ -60,11 +86,11 @@ async function probeRelay({ host, port, isImplicitTls }: RelayTarget): Promise<P
   return probeSmtp({ host, address: found.address, port, greets: !isImplicitTls })
 }
 
-async function probeReceiver(domain: string, { resolver, config }: PortDeps): Promise<Probed> {
+async function probeReceiver(domain: string, family: Family, { resolver, config }: PortDeps): Promise<Probed> {
   const exchanges = await resolver.look('MX', domain)
   const host = exchanges.status === 'ok' ? exchanges.records[0]?.exchange : undefined
   if (host === undefined) return { ok: false, text: `MX of ${domain} was not resolved` }
-  const addresses = await resolver.look('A', host)
+  const addresses = await resolver.look(family, host)
   const all = addresses.status === 'ok' ? addresses.records : []
   const address = all.find((one) => isPublicAddress(one, config.privateNetworksAllowed))
   if (address === undefined) return { ok: false, text: `${host} has no address` }

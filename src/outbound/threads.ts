@@ -113,6 +113,7 @@ function smtpSettings(config: Config): SmtpSettings {
     relayConnections: config.relayConnections,
     ca: null,
     deliveryPort: config.deliveryPort,
+    usesIpv6: config.deliveryIpv6,
     dnsServers: config.dnsServers,
     privateNetworksAllowed: config.privateNetworksAllowed,
     connectionsMax: CONNECTIONS_MAX,

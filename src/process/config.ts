@@ -67,6 +67,7 @@ export interface Config {
   dnsServers: readonly string[]
   privateNetworksAllowed: readonly string[]
   deliveryPort: number
+  deliveryIpv6: boolean
   approval: (typeof APPROVALS)[number]
   billing: (typeof BILLINGS)[number]
   logLevel: (typeof LOG_LEVELS)[number]
@@ -185,6 +186,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     dnsServers: list('DNS_SERVERS'),
     privateNetworksAllowed: list('PRIVATE_NETWORKS_ALLOWED'),
     deliveryPort: read('DELIVERY_PORT') as number,
+    deliveryIpv6: read('DELIVERY_IPV6') === 'on',
     approval: read('APPROVAL') as Config['approval'],
     billing: read('BILLING') as Config['billing'],
     logLevel: read('LOG_LEVEL') as Config['logLevel'],

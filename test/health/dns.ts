@@ -22,6 +22,7 @@ import { startZone, type ZoneRecord } from '../support/peers/zone.ts'
 
 const SERVICE = 'svc.acme.net'
 const OUT = '192.0.2.7'
+const OUT6 = '2606:4700::7'
 const WILD = `0123456789abcdef.rp.${SERVICE}`
 const zone = await startZone()
 const resolver = createResolver({ servers: [zone.server], nowMs: () => 0 })
@@ -59,9 +60,9 @@ interface Case {
   readonly fix?: string
 }
 
-const ehlo = () => examineEhloName(deps, OUT)
-const reverse = () => examinePtr(deps, OUT)
-const spf = () => examineSpf(deps, OUT)
+const ehlo = () => examineEhloName(deps, [OUT])
+const reverse = () => examinePtr(deps, [OUT])
+const spf = () => examineSpf(deps, [OUT])
 const bothSpf = (text: string) => ({ [`rp.${SERVICE}`]: [txt(text)], [WILD]: [txt(text)] })
 const dkim = () => examineServiceDkim(deps, KEY)
 const OWN = `own._domainkey.${SERVICE}`
@@ -87,14 +88,14 @@ const CASES: readonly Case[] = [
   {
     title: 'an address that nobody outside reaches',
     zone: { [`out.${SERVICE}`]: [a('10.1.2.3')] },
-    look: () => examineEhloName(deps, null),
+    look: () => examineEhloName(deps, []),
     status: 'failed',
     fix: `out.${SERVICE} A <public address of this machine>`,
   },
   {
     title: 'never a private address in a record to create',
     zone: { [`out.${SERVICE}`]: [a('10.1.2.3'), a('100.64.0.9')] },
-    look: () => examineSpf(deps, null),
+    look: () => examineSpf(deps, []),
     status: 'failed',
     fix: `rp.${SERVICE} TXT "v=spf1 ip4:<public address of this machine> -all"`,
   },
@@ -108,7 +109,7 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'an address that nobody knows',
-    look: () => examineEhloName(deps, null),
+    look: () => examineEhloName(deps, []),
     status: 'failed',
     fix: '<public address',
   },
@@ -121,7 +122,28 @@ const CASES: readonly Case[] = [
     fix: `PTR out.${SERVICE}`,
   },
   { title: 'the right PTR', zone: { '7.2.0.192.in-addr.arpa': [ptr(`Out.${SERVICE}`)] }, look: reverse, status: 'ok' },
-  { title: 'a PTR of nothing', look: () => examinePtr(deps, null), status: 'failed', fix: 'ehlo-name' },
+  {
+    title: 'no PTR of the second of two addresses',
+    zone: { '7.2.0.192.in-addr.arpa': [ptr(`out.${SERVICE}`)] },
+    look: () => examinePtr(deps, [OUT, OUT6]),
+    status: 'failed',
+    fix: `ip6.arpa PTR out.${SERVICE}`,
+  },
+  {
+    title: 'a second address that the name in EHLO does not have',
+    zone: { [`out.${SERVICE}`]: [a(OUT)] },
+    look: () => examineEhloName(deps, [OUT, OUT6]),
+    status: 'failed',
+    fix: `out.${SERVICE} AAAA ${OUT6}`,
+  },
+  {
+    title: 'an SPF record without the second address',
+    zone: bothSpf(`v=spf1 ip4:${OUT} -all`),
+    look: () => examineSpf(deps, [OUT, OUT6]),
+    status: 'failed',
+    fix: `"v=spf1 ip4:${OUT} ip6:${OUT6} -all"`,
+  },
+  { title: 'a PTR of nothing', look: () => examinePtr(deps, []), status: 'failed', fix: 'ehlo-name' },
   { title: 'no MX', look: () => examineMx(deps), status: 'failed', fix: `in.${SERVICE} MX 10 mx.${SERVICE}` },
   {
     title: 'an MX without address',

@@ -66,6 +66,7 @@ function setUp(t: Test, smtp: Partial<SmtpSettings> = {}, size = 1) {
       relayConnections: 4,
       ca: null,
       deliveryPort: 25,
+      usesIpv6: false,
       dnsServers: [],
       privateNetworksAllowed: ['127.0.0.0/8'],
       connectionsMax: 64,

@@ -25,6 +25,16 @@ export function isElsewhere(sent: Sent, { code }: Pick<Outcome, 'code'>): boolea
 }
 
 /**
+ * The outcome where the server was reached over IPv6 and has addresses of IPv4 too: a refusal for what our address is
+ * says nothing of those, so it is temporary.
+ */
+export function asOfFamily(outcome: Outcome): Outcome {
+  const isOfAddress =
+    outcome.result === 'bounced' && !outcome.hard && /^5\d\d 5\.7\.\d{1,3}(?: |$)/.test(outcome.response ?? '')
+  return isOfAddress ? { ...outcome, result: 'deferred' } : outcome
+}
+
+/**
  * The outcome of a failure. A session that could not be opened is always temporary, even with a 5xx greeting: it says
  * something about us or about the server, not about the recipient.
  */

@@ -24,6 +24,8 @@ export interface Held {
   readonly session: Session
   readonly host: string
   readonly address: string
+  /** Whether the server has addresses of IPv4 and of IPv6. */
+  readonly isDual: boolean
   readonly openedAtMs: number
   /** Messages that it has carried. */
   messages: number

@@ -98,6 +98,8 @@ export interface SmtpSettings {
   /** Authority of receiving servers and the relay (PEM); null = the system's. */
   readonly ca: string | null
   readonly deliveryPort: number
+  /** Whether IPv6 addresses are connected to. */
+  readonly usesIpv6: boolean
   readonly dnsServers: readonly string[]
   readonly privateNetworksAllowed: readonly string[]
   /** Open connections, all threads together. */

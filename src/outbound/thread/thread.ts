@@ -160,6 +160,7 @@ function createDeps(settings: SmtpSettings): TransmitDeps {
     timeouts,
     ca,
     port: settings.deliveryPort,
+    usesIpv6: settings.usesIpv6,
     privateNetworksAllowed: settings.privateNetworksAllowed,
     ownAddresses: findOwnAddresses(),
     brokenTls: createBrokenTls(),

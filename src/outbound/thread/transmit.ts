@@ -8,9 +8,10 @@
  * that the DNS denies; a private address is never connected to; after the message was sent whole no other server is
  * tried, because the first may have taken it (RFC 5321 6.1).
  *
- * Spec delivery.mx, delivery.private, delivery.reuse
+ * Spec delivery.mx, delivery.private, delivery.reuse, delivery.ipv6
  */
 
+import { hostAddresses } from '../../dns/host-addresses.ts'
 import type { Resolver } from '../../dns/resolve.ts'
 import { makeUnasked } from '../../mail/classify.ts'
 import { isPublicAddress } from '../../mail/ip-address.ts'
@@ -19,7 +20,7 @@ import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
 import { type AttemptDeps, attemptAddress } from './attempt.ts'
 import type { SendInput, Sent, TlsFacts } from './converse.ts'
-import { isElsewhere, judgeSent } from './judge.ts'
+import { asOfFamily, isElsewhere, judgeSent } from './judge.ts'
 import type { Held, PoolAsk, SessionPool } from './session-pool.ts'
 
 /** Addresses that are connected to in one attempt, and servers that answer, whatever they say. */
@@ -46,6 +47,8 @@ export interface Transmission {
 export interface TransmitDeps extends AttemptDeps {
   readonly resolver: Resolver
   readonly pool: SessionPool
+  /** Whether IPv6 addresses are connected to. */
+  readonly usesIpv6: boolean
   /** Addresses that could not be connected to, until when they come last. */
   readonly shunned: Map<string, number>
   /** CIDRs that may be connected to although they are private. */
@@ -97,18 +100,23 @@ async function sendOver(
   const facts = session.facts()
   const sent = await session.send({ ...send, onData }, signal)
   held.messages += 1
-  const outcome = judgeSent(sent, `${host}[${address}]:${deps.port}`)
+  const judged = judgeSent(sent, `${host}[${address}]:${deps.port}`)
+  const outcome = held.isDual && address.includes(':') ? asOfFamily(judged) : judged
   // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
-  const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
+  const isOther = outcome !== judged
+  const mayGoOn = session.isOpen() && !isOther && (sent.ok || (outcome.code !== 421 && (await session.reset())))
   if (mayGoOn) deps.pool.keep(way, held)
   else session.destroy()
   const used = { ...facts, host, address, isNew }
-  return { outcome, contact: contactOf(sent), session: used, isFinal: !isElsewhere(sent, outcome) }
+  return { outcome, contact: contactOf(sent), session: used, isFinal: !isOther && !isElsewhere(sent, outcome) }
 }
 
 function contactOf(sent: Sent): Contact {
   return !sent.ok && (sent.failure.kind === 'abort' || sent.failure.kind === 'fence') ? 'none' : 'answered'
 }
+
+/** An address of a server; `isDual`: the server has addresses of both families. */
+type Place = Pick<Held, 'host' | 'address' | 'isDual'>
 
 /** The tour through the servers' addresses, with what it has found so far. The first place is taken already. */
 class Tour {
@@ -117,7 +125,7 @@ class Tour {
   private readonly signal: AbortSignal
   private readonly connectUntilMs: number
   /** Addresses that come after all others. */
-  private readonly shunned: { host: string; address: string }[] = []
+  private readonly shunned: Place[] = []
   private readonly seen = { addresses: 0, sessions: 0, private: 0, failures: 0 }
   private hasPlace = true
   /** This minute's new connections are used up. */
@@ -142,22 +150,23 @@ class Tour {
   private async visitAll(): Promise<boolean> {
     const { deps, seen } = this
     for (const host of this.job.way.hosts) {
-      const found = await deps.resolver.look('A', host)
-      if (found.status === 'failure') seen.failures += 1
-      for (const address of found.status === 'ok' ? found.records : []) {
+      const { addresses, isDual, hasFailed } = await hostAddresses(deps.resolver, host, deps)
+      if (hasFailed) seen.failures += 1
+      for (const address of addresses) {
+        const place = { host, address, isDual }
         if (!this.mayConnect(address)) seen.private += 1
-        else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) this.shunned.push({ host, address })
+        else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) this.shunned.push(place)
         else if (this.isOver()) break
-        else if (await this.visit(host, address)) return true
+        else if (await this.visit(place)) return true
       }
     }
     return false
   }
 
   private async visitShunned(): Promise<boolean> {
-    for (const { host, address } of this.shunned) {
+    for (const place of this.shunned) {
       if (this.isOver()) break
-      if (await this.visit(host, address)) return true
+      if (await this.visit(place)) return true
     }
     return false
   }
@@ -169,7 +178,7 @@ class Tour {
   }
 
   /** True when the attempt ends with this address. */
-  private async visit(host: string, address: string): Promise<boolean> {
+  private async visit({ host, address, isDual }: Place): Promise<boolean> {
     const { deps, job, seen, signal } = this
     const { way } = job
     if (!this.hasPlace && (await deps.pool.admit(way)) > 0) {
@@ -188,7 +197,7 @@ class Tour {
     }
     deps.shunned.delete(address)
     seen.sessions += 1
-    const held = { session: opened.session, host, address, openedAtMs: deps.nowMs(), messages: 0 }
+    const held = { session: opened.session, host, address, isDual, openedAtMs: deps.nowMs(), messages: 0 }
     const tried = await sendOver({ held, isNew: true }, job, { deps, signal })
     this.note(tried)
     return tried.isFinal

@@ -271,7 +271,7 @@ function followerOf({ nodes }: ClusterLook, { isPrimary, primary }: NodeLook, en
   return isPrimary || id === undefined ? [] : [{ ...end, primary: id }]
 }
 
-/** A shard that its target has no room for is not begun with; what is there of one that is gone on with has its room. */
+/** Throws NoRoom where the target would be full with the shard. One that is gone on with has its room there already. */
 async function mustFit({ nodes }: ClusterLook, { shard, slot, source, target }: SlotMove): Promise<void> {
   const number = (key: string): number => Number(nodes.find(({ id }) => id === target.id)?.answers?.info.get(key) ?? 0)
   if (number('maxmemory') === 0 || moveOf((await readHolder(source.client, shard)).owner) !== null) return

@@ -29,7 +29,14 @@ async function setUp(t: Test, { connectionsMax = 10 } = {}) {
     const opened = await openSession({ ...input, timeouts: SHORT_TIMEOUTS }, NEVER)
     if (!opened.ok) throw new Error(opened.failure.text)
     pool.placed(ask, opened.session)
-    return { session: opened.session, host: 'mx.test', address: '127.0.0.1', openedAtMs: nowMs, messages: 0 }
+    return {
+      session: opened.session,
+      host: 'mx.test',
+      address: '127.0.0.1',
+      isDual: false,
+      openedAtMs: nowMs,
+      messages: 0,
+    }
   }
   const pass = (ms: number) => {
     nowMs += ms

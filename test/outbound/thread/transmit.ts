@@ -200,3 +200,75 @@ t.test('transmit: addresses that plain SMTP cannot carry', async (t) => {
   t.match(await run({ ...JOB, recipient: 'ann@bücher.test' }), { result: 'delivered' })
   t.ok(mx.sessions[0]!.commands.includes('RCPT TO:<ann@xn--bcher-kva.test>'))
 })
+
+/** The server on ::1 too; null where this machine has no IPv6. */
+async function setUpDual(t: Test, first: MxScript, second: MxScript) {
+  const more = { usesIpv6: true, privateNetworksAllowed: ['127.0.0.0/8', '::1/128'] }
+  const one = await setUp(t, first, more)
+  const six = await startMx(second, { host: '::1', port: one.mx.port }).catch(() => null)
+  if (six === null) {
+    t.comment('this machine has no IPv6: skipped')
+    return null
+  }
+  t.teardown(() => six.close())
+  one.zone.set('mx.test', { type: 'A', address: '127.0.0.1' }, { type: 'AAAA', address: '::1' })
+  return { ...one, six }
+}
+
+t.test('transmit: IPv6 is used where IPv4 does not answer, or there is none of it [delivery.ipv6]', async (t) => {
+  const dual = await setUpDual(t, {}, {})
+  if (dual === null) return
+  const { mx, six, zone, deps, attempt, run } = dual
+  t.match(await run(), { result: 'delivered' })
+  t.same([mx.sessions.length, six.sessions.length], [1, 0], 'IPv4 is first')
+  zone.set('mx6.test', { type: 'AAAA', address: '::1' })
+  zone.set('b.test', { type: 'MX', exchange: 'mx6.test', priority: 1 })
+  const sent = await attempt({ ...JOB, recipient: 'x@b.test' })
+  t.match(sent, { outcome: { result: 'delivered' }, session: { host: 'mx6.test', address: '::1' } })
+  deps.pool.close()
+  await mx.close()
+  t.match(await run(), { result: 'delivered' })
+  t.equal(six.sessions.length, 2)
+})
+
+t.test('transmit: without the setting an address of IPv6 is none [delivery.ipv6]', async (t) => {
+  const { zone, run } = await setUp(t, {})
+  zone.set('mx.test', { type: 'AAAA', address: '::1' })
+  t.match(await run(), { result: 'deferred', response: /^4\.4\.4 / })
+})
+
+for (const [said, result] of [
+  ['550 5.7.1 no name for this address', 'deferred'],
+  ['550 5.7.25 no PTR', 'deferred'],
+  ['550 5.7.13 account disabled', 'bounced'],
+  ['550 5.1.1 no such user', 'bounced'],
+] as const)
+  t.test(`transmit: ${said} over IPv6 where IPv4 is away is ${result} [delivery.ipv6]`, async (t) => {
+    const dual = await setUpDual(t, {}, { rcpt: said })
+    if (dual === null) return
+    await dual.mx.close()
+    t.match(await dual.run(), { result, response: new RegExp(`^${said}`) })
+    t.match(await dual.run(), { result }, 'and so over a session that was kept')
+  })
+
+t.test(
+  'transmit: what is refused by policy over IPv6 goes over IPv4 in the same attempt [delivery.ipv6]',
+  async (t) => {
+    const dual = await setUpDual(t, {}, { dot: '550 5.7.26 not signed' })
+    if (dual === null) return
+    const { mx, six, deps, run } = dual
+    // Its IPv4 address did not answer lately: it comes last.
+    deps.shunned.set('127.0.0.1', Number.POSITIVE_INFINITY)
+    t.match(await run(), { result: 'delivered' })
+    t.same([six.sessions.length, mx.sessions.length], [1, 1])
+  },
+)
+
+t.test('transmit: a private address of IPv6 is never connected to [delivery.private]', async (t) => {
+  const { zone, run } = await setUp(t, {}, { usesIpv6: true })
+  for (const address of ['::1', 'fd00::1', 'fe80::1', '::ffff:127.0.0.1', '64:ff9b::7f00:1', '2002:7f00:1::']) {
+    zone.set(`mx-${address.replaceAll(/[:.]/g, '-')}.test`, { type: 'AAAA', address })
+    zone.set('a.test', { type: 'MX', exchange: `mx-${address.replaceAll(/[:.]/g, '-')}.test`, priority: 1 })
+    t.match(await run({ ...JOB, recipient: 'ann@a.test' }), { result: 'bounced', hard: false }, address)
+  }
+})

@@ -42,6 +42,7 @@ export function makeDeps(zone: Zone, port: number, more: Partial<SenderDeps> = {
     ownDomains: ['svc.test'],
     privateNetworksAllowed: ['127.0.0.0/8'],
     ownAddresses: [],
+    usesIpv6: false,
     ehloName: 'out.svc.test',
     port,
     timeouts: SHORT_TIMEOUTS,

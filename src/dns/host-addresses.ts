@@ -1,0 +1,36 @@
+/**
+ * host-addresses - the addresses of a mail server in the order to try: those of IPv4 and, where they are wanted, of
+ * IPv6, by turns
+ *
+ * IPv4 begins: receivers ask more of who comes over IPv6 (a name for each address, a signature), and a server that has
+ * both is reached either way.
+ *
+ * Spec delivery.ipv6
+ */
+
+import type { Resolver } from './resolve.ts'
+
+export interface HostAddresses {
+  readonly addresses: readonly string[]
+  /** It has addresses of both families: what it refuses to one it may take from the other. */
+  readonly isDual: boolean
+  /** A question could not be answered: there may be more. */
+  readonly hasFailed: boolean
+}
+
+/** Looks them up. In: a name in A-labels; whether addresses of IPv6 are used. */
+export async function hostAddresses(
+  resolver: Pick<Resolver, 'look'>,
+  host: string,
+  { usesIpv6 }: { readonly usesIpv6: boolean },
+): Promise<HostAddresses> {
+  const [a, aaaa] = await Promise.all([resolver.look('A', host), usesIpv6 ? resolver.look('AAAA', host) : null])
+  const four = a.status === 'ok' ? a.records : []
+  const six = aaaa?.status === 'ok' ? aaaa.records : []
+  const turns = Array.from({ length: Math.max(four.length, six.length) }, (_, n) => [four[n], six[n]])
+  return {
+    addresses: turns.flat().filter((one) => one !== undefined),
+    isDual: four.length > 0 && six.length > 0,
+    hasFailed: a.status === 'failure' || aaaa?.status === 'failure',
+  }
+}
