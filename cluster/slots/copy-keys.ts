@@ -53,19 +53,24 @@ export async function keysOf(client: Redis, slot: number): Promise<Buffer[]> {
   return (await client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, count + NEW_KEYS_MAX)) as Buffer[]
 }
 
+/** Who hears of keys that are copied. */
+export interface CopyHears {
+  /** These are about to be copied. */
+  begins?(names: readonly Buffer[]): void
+  /** So many have been. */
+  copied?(count: number): Promise<void>
+}
+
 /** Copies them over what the target has under these names. Out: how many. Throws Error, a sentence. */
-export async function copyKeys(
-  copy: CopyWay,
-  names: readonly Buffer[],
-  progress?: (copied: number) => Promise<void>,
-): Promise<number> {
+export async function copyKeys(copy: CopyWay, names: readonly Buffer[], hears: CopyHears = {}): Promise<number> {
   let copied = 0
   for (let from = 0; from < names.length; from += SIZED_AT_ONCE)
     for (const batch of await batchesOf(copy.source.client, names.slice(from, from + SIZED_AT_ONCE))) {
       copy.mustHold()
+      hears.begins?.(batch)
       await migrate(copy, ['COPY', 'REPLACE'], batch)
       copied += batch.length
-      await progress?.(copied)
+      await hears.copied?.(copied)
     }
   return copied
 }

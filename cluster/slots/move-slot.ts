@@ -2,7 +2,8 @@
  * move-slot - the shard of a slot goes from one primary of a Redis Cluster to another: first all of it is copied, then
  * the slot changes hands at once, then the source removes what it had
  *
- * States: fenced (`move-fence.ts`: nobody writes, everything is read at the source), copied (the target has all of it,
+ * States: copied ahead (the owner goes on; what it writes to meanwhile is known, `key-watch.ts`, and copied again),
+ * fenced (`move-fence.ts`: nobody writes, everything is read at the source), copied (the target has all of it,
  * `meta` with the fence last, and so have its replicas), switched (the target has the slot; the source removes its keys
  * once it hears of it), freed (whoever takes the shard goes on with it).
  *
@@ -16,10 +17,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
 import { asking, clearOthers, type Follower, remove } from './clear-slot.ts'
 import { type CopyWay, copyKeys, keysOf, type MoveEnd } from './copy-keys.ts'
+import type { KeyWatch } from './key-watch.ts'
 import { type FenceHolder, freeFence, moveOf, readHolder, takeFence } from './move-fence.ts'
 import { raiseEpoch } from './raise-epoch.ts'
 import { hasSlot, parseNodes } from './slot-map.ts'
 
+/** Rounds of copying while the owner writes, and what little is left to the fence then. */
+const AHEAD_ROUNDS_MAX = 8
+const FEW_KEYS = 100
 /** Rounds of comparing what both have; what nobody is fenced from may come all the time, and is volatile. */
 const ROUNDS_MAX = 8
 /** A replica that is slow is not waited for if another one has it all. */
@@ -31,6 +36,7 @@ const AGREED_STEP_MS = 5
 
 /** In their order; after each of them a test ends something. */
 export const MOVE_STEPS = [
+  'ahead',
   'fenced',
   'marked',
   'begun',
@@ -54,6 +60,8 @@ export interface SlotMove extends CopyWay {
   readonly nonce: string
   /** Whether nothing counts before a replica has it. */
   readonly isReplicated: boolean
+  /** Watches which keys of the shard are written to at the source; null: nobody can tell. */
+  watch?(): Promise<KeyWatch | null>
   /** Hears of each step that is done. */
   at?(step: MoveStep): void | Promise<void>
 }
@@ -63,21 +71,33 @@ export type MoveProgress = (moved: number, keys: number) => void
 
 /** Moves it. Out: keys that were copied. Throws Error, a sentence: the same move goes on with it. */
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
+  const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
+  // A target that was lost may have claimed the slot with nobody hearing of it.
+  if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move.giveMsMax)
+  // Nobody writes to what is fenced: it is copied as it is.
+  const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
+  try {
+    if (watch !== null) await copyAhead(move, watch, progress)
+    return await moveFenced(move, watch, progress)
+  } finally {
+    await watch?.close()
+  }
+}
+
+/** The shard is fenced for no longer than this takes. */
+async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: MoveProgress): Promise<number> {
   const { shard, slot, source, target, isReplicated } = move
   const step = async (name: MoveStep): Promise<void> => {
     await move.at?.(name)
     move.mustHold()
   }
-  const { owner } = await readHolder(source.client, shard)
-  // A target that was lost may have claimed the slot with nobody hearing of it.
-  if (moveOf(owner) !== null) await raiseEpoch(target, move.primaries, move.giveMsMax)
   const token = await fence(move)
   await reachReplicas(source, isReplicated)
   await step('fenced')
   await mark(target, { shard, slot, holder: source.id })
   await step('marked')
   let hasBegun = false
-  const keys = await copyAll(move, async (moved, all) => {
+  const keys = await copyAll(move, watch, async (moved, all) => {
     progress(moved, all)
     if (moved === 0 || hasBegun) return
     hasBegun = true
@@ -144,29 +164,63 @@ async function mark(
   await asking(client, [['SET', copyKey(shard), id]])
 }
 
-/** Copies all but `meta`. Out: how many keys. */
-async function copyAll(move: SlotMove, progress: (moved: number, keys: number) => Promise<void>): Promise<number> {
+/**
+ * Copies all but `meta` while the owner goes on, and what it has written to meanwhile once more, until that is little.
+ */
+async function copyAhead(move: SlotMove, watch: KeyWatch, progress: MoveProgress): Promise<void> {
   const { shard, slot, source, target } = move
-  const names = await keysOf(source.client, slot)
+  await mark(target, { shard, slot, holder: source.id })
+  const all = await keysOf(source.client, slot)
+  let names: readonly Buffer[] | null = all
+  for (let round = 0; names !== null && round < AHEAD_ROUNDS_MAX; round += 1) {
+    const isFirst = round === 0
+    await copyKeys(move, withoutMeta(names, shard), {
+      begins: (batch) => watch.forget(batch),
+      copied: async (count) => void (isFirst && progress(count, all.length)),
+    })
+    names = await watch.changed()
+    if (names !== null && names.length <= FEW_KEYS) break
+  }
+  await move.at?.('ahead')
+  move.mustHold()
+}
+
+/**
+ * Copies all but `meta`, of what was copied ahead only what was written to since then. Out: how many keys there are.
+ */
+async function copyAll(
+  move: SlotMove,
+  watch: KeyWatch | null,
+  progress: (moved: number, keys: number) => Promise<void>,
+): Promise<number> {
+  const { shard, slot, source, target } = move
+  const changedKeys = async (): Promise<Buffer[] | null> => withoutMetaOrNull((await watch?.changed()) ?? null, shard)
+  const begins = (batch: readonly Buffer[]): void => watch?.forget(batch)
+  const all = withoutMeta(await keysOf(source.client, slot), shard)
+  const names = (await changedKeys()) ?? all
   await progress(0, names.length)
-  const meta = metaKey(shard)
-  const copied = await copyKeys(
-    move,
-    names.filter((name) => String(name) !== meta),
-    (moved) => progress(moved, names.length),
-  )
+  await copyKeys(move, names, { begins, copied: (count) => progress(count, names.length) })
   // Whoever asks by a script of an earlier version is not fenced: what lies in the inbox now is the newest.
-  await copyKeys(move, [Buffer.from(inboxKey(shard, 'mailbox'))])
-  let added = 0
+  await copyKeys(move, [Buffer.from(inboxKey(shard, 'mailbox'))], { begins })
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const [here, there] = await Promise.all([source, target].map(async (end) => namesAt(end, slot)))
-    const missing = [...(here ?? [])].filter((name) => there?.has(name) !== true && name !== meta)
+    const missing = [...(here ?? [])].filter((name) => there?.has(name) !== true).map(binary)
     const extra = [...(there ?? [])].filter((name) => here?.has(name) !== true && name !== copyKey(shard))
-    if (missing.length + extra.length === 0) break
+    const differing = [...withoutMeta(missing, shard), ...((await changedKeys()) ?? [])]
+    if (differing.length + extra.length === 0) break
     await remove(target.client, extra.map(binary))
-    added += await copyKeys(move, missing.map(binary))
+    await copyKeys(move, differing, { begins })
   }
-  return copied + added + 1
+  return all.length + 1
+}
+
+function withoutMeta(names: readonly Buffer[], shard: number): Buffer[] {
+  const meta = metaKey(shard)
+  return names.filter((name) => String(name) !== meta)
+}
+
+function withoutMetaOrNull(names: readonly Buffer[] | null, shard: number): Buffer[] | null {
+  return names === null ? null : withoutMeta(names, shard)
 }
 
 /** Names of keys, byte for byte. */

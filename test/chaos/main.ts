@@ -36,7 +36,7 @@ const HELP = `Usage: npm run chaos [-- options]
   --replicas N its replicas killed (3)
   --blackouts N  a primary with its replicas dead for a while (1)
   --moves N    its shards moved to other primaries under load (20)
-  --tears N    the same, and source, target or order are lost on the way (27)
+  --tears N    the same, and source, target or order are lost on the way (30)
   --from DIR   a checkout of an earlier version, built: a fleet of it is restarted as this one, process by process
   --upgrades N how often (3, where --from is given)
   --ways N     rounds of npm start and npm run cluster on one directory (20)
@@ -162,7 +162,7 @@ async function clusterFound(of: (text: string | undefined, fallback: number) => 
     rounds: of(values.failovers, 32),
     ways: WAYS.filter((way) => values.how === undefined || values.how.split(',').includes(way)),
     moves: of(values.moves, 20),
-    tears: of(values.tears, 27),
+    tears: of(values.tears, 30),
     replicaKills: of(values.replicas, 3),
     blackouts: of(values.blackouts, 1),
     durability: 'replica',

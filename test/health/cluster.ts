@@ -93,6 +93,10 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
     message: /^m2:7002 does not know that m1:7001 holds shards 1-2, 17: /,
     fix: /redis-cli -h m1 -p 7001 CLUSTER BUMPEPOCH/,
   })
+  t.match(toldOf({ moving: [{ ...move, from: null }], mover: 'm9, process 7' })[2], {
+    status: 'warning',
+    message: 'Shard 17 is copied to another Redis by m9, process 7, and is served',
+  })
   t.match(toldOf({ moving: [{ ...move, from: null }] })[2], { status: 'warning', message: /marked as on its way/ })
 })
 

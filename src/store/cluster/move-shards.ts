@@ -23,6 +23,7 @@ import {
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
 import { bytesOf, type MoveEnd } from '../../../cluster/slots/copy-keys.ts'
 import { finishSlot } from '../../../cluster/slots/finish-slot.ts'
+import { type KeyWatch, watchKeys } from '../../../cluster/slots/key-watch.ts'
 import { moveOf, readHolder } from '../../../cluster/slots/move-fence.ts'
 import { endHere, type MoveStep, moveSlot, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { parseNodes, SHARD_SLOTS, SlotMap, withPlace } from '../../../cluster/slots/slot-map.ts'
@@ -246,6 +247,7 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
       nonce,
       isReplicated,
       mustHold: () => lock.mustHold(),
+      watch: () => watchAt(makeClient(form, source.name), source, shard),
       at: (step) => order.at?.(step),
     }
     if (await finishSlot(move)) {
@@ -263,6 +265,15 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
   } finally {
     for (const client of clients) client.disconnect()
   }
+}
+
+/** Over a connection of its own; null where that cannot be had. */
+async function watchAt(own: Redis, { client }: MoveEnd, shard: number): Promise<KeyWatch | null> {
+  const isConnected = await own.connect().then(
+    () => true,
+    () => false,
+  )
+  return isConnected ? watchKeys(own, { client, shard }) : null
 }
 
 /** A replica of a primary that is known; nothing of another node. */

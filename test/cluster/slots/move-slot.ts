@@ -2,10 +2,12 @@
  * move-slot - the slot of a shard goes to another primary: until it has changed hands all of it is at the source, what
  * lies elsewhere is a copy, and a target that falls silent loses nothing.
  */
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { copyKey, metaKey, shardTag } from '../../../cluster/keyspace.ts'
 import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
 import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
+import { watchKeys } from '../../../cluster/slots/key-watch.ts'
 import { moveOf, readHolder } from '../../../cluster/slots/move-fence.ts'
 import { endHere, moveSlot, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
@@ -105,6 +107,83 @@ t.test(
       const counts = followers.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
       return (await Promise.all(counts)).every((count) => Number(count) === 0)
     }, WAIT_MS)
+  },
+)
+
+/** A watch over a connection of its own, which `cut` ends. */
+async function watched(move: SlotMove, at: SlotMove['at']): Promise<SlotMove & { cut(): void }> {
+  const own = new Redis({ host: '127.0.0.1', port: Number(move.source.name.split(':')[1]), retryStrategy: () => null })
+  own.on('error', () => undefined)
+  const watch = () => watchKeys(own, { client: move.source.client, shard: SHARD })
+  return { ...move, watch, ...(at !== undefined && { at }), cut: () => own.disconnect() }
+}
+
+t.test('move: all is copied before the fence, and what is written to meanwhile once more after it', async (t) => {
+  const move = await makeMove()
+  const { client } = move.source
+  const pipeline = client.pipeline()
+  for (let n = 0; n < 500; n += 1) pipeline.set(`${TAG}body:${n}`, 'x')
+  await pipeline.set(`${TAG}short`, 'x', 'PX', 60_000).hset(`${TAG}head`, { a: '1', b: '2' }).exec()
+  await client.xadd(`${TAG}log`, '5-1', 'n', '1')
+  const name = Buffer.from([...Buffer.from(TAG), 0, 255, 42])
+  await client.set(name, 'before')
+  const counts: [number, number][] = []
+  const at = async (step: string): Promise<void> => {
+    if (step !== 'ahead') return
+    counts.push(...seen.splice(0))
+    await client.set(name, 'after')
+    await client.pexpire(`${TAG}short`, 600_000_000)
+    await client.hdel(`${TAG}head`, 'a')
+    await client.xadd(`${TAG}log`, '6-1', 'n', '2')
+    await client.unlink(`${TAG}body:7`)
+    await client.set(`${TAG}new`, 'x')
+  }
+  const seen: [number, number][] = []
+  const keys = await moveSlot(await watched(move, at), (moved, all) => void seen.push([moved, all]))
+  t.ok((counts.at(-1)?.[0] ?? 0) > 500, 'ahead')
+  t.ok((seen.at(-1)?.[1] ?? 0) < 20, `what is copied while nobody may write: ${seen.at(-1)}`)
+  t.ok(keys > 500)
+  const there = move.target.client
+  t.equal(await there.get(name), 'after')
+  t.ok((await there.pttl(`${TAG}short`)) > 500_000_000)
+  t.same(await there.hgetall(`${TAG}head`), { b: '2' })
+  t.equal((await there.xrange(`${TAG}log`, '-', '+')).length, 2)
+  t.equal(await there.exists(`${TAG}body:7`), 0)
+  t.equal(await there.get(`${TAG}body:8`), 'x')
+  t.equal(await there.get(`${TAG}new`), 'x')
+  t.same(await client.config('GET', 'notify-keyspace-events'), ['notify-keyspace-events', ''], 'as it was')
+})
+
+t.test('move: where nobody can tell any more what was written to, all is copied once more', async (t) => {
+  const move = await makeMove()
+  const { client } = move.source
+  const at = async (step: string): Promise<void> => {
+    if (step !== 'ahead') return
+    order.cut()
+    await client.set(`${TAG}stays`, 'changed')
+  }
+  const order = await watched(move, at)
+  await moveSlot(order, () => undefined)
+  t.equal(await move.target.client.get(`${TAG}stays`), 'changed')
+})
+
+t.test(
+  'move: one that ends before the fence leaves the shard to its owner, and what it copied is removed',
+  async (t) => {
+    const move = await makeMove()
+    const order = await watched(move, () => {
+      throw new Error('cut off')
+    })
+    await t.rejects(
+      moveSlot(order, () => undefined),
+      /cut off/,
+    )
+    t.equal((await readHolder(move.source.client, SHARD)).owner, 'worker')
+    t.ok(Number(await move.target.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 1)
+    await endHere({ ...move, target: move.source })
+    t.equal(await move.target.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
+    t.equal((await readHolder(move.source.client, SHARD)).owner, 'worker', 'it is nobody else')
+    t.notMatch(await move.target.client.call('CLUSTER', 'NODES'), `[${slot}-`)
   },
 )
 

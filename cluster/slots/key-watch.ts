@@ -1,0 +1,79 @@
+/**
+ * key-watch - which keys of a shard are written to while they are copied, by what their node tells of its keyspace
+ * (Redis keyspace notifications)
+ *
+ * Guarantee: a key that is not named has not been written to since it was last forgotten. Where the connection has
+ * ended, or too many are named, nobody knows.
+ */
+import type { Redis } from 'ioredis'
+import { shardTag } from '../keyspace.ts'
+
+/** What is told: by key (`K`), of every kind of write (`A`). */
+const EVENTS = 'KA'
+const SETTING = 'notify-keyspace-events'
+const CHANNEL = '__keyspace@0__:'
+const NAMES_MAX = 1_000_000
+
+export interface KeyWatch {
+  /** These are about to be copied: what is written to them from now on counts. */
+  forget(names: readonly Buffer[]): void
+  /** All that have been written to by now, at the node. Null: nobody knows. */
+  changed(): Promise<Buffer[] | null>
+  /** The node tells nobody any more. */
+  close(): Promise<void>
+}
+
+/**
+ * Begins. In: a connection of its own to the node, which ends with the watch, and another one to it. Out: null where the
+ * node does not tell, or not this user.
+ */
+export async function watchKeys(
+  own: Redis,
+  { client, shard }: { client: Redis; shard: number },
+): Promise<KeyWatch | null> {
+  const names = new Set<string>()
+  let isKnown = true
+  own.on('close', () => {
+    isKnown = false
+  })
+  own.on('pmessageBuffer', (_pattern: Buffer, channel: Buffer) => {
+    if (names.size >= NAMES_MAX) isKnown = false
+    else names.add(channel.subarray(CHANNEL.length).toString('latin1'))
+  })
+  const before = await settingOf(client)
+  const told = before === null ? null : [...new Set([...before, ...EVENTS])].join('')
+  const isTold = await (async () => {
+    if (told === null) return false
+    await client.config('SET', SETTING, told)
+    await own.psubscribe(`${CHANNEL}${shardTag(shard)}:*`)
+    return true
+  })().catch(() => false)
+  const close = async (): Promise<void> => {
+    own.disconnect()
+    if (before !== null) await client.config('SET', SETTING, before).catch(() => undefined)
+  }
+  if (!isTold) {
+    await close()
+    return null
+  }
+  return {
+    forget(copied) {
+      for (const name of copied) names.delete(name.toString('latin1'))
+    },
+    async changed() {
+      // Its answer comes after all that the node has told before.
+      const isThere = await own.ping().then(
+        () => true,
+        () => false,
+      )
+      return isThere && isKnown ? [...names].map((name) => Buffer.from(name, 'latin1')) : null
+    },
+    close,
+  }
+}
+
+/** Null: this user may not ask. */
+async function settingOf(client: Redis): Promise<string | null> {
+  const found = (await client.config('GET', SETTING).catch(() => null)) as string[] | null
+  return found === null || found.length < 2 ? null : (found[1] ?? '')
+}
