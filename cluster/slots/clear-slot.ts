@@ -21,7 +21,7 @@ for i = 1, #ARGV do
 end
 return 1
 `
-const REMOVED_AT_ONCE = 500
+const REMOVED_AT_ONCE = 2_000
 /** What is known to be gone a moment later has come meanwhile: no node takes part for a slot that it does not hold. */
 const ROUNDS_MAX = 3
 

@@ -24,8 +24,8 @@ export interface KeyWatch {
 }
 
 /**
- * Begins. In: a connection of its own to the node, which ends with the watch, and another one to it. Out: null where the
- * node does not tell, or not this user.
+ * Begins. In: a connection of its own to the node, which ends with the watch, and another one. Out: null where the node
+ * does not tell, or not this user.
  */
 export async function watchKeys(
   own: Redis,
