@@ -24,6 +24,7 @@ import { type FirstAccount, firstStart, formatWelcome } from './service/first-st
 import { startListeners } from './service/handlers.ts'
 import { makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
 import { toldStart } from './service/told-start.ts'
+import { walkUsers } from './service/user-walk.ts'
 import { makeKeyFinder, makeReader } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
@@ -105,6 +106,8 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   const { webhookFigures, erasureFigures } = handlers
   const sweep = makeSweep(parts, worker)
   const livingRoles = config.roles.includes('actors') ? makeLivingRoles(parts, worker) : null
+  const shards = () => worker.owned
+  const walk = config.roles.includes('actors') ? () => walkUsers({ ...handlers, shards }) : null
   const erasures = makeErasureLooks(parts, () => worker.nowMs())
   running.stopChores = await startChores({
     metrics,
@@ -113,6 +116,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     erasureFigures,
     log,
     sweep,
+    walkUsers: walk,
     rewriteFile: rewrites?.ask ?? null,
     livingRoles,
     erasures,

@@ -28,12 +28,13 @@ import {
 import { countTry } from './dashboard/count-try.ts'
 import { endDesk, makeDeskLink, openDesk, useDeskLink } from './dashboard/desk.ts'
 import { changeFactors, takeStep } from './dashboard/factor.ts'
-import { beginJoin, forgetUser, joinAccount } from './dashboard/join.ts'
+import { beginJoin, beginLeave, joinAccount } from './dashboard/join.ts'
 import { endLinks, makeAccountLink, makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
 import { changeMember, invite, sendInvitation, withdrawInvitation } from './dashboard/member.ts'
 import { beginSession, endSession, markSession } from './dashboard/session.ts'
 import { applyForCap, changeSettings, logged, noteAct } from './dashboard/settings.ts'
-import { addUser, changeUser, FORGET_USER_TIMER, forgetSessions, indexSession } from './dashboard/user.ts'
+import { addUser, changeUser, forgetSessions, indexSession } from './dashboard/user.ts'
+import { FORGET_USER_TIMER, forgetUser, lookAtUsers } from './dashboard/user-look.ts'
 import { addDomain } from './domain/add-domain.ts'
 import { CHECK_TIMER } from './domain/check-schedule.ts'
 import { checkTimer, recordCheck } from './domain/domain-check.ts'
@@ -138,6 +139,8 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     indexSession,
     forgetSessions,
     beginJoin,
+    beginLeave,
+    lookAtUsers,
     joinAccount,
     takeStep,
     changeFactors,

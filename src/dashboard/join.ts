@@ -3,13 +3,20 @@
  *
  * The account comes onto the list before it is asked and leaves it again where it says no, so that a crash in between
  * leaves no member whose row goes for want of an account. Where others order the same of him meanwhile, the list
- * follows what the account says at the end.
+ * follows what the account says at the end. What a process that dies leaves half done ends by itself: its states are
+ * told in `src/actors/dashboard/join.ts`.
  *
  * Spec member.index
  */
 
 import { homeShard } from '../../cluster/id.ts'
-import type { BeginJoinBody, JoinAccountBody, JoinBegun, ListChanged } from '../actors/dashboard/join.ts'
+import type {
+  BeginJoinBody,
+  BeginLeaveBody,
+  JoinAccountBody,
+  ListChanged,
+  StepBegun,
+} from '../actors/dashboard/join.ts'
 import type { UseAccountLinkBody } from '../actors/dashboard/link.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
@@ -21,12 +28,18 @@ import type { DashboardDeps } from './deps.ts'
 /** How often the list is read anew where others order of it too. */
 const LEAVES_MAX = 5
 
-/** Puts an account onto a user's list, before it is asked. Out: what is answered where he is gone, or nobody could. */
-export async function listAccount(deps: DashboardDeps, { userId, accountId }: BeginJoinBody): Promise<Answer | null> {
+/**
+ * Puts an account onto a user's list, before it is asked. Out: until when it may be; what is answered where he is gone,
+ * is in too many, or nobody could.
+ */
+export async function listAccount(
+  deps: DashboardDeps,
+  { userId, accountId }: BeginJoinBody,
+): Promise<StepBegun | Answer> {
   const order = { name: 'begin-join', body: { userId, accountId } }
-  const { answer, refused } = await giveOrder<JoinBegun>(deps, homeShard(userId), order)
+  const { reply, answer, refused } = await giveOrder<StepBegun>(deps, homeShard(userId), order)
   // His time without an account was over between two reads: whoever opens the link anew is asked for a name.
-  return refused?.code === 'not_found' ? refuse('sign_in_failed') : (answer ?? null)
+  return reply ?? (refused?.code === 'not_found' ? refuse('sign_in_failed') : answer)
 }
 
 /** Uses the link, after `listAccount`. Out: what is answered where it makes nobody a member. */
@@ -55,11 +68,25 @@ export async function endJoin(deps: DashboardDeps, { userId, accountId }: BeginJ
 
 /** Makes a user a member of an account by a link, which is used with it. Out: what is answered where it does not. */
 export async function joinByLink(deps: DashboardDeps, user: User, body: UseAccountLinkBody): Promise<Answer | null> {
-  const unbegun = await listAccount(deps, body)
-  if (unbegun !== null) return unbegun
-  const unused = await useLink(deps, body)
+  const begun = await listAccount(deps, body)
+  if (!('kind' in begun)) return begun
+  const unused = await useLink(deps, { ...body, untilMs: begun.untilMs })
   if (unused !== null) return undoJoin(deps, user, { accountId: body.accountId, answer: unused })
   return endJoin(deps, body)
+}
+
+/**
+ * Says on a user's list that he is about to leave an account, and ends the operator's links for him, before the account
+ * is asked. Out: until when it may be; null where it is not on his list, or nobody could.
+ */
+export async function announceLeave(
+  deps: DashboardDeps,
+  { userId, address }: Pick<User, 'userId' | 'address'>,
+  accountId: string,
+): Promise<StepBegun | null> {
+  const body: BeginLeaveBody = { userId, accountId, hmac: deps.secrets.loginHmac(address) }
+  const { reply } = await giveOrder<StepBegun>(deps, homeShard(userId), { name: 'begin-leave', body })
+  return reply ?? null
 }
 
 /**
@@ -68,7 +95,7 @@ export async function joinByLink(deps: DashboardDeps, user: User, body: UseAccou
  */
 export async function leave(
   deps: DashboardDeps,
-  { userId, address }: Pick<User, 'userId' | 'address'>,
+  { userId }: Pick<User, 'userId'>,
   accountId: string,
 ): Promise<Answer | null> {
   const shard = homeShard(accountId)
@@ -81,7 +108,7 @@ export async function leave(
     if (seen === null) return refuse('unavailable')
     if (seen[0].has(userId)) return null
     const { joins } = user
-    const body: JoinAccountBody = { userId, accountId, isMember: false, joins, hmac: deps.secrets.loginHmac(address) }
+    const body: JoinAccountBody = { userId, accountId, isMember: false, joins }
     const left = await giveOrder<ListChanged>(deps, homeShard(userId), { name: 'join-account', body })
     if (left.refused?.code === 'not_found') return null
     if (left.answer !== undefined) return left.answer

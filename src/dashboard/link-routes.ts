@@ -136,9 +136,9 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const hasShown = ownRow !== null && (ownRow.factorMs > 0 || !hasFactor(user))
   // A known user is asked for the rest first: the step that he takes makes him a member.
   if (newPassword === null && hasFactor(user) && !hasShown) return askFactor(deps, { user, accountId, linkId }, cookies)
-  const body: UseAccountLinkBody = { linkId, accountId, userId }
-  const unbegun = await listAccount(deps, body)
-  if (unbegun !== null) return unbegun
+  const begun = await listAccount(deps, { accountId, userId })
+  if (!('kind' in begun)) return begun
+  const body: UseAccountLinkBody = { linkId, accountId, userId, untilMs: begun.untilMs }
   const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
   // A link that vouches is used up here, before a second factor is asked for: what it is for, another password, is done
   // then. Were it kept until that step, whoever has seen it could choose a password again in between, and again.

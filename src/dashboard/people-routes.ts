@@ -10,11 +10,12 @@ import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { ChangeMemberBody, InvitationReply, InviteBody, MemberReply } from '../actors/dashboard/member.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { levelOf, membersFact, roleOf, unpackMember } from '../state/dashboard/member.ts'
+import { STEP_MS } from '../state/dashboard/user-list.ts'
 import { formatInvitation, readInvitations, readMember, readMembers } from '../views/dashboard/people.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
-import { leave } from './join.ts'
+import { announceLeave, leave } from './join.ts'
 import { endSiblings } from './link-routes.ts'
 import { newLinkId } from './link-token.ts'
 import { noteSessionLimit } from './noted-tries.ts'
@@ -48,30 +49,33 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
 }
 
 /**
- * DELETE /dashboard/api/members/{userId}: he is no member, then the operator's links for him end, then the account
- * leaves his list. While it stands there, the same request anew does what was cut off.
+ * DELETE /dashboard/api/members/{userId}: his list says that he leaves and the operator's links for him end, then he is
+ * no member, then the account leaves his list. While it stands there, the same request anew does what was cut off.
  */
 export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
   return async (request) => {
     const userId = (request.params.userId ?? '').toLowerCase()
     if (shardOf(userId) === null) return refuse('not_found')
-    const { answer, refused } = await changeMember(deps, request, { userId, level: null })
-    if (answer !== undefined && refused?.code !== 'not_found') return answer
+    const cameMs = deps.nowMs()
     const user = await readUser(deps.read, userId)
     if (user === 'unavailable') return refuse('unavailable')
     const { accountId } = sessionOf(request)
-    if (answer !== undefined && user?.accounts.includes(accountId) !== true) return answer
-    // A link that the operator made for him before would bring him back.
-    const unended = user === null ? null : await endSiblings(deps, user.address, null)
-    if (unended !== null) return unended
-    return (user === null ? null : await leave(deps, user, accountId)) ?? { status: 204 }
+    const isListed = user?.accounts.includes(accountId) === true
+    const begun = user !== null && isListed ? await announceLeave(deps, user, accountId) : null
+    // Where his list could not be told he is removed all the same: that holds, and the rest is asked for again.
+    const untilMs = begun?.untilMs ?? cameMs + STEP_MS
+    const { answer, refused } = await changeMember(deps, request, { userId, level: null, untilMs })
+    if (answer !== undefined && (refused?.code !== 'not_found' || !isListed)) return answer
+    if (user === null) return { status: 204 }
+    const unended = begun === null ? await endSiblings(deps, user.address, null) : null
+    return unended ?? (await leave(deps, user, accountId)) ?? { status: 204 }
   }
 }
 
 function changeMember(
   deps: DashboardDeps,
   request: DashboardRequest,
-  change: Pick<ChangeMemberBody, 'userId' | 'level'>,
+  change: Pick<ChangeMemberBody, 'userId' | 'level' | 'untilMs'>,
 ) {
   return orderAs<MemberReply>(deps, request, { name: 'change-member', body: change })
 }

@@ -1,8 +1,9 @@
 /**
  * chores - what one process does by the clock for itself: a line of figures, the rewrite of its own Redis's file (by
- * night and after erasures), the sweep of the content store for the shards that it has, a look for who takes bounces
+ * night and after erasures), the sweep of the content store and the walk over users for the shards that it has, a look
+ * for who takes bounces
  *
- * Anything about data in Redis is a timer of a shard, never a chore.
+ * What changes data in Redis is a timer or a lane of a shard, never a chore: the walk orders it there.
  */
 
 import type { Figures } from '../process/figures.ts'
@@ -21,6 +22,8 @@ const REWRITE_AT = '17 3 * * *'
 
 /** Each hour. */
 const SWEEP_AT = '42 * * * *'
+/** Each night (UTC). */
+const WALK_AT = '23 4 * * *'
 
 export interface ChoreDeps {
   readonly metrics: Metrics
@@ -37,13 +40,15 @@ export interface ChoreDeps {
   readonly rewriteFile: Rewrites['ask'] | null
   /** The same after erasures. */
   readonly erasures: Omit<ErasureRewriteDeps, 'log'> | null
+  /** Has users looked at whose accounts do not know them; null where this process has no shards. */
+  readonly walkUsers: (() => Promise<number>) | null
   /** Reads what the living processes run; null where this one sends no mail. */
   readonly livingRoles: (() => Promise<ReadonlySet<string>>) | null
 }
 
 /** Starts the chores; out: what ends them. */
 export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
-  const { metrics, figures, webhookFigures, erasureFigures, log, sweep, rewriteFile, livingRoles } = deps
+  const { metrics, figures, webhookFigures, erasureFigures, log, sweep, walkUsers, rewriteFile, livingRoles } = deps
   const { schedule } = await import('node-cron')
   const options = { timezone: 'UTC', noOverlap: true }
   const tell = async () => {
@@ -54,6 +59,10 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
   if (sweep !== null) {
     void sweepNow(sweep, log)
     tasks.push(schedule(SWEEP_AT, () => sweepNow(sweep, log), options))
+  }
+  if (walkUsers !== null) {
+    void walkNow(walkUsers, log).catch(() => undefined)
+    tasks.push(schedule(WALK_AT, () => walkNow(walkUsers, log), options))
   }
   if (rewriteFile !== null) tasks.push(schedule(REWRITE_AT, () => rewriteNow(rewriteFile, log), options))
   const endErasures = deps.erasures === null ? null : watchErasures({ ...deps.erasures, log })
@@ -69,6 +78,12 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
 async function sweepNow(sweep: () => Promise<number>, log: Log): Promise<void> {
   const objects = await sweep()
   if (objects > 0) log.info({ objects }, 'Content that nothing names was removed')
+}
+
+/** Who was left behind before this version is met at the start. */
+async function walkNow(walkUsers: () => Promise<number>, log: Log): Promise<void> {
+  const users = await walkUsers()
+  if (users > 0) log.info({ users }, 'Users of the dashboard whom an account does not know are looked at')
 }
 
 /** Asks for a rewrite; Redis refuses while one runs, and the next night asks again. */

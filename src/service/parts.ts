@@ -17,6 +17,7 @@ import type { Contents } from '../content/contents.ts'
 import { openContents } from '../content/open.ts'
 import { makeUnlinkLane } from '../content/unlink-lane.ts'
 import { dashboardBase, linkUrl } from '../dashboard/link-token.ts'
+import { makeUserLookLane } from '../dashboard/user-look-lane.ts'
 import { checkDomain } from '../dns/check-domain.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
@@ -263,12 +264,13 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     mayPost: (pass) => fence.look(pass),
     ...(room !== undefined && { room }),
   })
+  const looks = makeUserLookLane({ read: makeReader(store), loginHmac: secrets.loginHmac })
   const worker = await startWorker({
     store,
     fence,
     behaviours: {
       ...BEHAVIOURS,
-      lanes: [...lanes, ...domainLanes, posts, ...parts.parsing.lanes(room), makeUnlinkLane(parts.contents)],
+      lanes: [...lanes, ...domainLanes, posts, ...parts.parsing.lanes(room), makeUnlinkLane(parts.contents), looks],
     },
     log,
     shards: SHARDS,

@@ -13,6 +13,8 @@ export interface KeyAnswers {
   readonly zrangebyscore: readonly string[]
   readonly hget: string | null
   readonly hkeys: readonly string[]
+  /** The next cursor, and fields and values by turns. */
+  readonly hscan: readonly [string, readonly string[]]
   readonly hgetall: Readonly<Record<string, string>>
 }
 

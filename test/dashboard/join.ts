@@ -1,45 +1,145 @@
-/** join - who leaves an account while he joins it again: the moments between two steps, one after the other */
+/**
+ * join - who joins and who is removed, at every moment of either: all orders of their steps, and of each the process
+ * dies after any of them, stands still for an hour between any two, or has its looks made twice. The account and the
+ * list of its user agree within the hour.
+ */
 import t from 'tap'
-import { makeIds } from '../../cluster/id.ts'
-import type { DashboardDeps } from '../../src/dashboard/deps.ts'
-import { leave } from '../../src/dashboard/join.ts'
-import { fieldsOfUser, USER_FIELDS } from '../../src/state/dashboard/user.ts'
+import { PeopleSteps } from '../support/world/people-steps.ts'
 
-const ids = makeIds({ shard: 7, last: '', random: Math.random })
-const [userId, accountId] = [ids.next(1_000), ids.next(1_000)]
-const user = { address: 'ada@example.com', name: 'Ada', password: null, createdAtMs: 1, linkRound: 0, joins: 3 }
-const row = fieldsOfUser({ ...user, accounts: [accountId] })
-const fields = USER_FIELDS.map((name) => (row.includes(name) ? String(row[row.indexOf(name) + 1]) : null))
+/** Of the test that has the most; so that one which begins to repeat itself ends. */
+const STEPS_MAX = 60
 
-/** Leaves while the account says of him, look by look, whether he is a member. Out: what his list was told. */
-async function leaveWhile(...isMember: readonly boolean[]): Promise<object[]> {
-  const told: object[] = []
-  const looks = [...isMember]
-  const deps = {
-    read: async (_shard: number, [fact]: readonly { readonly read: string }[]) =>
-      fact?.read === 'fields' ? [fields] : [new Map(looks.shift() ? [[userId, '["r",1]']] : [])],
-    ask: async (_shard: number, { name, body }: { readonly name: string; readonly body: object }) => {
-      const { isMember: joins } = body as { isMember: boolean }
-      told.push({ name, isMember: joins })
-      return { kind: 'answer', reply: { kind: 'joined', isDone: true } }
-    },
-    newCmdId: () => 'c',
-    nowMs: () => 2_000,
-    secrets: { loginHmac: () => 'h' },
-  }
-  t.equal(await leave(deps as unknown as DashboardDeps, { userId, address: user.address }, accountId), null)
-  t.equal(looks.length, 0, 'the account was asked as often')
-  return told
+interface Scene {
+  readonly memberOf: readonly ('one' | 'other')[]
+  begin(steps: PeopleSteps): void
+  /** How often an hour passes in the midst of it. */
+  readonly hours: number
 }
 
-t.test('join: the list follows what the account says [member.index]', async (t) => {
-  t.same(await leaveWhile(true), [], 'a member stays')
-  t.same(await leaveWhile(false, false), [{ name: 'join-account', isMember: false }])
-})
+/** What is done in a scene, one after the other: a step of a request by its place, or an hour. */
+type Course = readonly (number | 'hour')[]
 
-t.test('join: who joins in the midst of a leave is put back by it, too [member.index]', async (t) => {
-  t.same(await leaveWhile(false, true), [
-    { name: 'join-account', isMember: false },
-    { name: 'join-account', isMember: true },
-  ])
-})
+/** Runs a course, and says what may come next. */
+async function run({ memberOf, begin }: Scene, course: Course): Promise<{ steps: PeopleSteps; broken: string | null }> {
+  const steps = new PeopleSteps(memberOf)
+  begin(steps)
+  let broken: string | null = null
+  for (const one of course) {
+    if (one === 'hour') await steps.anHour()
+    else await steps.step(one)
+    broken ??= brokenAt(steps)
+  }
+  return { steps, broken }
+}
+
+/** What must hold at every moment. */
+function brokenAt({ accounts, memberOf, unsure }: PeopleSteps): string | null {
+  if (memberOf.length > 0 && accounts === null) return 'a member is forgotten'
+  return memberOf.some((one) => accounts?.includes(one) === false && !unsure.includes(one)) ? 'a member is lost' : null
+}
+
+/** What must hold once time has passed; else what does not. */
+async function brokenLater(steps: PeopleSteps): Promise<string | null> {
+  await steps.anHour()
+  const { accounts, memberOf, unsure, isKnown } = steps
+  if (memberOf.length === 0) return accounts === null && !isKnown ? null : 'he is in no account, and stays'
+  if (accounts === null || !isKnown) return 'a member is forgotten'
+  if (unsure.length > 0) return 'it is unsure still'
+  return [...accounts].sort().join() === [...memberOf].sort().join() ? null : `list ${accounts}, member of ${memberOf}`
+}
+
+/** Every course of a scene; out: those after which something is broken, and how many there were. */
+async function explore(scene: Scene): Promise<{ broken: string[]; courses: number }> {
+  const broken: string[] = []
+  const open: Course[] = [[]]
+  const seen = new Set<string>()
+  let courses = 0
+  for (let course = open.pop(); course !== undefined; course = open.pop()) {
+    const { steps, broken: meanwhile } = await run(scene, course)
+    const { under, state } = steps
+    const hours = course.filter((one) => one === 'hour').length
+    if (seen.has(`${hours} ${state}`) && meanwhile === null) continue
+    seen.add(`${hours} ${state}`)
+    courses += 1
+    if (course.length < STEPS_MAX) {
+      for (const at of under) open.push([...course, at])
+      if (hours < scene.hours && under.length > 0 && course.at(-1) !== 'hour') open.push([...course, 'hour'])
+    }
+    const what = meanwhile ?? (await brokenLater(steps))
+    if (what !== null) broken.push(`${course.join(' ')}: ${what}`)
+  }
+  return { broken, courses }
+}
+
+const SCENES: Record<string, Scene> = {
+  'who is new joins': { memberOf: [], begin: (steps) => steps.join(), hours: 2 },
+  'who has an account joins another': { memberOf: ['other'], begin: (steps) => steps.join(), hours: 2 },
+  'a member of one account is removed': { memberOf: ['one'], begin: (steps) => steps.remove(), hours: 2 },
+  'a member of two is removed from one': { memberOf: ['one', 'other'], begin: (steps) => steps.remove(), hours: 2 },
+  'two use one link at once': {
+    memberOf: [],
+    begin(steps) {
+      const linkId = steps.makeLink()
+      steps.join(linkId)
+      steps.join(linkId)
+    },
+    hours: 0,
+  },
+  'two links are used at once': {
+    memberOf: [],
+    begin(steps) {
+      steps.join()
+      steps.join()
+    },
+    hours: 1,
+  },
+  'two remove at once': {
+    memberOf: ['one'],
+    begin(steps) {
+      steps.remove()
+      steps.remove()
+    },
+    hours: 0,
+  },
+  'a join beside a removal': {
+    memberOf: ['one'],
+    begin(steps) {
+      steps.join()
+      steps.remove()
+    },
+    hours: 1,
+  },
+  'a join beside a look': {
+    memberOf: [],
+    begin(steps) {
+      steps.join()
+      steps.walk()
+    },
+    hours: 1,
+  },
+  'a removal beside a look': {
+    memberOf: ['one'],
+    begin(steps) {
+      steps.remove()
+      steps.walk()
+    },
+    hours: 1,
+  },
+  'a join beside the removal of who is none yet': {
+    memberOf: [],
+    begin(steps) {
+      steps.join()
+      steps.remove()
+    },
+    hours: 1,
+  },
+}
+
+for (const [name, scene] of Object.entries(SCENES)) {
+  t.test(`join: ${name}, and the process dies at any step [member.index]`, async (t) => {
+    const { broken, courses } = await explore(scene)
+    t.comment(`${courses} courses`)
+    t.ok(courses > 3)
+    t.same(broken.slice(0, 10), [])
+  })
+}

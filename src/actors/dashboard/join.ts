@@ -1,54 +1,102 @@
 /**
- * join - the index of a user's accounts follows what the accounts decide, and who is out of all of them is forgotten.
+ * join - somebody becomes a member of an account or is one no more, on the shard of his address: a step of two shards.
  *
- * States: an account comes onto the list before it takes its user in (`begin-join`) and is put in front after it has
- * (`join-account`); it leaves after he is no member there any more. Each step counts, so who leaves for a reason that
- * he has read says how far the count was then: where somebody joins meanwhile, nothing happens.
+ * The account's shard holds who its members are, and decides. The user's shard holds his row with the list of his
+ * accounts: an index, from which follow where he may sign in and whether he is forgotten. Nothing is written on both at
+ * once, so the list says which of its accounts it is unsure of, and each of them is asked again (`user-look.ts`).
  *
- * Guarantees: a member is on his user's list, wherever the request that made him one ended. A user without an account
- * loses his factors and his list of sessions at once, and all of his row an hour later where he still has none: a
- * request that makes him a member lasts no such time, and has put the account onto the list before it asked it.
+ * Steps, each a commit of one shard; U is the user's, A the account's:
  *
- * Timer: `forget-user:<user>:<HMAC of the address>`.
+ * | Step | Writes | A process that dies after it leaves | The look then |
+ * | --- | --- | --- | --- |
+ * | `add-user` (U) | row, address | a user without an account | forgets him |
+ * | `begin-join` (U) | account on the list, unsure | an account that does not know him | takes it off |
+ * | `use-account-link` (A) | member, link used | a member, who finds his account | is sure of it |
+ * | `join-account` (U) | account in front, unsure | the same | is sure of it |
+ * | `begin-leave` (U) | unsure; the operator's links for him end | a member, without those links | is sure of it |
+ * | `change-member` (A) | no member, sessions ended | an account that knows him no more | takes it off |
+ * | `join-account` (U) | account off the list, unsure | the same, or a user without one | forgets him |
  *
- * Spec member.index, session.factor
+ * Guarantees:
+ * - A member is on his user's list: it is put there before the account says yes. Where a removal crosses his joining it
+ *   may be missing for a moment, and is unsure then: nobody is forgotten of whom a step is under way.
+ * - The account does what it is asked within five minutes of the step before (`untilMs`, held against its own clock in
+ *   the turn), or not at all. Half an hour after the last step nothing is on its way any more, so what the account says
+ *   then stays true until another step, which the count shows. The list follows it: whatever was left half done has
+ *   ended in one of the two whole states, a member who is on the list or neither.
+ * - Who stands on no list and in no step is forgotten by that look: row, address, sessions. Who becomes a member in
+ *   that time stays, with what he had; a step that begins after he is gone is refused.
+ * - Where the user's shard is away, somebody is removed without a step before it: that he is out holds. What is left
+ *   is asked for again by whoever removed him, and seen by the walk of the next night (`src/service/user-walk.ts`).
+ *
+ * A removal ends the operator's links for its member first: afterwards one of them could bring him back in between.
+ * Where the account then says no, they have ended all the same.
+ *
+ * Spec member.index, session.factor, link.operator
  */
 
-import type { CommandType, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import type { CommandType } from '../../../cluster/behaviour.ts'
 import { USER_ACCOUNTS_MAX } from '../../../schemas/limits.ts'
-import { loginsKey, userKey, userSessionsKey } from '../../state/dashboard/places.ts'
-import { fieldsOfUser, loginFact, NO_FACTORS, userFact } from '../../state/dashboard/user.ts'
+import { usedLinksOps } from '../../state/dashboard/link.ts'
+import { userFact } from '../../state/dashboard/user.ts'
+import { afterStep, STEP_MS, userListOps, userLookDues } from '../../state/dashboard/user-list.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
-import { forgetUserDue, type UserLogin, userIn } from './user.ts'
+import { userIn } from './user.ts'
 
 export interface BeginJoinBody {
   readonly userId: string
   readonly accountId: string
 }
 
-export interface JoinBegun {
+export interface StepBegun {
   readonly kind: 'begun'
-  /** The count after it. */
-  readonly joins: number
+  /** Until when the account does what it is asked next, ms. */
+  readonly untilMs: number
 }
 
 /** Comes before the account is asked, so that no member is unknown to his user. Refuses a user who is gone. */
-export const beginJoin: CommandType<BeginJoinBody, JoinBegun | Refused> = {
+export const beginJoin: CommandType<BeginJoinBody, StepBegun | Refused> = {
   name: 'begin-join',
   entities: () => [],
   counters: () => [],
   facts: ({ userId }, _states, { shard }) => [userFact(shard, userId)],
-  decide({ userId, accountId }, _states, facts, { shard }) {
+  decide({ userId, accountId }, _states, facts, { shard, nowMs }) {
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
-    const joins = user.joins + 1
-    // The list is cut to its length once the account has said yes: one that says no pushes nothing off.
-    const accounts = user.accounts.includes(accountId) ? user.accounts : [...user.accounts, accountId]
-    const args = fieldsOfUser({ accounts, joins })
+    const isListed = user.accounts.includes(accountId)
+    const list = afterStep(user, accountId, {
+      accounts: isListed ? user.accounts : [...user.accounts, accountId],
+      nowMs,
+    })
     return {
       kind: 'done',
-      reply: { kind: 'begun', joins },
-      ops: [{ key: userKey(shard, userId), write: 'HSET', args }],
+      reply: { kind: 'begun', untilMs: nowMs + STEP_MS },
+      ops: userListOps(shard, userId, list),
+      due: userLookDues({ userId, ...list }, nowMs),
+    }
+  },
+}
+
+export interface BeginLeaveBody extends BeginJoinBody {
+  /** Of his address. */
+  readonly hmac: string
+}
+
+/** Comes before the account is asked, for who is on its user's list; of anybody else nothing is touched. */
+export const beginLeave: CommandType<BeginLeaveBody, StepBegun | Refused> = {
+  name: 'begin-leave',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ userId }, _states, { shard }) => [userFact(shard, userId)],
+  decide({ userId, accountId, hmac }, _states, facts, { shard, nowMs }) {
+    const user = userIn(facts, shard, userId)
+    if (user === null || !user.accounts.includes(accountId)) return refuse('not_found')
+    const list = afterStep(user, accountId, { accounts: user.accounts, nowMs })
+    return {
+      kind: 'done',
+      reply: { kind: 'begun', untilMs: nowMs + STEP_MS },
+      ops: [...userListOps(shard, userId, list), ...usedLinksOps(shard, hmac, nowMs)],
+      due: userLookDues({ userId, ...list }, nowMs),
     }
   },
 }
@@ -59,13 +107,11 @@ export interface JoinAccountBody {
   readonly isMember: boolean
   /** The count when it was read that he is no member; where it is another one, nothing happens. */
   readonly joins?: number
-  /** Who leaves: HMAC of his address. */
-  readonly hmac?: string
 }
 
 export interface ListChanged {
   readonly kind: 'joined'
-  /** False: somebody joined meanwhile, and the list is as it was. */
+  /** False: another step was taken meanwhile, and the list is as it was. */
   readonly isDone: boolean
 }
 
@@ -75,51 +121,20 @@ export const joinAccount: CommandType<JoinAccountBody, ListChanged | Refused> = 
   entities: () => [],
   counters: () => [],
   facts: ({ userId }, _states, { shard }) => [userFact(shard, userId)],
-  decide({ userId, accountId, isMember, joins, hmac }, _states, facts, { shard, nowMs }) {
+  decide({ userId, accountId, isMember, joins }, _states, facts, { shard, nowMs }) {
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
     if (joins !== undefined && joins !== user.joins) return { kind: 'done', reply: { kind: 'joined', isDone: false } }
     const others = user.accounts.filter((one) => one !== accountId)
-    const accounts = isMember ? [accountId, ...others].slice(0, USER_ACCOUNTS_MAX) : others
-    const isOut = accounts.length === 0
-    const counted = isMember ? { joins: user.joins + 1 } : {}
-    const args = fieldsOfUser({ accounts, ...counted, ...(isOut && NO_FACTORS) })
-    const ops: Op[] = [{ key: userKey(shard, userId), write: 'HSET', args }]
-    if (isOut) ops.push({ key: userSessionsKey(shard, userId), write: 'UNLINK', args: [] })
-    const due = isOut && hmac !== undefined ? [forgetUserDue({ userId, hmac }, nowMs)] : []
-    return { kind: 'done', reply: { kind: 'joined', isDone: true }, ops, due }
-  },
-}
-
-/** Removes who still has none: his row, his list of sessions, and that his address is his. */
-export const forgetUser: CommandType<TimerBody, null> = {
-  name: 'forget-user',
-  frees: true,
-  entities: () => [],
-  counters: () => [],
-  facts: ({ item }, _states, { shard }) => {
-    const { userId, hmac } = parseItem(item)
-    return [userFact(shard, userId), loginFact(shard, hmac)]
-  },
-  decide({ item }, _states, facts, { shard }) {
-    const { userId, hmac } = parseItem(item)
-    const user = userIn(facts, shard, userId)
-    if (user === null || user.accounts.length > 0) return { kind: 'done', reply: null }
-    const logins = loginsKey(shard)
-    const isHis = facts.field(logins, hmac) === userId
+    const list = afterStep(user, accountId, {
+      accounts: isMember ? [accountId, ...others].slice(0, USER_ACCOUNTS_MAX) : others,
+      nowMs,
+    })
     return {
       kind: 'done',
-      reply: null,
-      ops: [
-        ...(isHis ? [{ key: logins, write: 'HDEL' as const, args: [hmac] }] : []),
-        { key: userKey(shard, userId), write: 'UNLINK', args: [] },
-        { key: userSessionsKey(shard, userId), write: 'UNLINK', args: [] },
-      ],
+      reply: { kind: 'joined', isDone: true },
+      ops: userListOps(shard, userId, list),
+      due: userLookDues({ userId, ...list }, nowMs),
     }
   },
-}
-
-function parseItem(item: string): UserLogin {
-  const [, userId = '', hmac = ''] = item.split(':')
-  return { userId, hmac }
 }

@@ -185,6 +185,8 @@ export interface UseAccountLinkBody {
   readonly linkId: string
   readonly accountId: string
   readonly userId: string
+  /** From when on nothing happens, ms (`join.ts`); absent: whoever orders it does not know of that. */
+  readonly untilMs?: number
 }
 
 export interface MemberMade {
@@ -203,8 +205,9 @@ export const useAccountLink: CommandType<UseAccountLinkBody, MemberMade | Refuse
     membersFact(shard, accountId),
     invitationsFact(shard, accountId),
   ],
-  decide({ linkId, accountId, userId }, states, facts, context) {
+  decide({ linkId, accountId, userId, untilMs = Number.POSITIVE_INFINITY }, states, facts, context) {
     const { shard, nowMs } = context
+    if (nowMs >= untilMs) return refuse('unavailable')
     const link = workingLink(facts, shard, { linkId, accountId, nowMs })
     if ('kind' in link) return link
     if (states.get<AccountState | null>(accountRef(accountId)) === null) return refuse('link_not_valid')

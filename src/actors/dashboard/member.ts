@@ -35,6 +35,8 @@ export interface ChangeMemberBody extends Proof {
   readonly userId: string
   /** Null: no member any more. */
   readonly level: Level | null
+  /** From when on nothing happens, ms (`join.ts`); absent: no step came before it. */
+  readonly untilMs?: number
 }
 
 export interface MemberReply {
@@ -54,7 +56,8 @@ export const changeMember: CommandType<ChangeMemberBody, MemberReply | Refused> 
     const refused = refusePeople(body, states, { facts, context })
     if (refused !== null) return refused
     const { shard } = context
-    const { accountId, userId, level } = body
+    const { accountId, userId, level, untilMs = Number.POSITIVE_INFINITY } = body
+    if (context.nowMs >= untilMs) return refuse('unavailable')
     const members = facts.hash(membersKey(shard, accountId))
     const packed = members.get(userId)
     if (packed === undefined) return refuse('not_found')

@@ -8,10 +8,9 @@
  * Spec session.password, session.list
  */
 
-import type { CommandType, Due, Facts, Op } from '../../../cluster/behaviour.ts'
-import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import type { CommandType, Facts, Op } from '../../../cluster/behaviour.ts'
 import { SESSION_DAYS, USER_SESSIONS_MAX } from '../../../schemas/limits.ts'
-import { DAY_MS, HOUR_MS } from '../../state/calendar.ts'
+import { DAY_MS } from '../../state/calendar.ts'
 import { loginsKey, userKey, userSessionsKey } from '../../state/dashboard/places.ts'
 import {
   fieldsOfUser,
@@ -26,12 +25,9 @@ import {
   userOfRow,
   userSessionsFact,
 } from '../../state/dashboard/user.ts'
+import { userLookDues } from '../../state/dashboard/user-list.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { type UserNotice, userNoticeDues } from './user-notice.ts'
-
-export const FORGET_USER_TIMER = 'forget-user'
-/** How long a user without an account stays; far longer than a request that makes a member of somebody. */
-export const WITHOUT_ACCOUNT_MS = HOUR_MS
 
 export interface AddUserBody {
   /** HMAC of the address. */
@@ -58,7 +54,8 @@ export const addUser: CommandType<AddUserBody, UserReply> = {
     const known = facts.field(loginsKey(shard), hmac)
     if (known !== null) return { kind: 'done', reply: { kind: 'user', userId: known, isNew: false } }
     const userId = context.newId()
-    const made = { address, name, password, createdAtMs: nowMs, linkRound: 0, accounts: [], joins: 0 }
+    const list = { accounts: [], unsure: {}, joins: 0 }
+    const made = { address, name, password, createdAtMs: nowMs, linkRound: 0, ...list }
     return {
       kind: 'done',
       reply: { kind: 'user', userId, isNew: true },
@@ -66,20 +63,9 @@ export const addUser: CommandType<AddUserBody, UserReply> = {
         { key: loginsKey(shard), write: 'HSET', args: [hmac, userId] },
         { key: userKey(shard, userId), write: 'HSET', args: fieldsOfUser(made) },
       ],
-      due: [forgetUserDue({ userId, hmac }, nowMs)],
+      due: userLookDues({ userId, ...list }, nowMs),
     }
   },
-}
-
-/** The timer that looks whether a user has an account. */
-export function forgetUserDue({ userId, hmac }: UserLogin, nowMs: number): Due {
-  return { lane: TIMERS_LANE, item: `${FORGET_USER_TIMER}:${userId}:${hmac}`, atMs: nowMs + WITHOUT_ACCOUNT_MS }
-}
-
-export interface UserLogin {
-  readonly userId: string
-  /** Of the address. */
-  readonly hmac: string
 }
 
 export interface ChangeUserBody {

@@ -24,6 +24,8 @@ export const memberSessionsKey = (shard: number, accountId: string, userId: stri
 export const settingsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:settings:${accountId}`
 /** Lane of what the service writes to people by itself. */
 export const NOTICE_LANE = 'notice'
+/** Lane of users whose accounts are asked whether he is a member. */
+export const USERS_LANE = 'users'
 /** Hash: a link. */
 export const linkKey = (shard: number, linkId: string): string => `${shardTag(shard)}:link:${linkId}`
 /** Hash: when a link of the operator for an address was used last. */

@@ -3,11 +3,12 @@
  *
  * Keys, on the shard of the HMAC of the address: `logins` hash HMAC -> userId; `user:<id>` hash `address`, `name`,
  * `created`, `password` (scrypt), `links` (how often links of it were used), `accounts` (JSON, an index: the account
- * decides), `joins` (how often one was put there), `totp` (the authenticator's secret, sealed), `step` (the last of
- * its steps that was used), `codes` (JSON, HMACs of recovery codes that were not used), `passkeys` (JSON);
- * `sessions:<user>` hash sessionId -> `[accountId, hash, ms, user agent]`
+ * decides), `joins` (how many steps were taken on that list), `unsure` (JSON, account -> ms of the last of them, until
+ * the account was asked again), `totp` (the authenticator's secret, sealed), `step` (the last of its steps that was
+ * used), `codes` (JSON, HMACs of recovery codes that were not used), `passkeys` (JSON); `sessions:<user>` hash
+ * sessionId -> `[accountId, hash, ms, user agent]`
  *
- * Spec session.password, session.factor, session.passkey, session.list
+ * Spec member.index, session.password, session.factor, session.passkey, session.list
  */
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
@@ -24,8 +25,10 @@ export interface User {
   /** How often a link of this user was used: links made before are used with it. */
   readonly linkRound: number
   readonly accounts: readonly string[]
-  /** How often an account was put onto that list: what was read of it before says so. */
+  /** How many steps were taken on that list: what was read of it before says so. */
   readonly joins: number
+  /** Accounts that were put there or taken off, or are about to be, -> when, ms: it may be half done. */
+  readonly unsure: Readonly<Record<string, number>>
   /** Sealed secret of the authenticator, base64; null: none. */
   readonly totp: string | null
   /** The last step of the authenticator that was used. */
@@ -72,6 +75,7 @@ export const USER_FIELDS = [
   'codes',
   'passkeys',
   'joins',
+  'unsure',
 ] as const
 
 /** What a user has who never had a second factor, or none any more. */
@@ -104,7 +108,7 @@ export function userSessionsFact(shard: number, userId: string): FactOf<'hash'> 
 
 /** The user that `userFact` has read; null where there is none. */
 export function userOfRow(userId: string, row: readonly (string | null)[]): User | null {
-  const [address, name, created, password, links, accounts, totp, step, codes, passkeys, joins] = row
+  const [address, name, created, password, links, accounts, totp, step, codes, passkeys, joins, unsure] = row
   if (address === null || address === undefined) return null
   return {
     userId,
@@ -115,6 +119,7 @@ export function userOfRow(userId: string, row: readonly (string | null)[]): User
     linkRound: Number(links ?? 0),
     accounts: JSON.parse(accounts || '[]') as string[],
     joins: Number(joins ?? 0),
+    unsure: JSON.parse(unsure || '{}') as Record<string, number>,
     totp: totp || null,
     totpStep: Number(step ?? 0),
     codes: JSON.parse(codes || '[]') as string[],
@@ -125,7 +130,7 @@ export function userOfRow(userId: string, row: readonly (string | null)[]): User
 /** The fields of a user, or of what changes of one, as they are stored. */
 export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
   const { address, name, createdAtMs, password, linkRound, accounts, totp, totpStep, codes } = user
-  const { passkeys, joins } = user
+  const { passkeys, joins, unsure } = user
   const fields: Record<string, string | undefined> = {
     address,
     name,
@@ -138,6 +143,7 @@ export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
     codes: codes && JSON.stringify(codes),
     passkeys: passkeys && JSON.stringify(passkeys),
     joins: joins?.toString(),
+    unsure: unsure && JSON.stringify(unsure),
   }
   return Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [field, value]))
 }

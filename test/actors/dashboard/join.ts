@@ -1,8 +1,9 @@
-/** join - a user's list follows what accounts decide; without one he is forgotten, unless he joins meanwhile. */
+/** join - each step notes its account before that is asked; a list is never cut; without an account nothing is kept. */
 import t from 'tap'
-import { beginJoin, joinAccount } from '../../../src/actors/dashboard/join.ts'
-import { addUser, changeUser, indexSession, WITHOUT_ACCOUNT_MS } from '../../../src/actors/dashboard/user.ts'
-import { loginsKey, userKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
+import { beginJoin, beginLeave, joinAccount } from '../../../src/actors/dashboard/join.ts'
+import { addUser, changeUser, indexSession } from '../../../src/actors/dashboard/user.ts'
+import { usedLinksKey, userKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
+import { LOOK_AFTER_MS, STEP_MS } from '../../../src/state/dashboard/user-list.ts'
 import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 23)
@@ -15,21 +16,15 @@ function makeUser(hmac = 'h') {
   if (made.kind !== 'user') throw new Error('No user')
   const { userId } = made
   const row = () => world.hash(userKey(world.shard, userId))
-  const begin = (accountId: string): number => {
-    const begun = world.run(beginJoin, { userId, accountId })
-    if (begun.kind !== 'begun') throw new Error(begun.code)
-    return begun.joins
-  }
+  const begin = (accountId: string) => world.run(beginJoin, { userId, accountId })
+  const beginToLeave = (accountId: string) => world.run(beginLeave, { userId, accountId, hmac })
   const join = (accountId: string) => world.run(joinAccount, { userId, accountId, isMember: true })
   const leave = (accountId: string, joins = Number(row().get('joins'))) =>
-    world.run(joinAccount, { userId, accountId, isMember: false, joins, hmac })
+    world.run(joinAccount, { userId, accountId, isMember: false, joins })
   const accounts = () => JSON.parse(row().get('accounts') ?? 'null') as string[] | null
-  const later = () => {
-    world.nowMs += WITHOUT_ACCOUNT_MS
-    world.fireTimers()
-    return accounts()
-  }
-  return { world, userId, row, begin, join, leave, accounts, later }
+  const unsure = () => JSON.parse(row().get('unsure') ?? '{}') as Record<string, number>
+  const dueMs = () => world.deliveries().map(({ lane, atMs }) => [lane, atMs - NOW_MS])
+  return { world, userId, row, begin, beginToLeave, join, leave, accounts, unsure, dueMs }
 }
 
 t.test('join: who is out of every account keeps no second factor and no session [session.factor]', (t) => {
@@ -47,50 +42,56 @@ t.test('join: who is out of every account keeps no second factor and no session 
   t.end()
 })
 
-t.test('join: who has no account for an hour is forgotten, and his address is free [member.index]', (t) => {
-  const { world, userId, row, join, leave, later } = makeUser()
+t.test('join: each step notes its account and when, and has its user looked at after the first [member.index]', (t) => {
+  const { world, begin, beginToLeave, join, leave, accounts, unsure, dueMs, row } = makeUser()
+  t.same(dueMs(), [['users', LOOK_AFTER_MS]], 'who has none is looked at, too')
+  world.nowMs += 1_000
+  t.same(begin(ACCOUNT), { kind: 'begun', untilMs: NOW_MS + 1_000 + STEP_MS })
+  t.same([accounts(), unsure()], [[ACCOUNT], { [ACCOUNT]: NOW_MS + 1_000 }])
+  t.same(dueMs(), [['users', 1_000 + LOOK_AFTER_MS]])
   join(ACCOUNT)
-  t.same(later(), [ACCOUNT], 'a member stays')
-  leave(ACCOUNT)
-  t.equal(row().get('name'), 'Ada', 'for an hour')
-  t.equal(later(), null)
-  t.equal(row().size, 0)
-  t.same([...world.hash(loginsKey(world.shard))], [])
-  t.match(world.run(beginJoin, { userId, accountId: ACCOUNT }), { kind: 'refused', code: 'not_found' })
-  t.end()
-})
-
-t.test('join: who was made for a link that makes no member is forgotten too [member.index]', (t) => {
-  const { later } = makeUser()
-  t.equal(later(), null)
-  t.end()
-})
-
-t.test('join: an address that is another user now stays his [member.index]', (t) => {
-  const { world, join, leave, later } = makeUser()
-  join(ACCOUNT)
-  leave(ACCOUNT)
-  world.apply({ key: loginsKey(world.shard), write: 'HSET', args: ['h', 'another'] })
-  t.equal(later(), null)
-  t.same([...world.hash(loginsKey(world.shard))], [['h', 'another']])
-  t.end()
-})
-
-t.test('join: who joins while he leaves is kept, at each step of both [member.index]', (t) => {
-  const { begin, join, leave, accounts, later } = makeUser()
-  join(ACCOUNT)
-  begin(OTHER)
-  leave(ACCOUNT)
-  t.same(later(), [OTHER], 'another account that is still asked holds him')
+  world.nowMs += 1_000
   join(OTHER)
-  const joins = begin(ACCOUNT)
-  begin(ACCOUNT)
-  t.match(leave(ACCOUNT, joins), { kind: 'joined', isDone: false }, 'what was read is old')
-  t.same(accounts(), [OTHER, ACCOUNT])
-  t.match(leave(ACCOUNT), { isDone: true })
+  t.same(accounts(), [OTHER, ACCOUNT], 'the last one stands first')
+  t.same(unsure(), { [ACCOUNT]: NOW_MS + 1_000, [OTHER]: NOW_MS + 2_000 })
+  t.same(dueMs(), [['users', 1_000 + LOOK_AFTER_MS]], 'another step puts nothing off')
+  world.nowMs += 1_000
+  t.same(beginToLeave(OTHER), { kind: 'begun', untilMs: NOW_MS + 3_000 + STEP_MS })
+  t.same([accounts(), unsure()[OTHER]], [[OTHER, ACCOUNT], NOW_MS + 3_000], 'the account decides')
   leave(OTHER)
-  t.same(accounts(), [])
+  t.same([accounts(), row().get('joins')], [[ACCOUNT], '5'])
+  world.nowMs += 2 * LOOK_AFTER_MS
+  begin(OTHER)
+  t.same(dueMs(), [['users', 3_000 + 2 * LOOK_AFTER_MS]], 'one that is late is due at once')
+  t.end()
+})
+
+t.test(
+  'join: who leaves has no link of the operator any more; of a stranger nothing is touched [link.operator]',
+  (t) => {
+    const { world, row, beginToLeave, join } = makeUser()
+    const used = () => world.hash(usedLinksKey(world.shard, 'h')).get('at')
+    join(ACCOUNT)
+    const before = row()
+    t.match(beginToLeave(OTHER), { kind: 'refused', code: 'not_found' })
+    t.same([row(), used()], [before, undefined])
+    beginToLeave(ACCOUNT)
+    t.equal(used(), String(NOW_MS))
+    t.match(world.run(beginLeave, { userId: OTHER, accountId: ACCOUNT, hmac: 'x' }), { code: 'not_found' })
+    t.end()
+  },
+)
+
+t.test('join: what was read of a list before another step changes nothing [member.index]', (t) => {
+  const { begin, beginToLeave, join, leave, accounts, row } = makeUser()
   join(ACCOUNT)
-  t.same(later(), [ACCOUNT], 'the account had said yes before its step was taken off')
+  for (const step of [() => begin(ACCOUNT), () => beginToLeave(ACCOUNT), () => join(ACCOUNT)]) {
+    const joins = Number(row().get('joins'))
+    step()
+    t.match(leave(ACCOUNT, joins), { kind: 'joined', isDone: false })
+    t.same(accounts(), [ACCOUNT])
+  }
+  t.match(leave(ACCOUNT), { isDone: true })
+  t.same(accounts(), [])
   t.end()
 })

@@ -20,7 +20,8 @@ export const CRASH_POINTS = [
   'acquired',
   'released',
 ] as const
-export type CrashPoint = (typeof CRASH_POINTS)[number]
+/** `after <name>`: an order of that name was committed, and whoever gave it hears nothing. */
+export type CrashPoint = (typeof CRASH_POINTS)[number] | `after ${string}`
 
 export class CrashShard extends Shard {
   private readonly point: CrashPoint | null
@@ -58,6 +59,7 @@ function crashLoopOf(point: CrashPoint | null): MakeLoop {
 
     protected override settle(flight: Flight, verdict: Verdict): void {
       if (verdict.kind === 'ok' && flight.plan.works.some(isSend)) dieAt('committed, reply lost', point)
+      if (verdict.kind === 'ok') for (const { command } of flight.plan.works) dieAt(`after ${command.name}`, point)
       super.settle(flight, verdict)
     }
 

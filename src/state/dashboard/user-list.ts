@@ -1,0 +1,64 @@
+/**
+ * user-list - the accounts that stand on a user's list, of which of them it is unsure, and when they are asked.
+ *
+ * The account decides who is its member; the list follows (`src/actors/dashboard/join.ts` tells in which steps). Each
+ * step notes its account in `unsure`, and makes the user due to be looked at (`user-look.ts` there).
+ *
+ * Item: `<user short>` of the lane `users`, one of a user
+ *
+ * Spec member.index
+ */
+
+import type { Due, Op } from '../../../cluster/behaviour.ts'
+import { shortId } from '../../../cluster/id.ts'
+import { MINUTE_MS } from '../calendar.ts'
+import { USERS_LANE, userKey, userSessionsKey } from './places.ts'
+import { fieldsOfUser, NO_FACTORS, type User } from './user.ts'
+
+/**
+ * An account does what it is asked for so long after the step that comes before it, and not later: a process that was
+ * frozen in between changes nothing when it goes on.
+ */
+export const STEP_MS = 5 * MINUTE_MS
+/** How long after the last step of an account it is asked again: later than any order about it can still come true. */
+export const LOOK_AFTER_MS = 30 * MINUTE_MS
+
+export type UserList = Pick<User, 'accounts' | 'unsure' | 'joins'>
+
+/** The list after a step that was taken on one of its accounts. */
+export function afterStep(before: UserList, accountId: string, to: Pick<User, 'accounts'> & { nowMs: number }) {
+  return {
+    accounts: to.accounts,
+    unsure: { ...before.unsure, [accountId]: to.nowMs },
+    joins: before.joins + 1,
+  } satisfies UserList
+}
+
+/** The writes of a list; who is out of every account keeps no second factor and no list of sessions. */
+export function userListOps(shard: number, userId: string, list: UserList): Op[] {
+  const isOut = list.accounts.length === 0
+  const args = fieldsOfUser({ ...list, ...(isOut && NO_FACTORS) })
+  const row: Op = { key: userKey(shard, userId), write: 'HSET', args }
+  return isOut ? [row, { key: userSessionsKey(shard, userId), write: 'UNLINK', args: [] }] : [row]
+}
+
+/** Whether an account may still be doing what a step has come before. */
+export function isStepUnderWay(sinceMs: number | undefined, nowMs: number): boolean {
+  return sinceMs !== undefined && sinceMs + LOOK_AFTER_MS > nowMs
+}
+
+/** When a user is looked at next; nothing where his list is sure, and not empty. */
+export function userLookDues(
+  { userId, accounts, unsure }: Pick<User, 'userId' | 'accounts' | 'unsure'>,
+  nowMs: number,
+): Due[] {
+  const since = Object.values(unsure)
+  if (since.length === 0 && accounts.length > 0) return []
+  const firstMs = since.length === 0 ? nowMs : Math.min(...since)
+  return [userLookDue(userId, Math.max(nowMs, firstMs + LOOK_AFTER_MS))]
+}
+
+/** The item that has a user looked at. */
+export function userLookDue(userId: string, atMs: number): Due {
+  return { lane: USERS_LANE, item: shortId(userId), atMs }
+}
