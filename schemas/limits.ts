@@ -187,7 +187,7 @@ export const LAST_RESPONSE_BYTES_MAX = 512
 /** Spec session.password: characters of a password. */
 export const PASSWORD_CHARS_MIN = 12
 export const PASSWORD_CHARS_MAX = 128
-/** Spec session.read: accounts that a user is a member of. */
+/** Spec member.accounts: accounts that a user is a member of. */
 export const USER_ACCOUNTS_MAX = 50
 /** Spec session.life: sessions of a user at once. */
 export const USER_SESSIONS_MAX = 20

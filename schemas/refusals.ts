@@ -115,6 +115,7 @@ export const DASHBOARD_REFUSALS = [
   row('last_administrator', 409, 'An account keeps at least one administrator'),
   row('member_exists', 409, 'Already a member of this account', { userId: UUID }),
   row('member_limit', 409, 'Account has all the members or invitations it may', { max: COUNT }),
+  row('account_limit', 409, 'You are in as many accounts as one person may be: leave one first', { max: COUNT }),
   row('second_factor_required', 409, 'This account takes a second factor: set one up first'),
   row('passkey_limit', 409, 'You have all the passkeys you may', { max: COUNT }),
   row('content_hidden', 403, 'This account shows no content in the dashboard'),

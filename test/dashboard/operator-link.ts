@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { shardOf } from '../../cluster/id.ts'
-import { SETUP_HOURS } from '../../schemas/limits.ts'
+import { SETUP_HOURS, USER_ACCOUNTS_MAX } from '../../schemas/limits.ts'
 import { membersKey } from '../../src/state/dashboard/places.ts'
 import { Browser } from '../support/clients/browser.ts'
 import { startTestService } from '../support/service/service.ts'
@@ -159,6 +159,37 @@ t.test('operator-link: a removal that was cut off is gone on with when it is ask
     'who is none ends nothing',
   )
 })
+
+t.test(
+  'operator-link: who is in as many accounts as may be is told so, and loses neither them nor the link [member.accounts]',
+  async (t) => {
+    const entry = { token: await linkFor('ned@n.example'), name: 'Ned', password: OLD }
+    const { userId } = (await new Browser(origin, '192.0.2.34').call('POST /links/consume', entry)).json.user
+    const { accountId } = (await operate('POST ', { name: 'One more', administrators: [] })).json
+    const token = await linkFor('ned@n.example', {}, accountId)
+    const redis = new Redis({ path: service.redis.socketPath })
+    t.teardown(() => redis.disconnect())
+    const row = `{s${String(shardOf(userId)).padStart(3, '0')}}:user:${userId}`
+    // Nobody else may write what an owner holds in memory.
+    await service.service.stop()
+    const accounts = Array.from({ length: USER_ACCOUNTS_MAX }, (_, n) =>
+      accountId.replace(/.{12}$/, String(n).padStart(12, '0')),
+    )
+    const unsure = Object.fromEntries(accounts.map((one) => [one, Date.now()]))
+    await redis.hset(row, 'accounts', JSON.stringify(accounts), 'unsure', JSON.stringify(unsure))
+    await service.restart()
+    const ned = new Browser(origin, '192.0.2.35')
+    const full = await ned.call('POST /links/consume', { token, password: NEW })
+    t.match([full.status, full.json], [409, { error: 'account_limit', max: USER_ACCOUNTS_MAX }])
+    t.same(JSON.parse((await redis.hget(row, 'accounts')) ?? ''), accounts)
+    await service.service.stop()
+    await redis.hset(row, 'accounts', JSON.stringify(accounts.slice(1)))
+    await service.restart()
+    const came = await ned.call('POST /links/consume', { token, password: NEW })
+    t.match([came.status, came.json.account], [200, { accountId }])
+    t.equal(JSON.parse((await redis.hget(row, 'accounts')) ?? '').length, USER_ACCOUNTS_MAX)
+  },
+)
 
 t.test('operator-link: a link ends with the key that made it [link.operator]', async (t) => {
   const token = await linkFor('jo@j.example')

@@ -26,13 +26,14 @@
  *   ended in one of the two whole states, a member who is on the list or neither.
  * - Who stands on no list and in no step is forgotten by that look: row, address, sessions. Who becomes a member in
  *   that time stays, with what he had; a step that begins after he is gone is refused.
+ * - A list is never cut: who is in as many accounts as may be is refused another one before its link is used.
  * - Where the user's shard is away, somebody is removed without a step before it: that he is out holds. What is left
  *   is asked for again by whoever removed him, and seen by the walk of the next night (`src/service/user-walk.ts`).
  *
  * A removal ends the operator's links for its member first: afterwards one of them could bring him back in between.
  * Where the account then says no, they have ended all the same.
  *
- * Spec member.index, session.factor, link.operator
+ * Spec member.index, member.accounts, session.factor, link.operator
  */
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
@@ -64,6 +65,8 @@ export const beginJoin: CommandType<BeginJoinBody, StepBegun | Refused> = {
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
     const isListed = user.accounts.includes(accountId)
+    if (!isListed && user.accounts.length >= USER_ACCOUNTS_MAX)
+      return refuse('account_limit', { max: USER_ACCOUNTS_MAX })
     const list = afterStep(user, accountId, {
       accounts: isListed ? user.accounts : [...user.accounts, accountId],
       nowMs,
@@ -126,10 +129,7 @@ export const joinAccount: CommandType<JoinAccountBody, ListChanged | Refused> = 
     if (user === null) return refuse('not_found')
     if (joins !== undefined && joins !== user.joins) return { kind: 'done', reply: { kind: 'joined', isDone: false } }
     const others = user.accounts.filter((one) => one !== accountId)
-    const list = afterStep(user, accountId, {
-      accounts: isMember ? [accountId, ...others].slice(0, USER_ACCOUNTS_MAX) : others,
-      nowMs,
-    })
+    const list = afterStep(user, accountId, { accounts: isMember ? [accountId, ...others] : others, nowMs })
     return {
       kind: 'done',
       reply: { kind: 'joined', isDone: true },

@@ -1,5 +1,6 @@
 /** join - each step notes its account before that is asked; a list is never cut; without an account nothing is kept. */
 import t from 'tap'
+import { USER_ACCOUNTS_MAX } from '../../../schemas/limits.ts'
 import { beginJoin, beginLeave, joinAccount } from '../../../src/actors/dashboard/join.ts'
 import { addUser, changeUser, indexSession } from '../../../src/actors/dashboard/user.ts'
 import { usedLinksKey, userKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
@@ -93,5 +94,24 @@ t.test('join: what was read of a list before another step changes nothing [membe
   }
   t.match(leave(ACCOUNT), { isDone: true })
   t.same(accounts(), [])
+  t.end()
+})
+
+t.test('join: who is in as many accounts as may be loses none, and is refused one more [member.accounts]', (t) => {
+  const { begin, join, leave, accounts } = makeUser()
+  const ids = Array.from({ length: USER_ACCOUNTS_MAX }, (_, n) => ACCOUNT.replace(/...$/, String(n).padStart(3, '0')))
+  for (const id of ids) {
+    t.equal(begin(id).kind, 'begun')
+    join(id)
+  }
+  const one = ACCOUNT.replace(/...$/, '999')
+  t.match(begin(one), { kind: 'refused', code: 'account_limit', extra: { max: USER_ACCOUNTS_MAX } })
+  t.same(accounts(), ids.toReversed())
+  t.match(begin(ids[0] as string), { kind: 'begun' }, 'one that he is in is none more')
+  leave(ids[1] as string)
+  t.equal(begin(one).kind, 'begun')
+  // One that has said yes meanwhile is not lost either.
+  join(ids[1] as string)
+  t.equal(accounts()?.length, USER_ACCOUNTS_MAX + 1)
   t.end()
 })
