@@ -22,6 +22,7 @@ export const USER_NOTICES = [
   'codes',
   'password',
   'operator-link',
+  'operator-link-factors',
 ] as const
 export type UserNotice = (typeof USER_NOTICES)[number]
 

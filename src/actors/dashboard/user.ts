@@ -100,7 +100,9 @@ export const changeUser: CommandType<ChangeUserBody, UserChanged | Refused> = {
         : sessionsOf(facts, shard, userId).filter(({ sessionId }) => sessionId !== endsAllBut)
     const fields = fieldsOfUser(changes)
     const ops: Op[] = fields.length === 0 ? [] : [{ key: userKey(shard, userId), write: 'HSET', args: fields }]
-    const due = changes.password === undefined ? [] : userNoticeDues(tells, userId, nowMs)
+    const losesFactors = hasFactor(user) && !hasFactor({ ...user, ...changes })
+    const what = tells === 'operator-link' && losesFactors ? 'operator-link-factors' : tells
+    const due = changes.password === undefined ? [] : userNoticeDues(what, userId, nowMs)
     return { kind: 'done', reply: { kind: 'changed', ended }, ops, due }
   },
 }

@@ -20,6 +20,11 @@ const TEXTS = {
     'Your password was changed with a link of the operator',
     'Somebody chose another password for your address, with a link that the operator of this service has made.',
   ],
+  'operator-link-factors': [
+    'A link of the operator changed your password and removed your second factors',
+    'Somebody chose another password for your address, with a link that the operator of this service has made. Your ' +
+      'authenticator, your passkeys and your recovery codes were removed with it: the password alone signs in now.',
+  ],
 } as const
 
 export interface UserNoticeInput {

@@ -4,6 +4,8 @@ import { changeFactors, type FactorChange } from '../../../src/actors/dashboard/
 import { addUser, changeUser } from '../../../src/actors/dashboard/user.ts'
 import { userNoticeOfItem } from '../../../src/actors/dashboard/user-notice.ts'
 import { prepareNotice } from '../../../src/actors/domain/notice.ts'
+import { userKey } from '../../../src/state/dashboard/places.ts'
+import { NO_FACTORS, type User } from '../../../src/state/dashboard/user.ts'
 import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 23)
@@ -37,6 +39,22 @@ t.test('user-notice: each change of a factor is told, another name of a passkey 
   )
 })
 
+t.test('user-notice: of a link of the operator the factors that it took are told, too [session.notice]', async (t) => {
+  const { world, userId, told, change } = makeUser()
+  const use = (changes: Partial<User>) => {
+    world.items.clear()
+    world.run(changeUser, { userId, changes: { password: 'new', ...changes }, tells: 'operator-link' })
+    return told().map((item) => userNoticeOfItem(item)?.what)
+  }
+  change({ kind: 'totp', sealed: 'sealed', step: 1, codes: ['x'] })
+  t.same(use({}), ['operator-link'], 'they stay where the link does not say so')
+  t.same(use(NO_FACTORS), ['operator-link-factors'])
+  const [item = ''] = told()
+  const job = world.run(prepareNotice, { lane: 'notice', item })
+  t.match(job, { kind: 'me', what: 'operator-link-factors', address: 'ada@a.example' })
+  t.same(use(NO_FACTORS), ['operator-link'], 'who had none has lost none')
+})
+
 t.test(
   'user-notice: another password is told, a name is not; who is forgotten hears nothing [session.notice]',
   async (t) => {
@@ -50,8 +68,7 @@ t.test(
       what: 'password',
       address: 'ada@a.example',
     })
-    world.nowMs += 3_600_000
-    world.fireTimers()
+    world.apply({ key: userKey(world.shard, userId), write: 'UNLINK', args: [] })
     t.equal(world.run(prepareNotice, { lane: 'notice', item }), null)
   },
 )
