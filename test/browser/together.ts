@@ -152,6 +152,29 @@ t.test('together: without a feed a page looks by itself [member.live]', async (t
   await context.close()
 })
 
+t.test('together: a broadcast is resumed, and its progress moves by itself [broadcast.read]', async (t) => {
+  const { streamId } = (await service.call('POST /v1/streams', { token, body: { kind: 'broadcast', name: 'News' } }))
+    .json
+  const messages = Array.from({ length: 30 }, (_, n) => ({ to: `delivered+${n}@simulator.test` }))
+  const body = { streamId, from: 'accounts@simulator.test', subject: 'News', text: 'Hello', messages }
+  const { broadcastId } = (await service.call('POST /v1/broadcasts', { token, body })).json
+  await service.call(`POST /v1/broadcasts/${broadcastId}/pause`, { token })
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  await page.goto(`${pageOf('broadcasts')}/${broadcastId}`)
+  await page.getByText('Paused').waitFor()
+  const progress = page.getByRole('progressbar', { name: 'Released' })
+  const before = Number(await progress.getAttribute('value'))
+  t.ok(before < messages.length, 'it is not over')
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.getByText(`${messages.length} of ${messages.length}`).waitFor()
+  await page.locator('.chip', { hasText: 'Completed' }).waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).waitFor({ state: 'detached' })
+  t.equal(await progress.getAttribute('value'), String(messages.length))
+  t.same(faults, [])
+  await context.close()
+})
+
 t.test('together: a delivery is posted once more [webhook.replay]', { skip: receiver === null }, async (t) => {
   if (receiver === null) return
   const body = { url: `${receiver.url}/mail`, events: ['delivered'] }
