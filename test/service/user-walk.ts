@@ -34,8 +34,9 @@ async function come(address: string, client: string): Promise<string> {
 const rowOf = (userId: string) => userKey(homeShard(userId), userId)
 const members = membersKey(homeShard(accountId), accountId)
 
-/** Of a user, what a version before left: no word of steps, and no look that is due. */
+/** Of a user, what a version before left: made long ago, no word of steps, and no look that is due. */
 async function asBefore(userId: string): Promise<void> {
+  await redis.hset(rowOf(userId), 'created', '1')
   await redis.hdel(rowOf(userId), 'unsure')
   await redis.zrem(rowOf(userId).replace(/user:.*/, `due:${USERS_LANE}`), shortId(userId))
 }

@@ -75,7 +75,7 @@ export const beginJoin: CommandType<BeginJoinBody, StepBegun | Refused> = {
       kind: 'done',
       reply: { kind: 'begun', untilMs: nowMs + STEP_MS },
       ops: userListOps(shard, userId, list),
-      due: userLookDues({ userId, ...list }, nowMs),
+      due: userLookDues({ ...user, ...list }, nowMs),
     }
   },
 }
@@ -99,7 +99,7 @@ export const beginLeave: CommandType<BeginLeaveBody, StepBegun | Refused> = {
       kind: 'done',
       reply: { kind: 'begun', untilMs: nowMs + STEP_MS },
       ops: [...userListOps(shard, userId, list), ...usedLinksOps(shard, hmac, nowMs)],
-      due: userLookDues({ userId, ...list }, nowMs),
+      due: userLookDues({ ...user, ...list }, nowMs),
     }
   },
 }
@@ -134,7 +134,7 @@ export const joinAccount: CommandType<JoinAccountBody, ListChanged | Refused> = 
       kind: 'done',
       reply: { kind: 'joined', isDone: true },
       ops: userListOps(shard, userId, list),
-      due: userLookDues({ userId, ...list }, nowMs),
+      due: userLookDues({ ...user, ...list }, nowMs),
     }
   },
 }

@@ -75,7 +75,9 @@ export const userLookOutcome: CommandType<OutcomeBody<UserLookOutcome>, null> = 
     if (found === null || found.joins !== user.joins)
       return { kind: 'done', reply: null, due: [userLookDue(user.userId, nowMs + AGAIN_MS)] }
     const settled = settle(user, found)
-    if (settled.accounts.length > 0 || Object.keys(settled.unsure).length > 0)
+    const isIn = settled.accounts.length > 0 || Object.keys(settled.unsure).length > 0
+    // Who was made a moment ago is about to make his first step.
+    if (isIn || isStepUnderWay(user.createdAtMs, nowMs))
       return {
         kind: 'done',
         reply: null,

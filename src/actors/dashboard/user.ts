@@ -63,7 +63,7 @@ export const addUser: CommandType<AddUserBody, UserReply> = {
         { key: loginsKey(shard), write: 'HSET', args: [hmac, userId] },
         { key: userKey(shard, userId), write: 'HSET', args: fieldsOfUser(made) },
       ],
-      due: userLookDues({ userId, ...list }, nowMs),
+      due: userLookDues({ userId, createdAtMs: nowMs, ...list }, nowMs),
     }
   },
 }

@@ -47,14 +47,14 @@ export function isStepUnderWay(sinceMs: number | undefined, nowMs: number): bool
   return sinceMs !== undefined && sinceMs + LOOK_AFTER_MS > nowMs
 }
 
-/** When a user is looked at next; nothing where his list is sure, and not empty. */
+/** When a user is looked at next; nothing where his list is sure, and not empty. Who is new has made no step yet. */
 export function userLookDues(
-  { userId, accounts, unsure }: Pick<User, 'userId' | 'accounts' | 'unsure'>,
+  { userId, createdAtMs, accounts, unsure }: Pick<User, 'userId' | 'createdAtMs' | 'accounts' | 'unsure'>,
   nowMs: number,
 ): Due[] {
   const since = Object.values(unsure)
   if (since.length === 0 && accounts.length > 0) return []
-  const firstMs = since.length === 0 ? nowMs : Math.min(...since)
+  const firstMs = since.length === 0 ? createdAtMs : Math.min(...since)
   return [userLookDue(userId, Math.max(nowMs, firstMs + LOOK_AFTER_MS))]
 }
 

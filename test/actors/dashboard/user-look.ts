@@ -87,6 +87,18 @@ t.test('user-look: who was made for a link that makes no member is forgotten too
   t.end()
 })
 
+t.test('user-look: one that is ordered forgets nobody who was made a moment ago [member.index]', (t) => {
+  const { world, userId, row, item, claim, end } = makeUser()
+  world.nowMs += 1_000
+  world.run(lookAtUsers, { userIds: [userId] })
+  end(claim(), [])
+  t.equal(row().get('name'), 'Ada')
+  t.equal(item()?.atMs, NOW_MS + LOOK_AFTER_MS)
+  end(claim(), [])
+  t.equal(row().size, 0)
+  t.end()
+})
+
 t.test('user-look: an address that is another user now stays his [member.index]', (t) => {
   const { world, row, claim, end } = makeUser()
   world.apply({ key: loginsKey(world.shard), write: 'HSET', args: ['h', 'another'] })
