@@ -18,9 +18,9 @@
  * | `join-account` (U) | account off the list, unsure | the same, or a user without one | forgets him |
  *
  * Guarantees:
- * - A member is on his user's list: it is put there before the account says yes. Where a removal crosses his joining, and
- *   the process of the latter dies, it may be missing until the look, and is unsure then: nobody is forgotten of whom a
- *   step may be under way.
+ * - A member is on his user's list: it is put there before the account says yes. Where a removal crosses his joining,
+ *   and the process of the latter dies, it may be missing until the look, and is unsure then: nobody is forgotten of
+ *   whom a step may be under way.
  * - The account does what it is asked within five minutes of the step before (`untilMs`, held against its own clock in
  *   the turn), or not at all. Half an hour after the last step nothing is on its way any more, so what the account says
  *   then stays true until another step, which the count shows. The list follows it: whatever was left half done has
