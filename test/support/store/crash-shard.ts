@@ -45,6 +45,7 @@ export class CrashShard extends Shard {
 }
 
 function crashLoopOf(point: CrashPoint | null): MakeLoop {
+  const isNamed = ({ command }: Work): boolean => point === `after ${command.name}`
   return class CrashLoop extends CommitLoop {
     protected override mayDecide(): boolean {
       if (this.next?.works.some(isSend) === true) dieAt('read', point)
@@ -59,7 +60,7 @@ function crashLoopOf(point: CrashPoint | null): MakeLoop {
 
     protected override settle(flight: Flight, verdict: Verdict): void {
       if (verdict.kind === 'ok' && flight.plan.works.some(isSend)) dieAt('committed, reply lost', point)
-      if (verdict.kind === 'ok') for (const { command } of flight.plan.works) dieAt(`after ${command.name}`, point)
+      if (verdict.kind === 'ok' && flight.plan.works.some(isNamed)) dieAt(point as CrashPoint, point)
       super.settle(flight, verdict)
     }
 
