@@ -71,7 +71,8 @@ export class Intake {
 
   /** Begins where the last commit of the shard stopped. */
   start(meta: Meta): void {
-    if (meta.freedAtMs > 0) this.claimsFromMs = meta.freedAtMs + OUTCOMES_COME_MS
+    // By a clock that was ahead then, the move has not ended yet.
+    if (meta.freedAtMs > 0) this.claimsFromMs = Math.min(meta.freedAtMs, this.clock.nowMs()) + OUTCOMES_COME_MS
     this.inbox.start(meta)
     this.inbox.read()
   }

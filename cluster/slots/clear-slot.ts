@@ -8,6 +8,7 @@
  */
 import type { Redis } from 'ioredis'
 import { copyKey, metaKey } from '../keyspace.ts'
+import { asking } from './asking.ts'
 import { keysOf, type MoveEnd } from './copy-keys.ts'
 import { moveOf } from './move-fence.ts'
 
@@ -22,7 +23,7 @@ end
 return 1
 `
 const REMOVED_AT_ONCE = 2_000
-/** What is known to be gone a moment later has come meanwhile: no node takes part for a slot that it does not hold. */
+/** Keys that are volatile may come while others go. */
 const ROUNDS_MAX = 3
 
 /** A replica with a connection to it. */
@@ -39,39 +40,67 @@ export interface Clearing {
   /** The holder among them. */
   readonly primaries: readonly MoveEnd[]
   readonly replicas: readonly Follower[]
+  /** Ids of all nodes of the cluster, also of those that do not answer. */
+  readonly ids: ReadonlySet<string>
+  /** Throws where another order may have taken over. */
+  mustHold(): void
 }
 
 /**
- * Removes it everywhere but at the holder. In: id of the node that the slot came from, '' where none is known; what it
- * has of the slot is old. Throws Error, a sentence, where keys lie that no move has left: nothing is touched then.
+ * Removes it everywhere but at the holder. In: ids of nodes that the slot came from; what they have of it is old, and in
+ * their files although it may be gone from their memory. Out: ids of those that could not be cleared: they do not
+ * answer, or take no writes. Throws Error, a sentence, at a node that has keys which no move has left.
  */
-export async function clearOthers(clearing: Clearing, source = ''): Promise<void> {
-  const { holder, primaries, shard, slot } = clearing
-  const isCopied = (await holder.client.exists(copyKey(shard))) === 1
+export async function clearOthers(clearing: Clearing, sources: readonly string[] = []): Promise<string[]> {
+  const { holder, ids, primaries, replicas } = clearing
+  const isCopied = (await holder.client.exists(copyKey(clearing.shard))) === 1
+  const left: string[] = []
   for (const end of primaries) {
     if (end.id === holder.id) continue
-    const { client, name } = end
-    const isOpen = String(await client.call('CLUSTER', 'NODES')).includes(`[${slot}-<-`)
-    const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
-    // What the source had leaves its file too, and of that only the holder knows the names.
-    const others = end.id === source ? [holder, ...followersOf(clearing, end)] : followersOf(clearing, end)
-    const names = await namesAt([end, ...others], slot)
-    if (names.length === 0 && !isOpen) continue
-    await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
-    if (count > 0 && !isCopied && end.id !== source && !(await isCopy(client, shard))) {
-      if (!isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
-      throw new Error(
-        `${name} has keys of shard ${shard} that no move has left there: look at them, nothing is touched`,
-      )
-    }
-    await clear(end, { shard, names })
-    for (let round = 1; round < ROUNDS_MAX; round += 1) {
-      const left = await namesAt([end], slot)
-      if (left.length === 0) break
-      await clear(end, { shard, names: left })
-    }
-    await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
+    clearing.mustHold()
+    const isOld = isCopied || sources.includes(end.id)
+    if (!(await clearAt(clearing, end, { isOld, isSource: sources.includes(end.id) }))) left.push(end.id)
   }
+  // One that has become a replica has taken everything anew; one that is not of the cluster any more says nothing.
+  const there = new Set([...primaries, ...replicas].map(({ id }) => id))
+  return [...left, ...sources.filter((id) => ids.has(id) && !there.has(id))]
+}
+
+/** Out: whether the node has nothing of the slot any more. */
+async function clearAt(
+  clearing: Clearing,
+  end: MoveEnd,
+  { isOld, isSource }: { readonly isOld: boolean; readonly isSource: boolean },
+): Promise<boolean> {
+  const { holder, shard, slot } = clearing
+  const { client, name } = end
+  const isOpen = String(await client.call('CLUSTER', 'NODES')).includes(`[${slot}-<-`)
+  const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
+  // What the source had leaves its file too, and of that only the holder knows the names.
+  const followers = followersOf(clearing, end)
+  const names = await namesAtAll(isSource ? [end, holder, ...followers] : [end, ...followers], slot)
+  if (names.length === 0 && !isOpen) return true
+  await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
+  if (count > 0 && !isOld && !(await isCopy(client, shard))) {
+    if (!isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
+    throw new Error(
+      `${name} has keys of shard ${shard} that no move has left there: look at them, they are not touched`,
+    )
+  }
+  try {
+    await clear(clearing, end, names)
+    for (let round = 1; round < ROUNDS_MAX; round += 1) {
+      const more = await namesAtAll([end], slot)
+      if (more.length === 0) break
+      await clear(clearing, end, more)
+    }
+  } catch (error) {
+    // It takes no writes, as a primary without its replicas does: what it has is old, and stays until it does.
+    if (!/^(?:NOREPLICAS|MISCONF|READONLY|OOM)/.test((error as Error).message)) throw error
+    return false
+  }
+  await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
+  return true
 }
 
 function followersOf({ replicas }: Clearing, { id }: MoveEnd): Follower[] {
@@ -79,21 +108,20 @@ function followersOf({ replicas }: Clearing, { id }: MoveEnd): Follower[] {
 }
 
 /** Names of keys of a slot that any of these nodes has, each once. One that ends meanwhile has none. */
-async function namesAt(ends: readonly MoveEnd[], slot: number): Promise<Buffer[]> {
+async function namesAtAll(ends: readonly MoveEnd[], slot: number): Promise<Buffer[]> {
   const lists = await Promise.all(ends.map(({ client }) => keysOf(client, slot)))
   const found = new Map(lists.flat().map((name) => [name.toString('latin1'), name]))
   return [...found.values()]
 }
 
 /** `meta` and `copy` say of the others what they are: they go last. */
-async function clear(
-  { client }: MoveEnd,
-  { shard, names }: { readonly shard: number; readonly names: readonly Buffer[] },
-): Promise<void> {
+async function clear({ shard, mustHold }: Clearing, { client }: MoveEnd, names: readonly Buffer[]): Promise<void> {
   const last = [metaKey(shard), copyKey(shard)]
   const others = names.filter((name) => !last.includes(String(name)))
-  for (let from = 0; from < others.length; from += REMOVED_AT_ONCE)
+  for (let from = 0; from < others.length; from += REMOVED_AT_ONCE) {
+    mustHold()
     await asking(client, [['EVAL', CLEAR, '0', ...others.slice(from, from + REMOVED_AT_ONCE)]])
+  }
   for (const name of last) await asking(client, [['EVAL', CLEAR, '0', name]])
 }
 
@@ -113,14 +141,4 @@ export async function remove(client: Redis, names: readonly Buffer[]): Promise<v
       client,
       names.slice(from, from + REMOVED_AT_ONCE).map((name) => ['UNLINK', name]),
     )
-}
-
-/** Commands for a slot that the node takes in. Out: answers. Throws the first error. */
-export async function asking(client: Redis, commands: readonly (readonly (string | Buffer)[])[]): Promise<unknown[]> {
-  const pipeline = client.pipeline()
-  for (const [name = '', ...args] of commands) pipeline.call('ASKING').call(String(name), ...args)
-  const answers = (await pipeline.exec()) ?? []
-  const failed = answers.find(([error]) => error !== null)?.[0]
-  if (failed) throw failed
-  return answers.filter((_answer, at) => at % 2 === 1).map(([, value]) => value)
 }

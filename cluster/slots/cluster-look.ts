@@ -85,7 +85,11 @@ function describe(
   answers: ReadonlyMap<string, NodeAnswers>,
 ): Pick<ClusterLook, 'nodes' | 'uncovered' | 'common'> {
   const map = new SlotMap()
-  for (const [id, { nodes }] of answers) map.take(nodes, nodes.find((line) => line.id === id)?.address ?? '')
+  // Who answers speaks for himself: what others think of him may be old, whatever epoch they know.
+  for (const [id, { nodes }] of answers) {
+    const own = nodes.filter((line) => line.id === id || !answers.has(line.id))
+    map.take(own, nodes.find((line) => line.id === id)?.address ?? '')
+  }
   const nameOf = new Map(first.nodes.map(({ id, address }) => [id, address]))
   const nodes = first.nodes.map((line): NodeLook => {
     const own = answers.get(line.id)?.nodes.find(({ id }) => id === line.id) ?? line
@@ -131,8 +135,10 @@ export interface OpenMove {
   readonly at: string | null
   /** That of the node that it goes to; null where that is not known. */
   readonly to: string | null
-  /** Id of the node that it comes from; null where only marks are left, and nobody is kept from writing. */
+  /** Id of the node that it comes from; null where only marks or files are left, and nobody is kept from writing. */
   readonly from: string | null
+  /** `host:port` of nodes that have it in their files still. */
+  readonly uncleared: readonly string[]
 }
 
 /**
@@ -144,7 +150,13 @@ export function openMoves({ nodes }: ClusterLook): OpenMove[] {
   const nameOf = (id: string): string | null => nodes.find((node) => node.id === id)?.name ?? null
   const atOf = (shard: number): string | null => nodes.find(({ shards }) => shards.includes(shard))?.name ?? null
   const add = (shard: number, to: string | null, from: string | null): void =>
-    void found.set(shard, { shard, at: atOf(shard), to, from })
+    void found.set(shard, { shard, at: atOf(shard), to, from, uncleared: unclearedOf(shard) })
+  const unclearedOf = (shard: number): string[] => {
+    const said = nodes.flatMap(({ answers }) => answers?.uncleared ?? []).find((one) => one.shard === shard)
+    return (said?.ids ?? []).flatMap((id) => nameOf(id) ?? [])
+  }
+  for (const { answers } of nodes)
+    for (const { shard } of answers?.uncleared ?? []) if (unclearedOf(shard).length > 0) add(shard, atOf(shard), null)
   const marks = nodes.flatMap(({ answers }) => answers?.openSlots ?? [])
   for (const isLeaving of [false, true])
     for (const { slot, other } of marks.filter((mark) => mark.isLeaving === isLeaving)) {
@@ -166,11 +178,17 @@ export function moverOf({ nodes }: ClusterLook): string | null {
  * was: the one that it came from, which its replicas may have replaced with the slot, and the one that it goes to. Out:
  * its name; null where none is.
  */
-export function awayOf({ nodes }: ClusterLook, { shard, to: open, from }: OpenMove, to: string): string | null {
+export function awayOf(
+  { nodes }: ClusterLook,
+  { shard, to: open, from }: Pick<OpenMove, 'shard' | 'to' | 'from'>,
+  to: string,
+): string | null {
   const silent = nodes.filter(({ isPrimary, answers }) => isPrimary && answers === null)
   const holder = nodes.find(({ shards }) => shards.includes(shard))
   const source = silent.find(({ id, name, shards }) => {
-    const mayBeReplaced = shards.length > 0 && nodes.some(({ primary }) => primary === name)
+    const isHeir = ({ primary, answers }: NodeLook): boolean =>
+      primary === name && answers?.settings.get('cluster-replica-no-failover') !== 'yes'
+    const mayBeReplaced = shards.length > 0 && nodes.some(isHeir)
     return id === from && id !== holder?.id && mayBeReplaced
   })
   // What a lost target has is a copy; without a fence it may be all that there is.

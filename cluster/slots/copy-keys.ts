@@ -1,26 +1,32 @@
 /**
  * copy-keys - keys of a slot are copied to another primary of a Redis Cluster, a few at a time, while the source keeps
- * them (Redis Cluster specification, "resharding": MIGRATE)
+ * them
+ *
+ * Not by MIGRATE: a source that was frozen or cut off in the midst of one sends the rest of it when it comes back, and
+ * the old values go over what was written at the target since. Here every byte goes over a connection of the order,
+ * which knows that all was answered, and whose connections the next order ends before it begins.
  *
  * Guarantees: a key is on the target's disk when this says so; a key that has ended meanwhile is passed over.
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { asking } from './asking.ts'
 
 /** More than a slot gets while its names are asked for. */
 const NEW_KEYS_MAX = 10_000
 /** Names whose sizes are asked for at once. */
-const SIZED_AT_ONCE = 100
-const TRIES_MAX = 5
-const TRY_AGAIN_MS = 500
+const SIZED_AT_ONCE = 500
 /**
- * Keys of one command. Each command costs the target's disk a write, and holds both primaries up for as long as what it
- * carries is packed: a large key goes alone.
+ * Keys that are under way at once. They cost the target's disk a write, and hold each primary up for as long as they are
+ * packed and unpacked there: a large key goes alone.
  */
-const BATCH_KEYS_MAX = 32
-const BATCH_BYTES_MAX = 262_144
-/** Keys that held both primaries up for longer are followed by as long a pause: the other shards get their turn. */
-const LONG_MS = 20
+const BATCH_KEYS_MAX = 200
+const BATCH_BYTES_MAX = 1_048_576
+
+/** ARGV: name, end in ms since the epoch (0: none) and payload of each key. One write of the file for all of them. */
+const RESTORE = `#!lua
+for i = 1, #ARGV, 3 do redis.call('RESTORE', ARGV[i], ARGV[i + 1], ARGV[i + 2], 'REPLACE', 'ABSTTL') end
+return 1
+`
 
 /** A primary with a connection to it. */
 export interface MoveEnd {
@@ -30,27 +36,12 @@ export interface MoveEnd {
   readonly client: Redis
 }
 
-/** Between which nodes keys are copied, and how. */
+/** Between which nodes keys are copied. */
 export interface CopyWay {
   readonly source: MoveEnd
   readonly target: MoveEnd
-  /** As the nodes want it; '' for none. */
-  readonly user: string
-  readonly password: string
-  /**
-   * A target that is silent holds the source up for this long at most, ms: less than `cluster-node-timeout`, or the
-   * source is taken for dead in the middle of its move.
-   */
-  readonly giveMsMax: number
   /** Throws where another order may have taken over. */
   mustHold(): void
-}
-
-/** Names of all keys of a slot at a node. */
-export async function keysOf(client: Redis, slot: number): Promise<Buffer[]> {
-  const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
-  if (count === 0) return []
-  return (await client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, count + NEW_KEYS_MAX)) as Buffer[]
 }
 
 /** Who hears of keys that are copied. */
@@ -61,17 +52,37 @@ export interface CopyHears {
   copied?(count: number): Promise<void>
 }
 
+/** Names of all keys of a slot at a node. */
+export async function keysOf(client: Redis, slot: number): Promise<Buffer[]> {
+  const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
+  if (count === 0) return []
+  return (await client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, count + NEW_KEYS_MAX)) as Buffer[]
+}
+
 /** Copies them over what the target has under these names. Out: how many. Throws Error, a sentence. */
 export async function copyKeys(copy: CopyWay, names: readonly Buffer[], hears: CopyHears = {}): Promise<number> {
+  const { source, target } = copy
   let copied = 0
-  for (let from = 0; from < names.length; from += SIZED_AT_ONCE)
-    for (const batch of await batchesOf(copy.source.client, names.slice(from, from + SIZED_AT_ONCE))) {
+  for (let from = 0; from < names.length; from += SIZED_AT_ONCE) {
+    const batches = await batchesOf(source.client, names.slice(from, from + SIZED_AT_ONCE))
+    const dump = (batch: readonly Buffer[] | undefined): Promise<Packed[]> | null => {
+      if (batch === undefined) return null
       copy.mustHold()
       hears.begins?.(batch)
-      await migrate(copy, ['COPY', 'REPLACE'], batch)
+      const packed = dumpAll(source, batch)
+      // It is waited for when its turn comes.
+      packed.catch(() => undefined)
+      return packed
+    }
+    let next = dump(batches[0])
+    for (const [place, batch] of batches.entries()) {
+      const packed = (await next) ?? []
+      next = dump(batches[place + 1])
+      await restoreAll(target, packed)
       copied += batch.length
       await hears.copied?.(copied)
     }
+  }
   return copied
 }
 
@@ -90,7 +101,7 @@ async function sizesOf(client: Redis, names: readonly Buffer[]): Promise<number[
   return sizes.map((size) => Number(size ?? 0))
 }
 
-/** Divides keys into what goes with one command, in their order. */
+/** Divides keys into what is under way at once, in their order. */
 async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
   const sizes = await sizesOf(client, names)
   const batches: Buffer[][] = []
@@ -107,26 +118,26 @@ async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffe
   return batches
 }
 
-/** Has the source send keys to the target, in one step of both. */
-export async function migrate(
-  { source, target, user, password, giveMsMax }: CopyWay,
-  how: readonly ('COPY' | 'REPLACE')[],
-  names: readonly Buffer[],
-): Promise<void> {
-  const colon = target.name.lastIndexOf(':')
-  const [host, port] = [target.name.slice(0, colon), target.name.slice(colon + 1)]
-  const auth = password === '' ? [] : user === '' ? ['AUTH', password] : ['AUTH2', user, password]
-  const args = [host, port, '', 0, giveMsMax, ...how, ...auth, 'KEYS', ...names]
-  for (let tries = 1; ; tries += 1) {
-    const startedAtMs = performance.now()
-    const failure = await source.client.call('MIGRATE', ...args).then(
-      () => null,
-      (error: Error) => error.message,
-    )
-    const tookMs = performance.now() - startedAtMs
-    if (failure === null) return tookMs > LONG_MS ? pause(tookMs) : undefined
-    if (!failure.startsWith('IOERR') || tries === TRIES_MAX)
-      throw new Error(`${source.name} could not give a key to ${target.name}: ${failure}`)
-    await pause(TRY_AGAIN_MS)
-  }
+/** A key as its node packs it, and when it ends, ms since the epoch; 0: never. */
+type Packed = readonly [name: Buffer, endsAtMs: number, payload: Buffer]
+
+/** What has ended meanwhile is left out. */
+async function dumpAll({ client, name: node }: MoveEnd, names: readonly Buffer[]): Promise<Packed[]> {
+  const found = await Promise.all(
+    names.map(async (name): Promise<Packed[]> => {
+      const [payload, endsAtMs] = await Promise.all([client.callBuffer('DUMP', name), client.call('PEXPIRETIME', name)])
+      return payload === null ? [] : [[name, Math.max(0, Number(endsAtMs)), payload as Buffer]]
+    }),
+  ).catch((error: Error) => {
+    throw new Error(`${node} could not give a key: ${error.message}`)
+  })
+  return found.flat()
+}
+
+async function restoreAll({ client, name: node }: MoveEnd, packed: readonly Packed[]): Promise<void> {
+  if (packed.length === 0) return
+  const args = packed.flatMap(([name, endsAtMs, payload]) => [name, String(endsAtMs), payload])
+  await asking(client, [['EVAL', RESTORE, '0', ...args]]).catch((error: Error) => {
+    throw new Error(`${node} could not take a key: ${error.message}`)
+  })
 }

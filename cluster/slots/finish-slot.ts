@@ -5,12 +5,31 @@
  * `redis-cli --cluster reshard`, and earlier builds of `cluster move`, let a key go at its source as soon as the target
  * has it; a slot that they left half way has the mark MIGRATING at its source. A key that is still there is the newer
  * one. The marks keep everybody from what is at neither side, so nothing need be fenced.
+ *
+ * What Redis itself sends is Redis' own risk: a source that is frozen in the midst of a key, and comes back when another
+ * one has its place, can put that key back.
  */
-import { keysOf, migrate } from './copy-keys.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { keysOf, type MoveEnd } from './copy-keys.ts'
 import type { SlotMove } from './move-slot.ts'
 
+const TRIES_MAX = 5
+const TRY_AGAIN_MS = 500
+
+/** A resharding, and how nodes let each other in. */
+export interface Resharding extends Pick<SlotMove, 'slot' | 'source' | 'primaries' | 'mustHold'> {
+  /** As the nodes want it; '' for none. */
+  readonly user: string
+  readonly password: string
+  /**
+   * A target that is silent holds the source up for this long at most, ms: less than `cluster-node-timeout`, or the
+   * source is taken for dead in the middle of its move.
+   */
+  readonly giveMsMax: number
+}
+
 /** Ends it where the source has the mark; does nothing else. Out: whether there was one. Throws Error, a sentence. */
-export async function finishSlot(move: Omit<SlotMove, 'target'>): Promise<boolean> {
+export async function finishSlot(move: Resharding): Promise<boolean> {
   const { slot, source, primaries } = move
   const [, id] = new RegExp(`\\[${slot}->-(\\w+)\\]`).exec(String(await source.client.call('CLUSTER', 'NODES'))) ?? []
   if (id === undefined) return false
@@ -19,9 +38,32 @@ export async function finishSlot(move: Omit<SlotMove, 'target'>): Promise<boolea
   await target.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.id)
   for (const name of await keysOf(source.client, slot)) {
     move.mustHold()
-    await migrate({ ...move, target }, ['REPLACE'], [name])
+    await migrate(move, target, name)
   }
   for (const { client } of [target, ...primaries.filter((end) => end !== target)])
     await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
   return true
+}
+
+/** Has the source send a key to the target, in one step of both. */
+async function migrate(
+  { source, user, password, giveMsMax }: Resharding,
+  target: MoveEnd,
+  name: Buffer,
+): Promise<void> {
+  const colon = target.name.lastIndexOf(':')
+  const [host, port] = [target.name.slice(0, colon), target.name.slice(colon + 1)]
+  const auth = password === '' ? [] : user === '' ? ['AUTH', password] : ['AUTH2', user, password]
+  for (let tries = 1; ; tries += 1) {
+    const failure = await source.client
+      .call('MIGRATE', host, port, '', 0, giveMsMax, 'REPLACE', ...auth, 'KEYS', name)
+      .then(
+        () => null,
+        (error: Error) => error.message,
+      )
+    if (failure === null) return
+    if (!failure.startsWith('IOERR') || tries === TRIES_MAX)
+      throw new Error(`${source.name} could not send a key to ${target.name}: ${failure}`)
+    await pause(TRY_AGAIN_MS)
+  }
 }

@@ -22,13 +22,17 @@ redis.call('HSET', KEYS[1], 'owner', ARGV[3], 'tok', ARGV[2], 'seq', seq)
 return 1
 `
 
-/** KEYS: meta, copy. ARGV: token, channel of those who take shards, number of this one. Answers 1 when it is done. */
+/**
+ * KEYS: meta, copy. ARGV: token, channel of those who take shards, number of this one, ids of nodes that still have to be
+ * cleared. Answers 1 when it is done.
+ */
 const FREE = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
 redis.call('UNLINK', KEYS[2])
 local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], 'owner', '', 'freed', string.format('%.0f', ms))
+if ARGV[4] == '' then redis.call('HDEL', KEYS[1], 'uncleared') else redis.call('HSET', KEYS[1], 'uncleared', ARGV[4]) end
 redis.pcall('PUBLISH', ARGV[2], ARGV[3])
 return 1
 `
@@ -37,6 +41,8 @@ return 1
 export interface FenceHolder {
   readonly owner: string
   readonly token: string
+  /** Ids of nodes that were away when the shard left them: their files have it still. */
+  readonly uncleared: readonly string[]
 }
 
 /** The ids of both nodes of a move. */
@@ -47,8 +53,19 @@ export interface MoveEnds {
 
 /** Reads who has a shard at the node that holds it. */
 export async function readHolder(client: Redis, shard: number): Promise<FenceHolder> {
-  const [owner, token] = await client.hmget(metaKey(shard), 'owner', 'tok')
-  return { owner: owner ?? '', token: token ?? '' }
+  const [owner, token, uncleared] = await client.hmget(metaKey(shard), 'owner', 'tok', 'uncleared')
+  return { owner: owner ?? '', token: token ?? '', uncleared: parseIds(uncleared) }
+}
+
+/** Ids of nodes, as `meta` has them. */
+export function parseIds(packed: string | null | undefined): string[] {
+  return (packed ?? '').split(',').filter((id) => id !== '')
+}
+
+/** Writes down which nodes still have to be cleared, of a shard that nobody moves. */
+export async function noteUncleared(client: Redis, shard: number, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) await client.hdel(metaKey(shard), 'uncleared')
+  else await client.hset(metaKey(shard), 'uncleared', ids.join(','))
 }
 
 /** The move that an owner is; null for a worker, or nobody. */
@@ -73,7 +90,15 @@ export async function takeFence(
   return taken === 1 ? token : null
 }
 
-/** Gives the shard to whoever takes it next, and lets everybody know. False: another move has it. */
-export async function freeFence(client: Redis, shard: number, token: string): Promise<boolean> {
-  return (await client.eval(FREE, 2, metaKey(shard), copyKey(shard), token, RELEASED_CHANNEL, String(shard))) === 1
+/**
+ * Gives the shard to whoever takes it next, and lets everybody know; writes down which nodes still have to be cleared.
+ * False: another move has it.
+ */
+export async function freeFence(
+  client: Redis,
+  shard: number,
+  { token, uncleared }: Pick<FenceHolder, 'token' | 'uncleared'>,
+): Promise<boolean> {
+  const args = [token, RELEASED_CHANNEL, String(shard), uncleared.join(',')]
+  return (await client.eval(FREE, 2, metaKey(shard), copyKey(shard), ...args)) === 1
 }

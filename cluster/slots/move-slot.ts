@@ -15,12 +15,14 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
-import { asking, clearOthers, type Follower, remove } from './clear-slot.ts'
+import { asking } from './asking.ts'
+import { clearOthers, type Follower, remove } from './clear-slot.ts'
 import { type CopyWay, copyKeys, keysOf, type MoveEnd } from './copy-keys.ts'
 import type { KeyWatch } from './key-watch.ts'
-import { type FenceHolder, freeFence, moveOf, readHolder, takeFence } from './move-fence.ts'
+import { type FenceHolder, freeFence, moveOf, noteUncleared, readHolder, takeFence } from './move-fence.ts'
 import { raiseEpoch } from './raise-epoch.ts'
 import { hasSlot, parseNodes } from './slot-map.ts'
+import { switchSlot } from './switch-slot.ts'
 
 /** Rounds of copying while the owner writes, and what little is left to the fence then. */
 const AHEAD_ROUNDS_MAX = 8
@@ -32,7 +34,7 @@ const ALL_REPLICAS_MS = 2_000
 const REPLICA_MS_MAX = 10_000
 /** Nodes hear of a switch within milliseconds; whoever is late has it from gossip within some seconds. */
 const AGREED_MS_MAX = 10_000
-const AGREED_STEP_MS = 5
+const AGREED_STEP_MS = 20
 
 /** In their order; after each of them a test ends something. */
 export const MOVE_STEPS = [
@@ -56,6 +58,10 @@ export interface SlotMove extends CopyWay {
   readonly primaries: readonly MoveEnd[]
   /** All replicas that answer. */
   readonly replicas: readonly Follower[]
+  /** Ids of all nodes, also of those that do not answer. */
+  readonly ids: ReadonlySet<string>
+  /** Within this every node hears of every other, ms. */
+  readonly heardMs: number
   /** Of this order alone, for tokens. */
   readonly nonce: string
   /** Whether nothing counts before a replica has it. */
@@ -73,7 +79,7 @@ export type MoveProgress = (moved: number, keys: number) => void
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
   const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
   // A target that was lost may have claimed the slot with nobody hearing of it.
-  if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move.giveMsMax)
+  if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move.heardMs)
   // Nobody writes to what is fenced: it is copied as it is.
   const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
   try {
@@ -114,7 +120,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
   // The source removes what it had in one step, and is silent meanwhile: what is large is freed beside it.
   await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
   move.mustHold()
-  await target.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
+  await switchSlot(target, slot)
   await step('switched')
   await endMove(move)
   return keys
@@ -126,23 +132,26 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
-    await raiseEpoch(move.target, move.primaries, move.giveMsMax)
+    await raiseEpoch(move.target, move.primaries, move.heardMs)
   await endMove(move)
 }
 
 /** Ends the fence of a shard at `target`, which has it. What lies elsewhere is removed first. */
 async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
-  const { shard, slot, target, primaries, replicas, isReplicated } = move
+  const { shard, target, isReplicated } = move
   await mustAgree(move, true)
   await move.at?.('agreed')
-  const source = moveOf((await readHolder(target.client, shard)).owner)?.source
-  await clearOthers({ shard, slot, holder: target, primaries, replicas }, source)
+  const found = await readHolder(target.client, shard)
+  const source = moveOf(found.owner)?.source
+  const sources = [...found.uncleared, ...(source === undefined ? [] : [source])].filter((id) => id !== target.id)
+  const uncleared = [...new Set(await clearOthers({ ...move, holder: target }, sources))]
   // What took the place of the source while keys were removed there may have the slot again.
   await mustAgree(move)
   move.mustHold()
   const { owner, token } = await readHolder(target.client, shard)
-  if (moveOf(owner) === null) return
-  if (!(await freeFence(target.client, shard, token))) throw new Error(`Another order has taken over shard ${shard}`)
+  if (moveOf(owner) === null) return noteUncleared(target.client, shard, uncleared)
+  if (!(await freeFence(target.client, shard, { token, uncleared })))
+    throw new Error(`Another order has taken over shard ${shard}`)
   await reachReplicas(target, isReplicated)
   await move.at?.('freed')
 }
@@ -277,10 +286,7 @@ async function mustAgree(
   const endMs = performance.now() + AGREED_MS_MAX
   const nodes = [...primaries, ...replicas]
   for (;;) {
-    const late = pause(Math.max(0, endMs - performance.now()), '', { ref: false })
-    const texts = await Promise.all(
-      nodes.map(({ client }) => Promise.race([client.call('CLUSTER', 'NODES') as Promise<string>, late])),
-    )
+    const texts = await Promise.all(nodes.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))
     const other = nodes.find(({ name }, at) => {
       const text = texts[at] ?? ''
       if (mayBeDeaf && text.includes(`[${slot}-<-`)) return false

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { DURABLE_SETTINGS } from '../embedded/durable.ts'
 import { MOVE_KEY, metaKey } from '../keyspace.ts'
-import { type MoveEnds, moveOf } from './move-fence.ts'
+import { type MoveEnds, moveOf, parseIds } from './move-fence.ts'
 import { type ClusterNodeLine, COMMON_SLOT, hasSlot, parseNodes, SHARD_SLOTS } from './slot-map.ts'
 
 const CONNECT_MS_MAX = 1_500
@@ -39,6 +39,8 @@ export interface NodeAnswers {
   readonly openSlots: readonly OpenSlot[]
   /** Shards of its slots that a move has, as their `meta` says. */
   readonly moves: readonly { readonly shard: number; readonly ends: MoveEnds }[]
+  /** Shards of its slots that other nodes, by their ids, still have in their files, as their `meta` says. */
+  readonly uncleared: readonly { readonly shard: number; readonly ids: readonly string[] }[]
   /** Who moves shards now, as he names himself; null where nobody does, or another node would know. */
   readonly mover: string | null
   /** Its clock less that of this machine, ms; half of what the question took is uncertain. */
@@ -99,8 +101,8 @@ async function ask(client: Redis, name: string): Promise<NodeAnswers> {
   const askedAtMs = (beforeMs + Date.now()) / 2
   const lines = parseNodes(nodes, name)
   const held = shardsAt(lines, id)
-  const [owners, mover] = await Promise.all([
-    Promise.all(held.map((shard) => client.hget(metaKey(shard), 'owner').catch(() => null))),
+  const [metas, mover] = await Promise.all([
+    Promise.all(held.map((shard) => client.hmget(metaKey(shard), 'owner', 'uncleared').catch(() => []))),
     lines.some((line) => line.id === id && hasSlot(line, COMMON_SLOT)) ? client.get(MOVE_KEY).catch(() => null) : null,
   ])
   return {
@@ -114,9 +116,13 @@ async function ask(client: Redis, name: string): Promise<NodeAnswers> {
       isLeaving: way === '>',
       other,
     })),
-    moves: owners.flatMap((owner, at) => {
+    moves: metas.flatMap(([owner], at) => {
       const ends = moveOf(owner ?? '')
       return ends === null ? [] : [{ shard: held[at] ?? 0, ends }]
+    }),
+    uncleared: metas.flatMap(([, packed], at) => {
+      const ids = parseIds(packed)
+      return ids.length === 0 ? [] : [{ shard: held[at] ?? 0, ids }]
     }),
     mover,
     clockOffMs: Math.round(Number(seconds) * 1_000 + Number(micros) / 1_000 - askedAtMs),

@@ -24,12 +24,13 @@ const HEARD_STEP_MS = 20
  */
 export async function raiseEpoch(node: MoveEnd, primaries: readonly MoveEnd[], heardMs: number): Promise<void> {
   const wanted = Math.max(...(await Promise.all(primaries.map(newestAt)))) + NEWER_BY
+  const other = primaries.find((end) => end !== node)
   for (let round = 0; round < ROUNDS_MAX && (await epochOf(node, node)) < wanted; round += 1)
     // One that has the newest keeps it: then another one gets one that is newer still.
-    for (const { client } of [...primaries.filter((end) => end !== node), node]) {
-      await client.call('CLUSTER', 'BUMPEPOCH')
+    for (const end of other === undefined ? [node] : [other, node]) {
+      await end.client.call('CLUSTER', 'BUMPEPOCH')
       const newest = Math.max(...(await Promise.all(primaries.map(newestAt))))
-      await heard(primaries, async (end) => (await newestAt(end)) >= newest)
+      await heard(primaries, async (one) => (await newestAt(one)) >= newest)
     }
   await heard(primaries, async (end) => (await epochOf(node, end)) >= wanted)
   await pause(heardMs + HEARD_STEP_MS)

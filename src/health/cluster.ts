@@ -48,10 +48,16 @@ export function examineCluster(
 }
 
 /** One that is under way, one that was cut off, or what a cut-off one has left. */
-function ofMove({ shard, at, to, from }: ClusterState['moving'][number], mover: string | null): Finding {
+function ofMove({ shard, at, to, from, uncleared }: ClusterState['moving'][number], mover: string | null): Finding {
   const order = (node: string | null): string => `sendwright cluster move ${shard} ${node ?? '<node>'}`
   if (from === null && mover !== null)
     return warning('store', `Shard ${shard} is copied to another Redis by ${mover}, and is served`, 'It ends by itself')
+  if (from === null && uncleared.length > 0)
+    return warning(
+      'store',
+      `${uncleared.join(' and ')} was away when shard ${shard} left it, and has it in its file still`,
+      `Once it is there: ${order(at)}`,
+    )
   if (from === null)
     return warning('store', `The slot of shard ${shard} is marked as on its way, and the shard is served`, order(to))
   if (mover !== null)

@@ -72,7 +72,7 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
     t.match(sentences[0], sentence)
   }
   t.same(said({ replicasInStep: 0 }, {}, false).length, 1)
-  const move = { shard: 17, at: 'm1:7001', to: 'm4:7001', from: 'aa' }
+  const move = { shard: 17, at: 'm1:7001', to: 'm4:7001', from: 'aa', uncleared: [] }
   const state: ClusterState = { faults: ['It is so'], nodes: [PRIMARY], moving: [move], dissent: [], mover: null }
   const toldOf = (changed: Partial<ClusterState>) =>
     examineCluster({ ...state, ...changed }, { fault: 'It is full', isReplicated: false })
@@ -87,6 +87,12 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
   ])
   t.match(toldOf({ mover: 'host 17' })[2], { status: 'warning', message: /moved by host 17: its accounts wait/ })
   t.equal(toldOf({ moving: [{ ...move, at: 'm4:7001' }] })[2]?.fix, 'sendwright cluster move 17 m4:7001')
+  const left = { ...move, at: 'm4:7001', from: null, uncleared: ['m1:7001'] }
+  t.match(toldOf({ moving: [left] })[2], {
+    status: 'warning',
+    message: /^m1:7001 was away when shard 17 left it, and has it in its file still$/,
+    fix: 'Once it is there: sendwright cluster move 17 m4:7001',
+  })
   const dissent = [{ node: 'm2:7002', holder: 'm1:7001', shards: [1, 2, 17] }]
   t.match(toldOf({ moving: [], dissent })[2], {
     status: 'failed',

@@ -24,7 +24,7 @@ import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
 import { bytesOf, type MoveEnd } from '../../../cluster/slots/copy-keys.ts'
 import { finishSlot } from '../../../cluster/slots/finish-slot.ts'
 import { type KeyWatch, watchKeys } from '../../../cluster/slots/key-watch.ts'
-import { moveOf, readHolder } from '../../../cluster/slots/move-fence.ts'
+import { readHolder } from '../../../cluster/slots/move-fence.ts'
 import { endHere, type MoveStep, moveSlot, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { parseNodes, SHARD_SLOTS, SlotMap, withPlace } from '../../../cluster/slots/slot-map.ts'
 import type { Config } from '../../process/config.ts'
@@ -42,7 +42,9 @@ const TRIES_MAX = 6
 const TRY_AGAIN_MS = 1_000
 /** Name of the connections that move shards. */
 const CONNECTION = 'move'
-const COMMAND_MS_MAX = 60_000
+/** One that is frozen is noticed by then; a large key takes a second. */
+const COMMAND_MS_MAX = 10_000
+const CONNECT_MS_MAX = 3_000
 /** As Redis has it where nobody has set it. */
 const NODE_TIMEOUT_MS = 15_000
 
@@ -186,13 +188,14 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
     return never(`Nothing is moved in a cluster that is not well: ${silent.name} does not answer`)
   const open = moves.find((one) => one.shard === shard)
   // Whoever misses a move may claim the shard later for the Redis that it thinks has it (Redis before 7.2).
-  const missing = isHere || open !== undefined ? undefined : nodes.find(({ answers }) => answers === null)
+  const missing = isHere || open?.from != null ? undefined : nodes.find(({ answers }) => answers === null)
   if (missing !== undefined)
     return never(`Nothing is moved in a cluster that is not well: ${missing.name} does not answer`)
   // One that has just come takes part a moment later.
   const apart = needed.find(({ answers }) => answers?.isWell !== true)
   if (apart !== undefined) return notYet(`Nothing is moved in a cluster that is not well: ${apart.name} takes no part`)
-  const other = moves.find((one) => !shards.includes(one.shard))
+  // What only lies in a file somewhere, or is marked at who does not hold it, keeps nobody from anything.
+  const other = moves.find((one) => !shards.includes(one.shard) && (one.from !== null || one.to !== one.at))
   if (other !== undefined)
     return never(`Another move is unfinished: first sendwright cluster move ${other.shard} ${goalOf(look, other)}`)
   const lost = open === undefined ? null : awayOf(look, open, to)
@@ -241,24 +244,27 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
     const [user, password] = [form.username, form.password].map(decodeURIComponent) as [string, string]
     const giveMsMax = Math.max(1, Math.floor((nodeTimeoutMs(look) ?? NODE_TIMEOUT_MS) / 2))
     const isReplicated = settings.durability === 'replica'
-    const nodes = { slot, shard, source, target, primaries: ends, replicas, user, password, giveMsMax }
+    const mustHold = (): void => lock.mustHold()
+    const ids = new Set(look.nodes.map(({ id }) => id))
+    const nodes = { slot, shard, source, target, primaries: ends, replicas, ids, mustHold }
     const move: SlotMove = {
       ...nodes,
+      heardMs: giveMsMax,
       nonce,
       isReplicated,
-      mustHold: () => lock.mustHold(),
       watch: () => watchAt(makeClient(form, source.name), source, shard),
       at: (step) => order.at?.(step),
     }
-    if (await finishSlot(move)) {
+    if (await finishSlot({ ...nodes, user, password, giveMsMax })) {
       const wanted = { shard, to, shards: order.shards, heirs: [], mayWait: true }
       return await moveOne(settings, await lookUntilWell(settings, wanted), one)
     }
     let keys = 0
     if (source === target) await endHere(move)
     else {
-      await mustFit(look, move)
-      await clearOthers({ shard, slot, holder: source, primaries: ends, replicas })
+      const { uncleared } = await readHolder(source.client, shard)
+      await clearOthers({ ...nodes, holder: source }, uncleared)
+      await mustFit(move)
       keys = await moveSlot(move, (moved, all) => order.progress(shard, moved, all))
     }
     order.done({ shard, from: source.name, to: target.name, keys, ms: Math.round(performance.now() - startedAtMs) })
@@ -282,10 +288,11 @@ function followerOf({ nodes }: ClusterLook, { isPrimary, primary }: NodeLook, en
   return isPrimary || id === undefined ? [] : [{ ...end, primary: id }]
 }
 
-/** Throws NoRoom where the target would be full with the shard. One that is gone on with has its room there already. */
-async function mustFit({ nodes }: ClusterLook, { shard, slot, source, target }: SlotMove): Promise<void> {
-  const number = (key: string): number => Number(nodes.find(({ id }) => id === target.id)?.answers?.info.get(key) ?? 0)
-  if (number('maxmemory') === 0 || moveOf((await readHolder(source.client, shard)).owner) !== null) return
+/** Throws NoRoom where the target would be full with the shard. */
+async function mustFit({ shard, slot, source, target }: SlotMove): Promise<void> {
+  const info = await target.client.info('memory')
+  const number = (key: string): number => Number(new RegExp(`^${key}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
+  if (number('maxmemory') === 0) return
   const [room, bytes] = [FULL_SHARE * number('maxmemory') - number('used_memory'), await bytesOf(source.client, slot)]
   if (bytes <= room) return
   const [needed, left] = [bytes, Math.max(0, room)].map((one) => Math.round(one / 1024 ** 2))
@@ -315,7 +322,9 @@ function makeClient(form: URL, name: string, connectionName = CONNECTION): Redis
     lazyConnect: true,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
+    connectTimeout: CONNECT_MS_MAX,
     commandTimeout: COMMAND_MS_MAX,
+    enableReadyCheck: false,
     disableClientInfo: true,
   })
   client.on('error', () => undefined)

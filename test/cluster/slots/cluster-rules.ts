@@ -77,7 +77,7 @@ t.test('look: what a move waits for is a node that may come back as it was', asy
   const { nodes } = seen
   const [one, other, third] = nodes
   if (one === undefined || other === undefined || third === undefined) return
-  const fenced: OpenMove = { shard: one.shards[0] ?? 0, at: one.name, to: other.name, from: one.id }
+  const fenced: OpenMove = { shard: one.shards[0] ?? 0, at: one.name, to: other.name, from: one.id, uncleared: [] }
   const without = (name: string, change: object = {}) => ({
     ...seen,
     nodes: nodes.map((node) => (node.name === name ? { ...node, answers: null, ...change } : node)),
@@ -93,7 +93,15 @@ t.test('look: what a move waits for is a node that may come back as it was', asy
     'it may have all that there is',
   )
   const switched = { ...fenced, shard: other.shards[0] ?? 0, at: other.name }
-  t.equal(awayOf(without(one.name), switched, other.name), one.name, 'its replica may claim the slot')
+  t.equal(awayOf(without(one.name), switched, other.name), null, 'its replica takes no place by itself')
+  for (const node of cluster.nodes) await node.client.config('SET', 'cluster-replica-no-failover', 'no')
+  const free = await look()
+  for (const node of cluster.nodes) await node.client.config('SET', 'cluster-replica-no-failover', 'yes')
+  const lost = {
+    ...free,
+    nodes: free.nodes.map((node) => (node.name === one.name ? { ...node, answers: null } : node)),
+  }
+  t.equal(awayOf(lost, switched, other.name), one.name, 'its replica may claim the slot')
   t.equal(awayOf(without(one.name, { shards: [] }), switched, other.name), null, 'its replica has taken over')
 })
 
@@ -149,7 +157,7 @@ t.test('look: a node that is away is there without answers; a shard on its way i
   const target = cluster.nodes.slice(0, 3).find((node) => node !== source)
   const id = (await target?.client.call('CLUSTER', 'MYID')) as string
   await source.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', id)
-  t.same(openMoves(await look()), [{ shard: 17, at: source.name, to: target?.name, from: null }])
+  t.same(openMoves(await look()), [{ shard: 17, at: source.name, to: target?.name, from: null, uncleared: [] }])
   await source.client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
   for (const { client } of cluster.nodes) await client.call('CLUSTER', 'DELSLOTS', slot)
   t.match(clusterFaults(await look(), 'fsync'), [/^No Redis holds 1 of the shards/])

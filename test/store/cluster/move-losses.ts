@@ -1,19 +1,24 @@
 /**
- * move-losses - the source, the target, or the order itself is ended after each step of a move: every key of the shard
- * is what it was, the order goes on by itself or when it is given again, and the service goes on.
+ * move-losses - the source, the target, or the order itself is ended or frozen after a step of a move: every key of the
+ * shard is what it was, the order goes on by itself or when it is given again, and the service goes on. `LOSSES`: a
+ * pattern of those that are tried, such as `frozen`.
  */
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { metaKey } from '../../../cluster/keyspace.ts'
 import { MOVE_STEPS, type MoveStep } from '../../../cluster/slots/move-slot.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { moveShards, type ShardMoved } from '../../../src/store/cluster/move-shards.ts'
 import { startLoad } from '../../support/clients/ledger.ts'
+import { spawnNode } from '../../support/machine/node.ts'
 import { until } from '../../support/machine/until.ts'
 import { startClusterFleet } from '../../support/service/cluster-fleet.ts'
 import { wellAgain } from '../../support/store/cluster-well.ts'
 import type { ClusterNode } from '../../support/store/redis-cluster.ts'
 import { shardKeys } from '../../support/store/shard-keys.ts'
 
+const ORDER = fileURLToPath(new URL('../../support/store/move-order.js', import.meta.url))
 const WELL_MS_MAX = 60_000
 const durability = 'replica'
 
@@ -62,47 +67,77 @@ async function havingKeys(): Promise<ClusterNode[]> {
 
 const held = async (): Promise<[string, string][]> => [...(await shardKeys(await cluster.primaryOf(slot), SHARD))]
 
-for (const step of MOVE_STEPS)
-  for (const which of ['source', 'target', 'order'] as const)
-    t.test(`move: the ${which} is lost once it is ${step}: nothing of the shard is lost or torn`, async (t) => {
-      await wellAgain(cluster)
-      await serves(`${which}-${step}-`)
-      const [source, target] = [await cluster.primaryOf(slot), await elsewhere()]
-      const struck = which === 'source' ? source : target
-      let before: [string, string][] = []
-      let isStruck = false
-      let compared = 0
-      const at = async (now: MoveStep): Promise<void> => {
-        // From the fence to its end nobody writes.
-        if (now === 'fenced' && before.length === 0) before = await held()
-        if (now === 'agreed') {
-          t.same(await held(), before, 'every key is what it was')
-          compared += 1
-        }
-        if (now !== step || isStruck) return
-        isStruck = true
-        if (which === 'order') throw new Error('The order is ended')
-        await struck.kill()
+/** What is lost, how, and once which step is done. `frozen`: it stands still until another one has its place. */
+interface Loss {
+  readonly which: 'source' | 'target' | 'order'
+  readonly how: 'killed' | 'frozen'
+  readonly step: MoveStep
+}
+
+const LOSSES: readonly Loss[] = [
+  ...MOVE_STEPS.flatMap((step): Loss[] =>
+    (['source', 'target'] as const).map((which): Loss => ({ which, how: 'killed', step })),
+  ),
+  ...(['ahead', 'meta', 'switched'] as const).map((step): Loss => ({ which: 'order', how: 'killed', step })),
+  { which: 'source', how: 'frozen', step: 'begun' },
+  { which: 'source', how: 'frozen', step: 'agreed' },
+  { which: 'target', how: 'frozen', step: 'kept' },
+]
+const chosen = LOSSES.filter(({ which, how, step }) =>
+  new RegExp(process.env.LOSSES ?? '').test(`${which} ${how} ${step}`),
+)
+
+/** Has a process of its own move the shard, which ends once a step is done. */
+async function loseOrder(to: string, step: MoveStep): Promise<void> {
+  const child = spawnNode([ORDER, cluster.seeds.join(','), String(SHARD), to, step])
+  child.stdout.resume()
+  child.stderr.resume()
+  const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
+  t.equal(signal, 'SIGKILL', 'it was ended in the midst')
+}
+
+for (const { which, how, step } of chosen)
+  t.test(`move: the ${which} is ${how} once it is ${step}: nothing of the shard is lost or torn`, async (t) => {
+    await wellAgain(cluster)
+    await serves(`${which}-${how}-${step}-`)
+    const [source, target] = [await cluster.primaryOf(slot), await elsewhere()]
+    const struck = which === 'source' ? source : target
+    let before: [string, string][] = []
+    let isStruck = which === 'order'
+    let compared = 0
+    const at = async (now: MoveStep): Promise<void> => {
+      // From the fence to its end nobody writes.
+      if (now === 'fenced' && before.length === 0) before = await held()
+      if (now === 'agreed') {
+        t.same(await held(), before, 'every key is what it was')
+        compared += 1
       }
-      await move(target.name, at).catch(({ message }: Error) => t.comment(message))
-      t.ok(isStruck && before.length > 5)
-      if (which !== 'order') await struck.start()
-      await wellAgain(cluster)
-      if (which === 'order') await move(target.name, at)
-      t.ok(compared > 0)
-      const now = await cluster.primaryOf(slot)
-      t.not(now, source, 'it has gone')
-      t.notMatch(await now.client.hget(metaKey(SHARD), 'owner'), /^move:/)
-      await serves(`after-${which}-${step}-`)
-      const has = new Set([...(await held())].map(([name]) => name))
-      t.same(
-        before.filter(([name]) => !has.has(name)),
-        [],
-        'no key is missing',
-      )
-      await until(async () => (await havingKeys()).length === 3, WELL_MS_MAX).catch(async (error: Error) => {
-        for (const { name, client } of await havingKeys())
-          t.comment(name, await client.call('CLUSTER', 'GETKEYSINSLOT', slot, 50), await client.info('replication'))
-        throw error
-      })
+      if (now !== step || isStruck) return
+      isStruck = true
+      if (how === 'killed') await struck.kill()
+      else struck.signal('SIGSTOP')
+    }
+    if (which === 'order') await loseOrder(target.name, step)
+    if (which === 'order' && step !== 'ahead') before = await held()
+    await move(target.name, at).catch(({ message }: Error) => t.comment(message))
+    t.ok(isStruck)
+    // What was on its way to it comes to it now, or is never read.
+    if (how === 'frozen') struck.signal('SIGCONT')
+    else if (which !== 'order') await struck.start()
+    await wellAgain(cluster)
+    t.ok(compared > 0)
+    t.not(await cluster.primaryOf(slot), source, 'it has gone')
+    t.notMatch(await (await cluster.primaryOf(slot)).client.hget(metaKey(SHARD), 'owner'), /^move:/)
+    await serves(`after-${which}-${how}-${step}-`)
+    const has = new Set([...(await held())].map(([name]) => name))
+    t.same(
+      before.filter(([name]) => !has.has(name)),
+      [],
+      'no key is missing',
+    )
+    await until(async () => (await havingKeys()).length === 3, WELL_MS_MAX).catch(async (error: Error) => {
+      for (const { name, client } of await havingKeys())
+        t.comment(name, await client.call('CLUSTER', 'GETKEYSINSLOT', slot, 50), await client.info('replication'))
+      throw error
     })
+  })

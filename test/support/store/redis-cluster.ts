@@ -12,6 +12,7 @@ import { type NodeProxy, startNodeProxy, type Way } from './node-proxy.ts'
 const SLOTS = 16_384
 const READY_MS_MAX = 60_000
 const NODE_TIMEOUT_MS = 2_000
+const ASK_MS_MAX = 5_000
 
 /** As PEM. */
 export interface Secure {
@@ -253,6 +254,8 @@ function makeNode({
     port: ownPort,
     host: '127.0.0.1',
     maxRetriesPerRequest: 0,
+    // Who asks a node that stands still is not to stand still.
+    commandTimeout: ASK_MS_MAX,
     retryStrategy: () => 200,
     ...(secure !== null && { tls: { ca: secure.cert } }),
   })

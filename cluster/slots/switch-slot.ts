@@ -1,0 +1,26 @@
+/**
+ * switch-slot - a slot is given to the node that has all of it (Redis Cluster specification, "SETSLOT")
+ *
+ * Guarantee: a node that was frozen or cut off when it was told, and comes back when the shard may have been taken back,
+ * does not take the slot any more.
+ */
+import type { MoveEnd } from './copy-keys.ts'
+
+/** What takes longer on its way is refused. */
+const SWITCH_MS_MAX = 2_000
+
+/** ARGV: slot, id of the node, until when by its clock. Answers 1, or 0 where that is over. */
+const SWITCH = `#!lua flags=allow-oom
+local time = redis.call('TIME')
+if time[1] * 1000 + math.floor(time[2] / 1000) > tonumber(ARGV[3]) then return 0 end
+redis.call('CLUSTER', 'SETSLOT', ARGV[1], 'NODE', ARGV[2])
+return 1
+`
+
+/** Gives a node the slot. Throws Error, a sentence, where it has not taken it in time. */
+export async function switchSlot({ client, id, name }: MoveEnd, slot: number): Promise<void> {
+  const [seconds, micros] = (await client.call('TIME')) as [string, string]
+  const untilMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) + SWITCH_MS_MAX
+  if ((await client.eval(SWITCH, 0, slot, id, untilMs)) !== 1)
+    throw new Error(`${name} has stood still, and did not take slot ${slot}: give the order again`)
+}
