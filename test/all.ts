@@ -19,6 +19,7 @@ import {
   costOf,
   describeCosts,
   isTrue,
+  packed,
   readCosts,
   writeCosts,
 } from './support/machine/costs.ts'
@@ -36,10 +37,27 @@ const ALL_MS_MAX = 3_600_000
 /** A file system in memory, and what must be free there and of memory itself. */
 const MEMORY = '/dev/shm'
 const FREE_BYTES_MIN = 6 * 1024 ** 3
-/** Tables without a side effect: all files of such a folder share one process. */
-const PURE_FOLDERS = ['mail', 'actors', 'state']
-/** Folders whose files leave nothing behind: those that have no row in the table of costs share one process. */
-const SHARING_FOLDERS = ['cluster', 'dns', 'http', 'process', 'reception', 'sending', 'views', 'webhooks']
+/** Folders whose files leave nothing behind: so many share a process as take it so long, and load the service once. */
+const SHARING_FOLDERS = [
+  'actors',
+  'cli',
+  'cluster',
+  'dashboard',
+  'delivery',
+  'dns',
+  'health',
+  'http',
+  'mail',
+  'outbound',
+  'process',
+  'reception',
+  'routes',
+  'sending',
+  'state',
+  'views',
+  'webhooks',
+]
+const SHARED_S_MAX = 30
 /** What compilers say of the served documents, which are the same in both ways. */
 const ONCE = 'routes/openapi-types'
 const PRELOAD = join(import.meta.dirname, 'support/machine/preload.js')
@@ -47,9 +65,11 @@ const PRELOAD = join(import.meta.dirname, 'support/machine/preload.js')
 /** What one process runs. */
 interface Run {
   readonly name: string
-  readonly paths: readonly string[]
-  readonly topology: 'whole' | 'apart'
+  readonly files: readonly string[]
+  readonly topology: Topology
 }
+
+type Topology = 'whole' | 'apart'
 
 const wanted = process.argv.slice(2)
 const files = testFiles().filter((file) => file !== 'all' && isWanted(file))
@@ -57,23 +77,12 @@ const files = testFiles().filter((file) => file !== 'all' && isWanted(file))
 const SUBMISSION = 'reception/submission/service'
 
 const costs = readCosts()
-const runs: Run[] = [
-  ...SHARING_FOLDERS.map((folder) =>
-    runOf(
-      `${folder} (small)`,
-      files.filter((file) => isSmall(file) && file.startsWith(`${folder}/`)),
-    ),
+const runs = [
+  ...runsOf('whole', files),
+  ...runsOf(
+    'apart',
+    files.filter((file) => (file.startsWith('routes/') && file !== ONCE) || file === SUBMISSION),
   ),
-  ...PURE_FOLDERS.map((folder) =>
-    runOf(
-      folder,
-      files.filter(isPure).filter((file) => file.startsWith(`${folder}/`)),
-    ),
-  ),
-  ...files.filter((file) => !isPure(file) && !isSmall(file)).map((file) => runOf(file, [file])),
-  ...files
-    .filter((file) => (file.startsWith('routes/') && file !== ONCE) || file === SUBMISSION)
-    .map((file): Run => ({ ...runOf(`apart: ${file}`, [file]), topology: 'apart' })),
 ]
 
 const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(), 'sendwright-stores-'))
@@ -94,9 +103,7 @@ const measured: Cost[] = []
 /** What failed beside the others. */
 const failed: (Run & { readonly ended: Ended })[] = []
 let begun = 0
-const chosen = runs
-  .filter(({ paths }) => paths.length > 0)
-  .sort((one, other) => costOf(costs, other.name).seconds - costOf(costs, one.name).seconds)
+const chosen = runs.sort((one, other) => costOfRun(other).seconds - costOfRun(one).seconds)
 await runShared(
   chosen.map((run) => ({ share: shareOf(run), run: () => start(run) })),
   { room: availableParallelism() * BUSY, mostAtOnce: AT_ONCE_MAX },
@@ -106,7 +113,7 @@ for (const run of failed) {
   if (again.includes(run)) for (const line of describeFailure(run.name, run.ended.path)) t.comment(line)
   await tell(run, again.includes(run) ? await perform(run) : run.ended)
 }
-const whole = { seconds: performance.now() / 1000, busySeconds: busySeconds() - busyBefore }
+const whole = { seconds: performance.now() / 1000, busySeconds: busySeconds() - busyBefore, processes: begun }
 for (const line of describeCosts(measured, whole)) t.comment(line)
 if (process.env.COSTS === 'write' && wanted.length === 0 && isTrue(measured, whole)) writeCosts(measured)
 t.end()
@@ -124,7 +131,8 @@ interface Ended {
   readonly path: string
 }
 
-async function perform({ name, paths, topology }: Run): Promise<Ended> {
+async function perform({ name, files, topology }: Run): Promise<Ended> {
+  const paths = files.map((file) => join(import.meta.dirname, `${file}.js`))
   const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js')]
   const shared = { SHARED_FILES: paths.join('\n') }
   // The bound holds inside the file too, where the default is 30 s.
@@ -143,7 +151,10 @@ async function perform({ name, paths, topology }: Run): Promise<Ended> {
     path,
   )
   const seconds = (performance.now() - startedAtMs) / 1000
-  measured.push({ name, seconds, cpuSeconds: cpuSecondsIn(costFile) ?? seconds })
+  const told = toldCosts(costFile)
+  if (told.length === files.length)
+    measured.push(...told.map((cost, at) => ({ ...cost, name: nameOf(files[at] as string, topology) })))
+  else measured.push({ name, seconds, cpuSeconds: seconds })
   return { code, path }
 }
 
@@ -153,23 +164,51 @@ async function tell({ name }: Run, { code, path }: Ended): Promise<void> {
   rmSync(path)
 }
 
-/** What a process has written at its end; null where it was ended. */
-function cpuSecondsIn(path: string): number | null {
+/** What a process has written of each of its files; of none where it was ended. */
+function toldCosts(path: string): Omit<Cost, 'name'>[] {
   try {
-    return Number(readFileSync(path, 'utf8')) / 1000
+    const rows = readFileSync(path, 'utf8').trimEnd().split('\n')
+    return rows.map((row) => JSON.parse(row) as Omit<Cost, 'name'>)
   } catch {
-    return null
+    return []
   }
 }
 
 /** Processors that a run keeps busy. */
-function shareOf({ name }: Run): number {
-  const { seconds, cpuSeconds } = costOf(costs, name)
+function shareOf(run: Run): number {
+  const { seconds, cpuSeconds } = costOfRun(run)
   return cpuSeconds / seconds
 }
 
-function runOf(name: string, tests: readonly string[]): Run {
-  return { name, paths: tests.map((file) => join(import.meta.dirname, `${file}.js`)), topology: 'whole' }
+function costOfRun({ files, topology }: Run): Omit<Cost, 'name'> {
+  const all = files.map((file) => costOf(costs, nameOf(file, topology)))
+  return {
+    seconds: all.reduce((sum, { seconds }) => sum + seconds, 0),
+    cpuSeconds: all.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
+  }
+}
+
+/** Files in the processes that run them: those of a folder that shares are together. */
+function runsOf(topology: Topology, all: readonly string[]): Run[] {
+  const folderOf = (file: string) => SHARING_FOLDERS.find((folder) => file.startsWith(`${folder}/`))
+  const alone = all.filter((file) => folderOf(file) === undefined).map((file) => [file])
+  const together = SHARING_FOLDERS.flatMap((folder) =>
+    packed(
+      all.filter((file) => folderOf(file) === folder),
+      (file) => costOf(costs, nameOf(file, topology)).seconds,
+      SHARED_S_MAX,
+    ),
+  )
+  return [...alone, ...together].map((some) => {
+    const [first = '', ...others] = some
+    const more = others.length === 0 ? '' : ` and ${others.length} of its folder`
+    return { name: nameOf(first, topology) + more, files: some, topology }
+  })
+}
+
+/** In the table of costs and in what the run says. */
+function nameOf(file: string, topology: Topology): string {
+  return topology === 'whole' ? file : `apart: ${file}`
 }
 
 function hasRoom(): boolean {
@@ -183,13 +222,4 @@ function hasRoom(): boolean {
 
 function isWanted(file: string): boolean {
   return wanted.length === 0 || wanted.some((one) => file === one || file.startsWith(`${one}/`))
-}
-
-function isPure(file: string): boolean {
-  return PURE_FOLDERS.some((folder) => file.startsWith(`${folder}/`))
-}
-
-/** Whether it shares a process with the others of its folder. */
-function isSmall(file: string): boolean {
-  return SHARING_FOLDERS.some((folder) => file.startsWith(`${folder}/`)) && !costs.has(file)
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { type Cost, costOf, describeCosts, FILE_S_MAX, readCosts } from './support/machine/costs.ts'
+import { type Cost, costOf, describeCosts, FILE_S_MAX, packed, readCosts } from './support/machine/costs.ts'
 import { makeOneFile } from './support/machine/one-file.ts'
 import { describeFailure, runAgain, runToFile } from './support/machine/run-file.ts'
 import { runShared, type Waiting } from './support/machine/share.ts'
@@ -18,15 +18,22 @@ t.test('costs: the table, and what is not in it', async (t) => {
 t.test('costs: the end of a run names the slowest, and warns of what is too slow', async (t) => {
   const measured = Array.from({ length: 20 }, (_, n): Cost => ({ name: `file${n}`, seconds: n, cpuSeconds: 1 }))
   const all = [...measured, { name: 'slow', seconds: FILE_S_MAX + 1, cpuSeconds: 2 }]
-  const lines = describeCosts(all, { seconds: 77, busySeconds: 30 })
+  const lines = describeCosts(all, { seconds: 77, busySeconds: 30, processes: 21 })
   t.match(lines[0], /^77 s for 21 processes, which took 22 s/)
   t.match(lines[1], /31\.0 s \(2\.0 s of a processor\) slow$/)
   t.match(lines[10], /file11$/)
   t.match(lines[11], /^WARNING: slow took 31 s, 30 s at most/)
   t.equal(lines.length, 12)
-  const beside = describeCosts(all, { seconds: 77, busySeconds: 100 })
+  const beside = describeCosts(all, { seconds: 77, busySeconds: 100, processes: 21 })
   t.match(beside[11], /busy for 100 s: the machine did much else/, 'beside other work nobody is blamed')
   t.equal(beside.length, 12)
+})
+
+t.test('costs: files that share a process, the longest first, none beyond what a process may take', async (t) => {
+  const seconds = new Map(Object.entries({ a: 1, b: 31, c: 20, d: 9, e: 12, f: 1 }))
+  const secondsOf = (file: string): number => seconds.get(file) ?? 0
+  t.same(packed([...seconds.keys()], secondsOf, 30), [['b'], ['c', 'd', 'a'], ['e', 'f']])
+  t.same(packed([], secondsOf, 30), [])
 })
 
 t.test('share: as much at once as there is room for, the first first', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * costs - what each process of a test run takes, as it was measured last: in which order they start, how many at once,
- * and which have become too slow
+ * costs - what each file of a test run takes, as it was measured last: in which order they start, how many at once,
+ * which share a process, and which have become too slow
  *
  * The table lies in `test/fixtures/costs.tsv`: name, seconds, and seconds of the processor. `COSTS=write npm test`
  * writes it anew.
@@ -20,7 +20,7 @@ export const FILE_S_MAX = 30
 /** What a run must have of all work of the processors; the rest is the runner, and what was killed. */
 const OWN_SHARE_MIN = 0.6
 
-/** Of one process, its children among it. */
+/** Of one file, its children among it. */
 export interface Cost {
   readonly name: string
   readonly seconds: number
@@ -52,6 +52,24 @@ export function writeCosts(measured: readonly Cost[]): void {
   writeFileSync(PATH, `name\tseconds\tprocessor seconds\n${rows.join('')}`)
 }
 
+/**
+ * Puts files together that share a process, so many as take `secondsMax` at most; a longer one is alone. The longest
+ * is the first of its process.
+ */
+export function packed<File>(files: readonly File[], secondsOf: (file: File) => number, secondsMax: number): File[][] {
+  const bins: { readonly files: File[]; seconds: number }[] = []
+  for (const file of [...files].sort((one, other) => secondsOf(other) - secondsOf(one))) {
+    const seconds = secondsOf(file)
+    const bin = bins.find((one) => one.seconds + seconds <= secondsMax)
+    if (bin === undefined) bins.push({ files: [file], seconds })
+    else {
+      bin.files.push(file)
+      bin.seconds += seconds
+    }
+  }
+  return bins.map(({ files }) => files)
+}
+
 /** The longest first. */
 export function bySeconds(costs: readonly Cost[]): Cost[] {
   return [...costs].sort((one, other) => other.seconds - one.seconds)
@@ -61,10 +79,11 @@ export function bySeconds(costs: readonly Cost[]): Cost[] {
 export interface Whole {
   readonly seconds: number
   readonly busySeconds: number
+  readonly processes: number
 }
 
 /** Whether the machine did little else: seconds that were measured beside other work say nothing of a file. */
-export function isTrue(measured: readonly Cost[], { busySeconds }: Whole): boolean {
+export function isTrue(measured: readonly Cost[], { busySeconds }: Pick<Whole, 'busySeconds'>): boolean {
   return cpuSecondsOf(measured) >= busySeconds * OWN_SHARE_MIN
 }
 
@@ -74,7 +93,7 @@ export function describeCosts(measured: readonly Cost[], whole: Whole): string[]
   const tooSlow = measured.filter(({ seconds }) => seconds > FILE_S_MAX)
   const ours = Math.round(cpuSecondsOf(measured))
   return [
-    `${Math.round(whole.seconds)} s for ${measured.length} processes, which took ${ours} s of the processors; the slowest:`,
+    `${Math.round(whole.seconds)} s for ${whole.processes} processes, which took ${ours} s of the processors; the slowest:`,
     ...slowest.map(
       (cost) => `  ${cost.seconds.toFixed(1)} s (${cost.cpuSeconds.toFixed(1)} s of a processor) ${cost.name}`,
     ),

@@ -2,20 +2,28 @@
  * folder - runs the test files that `SHARED_FILES` names, a path on each line, one after another, in this one process.
  *
  * A file begins when the tests of the one before have ended and what it had opened is closed, as if that one's process
- * had ended.
+ * had ended. What each has cost is written to `COST_FILE` at its end.
  */
+import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { tellCost } from './told-cost.ts'
 
 type Ending = () => unknown
 
 const LOOK_STEP_MS = 2
 
+/** Thrown where a file ends its process before its first test: what it needs is not there, and it has said so. */
+class OverEarly extends Error {}
+
 const waiting = (process.env.SHARED_FILES ?? '').split('\n').filter(Boolean)
+const { exit } = process
 // A file that ends the process would take the others with it, unseen.
 process.once('exit', () => {
   if (waiting.length > 0) process.exitCode = 1
 })
+// Those of many files, some of which have already ended.
+setMaxListeners(0, process)
 
 for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
   const endings: Ending[] = []
@@ -23,10 +31,25 @@ for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
   Object.assign(t, { teardown: (ending: Ending) => void endings.unshift(ending) })
   const environment = { ...process.env }
   t.jobs = 1
-  await import(path)
+  await begin(path)
   // It does not begin to run what was just named before the next turn.
   await pause(0)
   while (!t.idle) await pause(LOOK_STEP_MS)
   for (const ending of endings) await ending()
   process.env = environment
+  if (process.env.COST_FILE !== undefined) tellCost(process.env.COST_FILE)
+}
+
+async function begin(path: string): Promise<void> {
+  process.exit = (code) => {
+    if (code === 0) throw new OverEarly(path)
+    return exit(code)
+  }
+  try {
+    await import(path)
+  } catch (error) {
+    if (!(error instanceof OverEarly)) throw error
+  } finally {
+    process.exit = exit
+  }
 }

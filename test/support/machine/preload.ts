@@ -8,12 +8,11 @@
  * A test that fails while it sets up leaves what it had opened, which would keep the process until its time is over:
  * some seconds after the last test it ends.
  *
- * At its end the process writes what it has cost (`COST_FILE`).
+ * At its end the process writes what it has cost (`COST_FILE`); one of several files has told of each (`folder.ts`).
  */
 import hooks from 'node:async_hooks'
-import { writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
-import { cpuMsSpent } from './cpu-time.ts'
+import { tellCost } from './told-cost.ts'
 
 const { createHook } = hooks
 const NO_HOOK = { enable: () => NO_HOOK, disable: () => NO_HOOK } as hooks.AsyncHook
@@ -37,8 +36,8 @@ function leave(): void {
   setTimeout(() => process.exit(1), 1_000)
 }
 
-const { COST_FILE } = process.env
-if (COST_FILE !== undefined) process.once('exit', () => writeFileSync(COST_FILE, String(cpuMsSpent())))
+const { COST_FILE, SHARED_FILES = '' } = process.env
+if (COST_FILE !== undefined && !SHARED_FILES.includes('\n')) process.once('exit', () => tellCost(COST_FILE))
 
 function replaceCreateHook(other: typeof createHook): void {
   Object.assign(hooks, { createHook: other })
