@@ -6,9 +6,11 @@
 import { runUntilStopped } from '../../../src/cli/start.ts'
 import { startService } from '../../../src/main.ts'
 import { readConfig } from '../../../src/process/config.ts'
+import { isQuickened, quickenScrypt } from '../machine/quick-scrypt.ts'
 import { type ContentPoint, dieAtContent } from '../store/crash-content.ts'
 import { type CrashPoint, CrashShard } from '../store/crash-shard.ts'
 
+if (isQuickened()) quickenScrypt()
 const point = (process.argv[2] ?? null) as CrashPoint | null
 const contentPoint = process.env.CONTENT_POINT
 if (contentPoint) dieAtContent(contentPoint as ContentPoint)

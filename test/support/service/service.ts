@@ -16,6 +16,7 @@ import { type RunningService, type ServiceOptions, startService } from '../../..
 import { type Config, readConfig } from '../../../src/process/config.ts'
 import type { FirstRun } from '../../../src/service/first-start.ts'
 import { freePort } from '../machine/port.ts'
+import { quickenScrypt } from '../machine/quick-scrypt.ts'
 import { startRedis, type TestRedis } from '../store/redis.ts'
 import { startHost } from './host.ts'
 
@@ -63,6 +64,7 @@ export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
   options: ServiceOptions = {},
 ): Promise<TestService> {
+  quickenScrypt()
   const redis = await startRedis()
   const dataDir = environment.DATA_DIR ?? mkdtempSync(join(tmpdir(), 'sendwright-service-'))
   const settings = {
