@@ -88,12 +88,14 @@ const runs = [
 const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(), 'sendwright-stores-'))
 // A test may run the service as another user.
 chmodSync(STORES_DIR, 0o755)
-/** The service that tests start as a process, hundreds of times. */
+/** The service that tests start as a process, hundreds of times; and the command line that starts it. */
 const CRASH_HOST = join(import.meta.dirname, `crash-host-${process.pid}.js`)
+const ONE_FILE_MAIN = join(import.meta.dirname, `main-${process.pid}.js`)
 await makeOneFile(join(import.meta.dirname, 'support/service/crash-host.js'), CRASH_HOST)
+await makeOneFile(join(import.meta.dirname, '../src/cli/main.js'), ONE_FILE_MAIN)
 // With a teardown the runner ends as soon as nothing is told for a moment, as while the first files run.
 process.once('exit', () => {
-  for (const path of [STORES_DIR, CRASH_HOST]) rmSync(path, { recursive: true, force: true })
+  for (const path of [STORES_DIR, CRASH_HOST, ONE_FILE_MAIN]) rmSync(path, { recursive: true, force: true })
 })
 
 t.jobs = AT_ONCE_MAX
@@ -136,7 +138,8 @@ async function perform({ name, files, topology }: Run): Promise<Ended> {
   const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js')]
   const shared = { SHARED_FILES: paths.join('\n') }
   // The bound holds inside the file too, where the default is 30 s.
-  const ours = { TAP: '1', STORES_DIR, CRASH_HOST, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
+  const programs = { CRASH_HOST, ONE_FILE_MAIN }
+  const ours = { TAP: '1', STORES_DIR, ...programs, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
   const path = join(STORES_DIR, `tap-${++begun}`)
   const costFile = join(STORES_DIR, `cost-${begun}`)
   const startedAtMs = performance.now()

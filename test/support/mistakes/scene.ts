@@ -24,6 +24,7 @@ import { freePort, freePorts } from '../machine/port.ts'
 import { ROOT } from '../machine/root.ts'
 import { until } from '../machine/until.ts'
 import { raiseLimits } from '../service/crash-scene.ts'
+import { MAIN, MAIN_ENV } from '../service/program.ts'
 
 const WAIT_MS = 60_000
 const SAID_CHARS_MAX = 1_000_000
@@ -33,7 +34,6 @@ const CLIENTS = 8
 /** What a client waits between two messages: the processor is for the service. */
 const EVERY_MS = 20
 const LOOK_MS = 25
-const MAIN = join(ROOT, 'build', 'src', 'cli', 'main.js')
 
 /** A process of the service, or of several (`npm run cluster`). */
 export interface Started {
@@ -259,7 +259,7 @@ export class Scene {
   }
 
   private async run(command: readonly string[], { settings = {}, ready = true, uid }: StartOptions): Promise<Started> {
-    const env = { ...bareEnvironment(), ...this.settings, ...settings }
+    const env = { ...bareEnvironment(), ...MAIN_ENV, ...this.settings, ...settings }
     // The runner puts its loader into NODE_OPTIONS of every child; a group of its own ends with its own signals.
     const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], {
       cwd: this.top,

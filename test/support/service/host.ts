@@ -4,13 +4,13 @@ import { get } from 'node:http'
 import { join } from 'node:path'
 import { spawnNode } from '../machine/node.ts'
 import { until } from '../machine/until.ts'
+import { ENV_OF_ONE_FILE } from './program.ts'
 
 /** Long enough for a machine that runs much else. */
 const READY_MS_MAX = 60_000
 /** The program; the whole run has it in one file, which starts faster (test/all.ts). */
 const PROGRAM = process.env.CRASH_HOST ?? join(import.meta.dirname, 'crash-host.js')
-/** In one file the HTTP library is loaded before the module that tells it so (`src/http/head-bytes.ts`). */
-const OF_LIBRARY = process.env.CRASH_HOST === undefined ? {} : { UWS_HTTP_MAX_HEADERS_SIZE: '16384' }
+const PROGRAM_ENV = process.env.CRASH_HOST === undefined ? {} : ENV_OF_ONE_FILE
 
 export interface Host {
   readonly pid: number
@@ -39,7 +39,7 @@ export async function startHost(
 ): Promise<Host> {
   const mine = [PROGRAM, ...(point === undefined ? [] : [point])]
   const args = checkout === undefined ? mine : [join(checkout, 'build/src/cli/main.js'), 'start']
-  const child = spawnNode(args, { env: { ...process.env, ...OF_LIBRARY, ...settings } })
+  const child = spawnNode(args, { env: { ...process.env, ...PROGRAM_ENV, ...settings } })
   let said = ''
   for (const output of [child.stdout, child.stderr])
     output.on('data', (piece: Buffer) => (said = (said + piece).slice(-keptChars)))
