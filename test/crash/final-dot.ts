@@ -10,7 +10,7 @@ import { until } from '../support/machine/until.ts'
 import { startMx } from '../support/peers/mx.ts'
 import { startZone } from '../support/peers/zone.ts'
 import { verifyDomain } from '../support/service/crash-live.ts'
-import { setScene } from '../support/service/crash-scene.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 import { type Host, startHost } from '../support/service/host.ts'
 
 const MESSAGES = 3
@@ -74,7 +74,7 @@ async function sendToFinalDot(t: Test, settingsOf: (port: number) => Record<stri
   const zone = await startZone()
   zone.set('example.com', { type: 'MX', exchange: 'mx.example.com', priority: 10 })
   zone.set('mx.example.com', { type: 'A', address: '127.0.0.1' })
-  const scene = await setScene({ ...settingsOf(mx.port), DNS_SERVERS: zone.server })
+  const scene = await startScene({ ...settingsOf(mx.port), DNS_SERVERS: zone.server })
   let host: Host | null = null
   t.teardown(async () => {
     await host?.kill('SIGKILL')
@@ -83,7 +83,7 @@ async function sendToFinalDot(t: Test, settingsOf: (port: number) => Record<stri
     await zone.close()
   })
   const { redis, settings, firstRun } = scene
-  const dying = await startHost(settings)
+  const dying = scene.host
   host = dying
   await verifyDomain(Number(settings.HTTP_PORT), firstRun, { zone, domain: 'acme.example' })
   mx.script({ dot: 'hang' })

@@ -11,7 +11,7 @@ import { type SentMail, sendMails } from '../support/clients/mail-load.ts'
 import { freePort } from '../support/machine/port.ts'
 import { until } from '../support/machine/until.ts'
 import { openDialog } from '../support/peers/smtp-dialog.ts'
-import { setScene } from '../support/service/crash-scene.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 import { type Host, startHost } from '../support/service/host.ts'
 import { CONTENT_POINTS } from '../support/store/crash-content.ts'
 import type { CrashPoint } from '../support/store/crash-shard.ts'
@@ -39,11 +39,11 @@ interface Received {
 }
 
 t.jobs = 1
-const scene = await setScene({ CONTENT_STORE: 'file', MX_PORT: String(await freePort()) })
+const scene = await startScene({ CONTENT_STORE: 'file', MX_PORT: String(await freePort()) })
 const { settings, firstRun } = scene
 const port = Number(settings.MX_PORT)
 const root = contentFolder(settings.DATA_DIR as string)
-let host: Host = await startHost(settings)
+let host: Host = scene.host
 t.teardown(async () => {
   await host.kill('SIGKILL')
   await scene.end()

@@ -8,7 +8,7 @@ import { freePort } from '../support/machine/port.ts'
 import { until } from '../support/machine/until.ts'
 import { openDialog } from '../support/peers/smtp-dialog.ts'
 import { startZone } from '../support/peers/zone.ts'
-import { setScene } from '../support/service/crash-scene.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 import { type Host, startHost } from '../support/service/host.ts'
 import type { CrashPoint } from '../support/store/crash-shard.ts'
 
@@ -17,7 +17,7 @@ const POINTS: readonly CrashPoint[] = ['claim committed', 'outcome not committed
 
 t.jobs = 1
 const zone = await startZone()
-const scene = await setScene({
+const scene = await startScene({
   CONTENT_STORE: 'file',
   MX_PORT: String(await freePort()),
   DNS_SERVERS: zone.server,
@@ -25,7 +25,7 @@ const scene = await setScene({
 })
 const { settings, firstRun } = scene
 const redis = new Redis(scene.redis.socketPath)
-let host: Host = await startHost(settings)
+let host: Host = scene.host
 t.teardown(async () => {
   redis.disconnect()
   await host.kill('SIGKILL')

@@ -6,16 +6,17 @@
 import t from 'tap'
 import { startLoad } from '../support/clients/ledger.ts'
 import { SETTLED, settle } from '../support/clients/settle.ts'
-import { setScene } from '../support/service/crash-scene.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 import { type Host, startHost } from '../support/service/host.ts'
 
 const KILLS = Number(process.env.KILLS ?? 20)
 const MESSAGES_BETWEEN = 20
 const seed = Number(process.env.SEED ?? 1)
 
-const { redis, settings, firstRun, end } = await setScene()
+const scene = await startScene()
+const { redis, settings, firstRun, end } = scene
 const { testServer, account } = firstRun
-let host: Host = await startHost(settings)
+let host: Host = scene.host
 t.teardown(async () => {
   await host.kill('SIGKILL')
   await end()

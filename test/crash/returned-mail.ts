@@ -10,7 +10,7 @@ import { startMx } from '../support/peers/mx.ts'
 import { deliverMail, openDialog } from '../support/peers/smtp-dialog.ts'
 import { startZone } from '../support/peers/zone.ts'
 import { verifyDomain } from '../support/service/crash-live.ts'
-import { setScene } from '../support/service/crash-scene.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 import { type Host, startHost } from '../support/service/host.ts'
 
 const WAIT_MS_MAX = 15_000
@@ -33,9 +33,9 @@ t.test(`crash: killed between DATA and 250, a bounce is told once and none is lo
   const zone = await startZone()
   const mxPort = await freePort()
   const relay = { RELAY_URL: `smtp://127.0.0.1:${mx.port}`, MX_PORT: String(mxPort), CONTENT_STORE: 'file' }
-  const scene = await setScene({ ...relay, DNS_SERVERS: zone.server })
+  const scene = await startScene({ ...relay, DNS_SERVERS: zone.server })
   const { settings, firstRun } = scene
-  let host: Host = await startHost(settings)
+  let host: Host = scene.host
   t.teardown(async () => {
     await host.kill('SIGKILL')
     await scene.end()

@@ -10,8 +10,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { residentMb, sendAgain, wrongOf } from '../support/clients/crash-http.ts'
 import { until } from '../support/machine/until.ts'
-import { setScene } from '../support/service/crash-scene.ts'
-import { startHost } from '../support/service/host.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 
 const MESSAGES = Number(process.env.FUZZ_RUNS ?? 200)
 const SEED = Number(process.env.SEED ?? 1)
@@ -22,8 +21,7 @@ const WAIT_MS = 60_000
 const GROWTH_MB_MAX = 150
 const EVENTS_OF: Readonly<Record<string, number>> = { fine: 1, bounce: 1, deferred: 3, 'code-451': 3, complaint: 2 }
 
-const { settings, firstRun, end } = await setScene()
-const host = await startHost(settings)
+const { settings, firstRun, host, end } = await startScene()
 t.teardown(async () => {
   await host.kill('SIGKILL')
   await end()

@@ -9,8 +9,7 @@ import t from 'tap'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { type BodySchema, bytesOf } from '../support/clients/crash-bodies.ts'
 import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/clients/crash-http.ts'
-import { setScene } from '../support/service/crash-scene.ts'
-import { startHost } from '../support/service/host.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 2_400)
 const AT_ONCE = 8
@@ -23,8 +22,7 @@ const SEED = Number(process.env.SEED ?? 1)
 const UNKNOWN_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 
 t.jobs = 1
-const { settings, firstRun, end } = await setScene({ APPROVAL: 'manual' })
-const host = await startHost(settings)
+const { settings, firstRun, host, end } = await startScene({ APPROVAL: 'manual' })
 t.teardown(async () => {
   agent.destroy()
   await host.kill('SIGKILL')

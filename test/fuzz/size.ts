@@ -5,8 +5,7 @@
 import t from 'tap'
 import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/clients/crash-http.ts'
 import { until } from '../support/machine/until.ts'
-import { setScene } from '../support/service/crash-scene.ts'
-import { startHost } from '../support/service/host.ts'
+import { startScene } from '../support/service/crash-scene.ts'
 
 const MAX = 10_485_760
 const ATTACHMENTS = 20
@@ -18,8 +17,7 @@ const ENDED_MS_MAX = 30_000
 const MESSAGE = { from: 'you@simulator.test', to: ['a@example.com'], subject: 'Size' }
 
 t.jobs = 1
-const { settings, firstRun, end } = await setScene()
-const host = await startHost(settings)
+const { settings, firstRun, host, end } = await startScene()
 t.teardown(async () => {
   agent.destroy()
   await host.kill('SIGKILL')

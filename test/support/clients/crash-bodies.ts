@@ -130,15 +130,29 @@ function textOf({ format, pattern, minLength = 0, maxLength = 50 }: BodySchema, 
     if (right === undefined || mistaken === undefined) throw new Error(`No texts of the format ${format}: add some`)
     return sometimes(fc.constantFrom(...right), fc.oneof(fc.constantFrom(...mistaken), nasty), wrong)
   }
-  const plain =
-    pattern === undefined
-      ? fc.string({ unit: 'grapheme-composite', minLength, maxLength: Math.min(maxLength, 50) })
-      : fc.stringMatching(new RegExp(pattern), { size: 'small' })
+  const plain = plainText(pattern, { minLength, maxLength: Math.min(maxLength, 50) })
   const isRight = (text: string) => text.length >= minLength && text.length <= maxLength && !LONE_SURROGATE.test(text)
   const right = plain.filter(isRight)
   const edges = [minLength - 1, minLength, maxLength, maxLength + 1].filter((length) => length >= 0)
   const edge = fc.constantFrom(...edges).map((length) => 'é'.repeat(length))
   return sometimes(right, fc.oneof(edge, nasty), wrong)
+}
+
+/** Texts by what they are made of: making one of these is a look at all of Unicode. */
+const plainTexts = new Map<string, fc.Arbitrary<string>>()
+
+function plainText(
+  pattern: string | undefined,
+  lengths: { readonly minLength: number; readonly maxLength: number },
+): fc.Arbitrary<string> {
+  const key = pattern ?? JSON.stringify(lengths)
+  const known =
+    plainTexts.get(key) ??
+    (pattern === undefined
+      ? fc.string({ unit: 'grapheme-composite', ...lengths })
+      : fc.stringMatching(new RegExp(pattern), { size: 'small' }))
+  plainTexts.set(key, known)
+  return known
 }
 
 function objectOf(schema: BodySchema, wrong: number): fc.Arbitrary<unknown> {

@@ -24,6 +24,17 @@ import { freePort } from '../machine/port.ts'
 import { until } from '../machine/until.ts'
 
 const PARTS = ['account', 'container', 'object'] as const
+/** Runs each command of a list as `swift-ring-builder` does, in one process: it takes half a second to start. */
+const BUILD_RINGS = `
+import json, sys
+from swift.cli.ringbuilder import main
+for command in json.loads(sys.argv[1]):
+    try:
+        main(['swift-ring-builder', *command])
+    except SystemExit as end:
+        if end.code:
+            raise
+`
 const PROGRAMS = [...PARTS.map((part) => `swift-${part}-server`), 'swift-proxy-server', 'swift-ring-builder']
 const READY_MS_MAX = 60_000
 
@@ -76,16 +87,15 @@ export async function startSwift(): Promise<Swift> {
     closeSync(output)
   }
   mkdirSync(join(dir, 'disks', 'd1'), { recursive: true })
-  const ports: number[] = []
-  for (const part of PARTS) {
-    const port = await freePort()
-    ports.push(port)
-    makeRing(dir, part, port)
+  const places = []
+  for (const part of PARTS) places.push({ part, port: await freePort() })
+  makeRings(dir, places)
+  for (const { part, port } of places) {
     writeFileSync(join(dir, `${part}.conf`), partConf(dir, part, port))
     run(`swift-${part}-server`, join(dir, `${part}.conf`))
   }
   // A part that refuses the proxy is left alone by it for a minute.
-  for (const one of ports) await until(() => isOpen(one), READY_MS_MAX)
+  for (const one of places) await until(() => isOpen(one.port), READY_MS_MAX)
   const port = await freePort()
   writeFileSync(join(dir, 'proxy.conf'), proxyConf(dir, port))
   run('swift-proxy-server', join(dir, 'proxy.conf'))
@@ -111,14 +121,16 @@ export async function startSwift(): Promise<Swift> {
   }
 }
 
-function makeRing(dir: string, part: string, port: number): void {
-  const build = (...args: string[]): void => {
-    const builder = [join('/usr/bin', 'swift-ring-builder'), join(dir, `${part}.builder`)]
-    execFileSync('/usr/bin/python3', [...builder, ...args], { stdio: 'ignore' })
-  }
-  build('create', '4', '1', '1')
-  build('add', `r1z1-127.0.0.1:${port}/d1`, '1')
-  build('rebalance')
+function makeRings(dir: string, places: readonly { readonly part: string; readonly port: number }[]): void {
+  const commands = places.flatMap(({ part, port }) => {
+    const builder = join(dir, `${part}.builder`)
+    return [
+      [builder, 'create', '4', '1', '1'],
+      [builder, 'add', `r1z1-127.0.0.1:${port}/d1`, '1'],
+      [builder, 'rebalance'],
+    ]
+  })
+  execFileSync('/usr/bin/python3', ['-c', BUILD_RINGS, JSON.stringify(commands)], { stdio: 'ignore' })
 }
 
 function partConf(dir: string, part: string, port: number): string {

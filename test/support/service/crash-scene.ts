@@ -6,7 +6,7 @@ import type { FirstRun } from '../../../src/service/first-start.ts'
 import { freePort } from '../machine/port.ts'
 import { until } from '../machine/until.ts'
 import { startRedis, type TestRedis } from '../store/redis.ts'
-import { startHost } from './host.ts'
+import { type Host, startHost } from './host.ts'
 
 const FIRST_RUN_MS_MAX = 10_000
 const RAISED_MS_MAX = 10_000
@@ -18,15 +18,27 @@ export interface CrashScene {
   end(): Promise<void>
 }
 
+/** A scene whose service still runs. */
+export interface RunningScene extends CrashScene {
+  readonly host: Host
+}
+
+/** Makes one with `startScene`, and stops its service: for tests that start it in a way of their own. */
+export async function setScene(...how: Parameters<typeof startScene>): Promise<CrashScene> {
+  const scene = await startScene(...how)
+  await scene.host.kill('SIGTERM')
+  return scene
+}
+
 /**
- * Makes the store, starts the service once for its first account, raises that account's limits, and stops it.
+ * Makes the store, starts the service with its first account, and raises that account's limits.
  * @param more settings of the service over those of the tests
  * @param store how the store is started
  */
-export async function setScene(
+export async function startScene(
   more: Readonly<Record<string, string>> = {},
   store: Parameters<typeof startRedis>[0] = {},
-): Promise<CrashScene> {
+): Promise<RunningScene> {
   const redis = await startRedis(store)
   const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-crash-'))
   const settings = {
@@ -47,11 +59,11 @@ export async function setScene(
   await until(() => existsSync(path), FIRST_RUN_MS_MAX)
   const firstRun = JSON.parse(readFileSync(path, 'utf8')) as FirstRun
   await raiseLimits(Number(settings.OPERATOR_PORT), firstRun)
-  await host.kill('SIGTERM')
   return {
     redis,
     settings,
     firstRun,
+    host,
     async end() {
       await redis.stop()
       rmSync(dataDir, { recursive: true, force: true })
