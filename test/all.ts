@@ -89,13 +89,15 @@ const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(),
 // A test may run the service as another user.
 chmodSync(STORES_DIR, 0o755)
 /** The service that tests start as a process, hundreds of times; and the command line that starts it. */
-const CRASH_HOST = join(import.meta.dirname, `crash-host-${process.pid}.js`)
-const ONE_FILE_MAIN = join(import.meta.dirname, `main-${process.pid}.js`)
+const PROGRAMS = mkdtempSync(join(import.meta.dirname, 'programs-'))
+chmodSync(PROGRAMS, 0o755)
+const CRASH_HOST = join(PROGRAMS, 'crash-host.js')
+const ONE_FILE_MAIN = join(PROGRAMS, 'main.js')
 await makeOneFile(join(import.meta.dirname, 'support/service/crash-host.js'), CRASH_HOST)
-await makeOneFile(join(import.meta.dirname, '../src/cli/main.js'), ONE_FILE_MAIN)
+await makeOneFile(join(import.meta.dirname, 'support/service/main-host.js'), ONE_FILE_MAIN)
 // With a teardown the runner ends as soon as nothing is told for a moment, as while the first files run.
 process.once('exit', () => {
-  for (const path of [STORES_DIR, CRASH_HOST, ONE_FILE_MAIN]) rmSync(path, { recursive: true, force: true })
+  for (const path of [STORES_DIR, PROGRAMS]) rmSync(path, { recursive: true, force: true })
 })
 
 t.jobs = AT_ONCE_MAX

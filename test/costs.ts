@@ -1,9 +1,12 @@
 /** Of the runner itself: what it takes from its table, what it says at its end, how much it runs at once. */
-import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { type Cost, costOf, describeCosts, FILE_S_MAX, packed, readCosts } from './support/machine/costs.ts'
+import { spawnNode } from './support/machine/node.ts'
 import { makeOneFile } from './support/machine/one-file.ts'
 import { describeFailure, runAgain, runToFile } from './support/machine/run-file.ts'
 import { runShared, type Waiting } from './support/machine/share.ts'
@@ -102,14 +105,37 @@ t.test('run-file: the lines and the exit code of a process; one that does not en
 })
 
 t.test('one-file: a program with all that it imports, in which each of our modules keeps its place', async (t) => {
-  const outfile = join(t.testdir(), 'one.js')
-  await makeOneFile(join(import.meta.dirname, 'support/machine/way.js'), outfile)
-  const { makeWay } = (await import(pathToFileURL(outfile).href)) as { makeWay: unknown }
-  t.equal(typeof makeWay, 'function')
+  const outfile = join(t.testdir(), 'one.mjs')
   const threaded = join(import.meta.dirname, '../src/reception/parse-room.js')
   await makeOneFile(threaded, outfile)
-  const text = readFileSync(outfile, 'utf8')
-  t.ok(text.includes(`new URL("./parse-thread.js", "${pathToFileURL(threaded).href}")`), 'its thread is found')
-  t.notMatch(text, /^import .* from ["']\./m, 'nothing of ours is left out')
+  const made = readFileSync(`${outfile}.cjs`, 'utf8')
+  t.ok(made.includes(`new URL("./parse-thread.js", "${pathToFileURL(threaded).href}")`), 'its thread is found')
+  t.notMatch(made, /require\(["']\./, 'nothing of ours is left out')
   await t.rejects(makeOneFile(join(import.meta.dirname, 'no-such-file.js'), outfile), /no-such-file/)
 })
+
+t.test(
+  'one-file: what one process has compiled is there for the next, and where it is broken nobody minds',
+  async (t) => {
+    // In the checkout, where the packages are found that it leaves out.
+    const dir = mkdtempSync(join(import.meta.dirname, 'one-file-'))
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+    const outfile = join(dir, 'main.js')
+    const compiled = `${outfile}.compiled`
+    const run = async () => {
+      const child = spawnNode([outfile, '--version'])
+      const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+      return { code: code as number, out, err, bytes: readFileSync(compiled) }
+    }
+    const wanted = { code: 0, out: /^\d+\.\d+\.\d+\n$/, err: '' }
+    await makeOneFile(join(import.meta.dirname, 'support/service/main-host.js'), outfile)
+    const first = await run()
+    t.match(first, wanted)
+    const { ino } = statSync(compiled)
+    t.match(await run(), wanted)
+    t.equal(statSync(compiled).ino, ino, 'it was taken, and not written anew')
+    writeFileSync(compiled, first.bytes.subarray(0, 1000))
+    t.match(await run(), wanted)
+    t.ok(statSync(compiled).size > 1000)
+  },
+)
