@@ -48,13 +48,24 @@ function answer(world: World, fact: ViewFact): FactValue {
   }
 }
 
+/** Of entries that were looked at before: many reads look at all of them. */
+const places = new WeakMap<Entry, string>()
+
+function placeOf(entry: Entry): string {
+  const known = places.get(entry)
+  if (known !== undefined) return known
+  const place = sortableEntryId(entry.id)
+  places.set(entry, place)
+  return place
+}
+
 function between(entries: readonly Entry[], from: string, to: string): Entry[] {
   const low = from === '-' ? '' : sortableEntryId(from.includes('-') ? from : `${from}-0`)
   const isOpen = to.startsWith('(')
   const bound = isOpen ? to.slice(1) : to
   const high = bound === '+' ? '~' : sortableEntryId(bound.includes('-') ? bound : `${bound}-99999999999999999999`)
-  return entries.filter(({ id }) => {
-    const place = sortableEntryId(id)
+  return entries.filter((entry) => {
+    const place = placeOf(entry)
     return place >= low && (isOpen ? place < high : place <= high)
   })
 }
