@@ -12,8 +12,6 @@ import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/cli
 import { startScene } from '../support/service/crash-scene.ts'
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 2_400)
-/** Half of them where nobody asks for more: `fuzz/email.ts` has ten thousand, without the service behind them. */
-const MAIL_RUNS = process.env.FUZZ_RUNS === undefined ? RUNS / 2 : RUNS
 const AT_ONCE = 8
 const GROWTH_MB_MAX = 150
 /** A head of so many bytes is taken; a longer one may be refused. */
@@ -97,7 +95,7 @@ function ask(route: Route, ids: Ids, body: Buffer, more: object = {}): Promise<C
 }
 
 function runsOf({ name }: Route): number {
-  if (name === 'sendEmail') return MAIL_RUNS
+  if (name === 'sendEmail') return RUNS
   return Math.ceil(RUNS / (COSTLY.includes(name) ? 100 : 10))
 }
 
