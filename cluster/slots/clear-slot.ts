@@ -47,8 +47,8 @@ export interface Clearing {
 }
 
 /**
- * Removes it everywhere but at the holder. In: ids of nodes that the slot came from; what they have of it is old, and in
- * their files although it may be gone from their memory. Out: ids of those that could not be cleared: they do not
+ * Removes it everywhere but at the holder. In: ids of nodes that the slot came from; what they have of it is old, and
+ * in their files although it may be gone from their memory. Out: ids of those that could not be cleared: they do not
  * answer, or take no writes. Throws Error, a sentence, at a node that has keys which no move has left.
  */
 export async function clearOthers(clearing: Clearing, sources: readonly string[] = []): Promise<string[]> {

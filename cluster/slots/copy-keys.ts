@@ -16,8 +16,8 @@ const NEW_KEYS_MAX = 10_000
 /** Names whose sizes are asked for at once. */
 const SIZED_AT_ONCE = 500
 /**
- * Keys that are under way at once. They cost the target's disk a write, and hold each primary up for as long as they are
- * packed and unpacked there: a large key goes alone.
+ * Keys that are under way at once. They cost the target's disk a write, and hold each primary up for as long as they
+ * are packed and unpacked there: a large key goes alone.
  */
 const BATCH_KEYS_MAX = 200
 const BATCH_BYTES_MAX = 1_048_576

@@ -6,8 +6,8 @@
  * has it; a slot that they left half way has the mark MIGRATING at its source. A key that is still there is the newer
  * one. The marks keep everybody from what is at neither side, so nothing need be fenced.
  *
- * What Redis itself sends is Redis' own risk: a source that is frozen in the midst of a key, and comes back when another
- * one has its place, can put that key back.
+ * What Redis itself sends is Redis' own risk: a source that is frozen in the midst of a key, and comes back when
+ * another one has its place, can put that key back.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { keysOf, type MoveEnd } from './copy-keys.ts'

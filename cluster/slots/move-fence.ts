@@ -23,8 +23,8 @@ return 1
 `
 
 /**
- * KEYS: meta, copy. ARGV: token, channel of those who take shards, number of this one, ids of nodes that still have to be
- * cleared. Answers 1 when it is done.
+ * KEYS: meta, copy. ARGV: token, channel of those who take shards, number of this one, ids of nodes that still have to
+ * be cleared. Answers 1 when it is done.
  */
 const FREE = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end

@@ -1,8 +1,8 @@
 /**
  * switch-slot - a slot is given to the node that has all of it (Redis Cluster specification, "SETSLOT")
  *
- * Guarantee: a node that was frozen or cut off when it was told, and comes back when the shard may have been taken back,
- * does not take the slot any more.
+ * Guarantee: a node that was frozen or cut off when it was told, and comes back when the shard may have been taken
+ * back, does not take the slot any more.
  */
 import type { MoveEnd } from './copy-keys.ts'
 

@@ -186,9 +186,9 @@ class Failovers {
     await wellAgain(cluster)
     await this.fleet.ready()
     this.tornStoodMs.push(worstMs)
-    const { which, step } = tear
-    const when = which === 'order' ? '' : ` once it was ${step}`
-    this.say(`shard ${shard} moved, the ${which} lost${when}: it stood for ${worstMs} ms at most`)
+    const { which, how, step } = tear
+    const when = which === 'order' ? 'killed' : `${how} once it was ${step}`
+    this.say(`shard ${shard} moved, the ${which} ${when}: it stood for ${worstMs} ms at most`)
     this.leave()
   }
 

@@ -27,9 +27,11 @@ export async function moveShard({ cluster }: Pick<ClusterFleet, 'cluster'>, shar
   await give(cluster, shard, (await otherPrimary(cluster, shard)).name)
 }
 
-/** What is lost in the midst of a move, and once which step is done; an order at any moment. */
+/** What is lost in the midst of a move, how, and once which step is done; an order is killed at any moment. */
 export interface Tear {
   readonly which: 'source' | 'target' | 'order'
+  /** `frozen`: until the move is over. */
+  readonly how: 'killed' | 'frozen'
   readonly step: MoveStep
 }
 
@@ -38,6 +40,7 @@ export function tearOf(n: number): Tear {
   const whiches = ['source', 'target', 'order'] as const
   return {
     which: whiches[n % whiches.length] ?? 'order',
+    how: n % 2 === 0 ? 'killed' : 'frozen',
     step: MOVE_STEPS[Math.floor(n / whiches.length) % MOVE_STEPS.length] ?? 'fenced',
   }
 }
@@ -57,17 +60,19 @@ export async function tearMove({ cluster }: Pick<ClusterFleet, 'cluster'>, shard
   const at = async (step: MoveStep): Promise<void> => {
     if (tear.which === 'order' || step !== tear.step || isStruck) return
     isStruck = true
-    await struck.kill()
+    if (tear.how === 'killed') await struck.kill()
+    else struck.signal('SIGSTOP')
   }
   for (let orders = 1; ; orders += 1) {
     const holders = await readHolders(settingsOf(cluster))
     const to = holders.find(({ name }) => goals.includes(name))?.name
-    const isThere = to !== undefined && (await give(cluster, shard, to, at).catch(hasFailed))
-    if (isThere !== false) break
-    if (orders === ORDERS_MAX) throw new Error(`Shard ${shard} did not get to ${target.name}`)
+    const failure = to === undefined ? 'nobody has its place' : await give(cluster, shard, to, at).catch(messageOf)
+    if (failure === undefined) break
+    if (orders === ORDERS_MAX) throw new Error(`Shard ${shard} did not get to ${target.name}: ${failure}`)
     await pause(ORDER_MS_MAX)
   }
-  if (isStruck) await struck.start()
+  if (isStruck && tear.how === 'killed') await struck.start()
+  else struck.signal('SIGCONT')
   await wellAgain(cluster)
   await until(async () => (await havingKeys(cluster, slot)).length === 3, CLEAR_MS_MAX).catch(async () => {
     const told = (await havingKeys(cluster, slot)).map(async ({ name, client }) => {
@@ -94,8 +99,8 @@ async function give(
   await moveShards(settingsOf(cluster), order)
 }
 
-function hasFailed(): false {
-  return false
+function messageOf({ message }: Error): string {
+  return message
 }
 
 async function otherPrimary(cluster: TestCluster, shard: number): Promise<ClusterNode> {

@@ -121,10 +121,17 @@ async function moveThrough(settings: Settings, one: ShardOrder): Promise<string>
       await moveOne(settings, look, { ...one, to })
       return to
     } catch (error) {
-      if (error instanceof OtherOrder || error instanceof NoRoom || tries === TRIES_MAX) throw error
+      if (error instanceof OtherOrder || error instanceof NoRoom) throw error
+      if (tries === TRIES_MAX) throw inWords(error as Error, one.shard)
       await pause(TRY_AGAIN_MS)
     }
   }
+}
+
+/** What Redis, or a connection to it, has said by itself is put into a sentence. */
+function inWords(error: Error, shard: number): Error {
+  const isOurs = !/^(?:[A-Z]+ |Connection is closed|Command timed out|You can )/.test(error.message)
+  return isOurs ? error : new Error(`A step of the move of shard ${shard} was not done: ${error.message}; again`)
 }
 
 /** Who has taken the place of a primary; the same while nobody has. In: names of its replicas. */
