@@ -25,6 +25,14 @@ export interface Clock {
   after(ms: number, call: () => void): () => void
 }
 
+/** What lasts is measured by this, and waited for. */
+export type Waits = Pick<Clock, 'monotonicMs' | 'after'>
+
+/** Resolves after `ms`, at most a minute. */
+export function pauseBy(clock: Pick<Clock, 'after'>, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.after(ms, resolve))
+}
+
 /** The clock of a real process. Before the first `set` it shows the machine's time. */
 export function makeClock(): Clock {
   let storeMs = Date.now()

@@ -13,7 +13,7 @@
  * by moving the shard to where it lies: the claim to the slot is then made newer than that of a target that was lost
  * before anybody had heard of its own. The fence ends only when nobody else claims the slot any more.
  */
-import { setTimeout as pause } from 'node:timers/promises'
+import { pauseBy, type Waits } from '../clock.ts'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
 import { asking } from './asking.ts'
 import { clearOthers, type Follower, remove } from './clear-slot.ts'
@@ -62,6 +62,7 @@ export interface SlotMove extends CopyWay {
   readonly ids: ReadonlySet<string>
   /** Within this every node hears of every other, ms. */
   readonly heardMs: number
+  readonly clock: Waits
   /** Of this order alone, for tokens. */
   readonly nonce: string
   /** Whether nothing counts before a replica has it. */
@@ -79,7 +80,7 @@ export type MoveProgress = (moved: number, keys: number) => void
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
   const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
   // A target that was lost may have claimed the slot with nobody hearing of it.
-  if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move.heardMs)
+  if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move)
   // Nobody writes to what is fenced: it is copied as it is.
   const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
   try {
@@ -132,7 +133,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
-    await raiseEpoch(move.target, move.primaries, move.heardMs)
+    await raiseEpoch(move.target, move.primaries, move)
   await endMove(move)
 }
 
@@ -280,10 +281,10 @@ async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promis
  * that has marked it as coming hears no news of it, and claims nothing.
  */
 async function mustAgree(
-  { slot, target, primaries, replicas }: Pick<SlotMove, 'slot' | 'target' | 'primaries' | 'replicas'>,
+  { slot, target, primaries, replicas, clock }: Pick<SlotMove, 'slot' | 'target' | 'primaries' | 'replicas' | 'clock'>,
   mayBeDeaf = false,
 ): Promise<void> {
-  const endMs = performance.now() + AGREED_MS_MAX
+  const endMs = clock.monotonicMs() + AGREED_MS_MAX
   const nodes = [...primaries, ...replicas]
   for (;;) {
     const texts = await Promise.all(nodes.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))
@@ -294,8 +295,8 @@ async function mustAgree(
       return has.length !== 1 || has[0]?.id !== target.id
     })
     if (other === undefined) return
-    if (performance.now() > endMs)
+    if (clock.monotonicMs() > endMs)
       throw new Error(`${other.name} does not know yet that ${target.name} has slot ${slot}: give the order again`)
-    await pause(AGREED_STEP_MS)
+    await pauseBy(clock, AGREED_STEP_MS)
   }
 }

@@ -5,7 +5,7 @@
  * A target that was lost right after it had been given a slot has claimed it with the epoch after the newest that it
  * knew, and may come back with that. Whoever has the slot by then must have one that is newer by two.
  */
-import { setTimeout as pause } from 'node:timers/promises'
+import { pauseBy, type Waits } from '../clock.ts'
 import type { MoveEnd } from './copy-keys.ts'
 import { parseNodes } from './slot-map.ts'
 
@@ -20,9 +20,13 @@ const HEARD_STEP_MS = 20
 /**
  * Raises the epoch of a node by so much, and waits until all that answer know, and its replicas too: one that does not
  * know the epoch of its primary is not elected. In: the primaries that answer, the node among them; after how many ms
- * every node has heard of every other. Throws Error, a sentence.
+ * (`heardMs`) every node has heard of every other. Throws Error, a sentence.
  */
-export async function raiseEpoch(node: MoveEnd, primaries: readonly MoveEnd[], heardMs: number): Promise<void> {
+export async function raiseEpoch(
+  node: MoveEnd,
+  primaries: readonly MoveEnd[],
+  { heardMs, clock }: { readonly heardMs: number; readonly clock: Waits },
+): Promise<void> {
   const wanted = Math.max(...(await Promise.all(primaries.map(newestAt)))) + NEWER_BY
   const other = primaries.find((end) => end !== node)
   for (let round = 0; round < ROUNDS_MAX && (await epochOf(node, node)) < wanted; round += 1)
@@ -30,21 +34,25 @@ export async function raiseEpoch(node: MoveEnd, primaries: readonly MoveEnd[], h
     for (const end of other === undefined ? [node] : [other, node]) {
       await end.client.call('CLUSTER', 'BUMPEPOCH')
       const newest = Math.max(...(await Promise.all(primaries.map(newestAt))))
-      await heard(primaries, async (one) => (await newestAt(one)) >= newest)
+      await heard(primaries, clock, async (one) => (await newestAt(one)) >= newest)
     }
-  await heard(primaries, async (end) => (await epochOf(node, end)) >= wanted)
-  await pause(heardMs + HEARD_STEP_MS)
+  await heard(primaries, clock, async (end) => (await epochOf(node, end)) >= wanted)
+  await pauseBy(clock, heardMs + HEARD_STEP_MS)
 }
 
 /** Waits until something is so at every node. */
-async function heard(primaries: readonly MoveEnd[], isSoAt: (end: MoveEnd) => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + HEARD_MS_MAX
+async function heard(
+  primaries: readonly MoveEnd[],
+  clock: Waits,
+  isSoAt: (end: MoveEnd) => Promise<boolean>,
+): Promise<void> {
+  const endMs = clock.monotonicMs() + HEARD_MS_MAX
   for (;;) {
     const answers = await Promise.all(primaries.map(isSoAt))
     const deaf = primaries[answers.indexOf(false)]
     if (deaf === undefined) return
-    if (performance.now() > endMs) throw new Error(`${deaf.name} hears nothing of the others: give the order again`)
-    await pause(HEARD_STEP_MS)
+    if (clock.monotonicMs() > endMs) throw new Error(`${deaf.name} hears nothing of the others: give the order again`)
+    await pauseBy(clock, HEARD_STEP_MS)
   }
 }
 

@@ -7,6 +7,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { makeClock } from '../../../cluster/clock.ts'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
 import {
@@ -257,6 +258,7 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
     const move: SlotMove = {
       ...nodes,
       heardMs: giveMsMax,
+      clock: makeClock(),
       nonce,
       isReplicated,
       watch: () => watchAt(makeClient(form, source.name), source, shard),

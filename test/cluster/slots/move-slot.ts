@@ -4,6 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { makeClock } from '../../../cluster/clock.ts'
 import { copyKey, metaKey, shardTag } from '../../../cluster/keyspace.ts'
 import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
 import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
@@ -44,7 +45,7 @@ async function makeMove(): Promise<SlotMove & { readonly to: ClusterNode; readon
   const replicas = await Promise.all(cluster.nodes.slice(3).map(followerOf))
   const ends = { source, target, primaries: [source, target, third], replicas, to, third }
   const ids = new Set([...ends.primaries, ...replicas].map(({ id }) => id))
-  const rest = { ids, heardMs: 100, nonce: `n${orders}`, isReplicated: false }
+  const rest = { ids, heardMs: 100, clock: makeClock(), nonce: `n${orders}`, isReplicated: false }
   return { shard: SHARD, slot, ...ends, ...rest, mustHold: () => undefined }
 }
 
