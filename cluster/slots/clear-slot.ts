@@ -13,7 +13,7 @@ import { keysOf, type MoveEnd } from './copy-keys.ts'
 import { moveOf } from './move-fence.ts'
 
 /** ARGV: names. All of them are removed, also at who follows this node and has what it has not. */
-const CLEAR = `#!lua flags=allow-oom
+export const CLEAR = `#!lua flags=allow-oom
 for i = 1, #ARGV do
   if redis.call('UNLINK', ARGV[i]) == 0 then
     redis.call('SET', ARGV[i], '')

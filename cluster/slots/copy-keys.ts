@@ -23,7 +23,7 @@ const BATCH_KEYS_MAX = 200
 const BATCH_BYTES_MAX = 1_048_576
 
 /** ARGV: name, end in ms since the epoch (0: none) and payload of each key. One write of the file for all of them. */
-const RESTORE = `#!lua
+export const RESTORE = `#!lua
 for i = 1, #ARGV, 3 do redis.call('RESTORE', ARGV[i], ARGV[i + 1], ARGV[i + 2], 'REPLACE', 'ABSTTL') end
 return 1
 `

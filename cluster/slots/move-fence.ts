@@ -13,7 +13,7 @@ import { MOVE_PREFIX } from '../store.ts'
 const FENCED_MS = 3_600_000
 
 /** KEYS: meta, fenced of the seen token. ARGV: seen token, new token, owner. Answers 1 when it is done. */
-const TAKE = `#!lua flags=allow-oom
+export const TAKE = `#!lua flags=allow-oom
 local meta = redis.call('HMGET', KEYS[1], 'tok', 'seq', 'last')
 if (meta[1] or '') ~= ARGV[1] then return 0 end
 local seq = meta[2] or '0'
@@ -26,7 +26,7 @@ return 1
  * KEYS: meta, copy. ARGV: token, channel of those who take shards, number of this one, ids of nodes that still have to
  * be cleared. Answers 1 when it is done.
  */
-const FREE = `#!lua flags=allow-oom
+export const FREE = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
 redis.call('UNLINK', KEYS[2])
 local time = redis.call('TIME')

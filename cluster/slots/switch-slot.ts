@@ -10,7 +10,7 @@ import type { MoveEnd } from './copy-keys.ts'
 const SWITCH_MS_MAX = 2_000
 
 /** ARGV: slot, id of the node, until when by its clock. Answers 1, or 0 where that is over. */
-const SWITCH = `#!lua flags=allow-oom
+export const SWITCH = `#!lua flags=allow-oom
 local time = redis.call('TIME')
 if time[1] * 1000 + math.floor(time[2] / 1000) > tonumber(ARGV[3]) then return 0 end
 redis.call('CLUSTER', 'SETSLOT', ARGV[1], 'NODE', ARGV[2])

@@ -23,6 +23,8 @@ const LOCAL_CHANCE = 0.6
 /** What is published comes or does not. */
 const LOST_CHANCE = 0.2
 const AGAIN_CHANCE = 0.1
+/** What an order has sent that is ended or stands still may come late. */
+const STRAY = 0.03
 /** Asks under way at once, and asks of one seed. */
 const OPEN_MAX = 14
 const ASKS_MAX = 400
@@ -62,6 +64,10 @@ function workActions(sim: Simulation): Action[] {
   const open = awake.filter(({ state, worker }) => state === 'running' && worker.ready())
   if (open.length > 0 && clients.asks.length < ASKS_MAX && clients.open < OPEN_MAX)
     actions.push([1.2, () => askSome(sim, open)])
+  const live = sim.orders.sending.filter(({ state }) => state === 'live')
+  if (live.length > 0) actions.push([4, () => sim.orders.advance(chance.pick(live))])
+  const stray = sim.orders.sending.filter(({ state }) => state !== 'live')
+  if (stray.length > 0) actions.push([STRAY, () => sim.orders.advance(chance.pick(stray))])
   return actions
 }
 
@@ -96,7 +102,7 @@ function canHear(sim: Simulation, { request, heldUntilCommits, heldUntilMs }: An
 /** A little time, or all until the next timer when nothing is under way. */
 function passTime(sim: Simulation): void {
   const { chance, network, time } = sim
-  const isQuiet = network.requests.length === 0 && network.answers.length === 0
+  const isQuiet = network.requests.length === 0 && network.answers.length === 0 && sim.orders.sending.length === 0
   const nextMs = time.nextMs(sim.awakeClocks())
   const isWorking = sim.processes.some((process) => process.isAwake && process.worker.stats().running > 0)
   const stepMs = time.nowMs < sim.hurryUntilMs ? HURRY_MS : isWorking ? SOON_MS : LATER_MS

@@ -1,8 +1,10 @@
 /** check - what must hold when everything has ended, read from the store alone and compared with what clients heard. */
 import { idOfEntry } from '../../cluster/id.ts'
 import { entityKey, journalKey, mailboxKey, outcomesKey, poisonKey } from '../../cluster/keyspace.ts'
+import { moveOf } from '../../cluster/slots/move-fence.ts'
 import { checkMemory } from './check-memory.ts'
 import { ACCOUNTS, type Ask } from './client.ts'
+import { SimCluster } from './cluster/sim-cluster.ts'
 import { countersAt, hashAt, leftOver, streamAt } from './contents.ts'
 import { ILL_MS } from './half-dead.ts'
 import { SHARDS, type SimProcess } from './process.ts'
@@ -34,6 +36,7 @@ export async function checkAll(sim: Simulation): Promise<void> {
   checkAsks(sim, logged)
   checkLosses(sim)
   for (let shard = 0; shard < SHARDS; shard += 1) await checkShard(sim, shard)
+  if (sim.base instanceof SimCluster) checkMoves(sim, sim.base)
   await checkMemory(sim)
 }
 
@@ -161,6 +164,15 @@ async function checkShard(sim: Simulation, shard: number): Promise<void> {
   for (const key of keys)
     for (const { fields } of await streamAt(sim, shard, key))
       if (fields.some((text) => text.includes('@'))) sim.observer.violated(`An address lies in the stream ${key}`)
+}
+
+/** No move is left half way, and replicas have nothing of a shard that has moved to and fro but what there is. */
+function checkMoves({ observer }: Simulation, base: SimCluster): void {
+  for (let shard = 0; shard < SHARDS; shard += 1)
+    if (moveOf(base.at(shard).metaOf(shard).get('owner') ?? '') !== null)
+      observer.violated(`Shard ${shard}: the fence stays`)
+  for (const { extraAtReplicas, name } of base.primaries)
+    for (const key of extraAtReplicas) observer.violated(`A replica of ${name} still has what is gone there: ${key}`)
 }
 
 function grouped(logged: readonly Logged[], nameOf: (entry: Logged) => string): Map<string, Logged[]> {

@@ -11,7 +11,8 @@ import { parseClaim } from '../../cluster/items/claim.ts'
 import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { parseCursor } from '../../cluster/mailbox/cursor.ts'
 import { unpackStaged } from '../../cluster/mailbox/staged.ts'
-import { type Acquired, type Commit, changeStore, type Meta, type Store, type Verdict } from '../../cluster/store.ts'
+import type { Acquired, Commit, Meta, Store, Verdict } from '../../cluster/store.ts'
+import { changeStore, MOVE_PREFIX } from '../../cluster/store.ts'
 import { isSerial } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
 
@@ -75,6 +76,8 @@ export class Observer {
    */
   readonly ungranted = new Set<number>()
   private readonly nowMs: () => number
+  /** By shard, the epoch of the last fence that an order relied on: only later ones write. */
+  private readonly fencedFrom = new Map<number, number>()
   /** By shard, what takes back what was seen since replicas had all of it; null: the store has none. */
   private undos: Map<number, (() => void)[]> | null = null
 
@@ -96,6 +99,8 @@ export class Observer {
     return changeStore(store, {
       handIn: async (request) => {
         const { cmdId, shard } = request
+        // Nothing is taken in while it moves.
+        if ((await store.metas([shard]))?.[0]?.owner.startsWith(MOVE_PREFIX) === true) return store.handIn(request)
         const body = unpackStaged(request.body)?.body as { item: string }
         this.handedIn.set(cmdId, { shard, item: body.item })
         // Handed in again, because the answer was lost: another copy, which is executed once of its own.
@@ -156,6 +161,15 @@ export class Observer {
     for (const shard of shards) this.undos?.delete(shard)
   }
 
+  /**
+   * A shard is fenced: whoever had it before writes no more. What an order relies on (`isKept`) no failover takes back.
+   */
+  sawFence(shard: number, token: string, isKept: boolean): void {
+    const epoch = epochOf(token)
+    if (isKept) this.fencedFrom.set(shard, Math.max(epoch, this.fencedFrom.get(shard) ?? 0))
+    else setAnd(this.seen.epochs, [shard, epoch], (undo) => this.mayUndo(shard, undo))
+  }
+
   /** A replica has taken over that had no more of these shards than was told last. */
   rollBack(shards: Iterable<number>): void {
     for (const shard of shards) {
@@ -164,7 +178,8 @@ export class Observer {
     }
   }
 
-  private mayUndo(shard: number, undo: () => void): void {
+  /** What takes back what is seen now, until replicas have it. */
+  mayUndo(shard: number, undo: () => void): void {
     const before = this.undos?.get(shard)
     if (before !== undefined) before.push(undo)
     else this.undos?.set(shard, [undo])
@@ -229,7 +244,8 @@ export class Observer {
 
   private sawAcquire(shard: number, acquired: Acquired): void {
     if (acquired.kind !== 'ok') return
-    const epoch = Number(acquired.meta.token.split(':')[0])
+    const epoch = epochOf(acquired.meta.token)
+    if (epoch <= (this.fencedFrom.get(shard) ?? 0)) this.violated(`Shard ${shard}: taken as if it had not been fenced`)
     if (epoch <= (this.seen.epochs.get(shard) ?? 0)) this.violated(`Epoch of shard ${shard} did not rise: ${epoch}`)
     setAnd(this.seen.epochs, [shard, epoch], (undo) => this.mayUndo(shard, undo))
     const mine = [...this.handedIn].filter(([, handed]) => handed.shard === shard)
@@ -246,6 +262,8 @@ export class Observer {
     this.commits += 1
     this.shardCommits.set(shard, this.commitsOf(shard) + 1)
     if (commit.token !== token) this.violated(`Shard ${shard}: written by an owner that had lost it`)
+    if (epochOf(commit.token) <= (this.fencedFrom.get(shard) ?? 0))
+      this.violated(`Shard ${shard}: written by an owner from before the fence`)
     const expected = this.seen.seqs.get(shard) ?? 0
     if (seq !== expected) this.violated(`Shard ${shard}: commit after ${expected} claims to follow ${seq}`)
     const undoable = (undo: () => void): void => this.mayUndo(shard, undo)
@@ -360,6 +378,10 @@ async function serialStarts(store: Store, { shard, ops, nowMs }: Commit): Promis
     }
   }
   return found
+}
+
+function epochOf(token: string): number {
+  return Number(token.split(':')[0])
 }
 
 function nameOf({ item, attempt, worker }: { item: string; attempt: number; worker: string }): string {

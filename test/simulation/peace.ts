@@ -10,6 +10,8 @@ import type { Simulation } from './simulation.ts'
 
 const ROUNDS_MAX = 6_000
 const ROUNDS_BETWEEN_LOOKS = 40
+/** What is under way takes its time: who takes the other one for dead must hear of him some day. */
+const ROUND_MS = 5
 /** What is due later than this is waited for by a jump of the store's clock. */
 const PATIENCE_MS = 2_000
 
@@ -38,7 +40,8 @@ export async function drain(sim: Simulation): Promise<void> {
 async function peaceRound(sim: Simulation): Promise<void> {
   const { network, time } = sim
   goOn(sim, true)
-  const isQuiet = network.requests.length === 0 && network.answers.length === 0
+  const isQuiet = network.requests.length === 0 && network.answers.length === 0 && sim.orders.sending.length === 0
+  for (const order of sim.orders.sending) while (order.commands.length > 0) sim.orders.advance(order)
   for (let left = network.requests.length; left > 0; left -= 1) await deliver(sim, network.takeRequest(0))
   for (const answer of [...network.answers]) network.complete(answer)
   while (network.said.length > 0) hear(sim, 0)
@@ -52,7 +55,8 @@ async function peaceRound(sim: Simulation): Promise<void> {
   for (const timer of time.dueTimers(clocks)) if (time.timers.has(timer)) time.call(timer)
   await settle()
   const nextMs = time.nextMs(clocks)
-  if (isQuiet && nextMs !== Number.POSITIVE_INFINITY) time.nowMs = Math.max(time.nowMs, nextMs)
+  if (!isQuiet) time.nowMs += ROUND_MS
+  else if (nextMs !== Number.POSITIVE_INFINITY) time.nowMs = Math.max(time.nowMs, nextMs)
 }
 
 async function isOver(sim: Simulation): Promise<boolean> {

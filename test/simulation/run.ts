@@ -25,6 +25,8 @@ export interface SimResult {
   readonly commits: number
   readonly accepted: number
   readonly failovers: number
+  /** Orders that have brought a shard where it was to go. */
+  readonly moves: number
 }
 
 /** Runs one seed on so many primaries: everything that happened, and what must not have. */
@@ -35,7 +37,16 @@ export async function simulate(seed: number, bug: Bug | null = null, primaries =
   const accepted = sim.clients.asks.filter(({ name, result }) => name === 'accept' && result?.kind === 'answer').length
   const { observer, trace } = sim
   const failovers = sim.base instanceof SimCluster ? sim.base.failovers : 0
-  return { seed, hash, trace, violations: observer.violations, commits: observer.commits, accepted, failovers }
+  return {
+    seed,
+    hash,
+    trace,
+    violations: observer.violations,
+    commits: observer.commits,
+    accepted,
+    failovers,
+    moves: sim.orders.done,
+  }
 }
 
 async function runAll(sim: Simulation): Promise<void> {

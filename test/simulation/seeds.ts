@@ -25,30 +25,36 @@ test('simulation: every seed keeps every promise', async (t) => {
 })
 
 test('simulation: on two primaries that fail over every seed keeps every promise', async (t) => {
-  const { accepted, commits, failovers, seeds } = await keepPromises(t, Math.ceil(SEEDS * SHARE_OF_SEVERAL), 2)
+  const { accepted, commits, failovers, moves, seeds } = await keepPromises(t, Math.ceil(SEEDS * SHARE_OF_SEVERAL), 2)
   t.ok(accepted > seeds * 10 && commits > seeds * 20 && failovers > seeds / 2, 'the seeds did real work')
+  t.ok(moves > seeds / 4, 'shards moved')
 })
 
-async function keepPromises(
-  t: Test,
-  count: number,
-  primaries: number,
-): Promise<{ accepted: number; commits: number; failovers: number; seeds: number }> {
+interface Sum {
+  readonly accepted: number
+  readonly commits: number
+  readonly failovers: number
+  readonly moves: number
+  readonly seeds: number
+}
+
+async function keepPromises(t: Test, count: number, primaries: number): Promise<Sum> {
   const only = process.env.SEED
   const seeds = only === undefined ? Array.from({ length: count }, (_, n) => FIRST + n) : [Number(only)]
-  const sum = { accepted: 0, commits: 0, failovers: 0, seeds: seeds.length }
+  const sum = { accepted: 0, commits: 0, failovers: 0, moves: 0, seeds: seeds.length }
   for (const seed of seeds) {
     const result = await simulate(seed, null, primaries)
     sum.commits += result.commits
     sum.accepted += result.accepted
     sum.failovers += result.failovers
+    sum.moves += result.moves
     if (only !== undefined) for (const line of result.trace) t.comment(line)
     if (result.violations.length === 0) continue
     for (const line of result.trace.slice(-TRACE_SHOWN)) t.comment(line)
     t.fail(`seed ${seed}: ${describe(result)}`)
     return sum
   }
-  t.comment(`${sum.seeds} seeds, ${sum.commits} commits, ${sum.accepted} asks to accept answered`)
+  t.comment(`${sum.seeds} seeds, ${sum.commits} commits, ${sum.accepted} asks to accept answered, ${sum.moves} moves`)
   return sum
 }
 

@@ -64,6 +64,11 @@ export class SimData {
     this.keys.delete(key)
   }
 
+  /** Of all keys, some of which may have expired. */
+  names(): string[] {
+    return [...this.keys.keys()]
+  }
+
   /** Deep copy of the named keys, or of all. `undefined` stands for a key that does not exist. */
   copy(names: Iterable<string> = this.keys.keys()): Map<string, Kept | undefined> {
     const copies = new Map<string, Kept | undefined>()

@@ -161,8 +161,12 @@ export class SimStore implements Store {
     if (this.hashOf(metaKey(shard)).get('tok') !== token) return false
     this.step([metaKey(shard)])
     this.hset(metaKey(shard), ['owner', ''])
-    for (const ears of this.listeners.values()) ears.released(shard)
+    this.tellReleased(shard)
     return true
+  }
+
+  tellReleased(shard: number): void {
+    for (const ears of this.listeners.values()) ears.released(shard)
   }
 
   async fenced({ shard, token }: { shard: number; token: string }): Promise<{ seq: number; last: string } | null> {
@@ -253,15 +257,26 @@ export class SimStore implements Store {
     this.listeners.clear()
   }
 
-  /** Gives all keys of a shard away. */
-  giveShard(shard: number): Snapshot {
-    const keys = [...this.data.copy()].filter(([name]) => name.startsWith(`${shardTag(shard)}:`))
-    for (const [name] of keys) this.data.remove(name)
-    return new Map(keys)
+  /** Names of the keys of a shard. */
+  namesOf(shard: number): string[] {
+    return this.data.names().filter((name) => name.startsWith(`${shardTag(shard)}:`))
   }
 
-  /** Takes keys that another store has given away. */
-  takeShard(keys: Snapshot): void {
+  /** Copies of keys; undefined stands for one that does not exist. */
+  copyOf(names: Iterable<string>): Snapshot {
+    return this.data.copy(names)
+  }
+
+  /** Removes keys, as if they had never been: nothing undoes it. Out: what they were. */
+  takeAway(names: readonly string[]): Snapshot {
+    const keys = this.data.copy(names)
+    for (const name of names) this.data.remove(name)
+    return keys
+  }
+
+  /** Puts copies in the place of what has their names, past all checks. */
+  put(keys: Snapshot): void {
+    this.step([...keys.keys()])
     this.data.putBack(keys, false)
   }
 

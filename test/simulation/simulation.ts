@@ -9,7 +9,10 @@ import { ClusterStore } from '../../cluster/slots/cluster-store.ts'
 import type { NodeEvents } from '../../cluster/slots/shard-node.ts'
 import type { Protocol, Store } from '../../cluster/store.ts'
 import { type Ask, Clients } from './client.ts'
-import { SimCluster, type SimNode } from './cluster/sim-cluster.ts'
+import { nodesAt } from './cluster/nodes-text.ts'
+import { type OrderBugs, Orders } from './cluster/orders.ts'
+import { SimCluster } from './cluster/sim-cluster.ts'
+import type { SimNode } from './cluster/sim-node.ts'
 import { type ClusterBugs, SimNodeLink } from './cluster/sim-node-link.ts'
 import { CONNECTION_OF, Network, type Request } from './network.ts'
 import { type ClaimTimes, Observer, type Performance } from './observer.ts'
@@ -30,6 +33,10 @@ const CLOCKS_APART_MS = 11_000
 const CLOCKS_FAR_MS = 7_000
 const CLOCKS_NEAR_MS = 400
 
+/** Chances that a node hears of a slot that has changed hands, in one step. */
+const NEWS_SOON = 0.3
+const NEWS_LATE = 0.004
+
 /** Of a release, and of one that cannot talk to it. */
 const PROTOCOLS: readonly Protocol[] = [
   { speaks: 1, understands: 1 },
@@ -46,6 +53,8 @@ export interface Bug extends ProcessBugs {
   wrapStore?(store: Store): Store
   /** What is planted where there are two primaries; the bug shows there alone. */
   readonly cluster?: ClusterBugs
+  /** What is planted in orders to move a shard; likewise. */
+  readonly orders?: OrderBugs
 }
 
 export class Simulation {
@@ -76,8 +85,10 @@ export class Simulation {
   readonly unseenEvery: number
   /** Whether this seed's store loses commits now and then. */
   readonly setsBack: boolean
-  /** Whether shards move from one primary to another in this seed. */
-  shardsMove = false
+  /** Whether shards move from one primary to another in this seed, at once behind a fence or key by key. */
+  moves: 'none' | 'fence' | 'keys' = 'none'
+  movesBegun = 0
+  readonly orders: Orders
   /** Whether processes of two releases are started in this seed, which cannot talk to each other. */
   readonly isMixed: boolean
   /** Primaries that are lost: who takes their place, and who hears of it later, at a virtual time. */
@@ -93,6 +104,7 @@ export class Simulation {
     this.unseenEvery = 1 + this.chance.below(6)
     this.setsBack = this.chance.hit(0.3) && primaries === 1
     this.isMixed = this.chance.hit(0.15) && primaries === 1
+    this.orders = this.makeOrders()
     this.clients = new Clients(this.chance, (ask) => this.note(`answer ask ${ask.n} ${said(ask)}`))
   }
 
@@ -175,7 +187,7 @@ export class Simulation {
           const node = base.node(place)
           const isDown = node === undefined || node.state === 'down' || (isTold && bugs.isDeaf === true)
           isTold = true
-          return network.ask({ from: n, method: 'nodes' }, null, async () => (isDown ? null : base.nodesAt(node)))
+          return network.ask({ from: n, method: 'nodes' }, null, async () => (isDown ? null : nodesAt(base, node)))
         },
       },
       { onUp: came, onCame: came },
@@ -185,10 +197,26 @@ export class Simulation {
 
   /** Clocks of two primaries differ by seconds; where shards move, by no more than they may. */
   private makeCluster(primaries: number): SimCluster {
-    const apartMs = this.chance.hit(0.5) ? CLOCKS_FAR_MS : CLOCKS_NEAR_MS
-    this.shardsMove = apartMs === CLOCKS_NEAR_MS
+    const draw = this.bug?.orders === undefined ? this.chance.next() : 1
+    this.moves = draw < 0.35 ? 'none' : draw < 0.55 ? 'keys' : 'fence'
+    const apartMs = this.moves === 'none' ? CLOCKS_FAR_MS : CLOCKS_NEAR_MS
     const offsets = Array.from({ length: primaries }, (_, n) => n * apartMs)
-    return new SimCluster(offsets, { observer: this.observer, virtualMs: () => this.time.nowMs })
+    return new SimCluster(offsets, {
+      observer: this.observer,
+      virtualMs: () => this.time.nowMs,
+      newsChance: () => (this.chance.hit(0.3) ? NEWS_SOON : NEWS_LATE),
+    })
+  }
+
+  private makeOrders(): Orders {
+    return new Orders({
+      cluster: this.base as SimCluster,
+      time: this.time,
+      chance: this.chance,
+      bugs: this.bug?.orders ?? {},
+      fenceKept: (shard, token) => this.observer.sawFence(shard, token, true),
+      note: (line) => this.note(line),
+    })
   }
 
   process(n: number): SimProcess | undefined {
@@ -199,9 +227,9 @@ export class Simulation {
     return Math.floor(this.time.nowMs + this.storeOffsetMs)
   }
 
-  /** Clocks of the processes whose timers run. */
+  /** Clocks of the processes and orders whose timers run. */
   awakeClocks(): Set<WorkerClock> {
-    return new Set(this.processes.filter(({ isAwake }) => isAwake).map(({ clock }) => clock))
+    return new Set([...this.processes.filter(({ isAwake }) => isAwake), ...this.orders.live].map(({ clock }) => clock))
   }
 
   /** Has the store do what a request asks. */

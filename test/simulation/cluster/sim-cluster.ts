@@ -1,19 +1,19 @@
 /**
  * sim-cluster - a Redis Cluster in memory: primaries that hold shards, each with a clock of its own and replicas that
- * are behind it; failovers, which lose what no replica has; shards that move.
+ * are behind it; failovers, which lose what no replica has; shards that move, at once (`SETSLOT` alone) or key by key
+ * in the manner of redis-cli.
  */
 import { shardTag } from '../../../cluster/keyspace.ts'
-import { COMMON_SLOT, SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
+import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { type Commit, changeStore, type Meta, type Store, type Verdict } from '../../../cluster/store.ts'
 import type { Observer } from '../observer.ts'
 import { SHARDS } from '../process.ts'
 import { SimStore } from '../sim-store.ts'
+import { FenceWatch } from './fence-watch.ts'
+import { SimNode } from './sim-node.ts'
+import { type Claim, type Ear, SlotNews } from './slot-news.ts'
 
-const PORT = 7_001
-/** Of what belongs to no shard, and of shards that nobody uses here. */
-const COMMON_SLOTS: readonly number[] = [COMMON_SLOT, ...SHARD_SLOTS.slice(SHARDS)]
-
-/** Where a shard lies that is on its way. */
+/** Where a shard lies that is on its way key by key. */
 interface Move {
   readonly from: SimNode
   readonly to: SimNode
@@ -21,58 +21,20 @@ interface Move {
   isOver: boolean
 }
 
-/** One process's connections to a node. */
-export interface NodeLink {
-  /** They have ended. */
-  down(): void
-  /** Something is rung for a shard. */
-  rung(shard: number, entry: string, said: Uint8Array | null): void
-  /** A commit tells a stream. */
-  told(stream: string, text: string): void
-}
-
-/**
- * One node. `held`: it takes writes that no replica gets, and hears nothing of the others. `deposed`: it says where
- * what it had is now.
- */
-export class SimNode {
-  readonly name: string
-  readonly offsetMs: number
-  epoch: number
-  state: 'primary' | 'held' | 'down' | 'deposed' = 'primary'
-  base: SimStore
-  /** As the observer sees it. */
-  watched: Store
-  readonly shards = new Set<number>()
-  hasCommon = false
-  /** Who has taken its place. */
-  heir: SimNode | null = null
-  readonly links = new Set<NodeLink>()
-
-  constructor(n: number, { offsetMs, epoch, base, watched }: Pick<SimNode, 'offsetMs' | 'epoch' | 'base' | 'watched'>) {
-    this.name = `127.0.0.1:${PORT + n}`
-    this.offsetMs = offsetMs
-    this.epoch = epoch
-    this.base = base
-    this.watched = watched
-    this.hear()
-  }
-
-  /** Its store rings whoever is connected. */
-  hear(): void {
-    this.base.stepsMax = Number.POSITIVE_INFINITY
-    this.base.rings = (bells) => {
-      for (const { shard, entry, before } of bells) {
-        const named = entry === null ? '' : ` ${entry.id} ${before} ${entry.parcelId} ${entry.replyTo}`
-        for (const link of this.links) link.rung(shard, `${shard}${named}`, entry?.body ?? null)
-      }
-    }
-  }
+interface ClusterDeps {
+  readonly observer: Observer
+  readonly virtualMs: () => number
+  /** How likely a node is to hear of a slot that has changed hands, in one step. */
+  readonly newsChance: () => number
 }
 
 export class SimCluster {
   readonly connected = new Set<number>()
   nodes: SimNode[] = []
+  /** Most of the primaries: they hold nothing here, and vote. */
+  readonly crowd: SimNode
+  readonly news: SlotNews
+  readonly watch: FenceWatch
   moves = 0
   /** Primaries that were killed or cut off. */
   failovers = 0
@@ -81,17 +43,22 @@ export class SimCluster {
   /** Virtual time at which a primary or a shard was on its way last. */
   troubledAtMs = Number.NEGATIVE_INFINITY
   private readonly moving = new Map<number, Move>()
+  /** The newest that those know who hear of each other. */
+  private epochNow = 0
   private made = 0
   private storeMs = 0
 
   /** `offsets`: how far the clock of each primary is from that of the world. Shards are dealt out. */
-  constructor(offsets: readonly number[], { observer, virtualMs }: { observer: Observer; virtualMs: () => number }) {
+  constructor(offsets: readonly number[], { observer, virtualMs, newsChance }: ClusterDeps) {
+    this.news = new SlotNews(newsChance)
     this.observer = observer
     this.virtualMs = virtualMs
     observer.withReplicas()
-    for (const offsetMs of offsets) this.make(offsetMs, new SimStore(0, this.connected))
+    this.watch = new FenceWatch(observer, (shard) => this.at(shard))
+    for (const offsetMs of offsets) this.nodes.push(this.make(offsetMs, new SimStore(0, this.connected)))
     for (let shard = 0; shard < SHARDS; shard += 1) this.nodes[shard % offsets.length]?.shards.add(shard)
     this.nodes[0]!.hasCommon = true
+    this.crowd = this.make(0, new SimStore())
   }
 
   set nowMs(ms: number) {
@@ -105,16 +72,34 @@ export class SimCluster {
 
   /** Primaries that have replicas. */
   get primaries(): SimNode[] {
-    return this.nodes.filter(({ state }) => state === 'primary')
+    return this.nodes.filter(({ hasReplicas, state }) => state === 'primary' && hasReplicas)
   }
 
   node(name: string): SimNode | undefined {
     return this.nodes.find((node) => node.name === name)
   }
 
-  /** The node that has a shard, as the cluster will say. */
+  /** All nodes that are asked how the slots lie. */
+  get members(): SimNode[] {
+    return [...this.nodes, this.crowd]
+  }
+
+  /** Replicas, and of whom: a node itself stands for its own; one that was lost and has come back follows its heir. */
+  get followed(): { readonly node: SimNode; readonly primary: SimNode }[] {
+    return this.nodes.flatMap((node) => {
+      if (node.heir === null) return node.hasReplicas && node.state !== 'deposed' ? [{ node, primary: node }] : []
+      let primary = node.heir
+      while (primary.heir !== null) primary = primary.heir
+      return node.state === 'deposed' ? [{ node, primary }] : []
+    })
+  }
+
+  /** Who has a shard, as the cluster will say: of two that claim it the one that others hear, then the newer. */
   at(shard: number): SimNode {
-    return this.nodes.find(({ heir, shards }) => heir === null && shards.has(shard)) ?? this.nodes[0]!
+    const claiming = this.nodes.filter(({ heir, shards }) => heir === null && shards.has(shard))
+    const heard = claiming.filter(({ state }) => state === 'primary')
+    const [newest] = (heard.length > 0 ? heard : claiming).sort((one, other) => other.epoch - one.epoch)
+    return newest ?? this.nodes[0]!
   }
 
   async metas(shards: readonly number[]): Promise<readonly (Meta | null)[]> {
@@ -132,8 +117,8 @@ export class SimCluster {
 
   /** Replicas of a primary get all that it has. False: it has none, or they hear nothing of it. */
   replicate(node: SimNode): boolean {
-    if (node.state !== 'primary') return false
-    node.base.settle()
+    if (node.state !== 'primary' || !node.hasReplicas) return false
+    node.settle()
     this.observer.replicated(node.shards)
     return true
   }
@@ -141,7 +126,8 @@ export class SimCluster {
   /** A primary is killed, or its replicas and the others hear nothing of it any more. */
   lose(node: SimNode, isKilled: boolean): void {
     this.failovers += 1
-    this.troubledAtMs = this.virtualMs()
+    this.trouble()
+    node.knewEpoch = this.epochNow
     node.state = isKilled ? 'down' : 'held'
     if (isKilled) for (const link of node.links) link.down()
   }
@@ -151,39 +137,111 @@ export class SimCluster {
    * that was only cut off goes on with what it had, for nobody.
    */
   promote(lost: SimNode, offsetMs: number): SimNode {
-    const { base } = lost
-    lost.base = base.clone()
-    lost.watched = lost.base
-    lost.hear()
-    base.rollBack(Number.POSITIVE_INFINITY)
-    base.deafen()
-    this.observer.rollBack(lost.shards)
-    const heir = this.make(lost.offsetMs + offsetMs, base)
-    for (const shard of lost.shards) {
-      heir.shards.add(shard)
-      base.forgetMail(shard)
-    }
+    const shards = this.news.inherited(lost, this.crowd)
+    const [extra] = lost.extraAtReplicas
+    if (extra !== undefined) this.observer.violated(`A replica of ${lost.name} still has what is gone there: ${extra}`)
+    this.epochNow = Math.max(this.epochNow, lost.kin.knownEpoch)
+    const heir = this.make(lost.offsetMs + offsetMs, lost.leaveToHeir())
+    this.nodes.push(heir)
+    for (const shard of shards) heir.shards.add(shard)
+    this.observer.rollBack(shards)
+    for (let shard = 0; shard < SHARDS; shard += 1) heir.base.forgetMail(shard)
     heir.hasCommon = lost.hasCommon
     lost.heir = heir
     for (const move of this.moving.values()) {
       if (move.from === lost) Object.assign(move, { from: heir })
       if (move.to === lost) Object.assign(move, { to: heir })
     }
+    this.hearOfHeir(lost, heir)
     return heir
   }
 
-  /** One that was cut off hears what has become of it. */
+  /**
+   * One that was lost hears what has become of it: what it claims by a newer epoch than all others is its own. Of two
+   * with the same epoch the one with the lesser id raises its own.
+   */
   depose(node: SimNode): void {
-    node.state = 'deposed'
-    this.troubledAtMs = this.virtualMs()
+    this.trouble()
+    for (const other of this.nodes)
+      if (other !== node && other.heir === null && other.epoch === node.epoch) this.collide(node, other)
+    const isNewest = (shard: number): boolean =>
+      this.nodes.every((other) => other.heir !== null || !other.shards.has(shard) || other.epoch < node.epoch)
+    const kept = [...node.shards].filter(isNewest)
+    for (const shard of [...node.shards]) if (!kept.includes(shard)) node.loseShard(shard)
     node.shards.clear()
+    node.importing.clear()
     node.hasCommon = false
+    node.state = 'deposed'
+    if (kept.length > 0) this.comeBack(node, kept)
+  }
+
+  /** A slot changes hands at once, by `SETSLOT` at the one that takes it. */
+  switchSlot(node: SimNode, shard: number): void {
+    node.importing.delete(shard)
+    if (node.shards.has(shard)) return
+    const before = this.at(shard)
+    node.shards.add(shard)
+    this.trouble()
+    // Its own of all that it knows, but nobody else has heard of it yet.
+    if (node.epoch < this.knownEpoch(node)) node.epoch = this.knownEpoch(node) + 1
+    this.news.begin({ shard, by: node, before }, [...this.nodes.filter(({ heir }) => heir === null), this.crowd])
+  }
+
+  /** Somebody hears of a slot that has changed hands. */
+  hear(claim: Claim, ear: Ear): void {
+    this.hearEpoch(claim.by)
+    this.news.hear(claim, ear)
+    this.watch.look()
+  }
+
+  /** Two primaries with one epoch hear of each other. */
+  private collide(one: SimNode, other: SimNode): void {
+    const lesser = one.id < other.id ? one : other
+    lesser.epoch = this.nextEpoch()
+    lesser.heardEpoch = lesser.epoch
+  }
+
+  /** All hear of the epoch of a node, and of what its replicas know. */
+  hearEpoch(node: SimNode): void {
+    if (node.state === 'primary') node.heardEpoch = node.epoch
+    if (node.heir === null) this.epochNow = Math.max(this.epochNow, node.heardEpoch, node.kin.knownEpoch)
+  }
+
+  /** The newest epoch that a replica of a node knows. */
+  knownAtReplica({ kin, heir }: SimNode): number {
+    return heir === null ? Math.max(kin.knownEpoch, this.epochNow) : this.knownEpoch(heir)
+  }
+
+  /** A replica raises the epoch that it knows, unless it has done that last. */
+  bumpReplica(node: SimNode): void {
+    if (node.heir !== null) {
+      this.bumpEpoch(node.heir)
+      return
+    }
+    const known = this.knownAtReplica(node)
+    if (node.kin.ownEpoch !== known) node.kin = { knownEpoch: known + 1, ownEpoch: known + 1 }
+  }
+
+  /** The newest epoch that a node knows. */
+  knownEpoch(node: SimNode): number {
+    return Math.max(node.epoch, node.state === 'primary' ? this.epochNow : node.knewEpoch)
+  }
+
+  /** A node makes its epoch the newest, if it is not: nobody has heard of that yet. */
+  bumpEpoch(node: SimNode): void {
+    const known = this.knownEpoch(node)
+    if (node.epoch < known) node.epoch = known + 1
+  }
+
+  /** A primary or a shard is on its way. */
+  trouble(): void {
+    this.troubledAtMs = this.virtualMs()
   }
 
   /** Begins to move a shard; until it has arrived it can be asked of nobody. */
   beginMove(shard: number, to: SimNode): void {
     this.moves += 1
-    this.troubledAtMs = this.virtualMs()
+    this.trouble()
     this.moving.set(shard, { from: this.at(shard), to, isOver: false })
   }
 
@@ -193,7 +251,9 @@ export class SimCluster {
       const { from, to } = move
       if (from.state !== 'primary' || to.state !== 'primary') continue
       if (!move.isOver) {
-        to.base.takeShard(from.base.giveShard(shard))
+        const keys = from.base.copyOf(from.base.namesOf(shard))
+        to.put(keys)
+        from.put(new Map([...keys.keys()].map((name) => [name, undefined])))
         // Who moves a shard waits for the replicas of both.
         this.replicate(from)
         this.replicate(to)
@@ -203,29 +263,44 @@ export class SimCluster {
       from.shards.delete(shard)
       to.shards.add(shard)
       to.epoch = this.nextEpoch()
+      to.heardEpoch = to.epoch
       this.moving.delete(shard)
-      this.troubledAtMs = this.virtualMs()
+      this.trouble()
     }
   }
 
-  /** Whether nothing is on its way and every primary is there. */
+  /** Whether no key is on its way and every primary is there, or was lost and has an heir. */
   get isCalm(): boolean {
-    return this.moving.size === 0 && this.nodes.every(({ state }) => state === 'primary' || state === 'deposed')
+    const isSettled = ({ heir, state }: SimNode): boolean => state !== 'held' && (state !== 'down' || heir !== null)
+    return this.moving.size === 0 && this.nodes.every(isSettled)
   }
 
-  /** What `CLUSTER NODES` says at a node: one that was cut off takes its heir for a replica still. */
-  nodesAt(asked: SimNode): string {
-    return this.nodes
-      .map((node) => {
-        const { epoch, hasCommon, heir, name, shards } = node
-        const isPrimary =
-          node === asked
-            ? node.state !== 'deposed'
-            : heir === null && (asked.heir !== node || asked.state === 'deposed')
-        const slots = [...[...shards].map((shard) => SHARD_SLOTS[shard] ?? 0), ...(hasCommon ? COMMON_SLOTS : [])]
-        return `${name} ${name}@1 ${isPrimary ? 'master' : 'slave'} - 0 0 ${epoch} connected ${isPrimary ? slots.join(' ') : ''}`
-      })
-      .join('\n')
+  /** Who is elected is heard of at once, but by whoever is cut off, or has marked a slot as coming. */
+  private hearOfHeir(lost: SimNode, heir: SimNode): void {
+    for (const claim of this.news.all) {
+      claim.unheard.delete(lost)
+      if (claim.by === lost || claim.before === lost) this.news.end(claim.shard)
+    }
+    for (const node of this.nodes)
+      if (node !== heir && node !== lost && node.state === 'primary')
+        for (const shard of heir.shards) node.loseShard(shard)
+    this.watch.look()
+  }
+
+  /** Its claim was newer than that of whoever had the shards meanwhile. Those that followed it follow its heir. */
+  private comeBack(node: SimNode, shards: readonly number[]): void {
+    node.heir = null
+    node.state = 'primary'
+    node.watched = this.observer.watch(node.base)
+    node.hasReplicas = false
+    this.hearEpoch(node)
+    // Whoever waits for replicas gives up long before it gets any.
+    for (const link of node.links) link.down()
+    for (const shard of shards) {
+      for (const other of this.nodes) if (other.state === 'primary') other.loseShard(shard)
+      node.shards.add(shard)
+    }
+    this.watch.look()
   }
 
   /** What a node says of a shard that it does not take; null: it does. */
@@ -290,7 +365,8 @@ export class SimCluster {
   }
 
   private nextEpoch(): number {
-    return Math.max(0, ...this.nodes.map(({ epoch }) => epoch)) + 1
+    this.epochNow += 1
+    return this.epochNow
   }
 
   private make(offsetMs: number, base: SimStore): SimNode {
@@ -298,7 +374,6 @@ export class SimCluster {
     const node = new SimNode(this.made, { offsetMs, epoch, base, watched: this.observer.watch(base) })
     base.nowMs = this.storeMs + offsetMs
     this.made += 1
-    this.nodes.push(node)
     return node
   }
 }

@@ -8,7 +8,9 @@ import type { NodeEvents, NodeStore, ShardNode, ToldStream } from '../../../clus
 import { type Commit, changeStore, type Ears, type Listening, type Verdict } from '../../../cluster/store.ts'
 import type { Network } from '../network.ts'
 import type { WorkerClock } from '../virtual-time.ts'
-import type { NodeLink, SimCluster, SimNode } from './sim-cluster.ts'
+import { nodesAt } from './nodes-text.ts'
+import type { SimCluster } from './sim-cluster.ts'
+import type { NodeLink, SimNode } from './sim-node.ts'
 
 const PULSE_MS = 2_000
 /** Requests are long on their way here. */
@@ -115,7 +117,7 @@ export class SimNodeLink implements ShardNode, NodeLink {
   nodes(): Promise<string | null> {
     const { bugs, cluster, from, network, node } = this.options
     const isSilent = (): boolean => node.state === 'down' || bugs.isDeaf === true
-    const said = async (): Promise<string | null> => (isSilent() ? null : cluster.nodesAt(node))
+    const said = async (): Promise<string | null> => (isSilent() ? null : nodesAt(cluster, node))
     return network.ask({ from, method: 'nodes' }, null, said)
   }
 
