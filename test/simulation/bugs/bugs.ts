@@ -1,5 +1,5 @@
 /**
- * bugs - twenty-nine mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - thirty-six mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.
@@ -23,6 +23,7 @@ import {
   StaleLoop,
   StubbornLoop,
 } from './loops.ts'
+import { DeafClient, HastyClient, HumbleClient, TokenlessClient, TrustfulClient, UnfencedClient } from './orders.ts'
 import {
   withCursorOutside,
   withIncrements,
@@ -35,6 +36,52 @@ import {
   withoutTokenCheck,
   withSecretLooks,
 } from './stores.ts'
+
+/** They show on two primaries between which shards move. */
+const MISTAKEN_ORDERS: readonly Bug[] = [
+  {
+    name: 'a shard that is copied while its owner writes',
+    seed: 3,
+    seenAs: /from before the fence/,
+    orders: { makeClient: (options) => new UnfencedClient(options) },
+  },
+  {
+    name: 'a fence under the token of the owner before',
+    seed: 2,
+    seenAs: /from before the fence|not what was fenced/,
+    orders: { makeClient: (options) => new TokenlessClient(options) },
+  },
+  {
+    name: 'a fence that no replica of the source has',
+    seed: 9,
+    seenAs: /from before the fence|had not been fenced/,
+    orders: { makeClient: (options) => new TrustfulClient(options) },
+  },
+  {
+    name: 'a slot that changes hands before a replica of the target has its keys',
+    seed: 53,
+    seenAs: /not what was fenced|had not been fenced/,
+    orders: { makeClient: (options) => new HastyClient(options) },
+  },
+  {
+    name: 'a fence that ends before all know who has the slot',
+    seed: 15,
+    seenAs: /not what was fenced|had not been fenced|did not rise|in no log|follow/,
+    orders: { makeClient: (options) => new DeafClient(options) },
+  },
+  {
+    name: 'a move that goes on with a claim that is no newer than a lost one',
+    seed: 53,
+    seenAs: /had not been fenced|did not rise|follow|in no log/,
+    orders: { makeClient: (options) => new HumbleClient(options) },
+  },
+  {
+    name: 'an order that lets another one go on',
+    seed: 415,
+    seenAs: /not what was fenced|had not been fenced|did not rise|follow|in no log|Taken twice/,
+    orders: { letsOthersBe: true },
+  },
+]
 
 export const BUGS: readonly Bug[] = [
   { name: 'no seq check', seenAs: /claims to follow/, wrapStore: withoutSeqCheck },
@@ -155,4 +202,5 @@ export const BUGS: readonly Bug[] = [
   },
   { name: 'answers that wait for no replica', seenAs: /in no log|same key|counted/, cluster: { isUngated: true } },
   { name: 'one clock for all primaries', seenAs: /clock of another/, cluster: { hasOneClock: true } },
+  ...MISTAKEN_ORDERS,
 ]
