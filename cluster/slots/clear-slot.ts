@@ -80,6 +80,8 @@ async function clearAt(
   const followers = followersOf(clearing, end)
   const names = await namesAtAll(isSource ? [end, holder, ...followers] : [end, ...followers], slot)
   if (names.length === 0 && !isOpen) return true
+  // It hears no news of a slot that it takes in: who had it may have become a replica, and then nobody has.
+  if (isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', holder.id)
   await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
   if (count > 0 && !isOld && !(await isCopy(client, shard))) {
     if (!isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')

@@ -56,6 +56,13 @@ export async function tearMove({ cluster }: Pick<ClusterFleet, 'cluster'>, shard
   const goals = [target, ...(await replicasOf(cluster, target))].map(({ name }) => name)
   const struck = tear.which === 'source' ? source : target
   let isStruck = false
+  let isBack = false
+  const comeBack = async (): Promise<void> => {
+    if (!isStruck || isBack) return
+    isBack = true
+    if (tear.how === 'killed') await struck.start()
+    else struck.signal('SIGCONT')
+  }
   if (tear.which === 'order') await killOrder(cluster, shard, target.name)
   const at = async (step: MoveStep): Promise<void> => {
     if (tear.which === 'order' || step !== tear.step || isStruck) return
@@ -68,11 +75,12 @@ export async function tearMove({ cluster }: Pick<ClusterFleet, 'cluster'>, shard
     const to = holders.find(({ name }) => goals.includes(name))?.name
     const failure = to === undefined ? 'nobody has its place' : await give(cluster, shard, to, at).catch(messageOf)
     if (failure === undefined) break
+    // Before the fence nobody goes on without it.
+    if (tear.step === 'ahead') await comeBack()
     if (orders === ORDERS_MAX) throw new Error(`Shard ${shard} did not get to ${target.name}: ${failure}`)
     await pause(ORDER_MS_MAX)
   }
-  if (isStruck && tear.how === 'killed') await struck.start()
-  else struck.signal('SIGCONT')
+  await comeBack()
   await wellAgain(cluster)
   await until(async () => (await havingKeys(cluster, slot)).length === 3, CLEAR_MS_MAX).catch(async () => {
     const told = (await havingKeys(cluster, slot)).map(async ({ name, client }) => {

@@ -1,8 +1,10 @@
 /** account-routes - what an id is looked for in, and what of a domain's looks stands in the log of the account. */
+import { connect } from 'node:net'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { shardOf } from '../../cluster/id.ts'
 import { Browser } from '../support/clients/browser.ts'
+import { until } from '../support/machine/until.ts'
 import { startZone } from '../support/peers/zone.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -33,16 +35,19 @@ async function neighbour(): Promise<string> {
   throw new Error('No account on the shard')
 }
 
-/** What Redis was asked meanwhile. */
+/** What Redis was asked meanwhile, by whomever. */
 async function heard(act: () => Promise<unknown>): Promise<string> {
-  const monitor = await redis.monitor()
-  const lines: string[] = []
-  monitor.on('monitor', (_time: string, args: string[]) => lines.push(args.join(' ')))
+  // A client takes what comes with the answer to MONITOR for answers.
+  const monitor = connect(service.redis.socketPath)
+  let said = ''
+  monitor.on('data', (piece) => (said += piece))
+  monitor.write('MONITOR\r\n')
+  await until(() => said.startsWith('+OK'))
   await act()
   await redis.echo('the end')
-  while (!lines.some((line) => line.includes('the end'))) await new Promise((resolve) => setImmediate(resolve))
-  monitor.disconnect()
-  return lines.join('\n')
+  await until(() => said.includes('the end'))
+  monitor.destroy()
+  return said
 }
 
 t.test('account-routes: an id is looked for on the servers of its account alone [member.find]', async (t) => {
