@@ -10,6 +10,7 @@ import { startTestService } from '../support/service/service.ts'
 
 /** Accounts are put on two shards by turns. */
 const ACCOUNTS_MAX = 4
+const WAIT_MS = 30_000
 const zone = await startZone()
 const service = await startTestService({ DNS_SERVERS: zone.server, SERVICE_DOMAIN: 'service.example' })
 const redis = new Redis({ path: service.redis.socketPath })
@@ -42,10 +43,10 @@ async function heard(act: () => Promise<unknown>): Promise<string> {
   let said = ''
   monitor.on('data', (piece) => (said += piece))
   monitor.write('MONITOR\r\n')
-  await until(() => said.startsWith('+OK'))
+  await until(() => said.startsWith('+OK'), WAIT_MS)
   await act()
   await redis.echo('the end')
-  await until(() => said.includes('the end'))
+  await until(() => said.includes('the end'), WAIT_MS)
   monitor.destroy()
   return said
 }
