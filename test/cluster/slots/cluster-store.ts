@@ -91,14 +91,18 @@ t.test('cluster-store', async (t) => {
         return bells.every(({ entry }) => entry !== null && entry.body !== null)
       }, WAIT_MS)
       t.match(bells[0]?.entry?.replyTo, /^\{s\d{3}\}:told:w$/, 'replies go to a stream in a slot of that primary')
-      for (const shard of shards) {
-        const replyTo = bells.find((bell) => bell.shard === shard)?.entry?.replyTo ?? ''
-        const nowMs = store.of(shard)?.clock.nowMs() ?? 0
-        t.same(await store.commit(commitOf(shard, 0, { nowMs, told: new Map([[replyTo, `for ${shard}`]]) })), {
-          kind: 'ok',
-        })
-      }
-      await until(() => told.length >= 3, WAIT_MS)
+      // What is told before somebody reads there is not heard.
+      let seq = 0
+      await until(async () => {
+        for (const shard of shards) {
+          const replyTo = bells.find((bell) => bell.shard === shard)?.entry?.replyTo ?? ''
+          const nowMs = store.of(shard)?.clock.nowMs() ?? 0
+          const commit = commitOf(shard, seq, { nowMs, told: new Map([[replyTo, `for ${shard}`]]) })
+          t.same(await store.commit(commit), { kind: 'ok' })
+        }
+        seq += 1
+        return new Set(told).size === shards.length
+      }, WAIT_MS)
       t.same(new Set(told), new Set(shards.map((shard) => `for ${shard}`)))
       t.same(await store.waiting(shards.map((shard) => ({ shard, mailbox: '0-0', outcomes: '0-0' }))), shards)
       for (const shard of shards) await store.viewsOf(shard).hset(repliesKey(shard, 1), 'p/0', '1 [1]')
