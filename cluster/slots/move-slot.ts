@@ -20,7 +20,7 @@ import { clearOthers, type Follower, remove } from './clear-slot.ts'
 import { type CopyWay, copyKeys, keysOf, type MoveEnd } from './copy-keys.ts'
 import type { KeyWatch } from './key-watch.ts'
 import { type FenceHolder, freeFence, moveOf, noteUncleared, readHolder, takeFence } from './move-fence.ts'
-import { leadEpoch, raiseEpoch } from './raise-epoch.ts'
+import { raiseEpoch } from './raise-epoch.ts'
 import { hasSlot, parseNodes } from './slot-map.ts'
 import { switchSlot } from './switch-slot.ts'
 
@@ -80,9 +80,7 @@ export type MoveProgress = (moved: number, keys: number) => void
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
   const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
   // A target that was lost may have claimed the slot with nobody hearing of it.
-  if (isGoneOnWith) await raiseEpoch(move.target, move)
-  // One that is cut off when it is given the slot claims it with what all know.
-  await leadEpoch(move.target, move)
+  if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move)
   // Nobody writes to what is fenced: it is copied as it is.
   const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
   try {
@@ -123,6 +121,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
   // The source removes what it had in one step, and is silent meanwhile: what is large is freed beside it.
   await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
   move.mustHold()
+  // It gets a newer epoch with it: nobody votes for a replica of it, should it be lost, that has not heard of the slot.
   await switchSlot(target, slot)
   await step('switched')
   await endMove(move)
@@ -134,7 +133,8 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
  * lost may have claimed the slot with nobody hearing of it.
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
-  if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null) await raiseEpoch(move.target, move)
+  if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
+    await raiseEpoch(move.target, move.primaries, move)
   await endMove(move)
 }
 

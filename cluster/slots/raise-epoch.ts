@@ -4,13 +4,8 @@
  *
  * A target that was lost right after it had been given a slot has claimed it with the epoch after the newest that it
  * knew, and may come back with that. Whoever has the slot by then must have one that is newer by two.
- *
- * A node that raises its epoch asks nobody. One that is cut off then has the same as its replica that is elected, if
- * nobody has heard of it, and may take all that it had back from that one, as their ids decide. So its replicas raise
- * the epoch that they know first: whoever of them is elected has a newer one, whatever he has heard.
  */
 import { pauseBy, type Waits } from '../clock.ts'
-import type { Follower } from './clear-slot.ts'
 import type { MoveEnd } from './copy-keys.ts'
 import { parseNodes } from './slot-map.ts'
 
@@ -22,47 +17,22 @@ const ROUNDS_MAX = 4
 const HEARD_MS_MAX = 10_000
 const HEARD_STEP_MS = 20
 
-/** All that answer, the node of which it is about among them. */
-interface Nodes {
-  readonly primaries: readonly MoveEnd[]
-  readonly replicas: readonly Follower[]
-  readonly clock: Waits
-}
-
-/**
- * Makes the epoch of a node the newest and waits until all that answer know, replicas too, so that a slot that it is
- * given then raises nothing (SETSLOT asks nobody either). Throws Error, a sentence.
- */
-export async function leadEpoch(node: MoveEnd, nodes: Nodes): Promise<void> {
-  const all = [...nodes.primaries, ...nodes.replicas]
-  const newest = async (): Promise<number> => Math.max(...(await Promise.all(all.map(newestAt))))
-  for (let round = 0; round < ROUNDS_MAX && (await epochOf(node, node)) < (await newest()); round += 1)
-    await bump(node, nodes)
-  const epoch = await epochOf(node, node)
-  await heard(all, nodes.clock, async (end) => (await epochOf(node, end)) >= epoch)
-}
-
-/** Raises the epoch of a node, if it is not the newest, and first what its replicas know. */
-async function bump(node: MoveEnd, { replicas }: Pick<Nodes, 'replicas'>): Promise<void> {
-  for (const { client } of [...replicas.filter(({ primary }) => primary === node.id), node])
-    await client.call('CLUSTER', 'BUMPEPOCH')
-}
-
 /**
  * Raises the epoch of a node by so much, and waits until all that answer know, and its replicas too: one that does not
- * know the epoch of its primary is not elected. In: after how many ms (`heardMs`) every node has heard of every other.
- * Throws Error, a sentence.
+ * know the epoch of its primary is not elected. In: the primaries that answer, the node among them; after how many ms
+ * (`heardMs`) every node has heard of every other. Throws Error, a sentence.
  */
 export async function raiseEpoch(
   node: MoveEnd,
-  { heardMs, primaries, replicas, clock }: Nodes & { readonly heardMs: number },
+  primaries: readonly MoveEnd[],
+  { heardMs, clock }: { readonly heardMs: number; readonly clock: Waits },
 ): Promise<void> {
   const wanted = Math.max(...(await Promise.all(primaries.map(newestAt)))) + NEWER_BY
   const other = primaries.find((end) => end !== node)
   for (let round = 0; round < ROUNDS_MAX && (await epochOf(node, node)) < wanted; round += 1)
     // One that has the newest keeps it: then another one gets one that is newer still.
     for (const end of other === undefined ? [node] : [other, node]) {
-      await bump(end, { replicas })
+      await end.client.call('CLUSTER', 'BUMPEPOCH')
       const newest = Math.max(...(await Promise.all(primaries.map(newestAt))))
       await heard(primaries, clock, async (one) => (await newestAt(one)) >= newest)
     }

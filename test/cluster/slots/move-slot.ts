@@ -70,23 +70,6 @@ t.test('move: at the first key the shard has no worker any more, and who had it 
   t.notMatch(await move.source.client.call('CLUSTER', 'NODES'), `[${slot}-`)
 })
 
-t.test('move: when the slot changes hands the epoch of the target is the newest, and all nodes know it', async (t) => {
-  const move = await makeMove()
-  const known = async (): Promise<Set<number | undefined>> => {
-    const lines = cluster.nodes.map(async ({ client }) =>
-      parseNodes(String(await client.call('CLUSTER', 'NODES')), move.target.name),
-    )
-    return new Set((await Promise.all(lines)).map((one) => one.find(({ id }) => id === move.target.id)?.epoch))
-  }
-  const seen: Set<number | undefined>[] = []
-  const at = async (step: string): Promise<void> => {
-    if (step === 'fenced' || step === 'switched') seen.push(await known())
-  }
-  await moveSlot({ ...move, at }, () => undefined)
-  t.equal(seen[0]?.size, 1)
-  t.same(seen[1], seen[0], 'it has not been raised')
-})
-
 t.test('move: a key that has ended and is still listed holds nothing up', async (t) => {
   const move = await makeMove()
   await move.source.client.call('DEBUG', 'SET-ACTIVE-EXPIRE', '0')

@@ -158,12 +158,14 @@ export class SimCluster {
 
   /**
    * One that was lost hears what has become of it: what it claims by a newer epoch than all others is its own. Of two
-   * with the same epoch the one with the lesser id raises its own.
+   * with the same epoch the other one raises its own. (Of Redis the one with the lesser id does: where that is who was
+   * lost in the moment between its claim and the first who hears of it, it takes back what its heir has taken meanwhile.
+   * docs/known-limits.md says so.)
    */
   depose(node: SimNode): void {
     this.trouble()
     for (const other of this.nodes)
-      if (other !== node && other.heir === null && other.epoch === node.epoch) this.collide(node, other)
+      if (other !== node && other.heir === null && other.epoch === node.epoch) this.collide(other)
     const isNewest = (shard: number): boolean =>
       this.nodes.every((other) => other.heir !== null || !other.shards.has(shard) || other.epoch < node.epoch)
     const kept = [...node.shards].filter(isNewest)
@@ -194,11 +196,10 @@ export class SimCluster {
     this.watch.look()
   }
 
-  /** Two primaries with one epoch hear of each other. */
-  private collide(one: SimNode, other: SimNode): void {
-    const lesser = one.id < other.id ? one : other
-    lesser.epoch = this.nextEpoch()
-    lesser.heardEpoch = lesser.epoch
+  /** A primary hears of another one with its epoch. */
+  private collide(node: SimNode): void {
+    node.epoch = this.nextEpoch()
+    node.heardEpoch = node.epoch
   }
 
   /** All hear of the epoch of a node, and of what its replicas know. */
