@@ -47,8 +47,8 @@ export function tearOf(n: number): Tear {
 
 /**
  * Moves a shard to another primary, and on the way something is lost: the order is given again until the shard is
- * there, or with who has taken the place of its target. Out: what brings the lost node back. Throws Error where keys of
- * the shard are left elsewhere, or its fence.
+ * there, or with who has taken the place of its target, and what was lost comes back. Throws Error where the shard does
+ * not get there, or keys of it are left elsewhere.
  */
 export async function tearMove({ cluster }: Pick<ClusterFleet, 'cluster'>, shard: number, tear: Tear): Promise<void> {
   const slot = SHARD_SLOTS[shard] ?? 0
