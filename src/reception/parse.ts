@@ -43,10 +43,16 @@ export async function parseMail(bytes: Uint8Array): Promise<ReportMail> {
 /** Subject and From are decoded (RFC 2047); all else is as it was written. */
 function headersOf({ headerLines, subject, from }: ParsedMail): ReportMail['headers'] {
   return headerLines.slice(0, HEADERS_MAX).map(({ key, line }) => {
-    const written = line.slice(line.indexOf(':') + 1).replace(/\s*[\r\n]+\s*/g, ' ')
     const decoded = key === 'subject' ? subject : key === 'from' ? from?.text : undefined
-    return [key, (decoded ?? written).trim().slice(0, HEADER_CHARS_MAX)] as const
+    return [key, (decoded ?? unfold(line)).trim().slice(0, HEADER_CHARS_MAX)] as const
   })
+}
+
+/** The value of a field on one line (RFC 5322 2.2.3). A pattern over both blanks and line ends would be quadratic. */
+function unfold(line: string): string {
+  const begin = line.indexOf(':') + 1
+  const lines = line.slice(begin, begin + HEADER_CHARS_MAX).split(/[\r\n]+/)
+  return lines.map((one) => one.trim()).join(' ')
 }
 
 function textOf({ text, html }: ParsedMail): string {

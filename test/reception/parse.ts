@@ -42,6 +42,13 @@ t.test('parse: what comes out is bounded', async (t) => {
   t.equal(mail.text.length, 65_536)
 })
 
+t.test('parse: a header of blanks costs no more than its length', async (t) => {
+  const blanks = ' '.repeat(60_000)
+  for (const text of [`X-A: a${blanks}b\n\nText`, `X-A: a${'\t\n '.repeat(20_000)}b\n\nText`])
+    t.ok((await cpuMsOf(() => parse(text))) < 1000)
+  t.equal(headerOf(await parse(`X-A: a${blanks}b\nX-B: c\n\nText`), 'x-b'), 'c')
+})
+
 t.test('parse: bytes that are no mail are read without harm', async (t) => {
   for (const text of [
     '',
