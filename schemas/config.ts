@@ -70,7 +70,7 @@ export const SETTINGS = [
     default: null,
     fallback: 'embedded',
     meaning:
-      'Redis or Valkey to use: `redis://`, `rediss://` or `unix://` of one server; or some nodes of a Redis Cluster, comma-separated ([cluster.md](cluster.md)).',
+      'Redis or Valkey to use: `redis://`, `rediss://` or `unix://` of one server; or some nodes of a Redis Cluster, comma-separated ([Redis Cluster](../operate/cluster.md)).',
   },
   {
     name: 'REDIS_MAXMEMORY',

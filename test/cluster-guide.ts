@@ -1,6 +1,6 @@
 /**
- * cluster-guide - what docs/cluster.md tells a reader to type is typed: real Redis in the place of its machines, each
- * on ports of its own, and what comes of it is a cluster that a start takes
+ * cluster-guide - the commands of docs/operate/cluster.md run against real Redis servers, each on ports of its own, and
+ * the result is a cluster that the service accepts
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,12 +38,12 @@ t.teardown(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-const blocks = blocksOf('docs/cluster.md').map(({ code }) => code)
+const blocks = blocksOf('docs/operate/cluster.md').map(({ code }) => code)
 
 /** The one block of the document that holds a text. */
 function block(holds: string): string {
   const found = blocks.filter((code) => code.includes(holds))
-  if (found.length !== 1) throw new Error(`${found.length} blocks of docs/cluster.md hold ${holds}`)
+  if (found.length !== 1) throw new Error(`${found.length} blocks of docs/operate/cluster.md hold ${holds}`)
   return found[0] ?? ''
 }
 

@@ -4,7 +4,7 @@
  *
  * Run with `--write` it writes the generated documents and tables instead of comparing them.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import t from 'tap'
@@ -14,6 +14,7 @@ import { COMMON, makeReference } from '../schemas/document/reference.ts'
 import { REFUSALS } from '../schemas/refusals.ts'
 import { ROUTES, type Route } from '../schemas/routes.ts'
 import { makeProgram } from '../src/cli/program.ts'
+import { DOCUMENTS } from './support/documents/blocks.ts'
 import { errorSentences, sentencesIn } from './support/documents/sentences.ts'
 import { ROOT } from './support/machine/root.ts'
 
@@ -32,15 +33,18 @@ const HELP_WIDTH = 120
 
 /** Generated parts of documents, by the name in their markers. */
 const PARTS: Record<string, { readonly file: string; readonly text: string }> = {
-  settings: { file: 'docs/settings.md', text: tableOf(['Variable', 'Default', 'Meaning'], SETTINGS.map(settingRow)) },
+  settings: {
+    file: 'docs/reference/settings.md',
+    text: tableOf(['Variable', 'Default', 'Meaning'], SETTINGS.map(settingRow)),
+  },
   'client-settings': {
-    file: 'docs/settings.md',
+    file: 'docs/reference/settings.md',
     text: tableOf(['Variable', 'Default', 'Meaning'], CLIENT_SETTINGS.map(settingRow)),
   },
 }
 
 /** Documents that are generated as a whole. */
-const FILES: Record<string, string> = { 'docs/api.md': apiText(), 'docs/cli.md': cliText() }
+const FILES: Record<string, string> = { 'docs/reference/api.md': apiText(), 'docs/reference/cli.md': cliText() }
 
 function apiText(): string {
   const [open, operator] = (['public', 'operator'] as const).map((listener) => {
@@ -144,12 +148,7 @@ if (process.argv.includes('--write')) {
 }
 
 const readme = read('README.md')
-const documents = [
-  readme,
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => read(`docs/${name}`)),
-].join('\n')
+const documents = DOCUMENTS.map(read).join('\n')
 
 for (const [name, { file, text }] of Object.entries(PARTS)) {
   t.test(`contract: the table "${name}" of ${file} equals schemas/`, async (t) => {
@@ -212,9 +211,9 @@ t.test('contract: the changelog has a section for what comes next', async (t) =>
 })
 
 t.test(
-  'contract: docs/troubleshooting.md has every sentence with which a start or a command ends, and no other',
+  'contract: docs/operate/troubleshooting.md has every sentence with which a start or a command ends, and no other',
   async (t) => {
-    const text = readFileSync(join(ROOT, 'docs/troubleshooting.md'), 'utf8')
+    const text = readFileSync(join(ROOT, 'docs/operate/troubleshooting.md'), 'utf8')
     const told = [...text.matchAll(/^\| `(.+?)` \| (.+) \|$/gm)].map(([, sentence = '']) => sentence)
     t.ok(told.length > 100)
     const said = errorSentences()

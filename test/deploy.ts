@@ -1,7 +1,7 @@
 /**
- * deploy - what is in docs/deploy/ and in the archive: units that systemd takes, a Dockerfile and a compose file that
- * agree with docs/install.md step by step, settings that are settings, and an archive with what a server needs and
- * nothing else
+ * deploy - what is in docs/deploy/ and in the archive: units that systemd accepts, a Dockerfile and a compose file
+ * that agree with docs/operate/install.md step by step, known settings, and an archive that holds only the files a
+ * server needs
  *
  * `npm run trial` runs all of it on a machine of its own.
  */
@@ -69,11 +69,11 @@ t.test(
   },
 )
 
-t.test('deploy: the Dockerfile takes the steps of docs/install.md one by one', async (t) => {
+t.test('deploy: the Dockerfile takes the steps of docs/operate/install.md one by one', async (t) => {
   const steps = [...textOf('docs/deploy/Dockerfile').matchAll(/^RUN (.*)$/gm)].map(([, step = '']) =>
     step.replaceAll('$VERSION', version),
   )
-  const lines = blocksOf('docs/install.md')
+  const lines = blocksOf('docs/operate/install.md')
     .filter(({ language }) => language === 'bash')
     .flatMap(({ code }) => code.trim().split('\n'))
     .map((line) => line.replace(/ +#.*$/, ''))
@@ -121,7 +121,7 @@ t.test('deploy: the settings are settings, and a start takes them', async (t) =>
 })
 
 t.test('deploy: the documents install the version that this is', async (t) => {
-  for (const document of ['docs/install.md', 'docs/upgrade.md']) {
+  for (const document of ['docs/operate/install.md', 'docs/operate/upgrade.md']) {
     const named = [...textOf(document).matchAll(/sendwright-(\d+\.\d+\.\d+)/g)].map(([, one]) => one)
     t.ok(named.includes(version), document)
   }
@@ -140,7 +140,7 @@ t.test('deploy: the archive holds what a server needs, and neither sources nor t
   const wanted = [
     'sendwright',
     'build/src/cli/main.js',
-    'docs/install.md',
+    'docs/operate/install.md',
     'docs/deploy/sendwright.service',
     'CHANGELOG.md',
     'LICENSE',

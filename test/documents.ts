@@ -29,11 +29,16 @@ const RUNNERS: Readonly<Record<string, readonly string[]>> = {
   php: ['php'],
 }
 /** Whose blocks of `bash` `npm run trial` runs, all of them. */
-const TRIED: readonly string[] = ['install', 'upgrade', 'backup-restore', 'many-processes'].map(
-  (name) => `docs/${name}.md`,
+const TRIED: readonly string[] = ['install', 'upgrade', 'backup', 'many-processes'].map(
+  (name) => `docs/operate/${name}.md`,
 )
 /** Whose blocks another test runs (`http/proxy.ts`, `cluster-guide.ts`) or makes (`contract.ts`). */
-const OTHERS: readonly string[] = ['docs/proxy.md', 'docs/cluster.md', 'docs/api.md', 'docs/cli.md']
+const OTHERS: readonly string[] = [
+  'docs/operate/proxy.md',
+  'docs/operate/cluster.md',
+  'docs/reference/api.md',
+  'docs/reference/cli.md',
+]
 
 const zone = await startZone()
 const service = await startTestService({ DNS_SERVERS: zone.server, CONTENT_STORE: 'file' })
@@ -135,7 +140,7 @@ t.test('documents: the limits of sites that they show are taken', async (t) => {
 })
 
 t.test('documents: the check of a signature takes what the service signs, and nothing else', async (t) => {
-  const block = blocksOf('docs/webhooks.md').find(({ language }) => language === 'js')
+  const block = blocksOf('docs/guides/webhooks.md').find(({ language }) => language === 'js')
   const secret = env.WEBHOOK_SECRET
   const body = JSON.stringify({ event: 'delivered', recipient: 'ädа@example.com' })
   const unixSeconds = Math.floor(Date.now() / 1000)

@@ -1,6 +1,6 @@
 /**
- * The table of docs/erasure.md has a row for every key that the code names and the sheets of keys tell, and for nothing
- * else: who adds a key says there what an erasure does with it. A new key is one row.
+ * The table of docs/guides/erasure.md has a row for every key that the code and the key sheets name, and no other
+ * row. A new key needs a row that says how an erasure treats it.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -55,8 +55,8 @@ function missing(document: string): string[] {
   return [...new Set(keys)].filter((key) => !places.has(key)).sort()
 }
 
-t.test('erasure: every key has a row in docs/erasure.md', async (t) => {
-  t.same(missing(read('docs/erasure.md')), [])
+t.test('erasure: every key has a row in docs/guides/erasure.md', async (t) => {
+  t.same(missing(read('docs/guides/erasure.md')), [])
 })
 
 t.test('erasure: every key that has a row is one', async (t) => {
@@ -65,7 +65,7 @@ t.test('erasure: every key that has a row is one', async (t) => {
     ...SHEETS.flatMap((path) => toldIn(read(path))),
     ...BEHAVIOURS.entities.map(({ kind }) => kind),
   ])
-  const places = placesOf(read('docs/erasure.md')).filter((name) => /^(?:\{cl\}:)?[a-z-]+$/.test(name))
+  const places = placesOf(read('docs/guides/erasure.md')).filter((name) => /^(?:\{cl\}:)?[a-z-]+$/.test(name))
   t.ok(places.length > 50)
   t.same(
     places.filter((name) => !keys.has(name)),
@@ -74,7 +74,7 @@ t.test('erasure: every key that has a row is one', async (t) => {
 })
 
 t.test('erasure: a row that is missing is seen', async (t) => {
-  const document = read('docs/erasure.md')
+  const document = read('docs/guides/erasure.md')
   for (const name of ['head', 'received-head', 'staged', 'erasing'])
     t.same(
       missing(document.replace(new RegExp(`^\\|[^|]*\`${name}\`[^|]*`, 'm'), '| `nothing` ')).includes(name),

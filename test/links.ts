@@ -88,7 +88,7 @@ t.test('links: a dead file, heading and path are seen', async (t) => {
     '# One `thing`, and: two',
     '## Twice',
     '## Twice',
-    '[a](#one-thing-and-two) [b](#twice-1) [c](../README.md#the-promise) [d](api.md) [e](https://example.com/x) `src/main.ts` `main.ts`',
+    '[a](#one-thing-and-two) [b](#twice-1) [c](../README.md#the-promise) [d](reference/api.md) [e](https://example.com/x) `src/main.ts` `main.ts`',
     '```text\n[in a block](none)\n```',
   ]
   t.same(deadIn('docs/made-up.md', text.join('\n')), [])
@@ -98,7 +98,7 @@ t.test('links: a dead file, heading and path are seen', async (t) => {
     '[c](../README.md#none)',
     '[d](../../etc)',
     '`http/none.ts`',
-    '[e](api.md#)',
+    '[e](reference/api.md#)',
   ]
   for (const one of wrong) t.equal(deadIn('docs/made-up.md', [...text, one].join('\n')).length, 1, one)
 })

@@ -55,7 +55,7 @@ t.test('monitoring: promtool takes settings and alerts, and each alert fires whe
   t.ok(names.length >= 15)
   for (const name of names) {
     t.ok(read('alerts.test.yml').split(name).length > 2, `${name} is tried where it fires, and where it does not`)
-    t.ok(readFileSync(join(ROOT, 'docs/monitoring.md'), 'utf8').includes(`\`${name}\``), `${name} is told`)
+    t.ok(readFileSync(join(ROOT, 'docs/operate/monitoring.md'), 'utf8').includes(`\`${name}\``), `${name} is told`)
   }
 })
 
@@ -95,7 +95,9 @@ t.test('monitoring: what is asked for is on /metrics, and Prometheus answers eac
     [],
     'every metric that is asked for is told',
   )
-  const named = [...readFileSync(join(ROOT, 'docs/monitoring.md'), 'utf8').matchAll(/`((?:sendwright|http)_[a-z_]+)/g)]
+  const named = [
+    ...readFileSync(join(ROOT, 'docs/operate/monitoring.md'), 'utf8').matchAll(/`((?:sendwright|http)_[a-z_]+)/g),
+  ]
   const bases = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
   t.same(
     named

@@ -1,6 +1,6 @@
 /**
  * sizing - what a message of usual size costs an installation: memory and file of the store, with its content, its
- * events at a webhook, and the memory of the process; docs/sizing.md is made of it
+ * events at a webhook, and the memory of the process; docs/operate/sizing.md is made of it
  *
  * The service itself on a Redis of its own; messages of 20 KB of HTML on its test server, then as many with a webhook
  * that answers. What is left once content has reached its age is what `memory` measures.

@@ -56,7 +56,7 @@ export function makeProgram(ended: (code: number) => void): Command {
     .configureHelp({ showGlobalOptions: true })
   program
     .command('start')
-    .description('run the service with the settings of the environment (docs/settings.md)')
+    .description('run the service with the settings of the environment (docs/reference/settings.md)')
     .option('--accept-service-domain', 'run under another SERVICE_DOMAIN than before')
     .action(async (options: { acceptServiceDomain?: boolean }) => {
       // Whatever is still open belongs to the service, which has ended.

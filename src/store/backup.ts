@@ -78,7 +78,7 @@ export async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 
   const client = nodes.common()
   if (/^cluster_enabled:1/m.test(await client.info('cluster')))
     throw new Error(
-      'The store is a Redis Cluster, which is not copied by this command: docs/backup-restore.md says how',
+      'The store is a Redis Cluster, which is not copied by this command: docs/operate/backup.md says how',
     )
   const [seconds = 0] = await client.time()
   const installation = (await client.hget(CONF_KEY, 'id')) ?? ''

@@ -25,7 +25,7 @@ import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
-/** Of each primary where answers wait for one of them: docs/cluster.md. */
+/** Of each primary where answers wait for one of them: docs/operate/cluster.md. */
 const REPLICAS_WANTED = 2
 const LOOK_MS = 2_000
 /** So many looks without an answer are a silence: four to six seconds. */

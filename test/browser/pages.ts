@@ -108,7 +108,7 @@ const isOver = (page: Page) => page.evaluate('document.documentElement.scrollWid
 async function keep(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
-  // What is seen first: docs/dashboard.md shows some of these.
+  // What is seen first: docs/guides/dashboard.md shows some of these.
   await page.screenshot({ path: join(PICTURES, `${name}-top.jpg`), quality: 72 })
 }
 

@@ -47,7 +47,7 @@ t.teardown(async () => {
   await zone.close()
   rmSync(folder, { recursive: true })
 })
-// What docs/dns.md tells an operator to publish; the customer's two records are made by `verifyDomain`.
+// What docs/reference/dns.md tells an operator to publish; the customer's two records are made by `verifyDomain`.
 zone.set(`own._domainkey.${SERVICE_DOMAIN}`, txt(`v=DKIM1; p=${ownKey}`))
 zone.fill((name, type) =>
   name.endsWith(`.rp.${SERVICE_DOMAIN}`) && type === 'TXT' ? [txt(`v=spf1 ip4:${OUT_ADDRESS} -all`)] : [],

@@ -1,5 +1,5 @@
 /**
- * Usual clients hand mail over, each with the settings that docs/smtp.md names; those that are not installed are
+ * Usual clients hand mail over, each with the settings that docs/start/smtp.md names; those that are not installed are
  * skipped.
  */
 

@@ -1,5 +1,5 @@
 /**
- * proxy - the nginx and the Caddy of docs/proxy.md, run as they stand there but for names and ports: what the HTTP
+ * proxy - the nginx and the Caddy of docs/operate/proxy.md, run with other names and ports only: what the HTTP
  * library would answer by itself, or lose the answer of, arrives as a plain request or is refused by the proxy. A feed
  * of events passes at once, and ends for us when its client leaves.
  */
@@ -22,7 +22,7 @@ const WAIT_MS = 20_000
 /** An answer whose end is not told by its last character is waited for so long. */
 const ANSWER_MS = 5_000
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
-const DOCUMENT = readFileSync(join(ROOT, 'docs/proxy.md'), 'utf8')
+const DOCUMENT = readFileSync(join(ROOT, 'docs/operate/proxy.md'), 'utf8')
 const ring = makeKeyRing()
 const BODY = JSON.stringify({ from: 'a@example.com', to: ['b@example.com'], subject: 'S', text: 'T' })
 const HEAD = `Host: a\r\nAuthorization: Bearer ${ring.sk}\r\nContent-Type: application/json\r\n`

@@ -269,7 +269,7 @@ t.test('operators see every Redis, and accounts are placed on all of them', asyn
   await operate('GET /queue')
   const page = await fetch(`http://127.0.0.1:${operatorPorts.http}/metrics`).then((answer) => answer.text())
   t.equal(page.match(/^sendwright_redis_up\{redis="[^"]+"\} 1$/gm)?.length, 3)
-  const monitoring = ['docs/monitoring.md', 'docs/monitoring/alerts.yml', 'docs/monitoring/grafana.json']
+  const monitoring = ['docs/operate/monitoring.md', 'docs/monitoring/alerts.yml', 'docs/monitoring/grafana.json']
   const named = monitoring.flatMap(
     (path) => readFileSync(join(ROOT, path), 'utf8').match(/sendwright_redis_\w+/g) ?? [],
   )

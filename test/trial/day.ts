@@ -51,7 +51,7 @@ export async function runDay(day: Day): Promise<void> {
 
 async function install(day: Day, ask: Ask, { dns, smtp }: { dns: string; smtp: number }): Promise<void> {
   const { machine, say } = day
-  for (const { code } of bashOf('docs/install.md')) {
+  for (const { code } of bashOf('docs/operate/install.md')) {
     if (!day.isEmpty && code.includes('apt-get')) {
       say('(packages are those of this machine)')
       continue
@@ -72,7 +72,7 @@ async function install(day: Day, ask: Ask, { dns, smtp }: { dns: string; smtp: n
   say('a mail from a verified domain is delivered')
 }
 
-/** The records of docs/dns.md for the domain of the service, and those of somebody who is written to. */
+/** The records of docs/reference/dns.md for the domain of the service, and those of somebody who is written to. */
 async function publishOwn(ask: Ask): Promise<void> {
   const address: ZoneRecord = { type: 'A', address: '127.0.0.1' }
   const mx: ZoneRecord = { type: 'MX', exchange: 'mx.svc.example', priority: 10 }
@@ -96,7 +96,7 @@ async function publish(ask: Ask, out: string): Promise<void> {
 
 /** A backup, a mail that comes after it, and the restore: the state of the copy point. */
 async function backUp(day: Day): Promise<void> {
-  const [backup, restore, ...others] = bashOf('docs/backup-restore.md')
+  const [backup, restore, ...others] = bashOf('docs/operate/backup.md')
   if (backup === undefined || restore === undefined || others.length > 0) throw new Error('Backup, restore, no more')
   await must(day, backup.code)
   const subjects = async (): Promise<string> => await must(day, `${SETTINGS}sendwright message search --json`)
@@ -111,7 +111,7 @@ async function backUp(day: Day): Promise<void> {
 }
 
 async function upgrade(day: Day): Promise<void> {
-  const blocks = bashOf('docs/upgrade.md')
+  const blocks = bashOf('docs/operate/upgrade.md')
   for (const { code } of blocks) {
     await must(day, code)
     const [, version] = /ln -sfn \/opt\/sendwright-(\S+) /.exec(code) ?? []
@@ -129,7 +129,7 @@ async function upgrade(day: Day): Promise<void> {
 
 /** From one process to many: what was there still is. */
 async function grow(day: Day): Promise<void> {
-  const [grown] = bashOf('docs/many-processes.md')
+  const [grown] = bashOf('docs/operate/many-processes.md')
   await must(day, grown?.code ?? '')
   const found = await must(day, `${SETTINGS}sendwright message search --json`)
   if (!found.includes('Again')) throw new Error(`What was there is not: ${found}`)
@@ -139,7 +139,7 @@ async function grow(day: Day): Promise<void> {
 /** The roll, while clients send through the proxy of the documents. */
 async function roll(day: Day, ask: Ask): Promise<void> {
   const { machine, say } = day
-  const [, rolled] = bashOf('docs/many-processes.md')
+  const [, rolled] = bashOf('docs/operate/many-processes.md')
   await startProxy(day)
   const firstRun = JSON.parse(await must(day, 'cat /var/lib/sendwright/first-run.json')) as FirstRun
   const { accountId } = firstRun.account
@@ -174,10 +174,10 @@ async function roll(day: Day, ask: Ask): Promise<void> {
   )
 }
 
-/** The nginx of docs/proxy.md with the upstream of docs/many-processes.md, without TLS. */
+/** The nginx of docs/operate/proxy.md with the upstream of docs/operate/many-processes.md, without TLS. */
 async function startProxy(day: Day): Promise<void> {
-  const [whole] = blocksOf('docs/proxy.md').filter(({ language }) => language === 'nginx')
-  const [upstream] = blocksOf('docs/many-processes.md').filter(({ language }) => language === 'nginx')
+  const [whole] = blocksOf('docs/operate/proxy.md').filter(({ language }) => language === 'nginx')
+  const [upstream] = blocksOf('docs/operate/many-processes.md').filter(({ language }) => language === 'nginx')
   const server = (whole?.code ?? '').slice((whole?.code ?? '').indexOf('server {\n  listen'))
   const text = server
     .replace('listen 443 ssl;', `listen 127.0.0.1:${PROXY_PORT};`)

@@ -11,9 +11,10 @@ export interface Block {
 
 export const DOCUMENTS: readonly string[] = [
   'README.md',
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && !/^\.vitepress|node_modules/.test(name))
+    .map((name) => `docs/${name}`)
+    .sort(),
 ]
 
 /** The blocks of a document, in its order. */
