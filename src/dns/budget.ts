@@ -1,8 +1,9 @@
 /**
- * budget - the look-ups that one received mail may cost: 60 questions and 10 seconds of waiting, whatever its senders
- * publish.
+ * budget - the look-ups that one received mail may cost: 60 questions, 10 seconds of waiting and 256 KB of answers,
+ * whatever its senders publish.
  *
- * States: open; spent, when what is asked anew could not be told (ETIMEOUT). Each question is asked once; waiting
+ * States: open; spent, when what is asked anew could not be told (ETIMEOUT). An answer beyond the bytes is dropped and
+ * fails (EBADRESP). Each question is asked once; waiting
  * counts while at least one question is under way, so that what is computed in between costs nothing. Where the mail
  * has a time for all of it, waiting ends with that.
  *
@@ -10,10 +11,12 @@
  */
 
 import type { LookUp } from '../mail/authenticate/look-up.ts'
-import type { DnsAnswer, RecordType, Resolver } from './resolve.ts'
+import { answerBytes, type DnsAnswer, type RecordType, type Resolver } from './resolve.ts'
 
 const QUESTIONS_MAX = 60
 const WAIT_MS_MAX = 10_000
+/** Heap of all answers of one mail; dozens of mails are judged at once. */
+const ANSWER_BYTES_MAX = 256 * 1024
 const TYPES: ReadonlySet<string> = new Set<RecordType>(['A', 'AAAA', 'CNAME', 'NS', 'PTR', 'MX', 'TXT'])
 
 export interface BudgetOptions {
@@ -31,6 +34,7 @@ export class DnsBudget {
   readonly #resolver: Resolver
   readonly #options: Required<BudgetOptions>
   readonly #answers = new Map<string, Promise<DnsAnswer<unknown>>>()
+  #answerBytes = 0
   #waitedMs = 0
   #underWay = 0
   #sinceMs = 0
@@ -84,6 +88,9 @@ export class DnsBudget {
     const answer = await orLate(this.#resolver.look(type, name), leftMs)
     this.#underWay -= 1
     if (this.#underWay === 0) this.#waitedMs += this.#options.nowMs() - this.#sinceMs
+    const bytes = answerBytes(answer)
+    if (this.#answerBytes + bytes > ANSWER_BYTES_MAX) return { status: 'failure', code: 'EBADRESP' }
+    this.#answerBytes += bytes
     return answer
   }
 }

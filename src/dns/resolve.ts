@@ -1,12 +1,15 @@
 /**
- * resolve - DNS look-ups with bounds and memory: at most 5 s each, at most 128 in flight, answers kept for minutes.
+ * resolve - DNS look-ups with bounds and memory: at most 5 s each, at most 128 in flight, answers cached for minutes.
  *
  * Guarantees: never throws and never rejects; "there is no such name", "the name has no such record" and "the question
- * could not be answered" are three different answers; equal questions in flight are asked once.
+ * could not be answered" are three different answers; equal questions in flight are asked once. Name servers of
+ * strangers choose the answers: the cache is bounded in bytes (16 MiB) and holds no answer above 4 KB; an answer above
+ * 64 KB is a failure (EBADRESP) and reaches no caller.
  */
 
 import { Resolver as DnsClient } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { BoundedCache } from '../process/bounded-cache.ts'
 
 const QUERY_TIMEOUT_MS = 2000
 const QUERY_TRIES = 2
@@ -15,6 +18,15 @@ const IN_FLIGHT_MAX = 128
 /** Questions that may wait for a place; past that an answer would come too late anyway. */
 const WAITING_MAX = 4096
 const CACHE_MAX = 65_536
+const CACHE_BYTES_MAX = 16 * 1024 * 1024
+const CACHED_ANSWER_BYTES_MAX = 4096
+/** Heap: 64 KB on the wire can become a megabyte, since compressed names repeat. */
+const ANSWER_BYTES_MAX = 65_536
+/** RFC 1035 2.3.4, in the form with dots. */
+const NAME_CHARS_MAX = 254
+/** Heap of a string and of an array or object, apart from characters. */
+const STRING_BYTES = 24
+const RECORD_BYTES = 48
 const POSITIVE_AGE_MS = 300_000
 const NEGATIVE_AGE_MS = 300_000
 const FAILURE_AGE_MS = 30_000
@@ -45,8 +57,9 @@ export interface ResolverOptions {
   /** Bound of one look-up with all its tries and its wait for a place. */
   readonly totalTimeoutMs?: number
   readonly queryTimeoutMs?: number
-  /** Answers that are kept at most. */
+  /** Bounds of the cache. */
   readonly keptMax?: number
+  readonly keptBytesMax?: number
 }
 
 export interface Resolver {
@@ -56,25 +69,24 @@ export interface Resolver {
   close(): void
 }
 
-interface Kept {
-  readonly answer: DnsAnswer<unknown>
-  readonly untilMs: number
-}
-
 /** A resolver of its own, with its own memory. */
 export function createResolver(options: ResolverOptions): Resolver {
   const client = new DnsClient({ timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
   if (options.servers && options.servers.length > 0) client.setServers(options.servers)
   const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS
-  const kept = new Map<string, Kept>()
+  const cache = new BoundedCache<DnsAnswer<unknown>>({
+    entriesMax: options.keptMax ?? CACHE_MAX,
+    bytesMax: options.keptBytesMax ?? CACHE_BYTES_MAX,
+    entryBytesMax: CACHED_ANSWER_BYTES_MAX,
+    nowMs: options.nowMs,
+  })
   const inFlight = new Map<string, Promise<DnsAnswer<unknown>>>()
   const places = makePlaces()
 
-  function keep(question: string, answer: DnsAnswer<unknown>): DnsAnswer<unknown> {
-    kept.delete(question)
-    // A Map is in order of insertion, and what is used is inserted anew: the one that was not used for longest goes.
-    if (kept.size >= (options.keptMax ?? CACHE_MAX)) kept.delete(kept.keys().next().value as string)
-    kept.set(question, { answer, untilMs: options.nowMs() + ageMs(answer) })
+  function keep(question: string, asked: DnsAnswer<unknown>): DnsAnswer<unknown> {
+    const isTooLarge = answerBytes(asked) > ANSWER_BYTES_MAX
+    const answer: DnsAnswer<unknown> = isTooLarge ? { status: 'failure', code: 'EBADRESP' } : asked
+    cache.set(question, answer, { bytes: answerBytes(answer), untilMs: options.nowMs() + ageMs(answer) })
     return answer
   }
 
@@ -91,13 +103,10 @@ export function createResolver(options: ResolverOptions): Resolver {
   }
 
   async function look(type: RecordType, name: string, { fresh = false } = {}): Promise<DnsAnswer<unknown>> {
+    if (name.length > NAME_CHARS_MAX) return { status: 'nxdomain' }
     const question = `${type} ${name.toLowerCase()}`
-    const known = fresh ? undefined : kept.get(question)
-    if (known && known.untilMs > options.nowMs()) {
-      kept.delete(question)
-      kept.set(question, known)
-      return known.answer
-    }
+    const known = fresh ? undefined : cache.get(question)
+    if (known !== undefined) return known
     const running = inFlight.get(question) ?? ask(question, type, name)
     inFlight.set(question, running)
     return running
@@ -143,4 +152,16 @@ async function query(client: DnsClient, type: RecordType, name: string): Promise
 function ageMs(answer: DnsAnswer<unknown>): number {
   if (answer.status === 'ok') return POSITIVE_AGE_MS
   return answer.status === 'failure' ? FAILURE_AGE_MS : NEGATIVE_AGE_MS
+}
+
+/** The heap that an answer takes, estimated on the high side. In: an answer of any type. */
+export function answerBytes(answer: DnsAnswer<unknown>): number {
+  if (answer.status !== 'ok') return 0
+  return answer.records.reduce<number>((sum, record) => sum + recordBytes(record), 0)
+}
+
+function recordBytes(record: unknown): number {
+  if (typeof record === 'string') return STRING_BYTES + record.length
+  const strings = Object.values(record as RecordTypes['MX'] | RecordTypes['TXT'])
+  return strings.reduce<number>((sum, one) => sum + STRING_BYTES + String(one).length, RECORD_BYTES)
 }

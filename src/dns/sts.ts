@@ -3,7 +3,8 @@
  *
  * Guarantees: never rejects; a policy that is still valid is used whatever DNS and the policy's host say; the TXT
  * record is asked for at most once an hour; the file is taken over verified HTTPS from a checked public address, at
- * most 64 KiB in 10 s, without following redirects. What cannot be found out is no policy.
+ * most 64 KiB in 10 s, without following redirects. What cannot be found out is no policy. Strangers write policies:
+ * memory holds at most 8 MiB of them and none above 4 KB, which is read from the store each time.
  *
  * Spec delivery.sts
  */
@@ -11,6 +12,7 @@
 import { request } from 'node:https'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import { readPolicy, type StsPolicy } from '../mail/sts-policy.ts'
+import { BoundedCache } from '../process/bounded-cache.ts'
 import type { Resolver } from './resolve.ts'
 
 const RECHECK_MS = 3_600_000
@@ -19,6 +21,11 @@ const FAILURE_RECHECK_MS = 60_000
 const FETCH_MS_MAX = 10_000
 const FILE_BYTES_MAX = 65_536
 const KEPT_MAX = 65_536
+const KEPT_BYTES_MAX = 8 * 1024 * 1024
+const KEPT_POLICY_BYTES_MAX = 4096
+/** Heap of a policy's objects, and of each name apart from its characters. */
+const POLICY_BYTES = 160
+const NAME_BYTES = 24
 const HTTPS_PORT = 443
 
 /** Where policies outlive the process. */
@@ -50,15 +57,19 @@ interface Kept {
 
 /** Policies with an empty memory over a store. */
 export function createStsPolicies(options: StsOptions): StsPolicies {
-  const kept = new Map<string, Kept>()
+  const kept = new BoundedCache<Kept>({
+    entriesMax: KEPT_MAX,
+    bytesMax: KEPT_BYTES_MAX,
+    entryBytesMax: KEPT_POLICY_BYTES_MAX,
+    nowMs: options.nowMs,
+  })
   const inFlight = new Map<string, Promise<StsPolicy | null>>()
 
   async function look(domain: string): Promise<StsPolicy | null> {
     const known = kept.get(domain)?.policy ?? (await readStored(options, domain))
     const found = await renew(options, domain, known)
-    kept.delete(domain)
-    if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
-    kept.set(domain, found)
+    const untilMs = Math.max(found.recheckAtMs, found.policy?.untilMs ?? 0)
+    kept.set(domain, found, { bytes: policyBytes(found.policy), untilMs })
     return found.policy
   }
 
@@ -73,6 +84,12 @@ export function createStsPolicies(options: StsOptions): StsPolicies {
       return running
     },
   }
+}
+
+/** The heap that a policy takes, estimated on the high side. */
+function policyBytes(policy: StsPolicy | null): number {
+  if (policy === null) return POLICY_BYTES
+  return policy.mx.reduce((sum, name) => sum + NAME_BYTES + name.length, POLICY_BYTES + policy.id.length)
 }
 
 /** The policy after a look at the TXT record; the known one while it is valid and nothing newer is to be had. */

@@ -15,6 +15,8 @@ export interface StsPolicy {
 /** A policy may be kept for a year and a day at most (RFC 8461 3.2). */
 const AGE_MAX_SECONDS = 31_557_600
 const MX_MAX = 100
+/** A host name with `mx:` and blanks; RFC 1035 allows names of 253 characters. */
+const MX_LINE_CHARS_MAX = 300
 
 /** Reads a policy file. Null for one that is none: then there is no policy (RFC 8461 3.3). */
 export async function readPolicy(
@@ -24,13 +26,24 @@ export async function readPolicy(
   // Its library is large, and most services never meet a policy.
   const { parsePolicy } = await import('mailauth/lib/mta-sts.js')
   try {
-    const { mode, mx = [], maxAge } = parsePolicy(file)
+    const { mode, mx = [], maxAge } = parsePolicy(withoutExcess(file))
     if (maxAge === undefined) return null
     const untilMs = nowMs + Math.min(maxAge, AGE_MAX_SECONDS) * 1000
-    return { id, mode, mx: mx.slice(0, MX_MAX), untilMs }
+    return { id, mode, mx, untilMs }
   } catch {
     return null
   }
+}
+
+/** The file with its first hosts only: the parser compares each host with all before it. */
+function withoutExcess(file: string): string {
+  let left = MX_MAX
+  const isKept = (line: string): boolean => {
+    if (!/^\s*mx\s*:/i.test(line)) return true
+    left -= 1
+    return left >= 0 && line.length <= MX_LINE_CHARS_MAX
+  }
+  return file.split(/\r?\n/).filter(isKept).join('\n')
 }
 
 /** Whether the policy names the host: exactly, or by a `*` that stands for exactly one label (RFC 8461 4.1). */

@@ -84,3 +84,11 @@ t.test('budget: what the mail has for all of it ends waiting too', async (t) => 
   t.equal(await codeOf(budget.lookUp('three.test', 'A')), 'ETIMEOUT')
   t.same([asked.length, budget.waitedMs], [2, 0])
 })
+
+t.test('budget: 256 KB of answers', async (t) => {
+  const records = Array.from({ length: 300 }, () => ['x'.repeat(60)])
+  const { resolver } = scripted(async () => ({ status: 'ok', records }))
+  const budget = new DnsBudget(resolver, { nowMs: () => 0 })
+  const codes = await Promise.all(Array.from({ length: 20 }, (_, at) => codeOf(budget.lookUp(`n${at}.test`, 'TXT'))))
+  t.same(codes, [...Array(6).fill('ok'), ...Array(14).fill('EBADRESP')])
+})

@@ -103,3 +103,43 @@ t.test('resolve: at most 128 in flight', async (t) => {
   await Promise.all(looks)
   t.equal(new Set(zone.asked).size, 128)
 })
+
+t.test(
+  'resolve: a large answer is told and not cached, a huge one fails, what is cached is bounded in bytes',
+  async (t) => {
+    const zone = await startZone()
+    const resolver = createResolver({ servers: [zone.server], nowMs: () => 0, keptBytesMax: 12_000 })
+    t.teardown(async () => {
+      resolver.close()
+      await zone.close()
+    })
+    const texts = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({ type: 'TXT' as const, data: `${n}`.padEnd(200, 'x') }))
+    zone.set('large.test', ...texts(20))
+    // Names are compressed on the wire: 16 bytes a record there, a name of 200 characters here.
+    const long = `${`${'l'.repeat(49)}.`.repeat(4)}test`
+    zone.set(
+      'huge.test',
+      ...Array.from({ length: 250 }, (_, n) => ({ type: 'MX' as const, exchange: long, priority: n })),
+    )
+    for (let n = 0; n < 8; n += 1) zone.set(`n${n}.test`, ...texts(8))
+    for (let turn = 0; turn < 2; turn += 1) {
+      const large = await resolver.look('TXT', 'large.test')
+      t.equal(large.status === 'ok' && large.records.length, 20)
+    }
+    t.equal(zone.asked.filter((one) => one === 'TXT large.test').length, 4, 'asked again: over UDP, then TCP')
+    t.same(await resolver.look('MX', 'huge.test'), { status: 'failure', code: 'EBADRESP' })
+    for (let n = 0; n < 8; n += 1) await resolver.look('TXT', `n${n}.test`)
+    zone.asked.length = 0
+    for (let n = 7; n >= 0; n -= 1) await resolver.look('TXT', `n${n}.test`)
+    t.same(new Set(zone.asked), new Set([3, 2, 1, 0].map((n) => `TXT n${n}.test`)), 'four of 2.5 KB are cached')
+  },
+)
+
+t.test('resolve: a name that is too long is not asked and not cached', async (t) => {
+  const zone = await startZone()
+  const resolver = createResolver({ servers: [zone.server], nowMs: () => 0 })
+  t.teardown(() => zone.close())
+  t.same(await resolver.look('A', 'a.'.repeat(100_000)), { status: 'nxdomain' })
+  t.same(zone.asked, [])
+})

@@ -9,7 +9,7 @@ import { makeSelfSigned } from '../support/peers/self-signed.ts'
 import { startZone } from '../support/peers/zone.ts'
 
 const HOUR_MS = 3_600_000
-const DOMAINS = ['a.test', 'moved.test', 'large.test', 'far.test', 'two.test', 'broken.test']
+const DOMAINS = ['wide.test', 'a.test', 'moved.test', 'large.test', 'far.test', 'two.test', 'broken.test']
 const trusted = makeSelfSigned(
   2,
   DOMAINS.map((domain) => `mta-sts.${domain}`),
@@ -112,4 +112,21 @@ t.test('sts: no record, several, a redirect, too much, a private host, no policy
   const before = fetched.length
   t.equal(await open([]).find('far.test'), null)
   t.equal(fetched.length, before, 'a private address is not connected to')
+})
+
+t.test('sts: a policy above 4 KB is not kept in memory, and still holds', async (t) => {
+  const names = Array.from({ length: 90 }, (_, n) => `mx: mx${n}.${'x'.repeat(60)}.test\r\n`).join('')
+  publish('wide.test', `version: STSv1\r\nmode: enforce\r\n${names}max_age: 86400\r\n`)
+  const { world, find } = open()
+  t.match(await find('wide.test'), { mode: 'enforce' })
+  const before = fetched.length
+  let reads = 0
+  const { get } = world.stored
+  world.stored.get = (domain) => {
+    reads += 1
+    return get.call(world.stored, domain)
+  }
+  const policy = await find('wide.test')
+  t.equal(policy?.mx.length, 90)
+  t.same([fetched.length - before, reads], [0, 1], 'it comes from the store')
 })
