@@ -9,6 +9,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
+import { branchOf } from './error.ts'
 import {
   ADDRESS_NAME_CHARS_MAX,
   ATTACHMENT_NAME_CHARS_MAX,
@@ -24,6 +25,7 @@ import {
   SUBJECT_CHARS_MAX,
   TAG_CHARS_MAX,
 } from './limits.ts'
+import { REFUSALS, type RefusalCode } from './refusals.ts'
 import { INSTANT, PRINTABLE, UUID } from './shape.ts'
 
 /** Spec send.address: an address alone, or with a name. */
@@ -121,18 +123,55 @@ export const EMAIL_ANSWER = {
   additionalProperties: false,
 } as const
 
-/** Body of POST /v1/email/batch. */
+const BATCH_LIST = { type: 'array', minItems: 1, maxItems: BATCH_MESSAGES_MAX } as const
+
+/** Body of POST /v1/email/batch. A partial batch is checked message by message, so that one bad message fails alone. */
 export const BATCH_BODY = {
   type: 'object',
-  properties: { messages: { type: 'array', minItems: 1, maxItems: BATCH_MESSAGES_MAX, items: EMAIL_BODY } },
-  required: ['messages'],
-  additionalProperties: false,
+  if: { properties: { partial: { const: true } }, required: ['partial'] },
+  // biome-ignore lint/suspicious/noThenProperty: `then` is the JSON Schema keyword.
+  then: {
+    type: 'object',
+    properties: {
+      messages: { ...BATCH_LIST, items: { description: 'A message as in POST /v1/email, checked on its own' } },
+      partial: { const: true },
+    },
+    required: ['messages'],
+    additionalProperties: false,
+  },
+  else: {
+    type: 'object',
+    properties: { messages: { ...BATCH_LIST, items: EMAIL_BODY }, partial: { type: 'boolean' } },
+    required: ['messages'],
+    additionalProperties: false,
+  },
 } as const
 
-/** Answer of POST /v1/email/batch: one for each message, in the order of the request. */
+/** Codes that one message of a partial batch may be refused with. Spec batch.partial */
+const MESSAGE_REFUSAL_CODES: readonly RefusalCode[] = [
+  'invalid_request',
+  'stream_not_found',
+  'stream_kind_not_allowed',
+  'domain_not_verified',
+  'message_too_large',
+  'stream_archived',
+  'stream_paused',
+  'rate_limited',
+  'cap_reached',
+]
+
+/** A message of a partial batch that was refused. Spec batch.partial */
+export const MESSAGE_REFUSAL = {
+  anyOf: REFUSALS.filter(({ code }) => MESSAGE_REFUSAL_CODES.includes(code)).map(branchOf),
+}
+
+/**
+ * Answer of POST /v1/email/batch: one for each message, in the order of the request; only a partial batch has
+ * refusals among them.
+ */
 export const BATCH_ANSWER = {
   type: 'object',
-  properties: { messages: { type: 'array', minItems: 1, maxItems: BATCH_MESSAGES_MAX, items: EMAIL_ANSWER } },
+  properties: { messages: { ...BATCH_LIST, items: { anyOf: [EMAIL_ANSWER, MESSAGE_REFUSAL] } } },
   required: ['messages'],
   additionalProperties: false,
 } as const
@@ -143,9 +182,10 @@ export type EmailBody = FromSchema<
   { parseIfThenElseKeywords: true }
 >
 
-export interface BatchBody {
-  readonly messages: readonly EmailBody[]
-}
+/** The body as validated; the messages of a partial batch are still unchecked. */
+export type BatchBody =
+  | { readonly partial?: false; readonly messages: readonly EmailBody[] }
+  | { readonly partial: true; readonly messages: readonly unknown[] }
 
 export type EmailAnswer = FromSchema<typeof EMAIL_ANSWER>
 

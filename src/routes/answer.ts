@@ -5,6 +5,7 @@
  */
 
 import type { Ask, AskResult } from '../../cluster/work.ts'
+import type { Issue } from '../../schemas/error.ts'
 import { PAGE_DEFAULT } from '../../schemas/limits.ts'
 import { isRefused, type Refused } from '../actors/order/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
@@ -60,12 +61,23 @@ function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult
 
 /** The answer of a refusal by an actor. In: the store's time in ms, which `Retry-After` counts from. */
 export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
+  const fields = fieldsOf(extra)
+  return refuse(code, fields, messageOf(fields), nowMs)
+}
+
+/** The body of a refusal that stands inside an answer. In: what an actor refused, or the issues of a bad shape. */
+export function refusalBody({ code, extra }: Pick<Refused, 'code' | 'extra'>, issues?: readonly Issue[]): object {
+  const fields = { ...fieldsOf(extra), ...(issues && { issues }) }
+  return refuse(code, fields, messageOf(fields)).json as object
+}
+
+function fieldsOf(extra: Refused['extra']): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(extra)) {
     if (name.endsWith('AtMs')) fields[name.slice(0, -2)] = formatInstant(value as number)
     else fields[name] = value
   }
-  return refuse(code, fields, messageOf(fields), nowMs)
+  return fields
 }
 
 /** A request that can never pass is told so. */

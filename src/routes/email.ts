@@ -1,20 +1,26 @@
 /**
  * email - POST /v1/email and POST /v1/email/batch
  *
- * A batch is one request, one decision and one commit: its messages are accepted together or not at all.
+ * A batch is one request, one decision and one commit: its messages are accepted together or not at all, or, if it is
+ * partial, each on its own.
  *
- * Spec send.normal, batch.all, batch.answer, limit.headers, request.idempotency
+ * Spec send.normal, batch.all, batch.answer, batch.partial, limit.headers, request.idempotency
  */
 
-import type { EmailAnswer } from '../../schemas/email.ts'
-import type { Accepted, SendReply } from '../actors/message/send.ts'
+import { EMAIL_BODY, type EmailAnswer, type EmailBody } from '../../schemas/email.ts'
+import type { Accepted, AcceptedMessage, SendReply } from '../actors/message/send.ts'
 import type { HandlerOf, RequestOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
+import { compileBody } from '../http/shape/validate.ts'
 import { fingerprintOf, normaliseEmail, type SendMessage } from '../sending/email-form.ts'
 import { type SendDeps, type SendResult, sendAll } from '../sending/send.ts'
 import type { SendOrder } from '../sending/send-command.ts'
+import { sendEach } from '../sending/send-each.ts'
 import { formatInstant } from '../views/instant.ts'
-import { answerOf, answerRefused } from './answer.ts'
+import { answerOf, answerRefused, refusalBody } from './answer.ts'
+
+/** Checks one message of a partial batch as POST /v1/email checks its body. */
+const checkEmail = compileBody<EmailBody>(EMAIL_BODY)
 
 /** What the routes of sends need. */
 export interface EmailDeps extends SendDeps {
@@ -36,17 +42,40 @@ export function makeSendEmail(deps: EmailDeps): HandlerOf<'sendEmail'> {
 /** POST /v1/email/batch. Spec batch.all, batch.answer */
 export function makeSendBatch(deps: EmailDeps): HandlerOf<'sendBatch'> {
   return function sendBatch(request) {
-    const order = orderOf(deps, request, true, () => request.body.messages.map(normaliseEmail))
+    const { body } = request
+    if (body.partial) return sendPartial(deps, request, body.messages)
+    const order = orderOf(deps, request, true, () => body.messages.map(normaliseEmail))
     return answerSend(deps, sendAll(deps, order), (accepted) => ({ messages: accepted }))
   }
 }
 
-function orderOf(
+// Spec batch.partial
+async function sendPartial(
+  deps: EmailDeps,
+  request: RequestOf<'sendBatch'>,
+  messages: readonly unknown[],
+): Promise<Answer> {
+  const checked = messages.map((message) => checkEmail(message))
+  const bodies = () => checked.map((one) => (one.ok ? normaliseEmail(one.value) : null))
+  const result = await sendEach(deps, orderOf(deps, request, true, bodies))
+  if (result.kind === 'refused') return answerRefused(result, deps.nowMs())
+  if (result.kind !== 'each') return answerOf(result, () => refuse('internal_error'))
+  const { test } = result
+  const answers = result.outcomes.map((outcome, place) => {
+    const shape = checked[place]
+    if (shape?.ok === false) return refusalBody({ code: 'invalid_request', extra: {} }, shape.issues)
+    if (outcome === null) return refusalBody({ code: 'internal_error', extra: {} })
+    return 'code' in outcome ? refusalBody(outcome) : answerOfMessage(outcome, test)
+  })
+  return { status: 200, json: { messages: answers }, headers: sendHeaders(result, deps.nowMs()) }
+}
+
+function orderOf<Message extends SendMessage | null>(
   { newCmdId }: EmailDeps,
   { key, body, route, idempotencyKey }: RequestOf<'sendEmail' | 'sendBatch'>,
   batch: boolean,
-  messages: () => readonly SendMessage[],
-): SendOrder {
+  messages: () => readonly Message[],
+): Omit<SendOrder, 'messages'> & { readonly messages: readonly Message[] } {
   const startedAtMs = performance.now()
   return {
     startedAtMs,
@@ -74,20 +103,28 @@ function answerSend(
 function answerAccepted(reply: Accepted, nowMs: number, make: AnswerBody): Answer {
   const json = make(answersOf(reply))
   if (json === undefined) return refuse('internal_error')
-  const headers = limitHeaders(reply, nowMs)
-  if (reply.replayed) headers['Idempotent-Replayed'] = 'true'
-  return { status: 200, json, headers }
+  return { status: 200, json, headers: sendHeaders(reply, nowMs) }
 }
 
 function answersOf({ messages, test }: Accepted): EmailAnswer[] {
   const answers: EmailAnswer[] = []
-  for (const { messageId, submittedAtMs } of messages)
-    answers.push({ messageId, status: 'accepted', submittedAt: formatInstant(submittedAtMs), test })
+  for (const message of messages) answers.push(answerOfMessage(message, test))
   return answers
 }
 
+function answerOfMessage({ messageId, submittedAtMs }: AcceptedMessage, test: boolean): EmailAnswer {
+  return { messageId, status: 'accepted', submittedAt: formatInstant(submittedAtMs), test }
+}
+
+function sendHeaders(reply: Pick<Accepted, 'rate' | 'replayed'>, nowMs: number): Record<string, string> {
+  const headers = limitHeaders(reply, nowMs)
+  if (reply.replayed) headers['Idempotent-Replayed'] = 'true'
+  return headers
+}
+
 /** Spec limit.headers */
-function limitHeaders({ rate }: Accepted, nowMs: number): Record<string, string> {
+function limitHeaders({ rate }: Pick<Accepted, 'rate'>, nowMs: number): Record<string, string> {
+  if (rate.length === 0) return {}
   let policies = ''
   let states = ''
   for (const { scope, limit, left, resetsAtMs } of rate) {

@@ -48,6 +48,8 @@ export interface SendOrder {
   readonly messages: readonly SendMessage[]
   /** Whether refusals name the message's `index`. */
   readonly batch: boolean
+  /** Whether each message is accepted or refused on its own; absent: all or none. */
+  readonly partial?: boolean
   /**
    * The Idempotency-Key as given, and what two requests under it must share (`fingerprintOf`); null: none was given.
    */
@@ -65,7 +67,7 @@ export interface SendContent {
 /** Makes the command. */
 export function makeSendCommand(
   settings: SendSettings,
-  { key, source, cmdId, batch, idempotency }: SendOrder,
+  { key, source, cmdId, batch, partial, idempotency }: SendOrder,
   { packed, rides }: SendContent,
 ): Command<SendBody> {
   const { secrets, billing } = settings
@@ -97,6 +99,7 @@ export function makeSendCommand(
             },
       messages,
       batch,
+      ...(partial && { partial }),
     },
     ...(rides && { blobs }),
   }

@@ -62,7 +62,10 @@ interface Packing {
 /** As long as the real ones. */
 const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '0'.repeat(8), senderId: '0'.repeat(12) }
 
-/** Sends the messages of an order, all or none. Never rejects for what the store or the decision says. */
+/**
+ * Sends the messages of an order, all or none of them unless it is partial. Never rejects for what the store or the
+ * decision says.
+ */
 export function sendAll(deps: SendDeps, order: SendOrder): SendResult | Promise<SendResult> {
   // Spec send.room
   const lack = deps.roomLack()
@@ -114,13 +117,13 @@ async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Pac
   const packed = whole.map((one, place) => divided(deps, one, packing[place] as Packing))
   const sending = prepare(deps, order, packed)
   if (!(await writeAhead(deps, sending))) {
-    await takeAway(deps, sending)
+    await takeAway(deps, sending, NONE_ACCEPTED)
     deps.metrics.notTaken('content')
     return { kind: 'unavailable' }
   }
   const result = counted(deps, order, await deps.ask(sending.shard, sending.command))
   // What is in doubt may yet be true: its content stays until it expires or is claimed.
-  if (result.kind !== 'silent' && !isNew(result)) await takeAway(deps, sending)
+  if (result.kind !== 'silent') await takeAway(deps, sending, acceptedPlaces(order, result))
   return result
 }
 
@@ -163,14 +166,23 @@ function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, as
   else {
     let recipients = 0
     for (const message of messages) recipients += message.recipients.length
-    metrics.accepted(recipients, performance.now() - startedAtMs)
+    for (const { place, code } of reply.refused ?? []) {
+      recipients -= messages[place]?.recipients.length ?? 0
+      metrics.refused(code)
+    }
+    if (reply.messages.length > 0) metrics.accepted(recipients, performance.now() - startedAtMs)
   }
   return result
 }
 
-/** Whether messages were accepted now, and not before. */
-function isNew(result: SendResult): boolean {
-  return result.kind === 'answer' && result.reply.kind === 'accepted' && !result.reply.replayed
+const NONE_ACCEPTED: ReadonlySet<number> = new Set()
+
+/** Places of the messages that were accepted now, and not before. */
+function acceptedPlaces({ messages }: SendOrder, result: SendResult): ReadonlySet<number> {
+  if (result.kind !== 'answer' || result.reply.kind !== 'accepted' || result.reply.replayed) return NONE_ACCEPTED
+  const accepted = new Set(messages.keys())
+  for (const { place } of result.reply.refused ?? []) accepted.delete(place)
+  return accepted
 }
 
 /** The content of a message goes by its command and its place in the request. */
@@ -191,13 +203,18 @@ async function writeAhead({ outgoing }: SendDeps, sending: Sending): Promise<boo
   return (await Promise.all(writing)).every(Boolean)
 }
 
-/** Removes what was written for a request that made no message. */
-async function takeAway({ outgoing }: SendDeps, { order, shard, packed, command }: Sending): Promise<void> {
+/** Removes the content written ahead of every message that was not accepted. */
+async function takeAway(
+  { outgoing }: SendDeps,
+  { order, shard, packed, command }: Sending,
+  accepted: ReadonlySet<number>,
+): Promise<void> {
   const rides = command.blobs !== undefined
   const { test } = command.body
   const keys: string[] = []
   const names: string[] = []
   for (const [place, { parts, objects }] of packed.entries()) {
+    if (accepted.has(place)) continue
     const contentId = contentIdOf(order, place)
     if (!rides) keys.push(...contentKeys(shard, contentId, parts))
     if (objects !== null) names.push(...objectNames({ shard, contentId, test }, objects.stored))

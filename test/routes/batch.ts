@@ -168,3 +168,69 @@ t.test('batch: the live server’s domain is looked at for each message', async 
   const called = await batch([MESSAGE], { token: liveServer.token })
   t.match(called.json, { error: 'domain_not_verified', domain: 'simulator.test', index: 0 })
 })
+
+function partialBatch(messages: unknown, options: CallOptions = {}, partial: unknown = true): Promise<Called> {
+  return batch(messages, { body: { messages, partial }, ...options })
+}
+
+t.test('partial batch: bad shapes and refusals fail alone, in the order of the request [batch.partial]', async (t) => {
+  const called = await partialBatch([
+    MESSAGE,
+    { ...MESSAGE, to: ['nobody'] },
+    7,
+    { ...MESSAGE, from: 'a@unverified.example' },
+    { ...MESSAGE, subject: 'Last' },
+  ])
+  t.equal(called.status, 200)
+  const [first, shape, none, domain, last] = called.json.messages
+  t.match(first, { status: 'accepted', test: true })
+  t.match(shape, { error: 'invalid_request', issues: [{ path: 'to.0' }] })
+  t.match(none, { error: 'invalid_request', issues: [{ path: '' }] })
+  t.match(domain, { error: 'domain_not_verified', domain: 'unverified.example' })
+  const read = await service.call(`GET /v1/messages/${last.messageId}`, { token: testServer.token })
+  t.equal(read.json.subject, 'Last')
+  t.ok(called.headers.get('ratelimit'))
+})
+
+t.test(
+  'partial batch: a key replays the whole answer, and another body is refused [request.idempotency]',
+  async (t) => {
+    const headers = { 'Idempotency-Key': randomUUID() }
+    const messages = [{ ...MESSAGE, from: 'a@unverified.example' }, MESSAGE, { ...MESSAGE, html: 7 }]
+    const first = await partialBatch(messages, { headers })
+    const again = await partialBatch(messages, { headers })
+    t.same(again.json, first.json)
+    t.equal(again.headers.get('idempotent-replayed'), 'true')
+    t.equal((await partialBatch([MESSAGE], { headers })).status, 422)
+  },
+)
+
+t.test('partial batch: large content of a refused message is removed, that of an accepted one is sent', async (t) => {
+  const attachments = [{ name: 'a.bin', content: Buffer.alloc(300_000, 1).toString('base64') }]
+  const called = await partialBatch([
+    { ...MESSAGE, from: 'a@unverified.example', attachments },
+    { ...MESSAGE, attachments },
+  ])
+  const [refused, accepted] = called.json.messages
+  t.equal(refused.error, 'domain_not_verified')
+  const read = await service.call(`GET /v1/messages/${accepted.messageId}`, { token: testServer.token })
+  t.equal(read.json.attachments[0].size, 300_000)
+})
+
+t.test('partial batch: false is a whole batch, another value is a 400', async (t) => {
+  t.match((await partialBatch([MESSAGE, { ...MESSAGE, from: 'a@unverified.example' }], {}, false)).json, {
+    error: 'domain_not_verified',
+    index: 1,
+  })
+  t.match((await partialBatch([MESSAGE], {}, 'yes')).json, { error: 'invalid_request', issues: [{ path: 'partial' }] })
+  t.match((await partialBatch([], {})).json, { error: 'invalid_request', issues: [{ path: 'messages' }] })
+})
+
+t.test('partial batch: without one valid message nothing is accepted', async (t) => {
+  const called = await partialBatch([7, { ...MESSAGE, to: [] }])
+  t.equal(called.status, 200)
+  t.same(
+    called.json.messages.map((one: { error: string }) => one.error),
+    ['invalid_request', 'invalid_request'],
+  )
+})

@@ -257,7 +257,7 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
     ...contentOps(shard, broadcast),
     ...persons.ops(),
   ]
-  if (body.idempotency !== null) ops.push(...recordOps(body.idempotency, [broadcastId], context))
+  if (body.idempotency !== null) ops.push(...recordOps(body.idempotency, { messageIds: [broadcastId] }, context))
   const done: Done<Reply> = {
     kind: 'done',
     reply: { kind: 'broadcast', broadcast, replayed: false },

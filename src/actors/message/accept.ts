@@ -2,7 +2,8 @@
  * accept - may these messages be accepted?
  *
  * The decision is the list of steps below, in the order of refusals: the first that refuses, or answers a replay, ends
- * it. All or nothing over every message of the request. What acceptance writes stands in `acceptance.ts`.
+ * it. All or nothing over every message of the request; a partial send judges each message (`accept-each.ts`). What
+ * acceptance writes stands in `acceptance.ts`.
  *
  * Guarantees: what is counted is what is accepted, in one commit; a replay counts nothing; a refusal leaves the
  * Idempotency-Key free.
@@ -19,16 +20,17 @@ import { sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, idempotencyFacts } from '../../state/message/idempotency.ts'
 import { namingFacts, unreadPersons } from '../../state/person.ts'
-import { firstRefusal } from '../../state/quota.ts'
+import { firstRefusal, type Limit } from '../../state/quota.ts'
 import { SEGMENT_BOUNDS, type SegmentBounds } from '../../state/segment.ts'
 import type { ServerCounters, ServerState } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { suppressedFacts } from '../../state/suppression.ts'
 import { proves } from '../order/proof.ts'
-import { refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { judgeEach } from './accept-each.ts'
 import { acceptAll } from './acceptance.ts'
 import { tellReachedCaps, warnOfCaps } from './cap.ts'
-import type { AcceptedMessage, RateLeft, SendBody, SendReply } from './send.ts'
+import type { AcceptedMessage, RateLeft, RefusedMessage, SendBody, SendReply } from './send.ts'
 import { type SendNames, type SendTurn, sendNames } from './send-turn.ts'
 import { sendWire } from './send-wire.ts'
 
@@ -36,18 +38,15 @@ const NO_FACTS: readonly Fact[] = []
 
 type Step = (turn: SendTurn) => Decision<SendReply> | null
 
-/** The steps after the key was found live, in the order of refusals. */
-const STEPS: readonly Step[] = [
-  answerBefore,
-  isPaidFor,
-  accountMaySend,
+/** The steps after the key was found live, in the order of refusals: of the request, then of its messages. */
+const REQUEST_STEPS: readonly Step[] = [answerBefore, isPaidFor, accountMaySend]
+const MESSAGE_STEPS: readonly Step[] = [
   streamIsKnown,
   streamKindMaySend,
   domainsAreVerified,
   messagesFit,
   streamIsNotArchived,
   streamIsNotPaused,
-  limitsHold,
 ]
 
 export const accept = makeAccept(SEGMENT_BOUNDS)
@@ -64,17 +63,47 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
       const turn = keyIsLive(body, states, { facts, context, cmdId: command.cmdId, blobs: command.blobs ?? [] })
       if (turn === null) return refuse('unauthorized')
       if ('kind' in turn) return turn
-      for (const step of STEPS) {
-        const answer = step(turn)
-        if (answer !== null) return answer
-      }
-      const unread = unreadFacts(turn)
-      if (unread.length > 0) return { kind: 'need', facts: unread }
-      const telling = warnOfCaps(turn)
-      if (telling !== null && 'kind' in telling) return telling
-      return acceptAll(turn, { rate: rateAfter(turn, turn.requested), telling, bounds })
+      const answer = firstAnswer(turn, REQUEST_STEPS)
+      if (answer !== null) return answer
+      return body.partial ? acceptWhatPasses(turn, bounds) : acceptAllOrNone(turn, bounds)
     },
   }
+}
+
+function firstAnswer(turn: SendTurn, steps: readonly Step[]): Decision<SendReply> | null {
+  for (const step of steps) {
+    const answer = step(turn)
+    if (answer !== null) return answer
+  }
+  return null
+}
+
+function acceptAllOrNone(turn: SendTurn, bounds: SegmentBounds): Decision<SendReply> {
+  const answer = firstAnswer(turn, MESSAGE_STEPS) ?? limitsHold(turn)
+  return answer ?? acceptMessages(turn, { bounds, capped: 0 })
+}
+
+// Spec batch.partial
+function acceptWhatPasses(turn: SendTurn, bounds: SegmentBounds): Decision<SendReply> {
+  const { turn: passing, refused, cappedRecipients } = judgeEach(turn, MESSAGE_STEPS, refusedBy)
+  if (passing.body.messages.length > 0) return acceptMessages(passing, { bounds, capped: cappedRecipients, refused })
+  const { test } = turn.body
+  const answer = { kind: 'accepted', messages: [], refused, test, replayed: false, rate: rateAfter(turn, 0) } as const
+  const told = cappedRecipients === 0 ? null : tellReachedCaps({ ...turn, requested: cappedRecipients })
+  if (told !== null && 'kind' in told) return told
+  return { kind: 'refuse', answer, ...(told !== null && { records: told }) }
+}
+
+function acceptMessages(
+  turn: SendTurn,
+  { bounds, capped, refused }: { bounds: SegmentBounds; capped: number; refused?: readonly RefusedMessage[] },
+): Decision<SendReply> {
+  const unread = unreadFacts(turn)
+  if (unread.length > 0) return { kind: 'need', facts: unread }
+  const telling = warnOfCaps(turn, capped)
+  if (telling !== null && 'kind' in telling) return telling
+  const rate = rateAfter(turn, turn.requested)
+  return acceptAll(turn, { rate, telling, bounds, ...(refused && { refused }) })
 }
 
 function sendEntities(body: SendBody): readonly Ref[] {
@@ -192,7 +221,12 @@ function answerBefore(turn: SendTurn): Decision<SendReply> | null {
   const messages = record.messageIds.map((messageId): AcceptedMessage => {
     return { messageId, submittedAtMs: msOf(messageId) }
   })
-  return { kind: 'done', reply: { kind: 'accepted', messages, test, replayed: true, rate: rateAfter(turn, 0) } }
+  const { refused } = record
+  const rate = rateAfter(turn, 0)
+  return {
+    kind: 'done',
+    reply: { kind: 'accepted', messages, ...(refused && { refused }), test, replayed: true, rate },
+  }
 }
 
 function isPaidFor({ body, account }: SendTurn): Decision<SendReply> | null {
@@ -256,12 +290,16 @@ function limitsHold(turn: SendTurn): Decision<SendReply> | null {
   const { limits, requested } = turn
   const named = firstRefusal(limits, requested)
   if (named === null) return null
-  const { scope, period, limit, used, resetsAtMs } = named
-  const code = period === 'minute' ? 'rate_limited' : 'cap_reached'
-  const refusal = refuse(code, { scope, period, limit, used, requested, resetsAtMs })
+  const refusal = { kind: 'refuse', answer: refusedBy(named, requested) } as const
   const told = tellReachedCaps(turn)
   if (told === null || 'kind' in told) return told ?? refusal
   return { ...refusal, records: told }
+}
+
+/** The refusal of `requested` emails that do not fit under a limit. */
+function refusedBy({ scope, period, limit, used, resetsAtMs }: Limit, requested: number): Refused {
+  const code = period === 'minute' ? 'rate_limited' : 'cap_reached'
+  return { kind: 'refused', code, extra: { scope, period, limit, used, requested, resetsAtMs } }
 }
 
 /** Every test server may send from the simulator's domain; any other must be verified. */

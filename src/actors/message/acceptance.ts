@@ -35,7 +35,7 @@ import { acceptedSignals, announced, announceMessages } from '../webhook/announc
 import type { CapTelling } from './cap.ts'
 import { countersAfter } from './count.ts'
 import type { AttemptJob, JobMessage } from './prepare-attempt.ts'
-import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
+import type { AcceptedMessage, RateLeft, RefusedMessage, SendItem, SendRecipient, SendReply } from './send.ts'
 import type { SendTurn } from './send-turn.ts'
 import { unlinkDue } from './unlink.ts'
 
@@ -53,16 +53,22 @@ interface Placed {
   readonly segment: string
 }
 
-/**
- * Accepts every message of the request. `rate` is what the answer says of the limits, `telling` what is said of caps.
- */
-export function acceptAll(
-  turn: SendTurn,
-  { rate, telling, bounds }: { rate: readonly RateLeft[]; telling: CapTelling | null; bounds: SegmentBounds },
-): Decision<SendReply> {
+/** What the answer and the commit hold beside the messages. */
+export interface AcceptanceTerms {
+  /** What the limits leave. */
+  readonly rate: readonly RateLeft[]
+  /** Events of monthly caps; null: none. */
+  readonly telling: CapTelling | null
+  readonly bounds: SegmentBounds
+  /** Messages of a partial send that were refused; absent: the request is all or nothing. */
+  readonly refused?: readonly RefusedMessage[]
+}
+
+/** Accepts every message of the turn. */
+export function acceptAll(turn: SendTurn, { rate, telling, bounds, refused }: AcceptanceTerms): Decision<SendReply> {
   const { body, context } = turn
   const acceptance = new Acceptance(turn, bounds)
-  const messages = body.messages.map((item, place) => acceptance.add(item, place))
+  const messages = body.messages.map((item, index) => acceptance.add(item, index))
   const hour = countInHour(turn.serverCounters?.hour, acceptance.counted, context.nowMs)
   const ops = acceptance.finish()
   if (hour.ended !== null) {
@@ -73,11 +79,11 @@ export function acceptAll(
   }
   const ids = messages.map(({ messageId }) => messageId)
   if (body.idempotency !== null) {
-    ops.push(...recordOps(body.idempotency, ids, context))
+    ops.push(...recordOps(body.idempotency, { messageIds: ids, ...(refused && { refused }) }, context))
   }
   const done: Done<SendReply> = {
     kind: 'done',
-    reply: { kind: 'accepted', messages, test: body.test, replayed: false, rate },
+    reply: { kind: 'accepted', messages, ...(refused && { refused }), test: body.test, replayed: false, rate },
     counters: countersAfter(turn, { segment: acceptance.segment, hour: hour.value, telling }),
     ops,
     absent: acceptance.absent,
@@ -129,17 +135,17 @@ class Acceptance {
     this.persons = new PersonNumbers(turn.facts, { shard: context.shard, accountId: body.accountId })
   }
 
-  add(item: SendItem, place: number): AcceptedMessage {
-    const { context, cmdId } = this.turn
+  add(item: SendItem, index: number): AcceptedMessage {
+    const { context, cmdId, places } = this.turn
     const messageId = context.newId()
     const short = shortId(messageId)
     const submittedAtMs = msOf(messageId)
     const head = packItemHead(item)
     const segment = this.enter(submittedAtMs, item.recipients.length, Buffer.byteLength(head) + FIELD_BYTES)
-    const contentId = `${cmdId}-${place}`
+    const contentId = `${cmdId}-${places === undefined ? index : places[index]}`
     const placed = {
       item,
-      stream: this.turn.streams[place] ?? null,
+      stream: this.turn.streams[index] ?? null,
       messageId,
       short,
       submittedAtMs,

@@ -27,32 +27,40 @@ export interface CapTelling {
 type Turn = AnnounceTurn &
   Pick<SendTurn, 'account' | 'server' | 'accountCounters' | 'serverCounters' | 'limits' | 'requested'>
 
+interface CapEvent {
+  readonly event: CapEventName
+  readonly limit: Limit
+}
+
 /** Share of a cap at which it is warned of. */
 const WARNING_SHARE = 0.8
 
-/** The warnings that accepting the request brings. Null for none; `need` where something must be read first. */
-export function warnOfCaps(turn: Turn): CapTelling | Extract<ReturnType<typeof announceCaps>, { kind: 'need' }> | null {
-  let warned: Limit[] | null = null
+/**
+ * The cap events that accepting the request brings: warnings and, if a monthly cap refused messages of a partial send,
+ * `cap_reached`. In: `refused`, the recipients of the first of these messages; 0 if there is none. Out: null for no
+ * event; `need` if something must be read first.
+ */
+export function warnOfCaps(
+  turn: Turn,
+  refused = 0,
+): CapTelling | Extract<ReturnType<typeof announceCaps>, { kind: 'need' }> | null {
+  let news: CapEvent[] | null = null
   for (const limit of turn.limits) {
     if (limit.period !== 'month' || limit.used + turn.requested < limit.limit * WARNING_SHARE) continue
     if (isWarned(toldOf(turn, limit.scope), monthNow(turn))) continue
-    warned = [...(warned ?? []), limit]
+    news = [...(news ?? []), { event: 'cap_warning', limit }]
   }
-  return warned === null ? null : tell(turn, 'cap_warning', warned)
+  if (refused > 0) news = [...(news ?? []), ...reachedCaps(turn, turn.requested, refused)]
+  return news === null || news.length === 0 ? null : tell(turn, news)
 }
 
 /** The refusals by caps that are told for the first time: what the refusal records. */
 export function tellReachedCaps(
   turn: Turn,
 ): Staged | Extract<ReturnType<typeof announceCaps>, { kind: 'need' }> | null {
-  const reached = turn.limits.filter(
-    (limit) =>
-      limit.period === 'month' &&
-      limit.used + turn.requested > limit.limit &&
-      !isToldReached(toldOf(turn, limit.scope), { month: monthNow(turn), cap: limit.limit }),
-  )
+  const reached = reachedCaps(turn, 0, turn.requested)
   if (reached.length === 0) return null
-  const telling = tell(turn, 'cap_reached', reached)
+  const telling = tell(turn, reached)
   if ('kind' in telling) return telling
   const { account, server, accountCounters, serverCounters } = turn
   const counters: { owner: string; value: unknown }[] = [...(telling.staged.counters ?? [])]
@@ -63,17 +71,32 @@ export function tellReachedCaps(
   return { ...telling.staged, counters }
 }
 
-function tell(turn: Turn, event: CapEventName, limits: readonly Limit[]) {
+/** Monthly caps not reported as reached yet that refuse `refused` more once the request has taken `taken`. */
+function reachedCaps(turn: Turn, taken: number, refused: number): CapEvent[] {
+  const reached: CapEvent[] = []
+  for (const limit of turn.limits) {
+    const used = limit.used + taken
+    if (limit.period !== 'month' || used + refused <= limit.limit) continue
+    if (isToldReached(toldOf(turn, limit.scope), { month: monthNow(turn), cap: limit.limit })) continue
+    reached.push({ event: 'cap_reached', limit: { ...limit, used } })
+  }
+  return reached
+}
+
+function tell(turn: Turn, news: readonly CapEvent[]) {
   const announcement = announceCaps(
-    limits.map((limit) => newsOf(turn, event, limit)),
+    news.map(({ event, limit }) => newsOf(turn, event, limit)),
     turn,
   )
   if (announcement.kind === 'need') return announcement
   const month = monthNow(turn)
   let account: CapTelling['account'] = {}
   let server: CapTelling['server'] = {}
-  for (const { scope, limit } of limits) {
-    const after = toldAfter(toldOf(turn, scope), { month, event, cap: limit })
+  for (const { event, limit } of news) {
+    const { scope } = limit
+    // A warning and `cap_reached` of one cap in one request: the second builds on the first.
+    const own = scope === 'server' ? server.monthTold : scope === 'test' ? account.testMonthTold : account.monthTold
+    const after = toldAfter(own ?? toldOf(turn, scope), { month, event, cap: limit.limit })
     if (scope === 'server') server = { monthTold: after }
     else account = scope === 'test' ? { ...account, testMonthTold: after } : { ...account, monthTold: after }
   }

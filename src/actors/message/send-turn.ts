@@ -42,6 +42,8 @@ export interface SendTurn {
   readonly limits: readonly Limit[]
   /** Emails that the request needs: one for each recipient. */
   readonly requested: number
+  /** Places of the messages in the request; absent: the turn has all of them. */
+  readonly places?: readonly number[]
   readonly states: States
   readonly facts: Facts
   readonly context: Context

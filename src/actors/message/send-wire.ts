@@ -7,7 +7,16 @@
 import type { Wire } from '../../../cluster/behaviour.ts'
 import { Fault } from '../../../cluster/fault.ts'
 import type { RawContent, StoredContent } from '../../state/message/head.ts'
-import type { Accepted, AcceptedMessage, RateLeft, SendBody, SendItem, SendRecipient, SendReply } from './send.ts'
+import type {
+  Accepted,
+  AcceptedMessage,
+  RateLeft,
+  RefusedMessage,
+  SendBody,
+  SendItem,
+  SendRecipient,
+  SendReply,
+} from './send.ts'
 
 type PackedPerson = readonly [address: string, domain: string, name: string | null, hmac: string]
 type PackedRecipient = readonly [...PackedPerson, kind: SendRecipient['kind']]
@@ -47,6 +56,7 @@ type PackedBody = readonly [
   SendBody['idempotency'],
   SendBody['batch'],
   readonly PackedItem[],
+  partial?: true,
 ]
 
 type PackedAccepted = readonly [
@@ -54,14 +64,17 @@ type PackedAccepted = readonly [
   Accepted['test'],
   Accepted['replayed'],
   readonly (readonly [RateLeft['scope'], RateLeft['limit'], RateLeft['left'], RateLeft['resetsAtMs']])[],
+  refused?: readonly (readonly [RefusedMessage['place'], RefusedMessage['code'], RefusedMessage['extra']])[],
 ]
 
 const BODY_VALUES = 10
+const PARTIAL_BODY_VALUES = 11
 
 export const sendWire = {
   pack: packBody,
   unpack(packed: unknown): SendBody {
-    if (!Array.isArray(packed) || packed.length !== BODY_VALUES) throw new Fault('A send is none')
+    if (!Array.isArray(packed) || packed.length < BODY_VALUES || packed.length > PARTIAL_BODY_VALUES)
+      throw new Fault('A send is none')
     return unpackBody(packed as unknown as PackedBody)
   },
   packReply: (reply: SendReply) => (reply.kind === 'accepted' ? packAccepted(reply) : reply),
@@ -72,13 +85,27 @@ export const sendWire = {
 function packBody(body: SendBody): PackedBody {
   const { accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, messages, batch } = body
   const items = messages.map(packItem)
-  return [accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, batch, items]
+  const whole = [
+    accountId,
+    serverId,
+    test,
+    keyHash,
+    billing,
+    defaultStreamId,
+    source,
+    idempotency,
+    batch,
+    items,
+  ] as const
+  return body.partial ? [...whole, true] : whole
 }
 
 function unpackBody(packed: PackedBody): SendBody {
-  const [accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, batch, items] = packed
+  const [accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, batch, items, partial] =
+    packed
   const messages = items.map(unpackItem)
-  return { accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, messages, batch }
+  const body = { accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, messages, batch }
+  return partial ? { ...body, partial } : body
 }
 
 function packItem(item: SendItem): PackedItem {
@@ -127,21 +154,24 @@ function unpackRecipient([address, domain, name, hmac, kind]: PackedRecipient): 
   return { address, name, kind, hmac, domain }
 }
 
-function packAccepted({ messages, test, replayed, rate }: Accepted): PackedAccepted {
-  return [
+function packAccepted({ messages, refused, test, replayed, rate }: Accepted): PackedAccepted {
+  const whole = [
     messages.map(({ messageId, submittedAtMs }) => [messageId, submittedAtMs] as const),
     test,
     replayed,
     rate.map(({ scope, limit, left, resetsAtMs }) => [scope, limit, left, resetsAtMs] as const),
-  ]
+  ] as const
+  if (refused === undefined) return whole
+  return [...whole, refused.map(({ place, code, extra }) => [place, code, extra] as const)]
 }
 
-function unpackAccepted([messages, test, replayed, rate]: PackedAccepted): Accepted {
+function unpackAccepted([messages, test, replayed, rate, refused]: PackedAccepted): Accepted {
   return {
     kind: 'accepted',
     messages: messages.map(([messageId, submittedAtMs]) => ({ messageId, submittedAtMs })),
     test,
     replayed,
     rate: rate.map(([scope, limit, left, resetsAtMs]) => ({ scope, limit, left, resetsAtMs })),
+    ...(refused && { refused: refused.map(([place, code, extra]) => ({ place, code, extra })) }),
   }
 }

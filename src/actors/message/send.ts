@@ -70,6 +70,8 @@ export interface SendBody {
   readonly messages: readonly SendItem[]
   /** Whether refusals name the message's `index`. */
   readonly batch: boolean
+  /** Whether each message is accepted or refused on its own; absent: all or none. */
+  readonly partial?: true
 }
 
 /** One message that was accepted. */
@@ -91,10 +93,18 @@ export interface Accepted {
   readonly kind: 'accepted'
   /** In the order of the request. */
   readonly messages: readonly AcceptedMessage[]
+  /** The messages of a partial send that were refused, in the order of the request; absent: none. */
+  readonly refused?: readonly RefusedMessage[]
   readonly test: boolean
   /** Whether this answer was given before, to the same request under the same Idempotency-Key. */
   readonly replayed: boolean
   readonly rate: readonly RateLeft[]
+}
+
+/** A message of a partial send that was refused. */
+export interface RefusedMessage extends Pick<Refused, 'code' | 'extra'> {
+  /** Its place in the request, from 0. */
+  readonly place: number
 }
 
 export type SendReply = Accepted | Refused

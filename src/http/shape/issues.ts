@@ -86,8 +86,15 @@ function walk(schema: Schema, value: unknown, path: string, issues: Issue[]): vo
 /** An address is a string or an object: takes the branch that the value wants, or tells that it fits neither. */
 function chooseBranch(schema: Schema, value: unknown): Schema | string {
   if (schema.if === undefined || schema.then === undefined || schema.else === undefined) return schema
+  if (schema.if.properties !== undefined) return hasConstants(schema.if.properties, value) ? schema.then : schema.else
   if (isOfType(value, 'string')) return isNamed(value as string) ? NAMED : schema.then
   return isOfType(value, 'object') ? schema.else : 'Must be an e-mail address, or an object with email and name'
+}
+
+/** Whether an object has these fields with these constants. */
+function hasConstants(fields: Readonly<Record<string, Schema>>, value: unknown): boolean {
+  if (!isOfType(value, 'object')) return false
+  return Object.entries(fields).every(([name, field]) => (value as Fields)[name] === field.const)
 }
 
 /** Whether a text is an address with a name before it, as mail shows it: `Ada <ada@example.com>`. */

@@ -1,9 +1,10 @@
 /**
  * idempotency - an accepted answer under its Idempotency-Key, for 24 hours.
  *
- * Written in the commit of its message. Packed: `[fingerprint, ms, [message ids]]`, fingerprint = its first 128 bits,
- * ids short. The day of the key is that of the turn; it is looked for under yesterday, today and tomorrow, because a
- * clock may have gone back over midnight since.
+ * Written in the commit of its message. Packed: `[fingerprint, ms, [message ids]]`, and of a partial send `[[place,
+ * code, extra], …]` of the refused messages; fingerprint = its first 128 bits, ids short. The day of the key is that of
+ * the turn; it is looked for under yesterday, today and tomorrow, because a clock may have gone back over midnight
+ * since.
  *
  * Key: `idempotency:<yyyymmdd>:<x>`, x = first four bits of the hash; expires an hour after the end of the next day
  *
@@ -13,6 +14,7 @@
 import type { Fact, Facts, Op } from '../../../cluster/behaviour.ts'
 import { idOfShort, shortId } from '../../../cluster/id.ts'
 import { IDEMPOTENCY_HOURS } from '../../../schemas/limits.ts'
+import type { RefusalCode } from '../../../schemas/refusals.ts'
 import { DAY_MS, dayName, HOUR_MS } from '../calendar.ts'
 import { idempotencyKey } from '../keys.ts'
 import { bucketOfHmac } from '../person.ts'
@@ -33,7 +35,19 @@ export interface IdempotencyRecord {
   /** Whether it was given to the same request. */
   readonly same: boolean
   readonly messageIds: readonly string[]
+  /** Messages of a partial send that were refused; absent: none. */
+  readonly refused?: readonly RefusedRecord[]
 }
+
+/** A message that was refused: its place in the request, and the refusal. */
+export interface RefusedRecord {
+  readonly place: number
+  readonly code: RefusalCode
+  readonly extra: Readonly<Record<string, string | number>>
+}
+
+type PackedRefused = readonly [RefusedRecord['place'], RefusedRecord['code'], RefusedRecord['extra']]
+type PackedRecord = readonly [fingerprint: string, atMs: number, shorts: string[], refused?: readonly PackedRefused[]]
 
 /** The reads that `findRecord` needs. */
 export function idempotencyFacts(shard: number, { hash }: IdempotencyInput, nowMs: number): Fact[] {
@@ -49,9 +63,13 @@ export function findRecord(
   for (const shiftMs of DAYS) {
     const packed = facts.field(keyOf(shard, hash, nowMs + shiftMs), hash)
     if (packed === null) continue
-    const [known, answeredAtMs, shorts] = JSON.parse(packed) as [string, number, string[]]
+    const [known, answeredAtMs, shorts, refused] = JSON.parse(packed) as PackedRecord
     if (nowMs - answeredAtMs >= IDEMPOTENCY_HOURS * HOUR_MS) continue
-    return { same: known === fingerprint.slice(0, FINGERPRINT_CHARS), messageIds: shorts.map(idOfShort) }
+    return {
+      same: known === fingerprint.slice(0, FINGERPRINT_CHARS),
+      messageIds: shorts.map(idOfShort),
+      ...(refused && { refused: refused.map(([place, code, extra]) => ({ place, code, extra })) }),
+    }
   }
   return null
 }
@@ -59,11 +77,14 @@ export function findRecord(
 /** Writes of an answer. */
 export function recordOps(
   { hash, fingerprint }: IdempotencyInput,
-  messageIds: readonly string[],
+  { messageIds, refused }: Omit<IdempotencyRecord, 'same'>,
   { shard, nowMs }: { shard: number; nowMs: number },
 ): Op[] {
   const key = keyOf(shard, hash, nowMs)
-  const record = JSON.stringify([fingerprint.slice(0, FINGERPRINT_CHARS), nowMs, messageIds.map(shortId)])
+  const packed = [fingerprint.slice(0, FINGERPRINT_CHARS), nowMs, messageIds.map(shortId)] as const
+  const record = JSON.stringify(
+    refused === undefined ? packed : [...packed, refused.map(({ place, code, extra }) => [place, code, extra])],
+  )
   const expiresAtMs = (Math.floor(nowMs / DAY_MS) + 2) * DAY_MS + HOUR_MS
   return [
     { key, write: 'HSET', args: [hash, record] },

@@ -1,0 +1,72 @@
+/**
+ * accept-each - which messages of a partial send are accepted.
+ *
+ * Each message is judged on its own, in the order of the request: it is refused by the first step that refuses it
+ * alone. Limits are decided message by message: a message that does not fit is refused and counts nothing, and a
+ * smaller one after it may fit. The accepted messages are one commit.
+ *
+ * Spec batch.partial, limit.refusal
+ */
+
+import type { Decision } from '../../../cluster/behaviour.ts'
+import { firstRefusal, type Limit } from '../../state/quota.ts'
+import { isRefused, type Refused } from '../order/refusal.ts'
+import type { RefusedMessage, SendReply } from './send.ts'
+import type { SendTurn } from './send-turn.ts'
+
+export interface JudgedEach {
+  /** The turn with the accepted messages alone. */
+  readonly turn: SendTurn
+  readonly refused: readonly RefusedMessage[]
+  /** Recipients of the first message that a monthly cap refused; 0: none. */
+  readonly cappedRecipients: number
+}
+
+/**
+ * Judges each message. In: the steps that look at messages, limits excepted, and how a limit refuses.
+ */
+export function judgeEach(
+  turn: SendTurn,
+  steps: readonly ((turn: SendTurn) => Decision<SendReply> | null)[],
+  refuseBy: (limit: Limit, requested: number) => Refused,
+): JudgedEach {
+  const places: number[] = []
+  const refused: RefusedMessage[] = []
+  let requested = 0
+  let cappedRecipients = 0
+  for (const [place, message] of turn.body.messages.entries()) {
+    const own = message.recipients.length
+    const alone = only(turn, [place], own)
+    const refusal = refusalOf(alone, steps)
+    if (refusal !== null) {
+      refused.push({ place, code: refusal.code, extra: refusal.extra })
+      continue
+    }
+    const limits = turn.limits.map((limit) => ({ ...limit, used: limit.used + requested }))
+    const limit = firstRefusal(limits, own)
+    if (limit !== null) {
+      const { code, extra } = refuseBy(limit, own)
+      refused.push({ place, code, extra })
+      if (limit.period === 'month' && cappedRecipients === 0) cappedRecipients = own
+      continue
+    }
+    places.push(place)
+    requested += own
+  }
+  return { turn: only(turn, places, requested), refused, cappedRecipients }
+}
+
+function refusalOf(turn: SendTurn, steps: Parameters<typeof judgeEach>[1]): Refused | null {
+  for (const step of steps) {
+    const decision = step(turn)
+    if (decision?.kind === 'refuse' && isRefused(decision.answer)) return decision.answer
+  }
+  return null
+}
+
+/** The turn with the messages at these places. */
+function only(turn: SendTurn, places: readonly number[], requested: number): SendTurn {
+  const messages = places.map((place) => turn.body.messages[place]!)
+  const streams = places.map((place) => turn.streams[place] ?? null)
+  return { ...turn, body: { ...turn.body, messages, batch: false }, streams, requested, places }
+}
