@@ -1,7 +1,8 @@
 /**
  * range - which bytes of an answer a request wants (RFC 9110 14)
  *
- * One range of bytes. Several at once, another unit and what is none are as if nothing was asked: the whole is sent.
+ * One range of bytes. Several ranges, another unit, a malformed range and a header of more than 64 characters are
+ * ignored, as RFC 9110 14.2 allows: the whole is sent.
  */
 
 /** Bytes from `from` on. */
@@ -11,10 +12,15 @@ export interface ByteRange {
 }
 
 const DIGITS_MAX = 15
+/** A longer header is refused before it is matched. */
+const HEADER_CHARS_MAX = 64
+/** Linear: no two neighbouring parts match the same character. */
+const ONE_RANGE = /^bytes=[ \t]*(?:(\d+)[ \t]*)?-[ \t]*(?:(\d+)[ \t]*)?$/i
 
 /** The range of a `Range` header; null: the whole; `none`: nothing of it lies within `size` bytes. */
 export function parseRange(header: string, size: number): ByteRange | 'none' | null {
-  const [, first = '', last = ''] = /^bytes=[ \t]*(\d*)[ \t]*-[ \t]*(\d*)[ \t]*$/i.exec(header) ?? []
+  if (header.length > HEADER_CHARS_MAX) return null
+  const [, first = '', last = ''] = ONE_RANGE.exec(header) ?? []
   if (first.length > DIGITS_MAX || last.length > DIGITS_MAX) return null
   if (first === '') {
     if (last === '') return null

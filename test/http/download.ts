@@ -87,6 +87,8 @@ test('download: a range of bytes, as RFC 9110 has it', async (t) => {
     ['bytes=-', 10, null],
     ['bytes=a-b', 10, null],
     ['bytes=1111111111111111-', 10, null],
+    [`bytes=0-${' '.repeat(56)}`, 10, { from: 0, length: 10 }],
+    [`bytes=0-${' '.repeat(57)}`, 10, null],
   ]
   for (const [header, size, range] of cases) t.same(parseRange(header, size), range, header)
 })

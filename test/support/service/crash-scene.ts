@@ -6,7 +6,7 @@ import type { FirstRun } from '../../../src/service/first-start.ts'
 import { freePort } from '../machine/port.ts'
 import { until } from '../machine/until.ts'
 import { startRedis, type TestRedis } from '../store/redis.ts'
-import { type Host, startHost } from './host.ts'
+import { type Host, type HostOptions, startHost } from './host.ts'
 
 const FIRST_RUN_MS_MAX = 10_000
 const RAISED_MS_MAX = 10_000
@@ -34,10 +34,12 @@ export async function setScene(...how: Parameters<typeof startScene>): Promise<C
  * Makes the store, starts the service with its first account, and raises that account's limits.
  * @param more settings of the service over those of the tests
  * @param store how the store is started
+ * @param how the process is started
  */
 export async function startScene(
   more: Readonly<Record<string, string>> = {},
   store: Parameters<typeof startRedis>[0] = {},
+  how: Pick<HostOptions, 'nodeArgs'> = {},
 ): Promise<RunningScene> {
   const redis = await startRedis(store)
   const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-crash-'))
@@ -54,7 +56,7 @@ export async function startScene(
     LOG_LEVEL: 'fatal',
     ...more,
   }
-  const host = await startHost(settings)
+  const host = await startHost(settings, how)
   const path = join(dataDir, 'first-run.json')
   await until(() => existsSync(path), FIRST_RUN_MS_MAX)
   const firstRun = JSON.parse(readFileSync(path, 'utf8')) as FirstRun

@@ -30,16 +30,18 @@ export interface HostOptions {
   readonly keptChars?: number
   /** A checkout of another version, built; this one by default. */
   readonly checkout?: string | undefined
+  /** Options of `node`. */
+  readonly nodeArgs?: readonly string[]
 }
 
 /** Starts the service with its settings. */
 export async function startHost(
   settings: Readonly<Record<string, string>>,
-  { point, ready = true, checkout, keptChars = 4_000 }: HostOptions = {},
+  { point, ready = true, checkout, keptChars = 4_000, nodeArgs = [] }: HostOptions = {},
 ): Promise<Host> {
   const mine = [PROGRAM, ...(point === undefined ? [] : [point])]
   const args = checkout === undefined ? mine : [join(checkout, 'build/src/cli/main.js'), 'start']
-  const child = spawnNode(args, { env: { ...process.env, ...PROGRAM_ENV, ...settings } })
+  const child = spawnNode([...nodeArgs, ...args], { env: { ...process.env, ...PROGRAM_ENV, ...settings } })
   let said = ''
   for (const output of [child.stdout, child.stderr])
     output.on('data', (piece: Buffer) => (said = (said + piece).slice(-keptChars)))

@@ -146,7 +146,8 @@ export function configOf(environment: Readonly<Record<string, string>>): Config 
   return result.config
 }
 
-async function callAt(baseUrl: string, what: string, options: CallOptions = {}): Promise<Called> {
+/** Calls a listener and checks the answer against the contract. In: where it is, and `POST /v1/email`. */
+export async function callAt(baseUrl: string, what: string, options: CallOptions = {}): Promise<Called> {
   for (let tries = 1; ; tries += 1) {
     const startedAtMs = performance.now()
     const called = await callOnce(baseUrl, what, options)

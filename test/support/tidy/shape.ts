@@ -10,7 +10,8 @@ export const ROOM_FILES_MAX = 25
 // Built from halves, or this very file would be a finding.
 const DEBT = new RegExp(`\\b(?:${['TO', 'FIX'].map((half, at) => half + ['DO', 'ME'][at]).join('|')})\\b`, 'g')
 /** Folders of test/ that stand for no room. */
-const NO_MIRROR = /^test\/(?:crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser|trial)(?:\/|$)/
+const NO_MIRROR =
+  /^test\/(?:attacks|crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser|trial)(?:\/|$)/
 /** What opens a block and is no function. */
 const BLOCK = /^(?:\} )?(?:if|for|while|switch|else|catch|do|try)\b/
 

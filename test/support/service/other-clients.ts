@@ -1,0 +1,87 @@
+/**
+ * other-clients - clients of a service under attack, in a thread: each connects from an address of its own, asks for
+ * something small and leaves, one after another until the attack ends, and then once more
+ *
+ * How long a client was served leaves out the time in which this thread itself stood still.
+ */
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { watchStalls } from '../machine/stall.ts'
+
+/** Which listener they ask. */
+export type OtherClients = 'http' | 'mx' | 'submission'
+
+/** What they got. */
+export interface Served {
+  readonly asked: number
+  /** Refused, cut off or not answered. */
+  readonly failed: number
+  readonly longestMs: number
+}
+
+const ADDRESS = '127.0.66.1'
+const EVERY_MS = 50
+const ANSWER_MS_MAX = 30_000
+
+async function run({ kind, port, token }: { kind: OtherClients; port: number; token: string }): Promise<Served> {
+  let isEnding = false
+  parentPort?.once('message', () => {
+    isEnding = true
+  })
+  let stop: () => unknown = () => undefined
+  const stalls = watchStalls({
+    teardown(end: () => unknown) {
+      stop = end
+    },
+  })
+  const ask = kind === 'http' ? () => askHttp(port, token) : () => askSmtp(port)
+  const seen = { asked: 0, failed: 0, longestMs: 0 }
+  for (let isLast = false; !isLast; ) {
+    isLast = isEnding
+    const fromMs = performance.now()
+    const isServed = await ask().catch(() => false)
+    const toMs = performance.now()
+    seen.asked += 1
+    if (!isServed) seen.failed += 1
+    seen.longestMs = Math.max(seen.longestMs, toMs - fromMs - stalls.during(fromMs, toMs))
+    await pause(EVERY_MS)
+  }
+  stop()
+  return seen
+}
+
+function askHttp(port: number, token: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const options = { host: '127.0.0.1', localAddress: ADDRESS, port, path: '/v1/server', headers, agent: false }
+    const asked = request({ ...options, timeout: ANSWER_MS_MAX }, (answer) => {
+      answer.resume().on('error', reject)
+      answer.on('end', () => resolve(answer.statusCode === 200))
+    })
+    asked.on('timeout', () => asked.destroy(new Error('No answer')))
+    asked.on('error', reject)
+    asked.end()
+  })
+}
+
+function askSmtp(port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', localAddress: ADDRESS, port, timeout: ANSWER_MS_MAX })
+    let text = ''
+    socket.setEncoding('latin1')
+    socket.on('timeout', () => socket.destroy(new Error('No answer')))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(false))
+    socket.once('data', () => socket.write('EHLO other.example\r\n'))
+    socket.on('data', (piece: string) => {
+      text += piece
+      if (!/^250 .*\r\n/m.test(text)) return
+      socket.end('QUIT\r\n')
+      resolve(true)
+    })
+  })
+}
+
+if (!isMainThread) parentPort?.postMessage(await run(workerData))
