@@ -1,5 +1,5 @@
 /**
- * budget - the look-ups that one received mail may cost: 60 questions, 10 seconds of waiting and 256 KB of answers,
+ * budget - the look-ups that one received mail may cost: 60 questions, 10 seconds of waiting and 512 KB of answers,
  * whatever its senders publish.
  *
  * States: open; spent, when what is asked anew could not be told (ETIMEOUT). An answer beyond the bytes is dropped and
@@ -11,12 +11,13 @@
  */
 
 import type { LookUp } from '../mail/authenticate/look-up.ts'
-import { answerBytes, type DnsAnswer, type RecordType, type Resolver } from './resolve.ts'
+import { answerBytes, type DnsAnswer, type RecordType } from './answer.ts'
+import type { Resolver } from './resolve.ts'
 
 const QUESTIONS_MAX = 60
 const WAIT_MS_MAX = 10_000
 /** Heap of all answers of one mail; dozens of mails are judged at once. */
-const ANSWER_BYTES_MAX = 256 * 1024
+const ANSWER_BYTES_MAX = 512 * 1024
 const TYPES: ReadonlySet<string> = new Set<RecordType>(['A', 'AAAA', 'CNAME', 'NS', 'PTR', 'MX', 'TXT'])
 
 export interface BudgetOptions {

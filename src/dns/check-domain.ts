@@ -10,7 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ExpectedRecord, RecordCheck } from '../mail/dns-record.ts'
 import { compareCname, compareDkimTxt } from '../mail/dns-record.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
-import type { DnsAnswer, Resolver } from './resolve.ts'
+import type { DnsAnswer } from './answer.ts'
+import type { Resolver } from './resolve.ts'
 import { createResolver } from './resolve.ts'
 
 const TOTAL_TIMEOUT_MS = 8000

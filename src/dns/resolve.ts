@@ -4,12 +4,14 @@
  * Guarantees: never throws and never rejects; "there is no such name", "the name has no such record" and "the question
  * could not be answered" are three different answers; equal questions in flight are asked once. Name servers of
  * strangers choose the answers: the cache is bounded in bytes (16 MiB) and holds no answer above 4 KB; an answer above
- * 64 KB is a failure (EBADRESP) and reaches no caller.
+ * 128 KB is a failure (EBADRESP) and reaches no caller.
  */
 
 import { Resolver as DnsClient } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedCache } from '../process/bounded-cache.ts'
+import { answerBytes, type DnsAnswer, type RecordType, type RecordTypes } from './answer.ts'
+import { ask as askDirectly } from './ask.ts'
 
 const QUERY_TIMEOUT_MS = 2000
 const QUERY_TRIES = 2
@@ -20,34 +22,15 @@ const WAITING_MAX = 4096
 const CACHE_MAX = 65_536
 const CACHE_BYTES_MAX = 16 * 1024 * 1024
 const CACHED_ANSWER_BYTES_MAX = 4096
-/** Heap: 64 KB on the wire can become a megabyte, since compressed names repeat. */
-const ANSWER_BYTES_MAX = 65_536
+/** Heap: 64 KB on the wire can become a megabyte, as compressed names or strings of one byte. */
+const ANSWER_BYTES_MAX = 128 * 1024
 /** RFC 1035 2.3.4, in the form with dots. */
 const NAME_CHARS_MAX = 254
-/** Heap of a string and of an array or object, apart from characters. */
-const STRING_BYTES = 24
-const RECORD_BYTES = 48
+/** What c-ares refuses in a name (EBADNAME), or takes for an escape. */
+const UNUSUAL = /[^\w./*\u0080-\uffff-]/
 const POSITIVE_AGE_MS = 300_000
 const NEGATIVE_AGE_MS = 300_000
 const FAILURE_AGE_MS = 30_000
-
-/** `failure`: the resolver could not tell (SERVFAIL, time-out, refused); `code` is its error code. */
-export type DnsAnswer<T> =
-  | { readonly status: 'ok'; readonly records: readonly T[] }
-  | { readonly status: 'nxdomain' }
-  | { readonly status: 'nodata' }
-  | { readonly status: 'failure'; readonly code: string }
-
-interface RecordTypes {
-  A: string
-  AAAA: string
-  CNAME: string
-  NS: string
-  PTR: string
-  MX: { exchange: string; priority: number }
-  TXT: string[]
-}
-export type RecordType = keyof RecordTypes
 
 export interface ResolverOptions {
   /** `ip` or `ip:port`; absent or empty = the system's servers. */
@@ -74,6 +57,7 @@ export function createResolver(options: ResolverOptions): Resolver {
   const client = new DnsClient({ timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
   if (options.servers && options.servers.length > 0) client.setServers(options.servers)
   const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS
+  const closing = new AbortController()
   const cache = new BoundedCache<DnsAnswer<unknown>>({
     entriesMax: options.keptMax ?? CACHE_MAX,
     bytesMax: options.keptBytesMax ?? CACHE_BYTES_MAX,
@@ -93,13 +77,18 @@ export function createResolver(options: ResolverOptions): Resolver {
   async function ask(question: string, type: RecordType, name: string): Promise<DnsAnswer<unknown>> {
     const controller = new AbortController()
     const late = delay(totalTimeoutMs, { status: 'failure', code: 'ETIMEOUT' } as const, { signal: controller.signal })
-    const asked = places.take(() => query(client, type, name))
+    const asked = places.take(() => (UNUSUAL.test(name) ? queryDirectly(type, name) : query(client, type, name)))
     // Rejects only when it is aborted, after the race is won.
     late.catch(() => undefined)
     const answer = await Promise.race([asked, late])
     controller.abort()
     inFlight.delete(question)
     return keep(question, answer)
+  }
+
+  function queryDirectly(type: RecordType, name: string): Promise<DnsAnswer<unknown>> {
+    const timeoutMs = options.queryTimeoutMs ?? QUERY_TIMEOUT_MS
+    return askDirectly(type, name, { servers: client.getServers(), timeoutMs, signal: closing.signal })
   }
 
   async function look(type: RecordType, name: string, { fresh = false } = {}): Promise<DnsAnswer<unknown>> {
@@ -112,7 +101,12 @@ export function createResolver(options: ResolverOptions): Resolver {
     return running
   }
 
-  return { look: look as Resolver['look'], close: () => client.cancel() }
+  function close(): void {
+    client.cancel()
+    closing.abort()
+  }
+
+  return { look: look as Resolver['look'], close }
 }
 
 /** At most IN_FLIGHT_MAX run at once; the others wait in order. */
@@ -143,7 +137,7 @@ async function query(client: DnsClient, type: RecordType, name: string): Promise
     const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN'
     if (code === 'ENOTFOUND') return { status: 'nxdomain' }
     if (code === 'ENODATA') return { status: 'nodata' }
-    // A name that cannot be written as a question (label over 63 octets) cannot exist either.
+    // A name that cannot be written as a question (an empty label, one over 63 octets) cannot exist either.
     if (code === 'EBADNAME') return { status: 'nxdomain' }
     return { status: 'failure', code }
   }
@@ -152,16 +146,4 @@ async function query(client: DnsClient, type: RecordType, name: string): Promise
 function ageMs(answer: DnsAnswer<unknown>): number {
   if (answer.status === 'ok') return POSITIVE_AGE_MS
   return answer.status === 'failure' ? FAILURE_AGE_MS : NEGATIVE_AGE_MS
-}
-
-/** The heap that an answer takes, estimated on the high side. In: an answer of any type. */
-export function answerBytes(answer: DnsAnswer<unknown>): number {
-  if (answer.status !== 'ok') return 0
-  return answer.records.reduce<number>((sum, record) => sum + recordBytes(record), 0)
-}
-
-function recordBytes(record: unknown): number {
-  if (typeof record === 'string') return STRING_BYTES + record.length
-  const strings = Object.values(record as RecordTypes['MX'] | RecordTypes['TXT'])
-  return strings.reduce<number>((sum, one) => sum + STRING_BYTES + String(one).length, RECORD_BYTES)
 }

@@ -6,7 +6,8 @@
 
 import ipaddr from 'ipaddr.js'
 import type { Finding } from '../../schemas/operator/health.ts'
-import type { DnsAnswer, Resolver } from '../dns/resolve.ts'
+import type { DnsAnswer } from '../dns/answer.ts'
+import type { Resolver } from '../dns/resolve.ts'
 import { compareDkimTxt } from '../mail/dns-record.ts'
 import { serviceReturnPathHost } from '../mail/return-path.ts'
 import { quoteTxt } from '../mail/zone-file.ts'

@@ -41,8 +41,9 @@ async function open(t: Test) {
     await zone.close()
   })
   /** Judges with what the zone holds now; the next mail finds another zone. */
-  const judge = async (raw: Buffer = SIGNED) => {
-    const judged = await room.judge({ raw, sender: SENDER, checkedAtMs: Date.UTC(2026, 10, 23) }).judgement
+  const judge = async (raw: Buffer = SIGNED, address = SENDER.address) => {
+    const judged = await room.judge({ raw, sender: { ...SENDER, address }, checkedAtMs: Date.UTC(2026, 10, 23) })
+      .judgement
     const asked = zone.asked.splice(0).length
     nowMs += FORGOTTEN_MS
     return { ...judged, asked }
@@ -240,4 +241,18 @@ t.test('judge-dns: look-ups past the budget make verdicts temporary, not wrong',
   t.match(authentication, { spf: 'temperror', dkim: 'none' })
   t.equal(isTemporary, true)
   t.equal(asked, LOOK_UPS_MAX)
+})
+
+t.test('judge-dns: a record with the local part asks for it, whatever it has [inbound.authentication]', async (t) => {
+  const { zone, judge } = await open(t)
+  zone.set('a.test', txt('v=spf1 exists:%{l}._spf.%{d} -all'))
+  const locals = ['prvs=1234567890=ada', 'bounce+17-ada=b.test', 'SRS0=hHhh=TT=b.test=ada', "o'neill", 'ada.b#c']
+  for (const local of locals) {
+    zone.set(`${local}._spf.a.test`, { type: 'A', address: '127.0.0.2' })
+    t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'pass', local)
+    zone.remove(`${local}._spf.a.test`)
+    t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'fail', `${local}: no such name`)
+    zone.fail(`${local}._spf.a.test`, 'servfail')
+    t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'temperror', `${local}: SERVFAIL`)
+  }
 })
