@@ -5,7 +5,7 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-import { SUBJECT_CHARS_MAX } from '../limits.ts'
+import { ADDRESS_CHARS_MAX, RECIPIENTS_MAX, SUBJECT_CHARS_MAX } from '../limits.ts'
 import { objectOf, TEXT_OR_NULL } from '../shape.ts'
 
 /** Answer of GET /dashboard/api/servers/{serverId}/messages/{id}/content. */
@@ -28,6 +28,24 @@ export const TEST_MESSAGE_BODY = {
   },
   required: ['from', 'to', 'subject'],
   anyOf: [{ required: ['text'] }, { required: ['html'] }],
+  additionalProperties: false,
+} as const
+
+/**
+ * Body of POST /dashboard/api/servers/{serverId}/messages/{id}/send-again: the recipients of the message that get it
+ * again, spelled as the message has them. There is no default: a caller that forgets them sends to no one.
+ */
+export const SEND_AGAIN_BODY = {
+  type: 'object',
+  properties: {
+    recipients: {
+      type: 'array',
+      minItems: 1,
+      maxItems: RECIPIENTS_MAX,
+      items: { type: 'string', maxLength: ADDRESS_CHARS_MAX },
+    },
+  },
+  required: ['recipients'],
   additionalProperties: false,
 } as const
 

@@ -15,7 +15,7 @@ import { RECEIVED_MESSAGE } from '../inbound.ts'
 import { type Level, type Method, type Route, route } from '../route.ts'
 import { TOKEN_BODY, TOKEN_MADE } from '../token.ts'
 import { ACT_LIST, APPLICATION_BODY, CHECKLIST, FIND_BODY, FOUND, SETTINGS_BODY } from './account.ts'
-import { MESSAGE_CONTENT, TEST_MESSAGE_BODY } from './content.ts'
+import { MESSAGE_CONTENT, SEND_AGAIN_BODY, TEST_MESSAGE_BODY } from './content.ts'
 import { LINK, LINK_BODY, LINK_CONSUME_BODY, LINK_ORDERED, LINK_READ_BODY } from './link.ts'
 import {
   ME,
@@ -240,6 +240,7 @@ export const DASHBOARD_ROUTES = {
   }),
   sendAgain: own('sendAgain', 'POST', '/servers/{serverId}/messages/{id}/send-again', {
     level: 'w',
+    body: SEND_AGAIN_BODY,
     success: { status: 200, body: EMAIL_ANSWER },
   }),
   lookAtDomain: own('lookAtDomain', 'POST', '/domains/{id}/look', {

@@ -98,7 +98,7 @@ export function makeSendTestMessage(deps: MirrorDeps): DashboardHandler<'sendTes
   }
 }
 
-/** POST /dashboard/api/servers/{serverId}/messages/{id}/send-again: while its content is kept. */
+/** POST /dashboard/api/servers/{serverId}/messages/{id}/send-again: to the recipients that the body names. */
 export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
   return (request) =>
     withContent(deps, request, async (place) => {
@@ -111,10 +111,19 @@ export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
           {},
           'Only a message whose content is kept and has no attachments is sent again',
         )
-      // Nobody is put in front of the others who was hidden from them.
-      if (!found.recipients.some(({ kind }) => kind === 'to') && found.recipients.length > 1)
-        return refuse('content_expired', {}, 'A message to several people without To is not sent again')
-      return send(deps, request, place, bodyOf(found))
+      const { recipients: chosen } = request.body
+      const known = new Set(found.recipients.map(({ recipient }) => recipient))
+      const issues = chosen.flatMap((one, at) =>
+        known.has(one) ? [] : [{ path: `recipients.${at}`, message: 'Must be a recipient of this message' }],
+      )
+      if (issues.length > 0) return refuse('invalid_request', { issues })
+      const recipients = found.recipients.filter(({ recipient }) => chosen.includes(recipient))
+      // Bcc recipients stay hidden from each other: without To and Cc only one of them can be addressed.
+      if (recipients.length > 1 && recipients.every(({ kind }) => kind === 'bcc')) {
+        const message = 'Select one Bcc recipient only, or a To or Cc recipient as well'
+        return refuse('invalid_request', { issues: [{ path: 'recipients', message }] })
+      }
+      return send(deps, request, place, bodyOf({ ...found, recipients }))
     })
 }
 
@@ -124,13 +133,11 @@ function bodyOf(message: Message): EmailBody {
   const { from, subject, text, html, tag, metadata, streamId, recipients, headers } = message
   const people = (kind: string) =>
     recipients.filter((one) => one.kind === kind).map(({ recipient, name }) => withName(recipient, name))
-  const [to, cc, bcc] = [people('to'), people('cc'), people('bcc')]
+  const all = { to: people('to'), cc: people('cc'), bcc: people('bcc') }
   return {
     ...NO_EXTRAS,
     from: withName(from.email, from.name),
-    to: to.length > 0 ? to : [...cc, ...bcc],
-    ...(to.length > 0 && cc.length > 0 && { cc }),
-    ...(to.length > 0 && bcc.length > 0 && { bcc }),
+    ...addressed(all),
     subject: subject ?? '',
     ...(text !== null && { text }),
     ...(html !== null && { html }),
@@ -139,6 +146,15 @@ function bodyOf(message: Message): EmailBody {
     metadata,
     streamId,
   } as unknown as EmailBody
+}
+
+type Person = ReturnType<typeof withName>
+type People = Readonly<Partial<Record<'to' | 'cc' | 'bcc', readonly Person[]>>>
+
+/** A message needs a To: without one its Cc recipients move there, whom all of them can see, else the one of Bcc. */
+function addressed({ to = [], cc = [], bcc = [] }: People): People {
+  if (to.length > 0) return { to, ...(cc.length > 0 && { cc }), ...(bcc.length > 0 && { bcc }) }
+  return cc.length > 0 ? addressed({ to: cc, bcc }) : { to: bcc }
 }
 
 function withName(email: string, name: string | null): string | { readonly email: string; readonly name: string } {

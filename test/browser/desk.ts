@@ -1,7 +1,7 @@
 /** desk - the operator's view in a real browser: the key, every page without a finding, an order with its note. */
 import t from 'tap'
 import { Browser } from '../support/clients/browser.ts'
-import { findingsOf, startChromium, untilShown, watchedPage } from '../support/pages/chromium.ts'
+import { findingsOf, startChromium, untilShown, VIEWS, watchedPage } from '../support/pages/chromium.ts'
 import { startTestService } from '../support/service/service.ts'
 
 const chromium = await startChromium()
@@ -9,10 +9,6 @@ const service = await startTestService()
 t.teardown(() => service.stop())
 const origin = `http://127.0.0.1:${service.config.operatorPort}`
 const { operatorToken, testServer } = service.firstRun
-const VIEWS = [
-  { width: 1280, height: 860 },
-  { width: 375, height: 812 },
-] as const
 const PAGES = ['Health', 'Accounts', 'Queue', 'Shards', 'Suppressions', 'Tail', 'Audit']
 
 t.test('desk: the key opens it, every page is without a finding [dashboard.desk]', async (t) => {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
-import { findingsOf, untilShown, watchedPage } from '../support/pages/chromium.ts'
+import { findingsOf, SCHEMES, untilShown, VIEWS, watchedPage } from '../support/pages/chromium.ts'
 import { startDashboard } from '../support/pages/dashboard.ts'
 
 const rig = await startDashboard()
@@ -19,11 +19,6 @@ const account = service.firstRun.account.token
 const PICTURES = process.env.PICTURES
 /** Of a page with its data, files that are kept for good left out, and the mail and the feed that go on. */
 const REQUESTS_MAX = 10
-const VIEWS = [
-  { width: 1280, height: 860 },
-  { width: 375, height: 812 },
-] as const
-const SCHEMES = ['light', 'dark'] as const
 /** What a scheme decides. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block']
 

@@ -93,7 +93,11 @@ t.test(
     t.match(unverified.json, { error: 'domain_not_verified' })
     const own = await ada.call(`POST ${live}/test-message`, { ...test, to: 'Ada@a.example' })
     t.match([own.status, own.json.status], [200, 'accepted'], own.text)
-    const again = await ada.call(`POST ${live}/messages/${messageId}/send-again`)
+    const path = `POST ${live}/messages/${messageId}/send-again`
+    t.match((await ada.call(path, {})).json, { error: 'invalid_request', issues: [{ path: 'recipients' }] })
+    const foreigner = await ada.call(path, { recipients: ['bob@b.example', 'eve@b.example'] })
+    t.match(foreigner.json, { error: 'invalid_request', issues: [{ path: 'recipients.1' }] })
+    const again = await ada.call(path, { recipients: ['bob@b.example'] })
     t.equal(again.status, 200, again.text)
     t.not(again.json.messageId, messageId)
     const [one, other] = await Promise.all(
@@ -105,8 +109,27 @@ t.test(
       t.same(other[name], one[name], name)
     t.match(other.recipients, [{ recipient: 'bob@b.example', kind: 'to' }])
     await until(() => mx.sessions.flatMap(({ messages }) => messages).length >= 3, MAIL_MS_MAX)
-    t.equal((await ada.call(`POST ${live}/messages/${live.slice(9)}/send-again`)).status, 404)
+    const none = `POST ${live}/messages/${live.slice(9)}/send-again`
+    t.equal((await ada.call(none, { recipients: ['bob@b.example'] })).status, 404)
     const acts = (await ada.call('GET /audit')).json.acts.map(({ act }: { act: string }) => act)
     t.ok(acts.includes('sendAgain') && acts.includes('sendTestMessage'))
+  },
+)
+
+t.test(
+  'content: sent again to the chosen recipients alone, Bcc hidden from the others [member.send-again]',
+  async (t) => {
+    const people = { to: ['t@b.example'], cc: ['c@b.example', 'd@b.example'], bcc: ['x@b.example', 'y@b.example'] }
+    const sent = await service.call('POST /v1/email', { token: liveServer.token, body: { ...body, ...people } })
+    const again = async (...recipients: string[]) => {
+      const answer = await ada.call(`POST ${live}/messages/${sent.json.messageId}/send-again`, { recipients })
+      if (answer.status !== 200) return answer.json
+      const { json } = await service.call(`GET /v1/messages/${answer.json.messageId}`, { token: liveServer.token })
+      return json.recipients.map(({ recipient, kind }: { recipient: string; kind: string }) => `${kind} ${recipient}`)
+    }
+    t.same(await again('x@b.example', 't@b.example'), ['to t@b.example', 'bcc x@b.example'])
+    t.same(await again('d@b.example', 'y@b.example'), ['to d@b.example', 'bcc y@b.example'])
+    t.same(await again('x@b.example'), ['to x@b.example'])
+    t.match(await again('x@b.example', 'y@b.example'), { error: 'invalid_request', issues: [{ path: 'recipients' }] })
   },
 )

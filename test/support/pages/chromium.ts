@@ -94,3 +94,24 @@ export function pictureFolder(): string {
   mkdirSync(named, { recursive: true })
   return named
 }
+
+/** Widths and schemes in which pages are examined. */
+export const VIEWS = [
+  { width: 1280, height: 860 },
+  { width: 375, height: 812 },
+] as const
+export const SCHEMES = ['light', 'dark'] as const
+
+/** Keeps a picture of what a page shows in every width and scheme; without `PICTURES` none. */
+export async function keepPictures(page: Page, name: string): Promise<void> {
+  if (process.env.PICTURES === undefined) return
+  const folder = pictureFolder()
+  for (const view of VIEWS)
+    for (const scheme of SCHEMES) {
+      await page.setViewportSize(view)
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
+      await page.screenshot({ path: join(folder, `${name}-${scheme}-${view.width}.png`) })
+    }
+  await page.setViewportSize(VIEWS[0])
+  await page.emulateMedia({ colorScheme: SCHEMES[0], reducedMotion: 'reduce' })
+}

@@ -18,10 +18,13 @@ interface FormProps {
   /** Whether it stands behind another form of its page. */
   readonly isSecond?: boolean
   readonly label?: string
+  /** Whether there is nothing to send yet. */
+  readonly disabled?: boolean
 }
 
 /** A form with one button that sends it. */
-export function Form({ onSend, act, children, side, isDanger = false, isSecond = false, label }: FormProps) {
+export function Form(props: FormProps) {
+  const { onSend, act, children, side, isDanger = false, isSecond = false, label, disabled = false } = props
   const kind = isDanger ? 'danger' : isSecond ? 'plain' : 'main'
   const [error, setError] = useState<ApiError | null>(null)
   const [isBusy, setBusy] = useState(false)
@@ -46,7 +49,7 @@ export function Form({ onSend, act, children, side, isDanger = false, isSecond =
       {error !== null && <Refused error={error} />}
       <footer>
         {side}
-        <button type="submit" class={`button ${kind}`} disabled={isBusy} aria-busy={isBusy}>
+        <button type="submit" class={`button ${kind}`} disabled={disabled || isBusy} aria-busy={isBusy}>
           {act}
         </button>
       </footer>

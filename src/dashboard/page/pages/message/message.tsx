@@ -1,6 +1,6 @@
 /** message - one message on one page: what happened to it and why, who got it, what it says */
 import { useState } from 'preact/hooks'
-import { Link, useLocation } from 'wouter-preact'
+import { Link } from 'wouter-preact'
 import type { Message } from '../../../../../schemas/message.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
 import type { MessageDeliveryList } from '../../../../../schemas/webhook.ts'
@@ -9,7 +9,6 @@ import { call } from '../../api/call.ts'
 import { useLive } from '../../api/live.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
-import { may } from '../../api/session.ts'
 import { count, formatDay, formatSize, wordOf } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
@@ -20,9 +19,9 @@ import { CopyButton, CopyValue } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { Time } from '../../parts/time.tsx'
-import { say } from '../../parts/toast.tsx'
 import { MessageContentCard } from './content.tsx'
 import { curlOf } from './curl.ts'
+import { SendAgain } from './send-again.tsx'
 import { TimeLine } from './time-line.tsx'
 
 /** From one look to the next, and while there is no feed: as long as a recipient is open, and afterwards. */
@@ -101,23 +100,6 @@ function MessageHead({ message, serverId }: { message: Message; serverId: string
       <SendAgain message={message} serverId={serverId} />
       <CopyButton text={() => curlOf(message)}>Copy as curl</CopyButton>
     </Head>
-  )
-}
-
-function SendAgain({ message, serverId }: { message: Message; serverId: string }) {
-  const [, go] = useLocation()
-  // Bytes of attachments are gone with the last outcome.
-  if (!message.contentAvailable || message.attachmentCount > 0 || !may('write')) return null
-  const send = async () => {
-    const path = serverApi(serverId, `/messages/${message.messageId}/send-again`)
-    const { messageId } = await call<{ messageId: string }>('POST', path)
-    say('Sent again: this is the new message')
-    go(serverPath(serverId, 'messages', messageId))
-  }
-  return (
-    <Button icon="again" onPress={send}>
-      Send again
-    </Button>
   )
 }
 
