@@ -2,7 +2,8 @@
  * attacked - a real service in a process of its own, an attack on it, and what other clients got meanwhile: the rig of
  * test/attacks
  *
- * A case is a few lines: `startAttacked`, then `during(attack)` for each attack, which `isHarmless` judges.
+ * A case is a few lines: `startAttacked`, one harmless call of what it attacks (a first call compiles code, which is a
+ * pause), then `during(attack)` for each attack, which `isHarmless` judges.
  * Other clients run in a thread of their own, from an address of their own, so that the attack's work in the test's
  * process does not delay them.
  */
