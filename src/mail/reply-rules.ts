@@ -88,7 +88,7 @@ const BLOCKED = anyOf(
 
 /** Who sends, and by what name or number. */
 const SENDER = anyOf(
-  "\\bsenders?('s)?\\b|\\bsending (domain|address|host|server|account|user)|mail ?from(:| ?<| @| (domain|address|host|command))|from (address|header|domain)|envelope (sender|from)|originator|return path|reverse.path|bounced? address|\\bmail from\\b(?! you\\b)|\\bfrom: |\\bbatv\\b|backscatter|unsigned dsn|\\bdsns\\b|not owned by|address used to send|address is not verified|invalid domain",
+  "\\bsenders?('s)?\\b|\\bsending (domain|address|host|server|account|user)|mail ?from(:| ?<| @| (domain|address|host|command))|from (address|header|domain)|envelope (sender|from)|originator|return path|reverse.path|bounced? address|\\byour (e-?mail |mail )?(address|account|mailbox)\\b|\\byou are sending from|\\bmail from\\b(?! you\\b)|\\bfrom: |\\bbatv\\b|backscatter|unsigned dsn|\\bdsns\\b|not owned by|address used to send|address is not verified|invalid domain",
   'exp(é|e)diteur|(é|e)metteur|absender|remitente|mittente|remetente|отправител|发件人|送信者|nadawc',
 )
 
@@ -198,6 +198,11 @@ export const RULES: readonly Rule[] = [
     not: /sender|\b5\.7\.27\b/i,
     hard: true,
   },
+  // Exchange Online on the next server, which may be a smart host of the receiver: no word about the recipient.
+  { classification: 'TransientFailure', text: /\b[45]\.4\.300\b/ },
+  { classification: 'BadDomain', text: /\b[45]\.4\.310\b/ },
+  { classification: 'DNSFailure', text: /\b[45]\.4\.312\b/ },
+  { classification: 'BadConnection', text: /\b[45]\.4\.31[67]\b/ },
   {
     classification: 'InactiveMailbox',
     text: /overquotaperm\b|\b(account|mailbox|user|recipient)\b[^.;]{0,60}\b(disabled|inactive|inactivity|suspended|closed|deactivated|discontinued|not activ(e|ated))\b|\b(disabled|inactive|suspended|deactivated) ?(e?-?mail )?(account|mailbox|user|recipient|address)/i,

@@ -29,7 +29,9 @@ export const FAILURES: readonly RegExp[] = [
   // qmail, and those that speak like it.
   /(This is the|The) (\S+ )?(qmail-send|deliver|MTA) program at/i,
   /wasn't able to deliver (your|the following) message|was(n't| not) (able|possible) to deliver your (message|mail)/i,
-  /unable to deliver (your )?(the )?(message|mail)( to)?/i,
+  /unable to deliver (your )?(the )?(attached )?(message|mail)( to)?/i,
+  // Apache James before 3.0, vtext.com.
+  /^Error message below:\s*5\d\d/m,
   // Postfix.
   /message returned below could not be delivered|your message could not be delivered to one or more/i,
   // Sendmail and the like.
@@ -64,11 +66,11 @@ export const FAILURE_SUBJECT =
   /^(failure (notice|delivery)|returned mail|undeliver(able|ed)|mail delivery fail|delivery (failure|failed)|non-delivery|mail (could not be|not) delivered|mail system error|mail error|processing error|mail failed|mail delivery (problem|failure)|failed mail|message delivery failure|delivery status notification \(failure\)|automatically rejected|\[postmaster\] email delivery failure|failure notice)|delivery failed\)?$|could not be delivered\.?$|user unknown|message status - undeliverable|undeliverable (mail|message)|message you sent blocked|notice: mail delivery status|delivery (report|status).{0,20}(fail|error)|delivery notification: delivery has failed|^(un|nicht )zustellbar|unzustellbar|nicht zugestellt|non remis|non distribu(é|e)|no se (puede|pudo) entregar|no entregado|non recapitabil|n(ã|a)o entregue|onbestelbaar|nie dor(ę|e)czon|kan inte levereras|kan ikke leveres|olevererbar|ei voitu toimittaa|k(é|e)zbes(í|i)thetetlen|nedoru(č|c)iteln|teslim edilemedi|недоставлен|не доставлен|不能|退信|无法送达|无法投递|未送达|無法傳遞/i
 /** Who writes it. */
 export const DAEMON =
-  /mailer-?daemon|postmaster|mail[ ._]delivery|mdaemon|delivery subsystem|system administrator|\bndr@|\bimss@|inetgw|mail administrator|jetmail|lsmtp|courier mail server|microsoftexchange[0-9a-f]{32}|mail-?daemon/i
+  /mailer-?daemon|post_?master|mail[ ._]delivery|mdaemon|delivery subsystem|system administrator|\bndr@|\bimss@|inetgw|mail administrator|jetmail|lsmtp|courier mail server|microsoftexchange[0-9a-f]{32}|mail-?daemon/i
 
 /** After these lines stands a copy of the message. */
 export const COPY =
-  /^(-{2,}|={2,}|_{2,}|\*{2,})? ?(Below this line is a copy|This is a copy of (the|your)|The (body|headers?) of (the|your) message|Original message (follows|header)|(Your )?original message|Returned Mail|Message (header|text) follows|Unsent message (below|follows)|Transcript of session follows.*original|Enclosed is a copy|A copy of the original message|Message contains|Your message reads|----- Original message -----|Included is a copy|Below is a copy of|The header of the original)/im
+  /^(-{2,}|={2,}|_{2,}|\*{2,})? ?(Below this line is a copy|This is a copy of (the|your)|The (body|headers?) of (the|your) message|Original message (follows|header)|(Your )?original message|Returned Mail|Message (header|text) follows|Unsent message (below|follows)|Transcript of session follows.*original|Enclosed is a copy|A copy of the original message|Message contains|Message details:\s*$|Your message reads|----- Original message -----|Included is a copy|Below is a copy of|The header of the original)/im
 export const EXPIRED =
   /(been in the queue too long|retry time(out)? (not reached|exceeded)|delivery time expired|maximum delivery attempts|failed \d+ attempts|within the allowed|retry timeout exceeded|could not be delivered (for|within|after) \d+ (day|hour|minute)|giving up on)/i
 /** Words of a refusal without a code. */

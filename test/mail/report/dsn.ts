@@ -87,6 +87,11 @@ const REPORTS: [name: string, status: string, expected: Partial<Dsn>][] = [
     { kind: 'bounce', code: 451, classification: 'MessageExpired', hard: false, expired: true },
   ],
   [
+    'failed with 5.4.300 of Exchange Online',
+    group({ Action: 'failed', Status: '5.4.300', 'Diagnostic-Code': 'smtp; 550 5.4.300 Message expired' }),
+    { kind: 'bounce', code: 550, classification: 'MessageExpired', expired: true, hard: false },
+  ],
+  [
     'failed with 5.4.7',
     group({ Action: 'failed', Status: '5.4.7' }),
     { kind: 'bounce', code: null, classification: 'MessageExpired', expired: true },
