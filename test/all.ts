@@ -1,7 +1,8 @@
 /**
- * Every test file in one run: the longest first, so many at once as keep the processors busy
- * (`support/machine/costs.ts`), and the tests of routes a second time with the service in two processes, `http` and
- * `actors`: a client cannot tell. At its end the run names the slowest, and each that is too slow.
+ * The test files of one tier in one run, the longest first, so many at once as keep the processors busy
+ * (`support/machine/costs.ts`). `npm test` runs what is outside of `deep/`; `npm run test:deep` runs what is in it, and
+ * the tests of routes a second time with the service in two processes, `http` and `actors`: a client cannot tell. At
+ * its end the run names the slowest, and each that is too slow.
  *
  * What a test ends is a process, not the machine: where memory is plenty, the stores of the tests lie in it, and a disk
  * that is slow or busy is no part of what they measure.
@@ -58,8 +59,8 @@ const SHARING_FOLDERS = [
   'webhooks',
 ]
 const SHARED_S_MAX = 30
-/** What compilers say of the served documents, which are the same in both ways. */
-const ONCE = 'routes/openapi-types'
+/** The folder of the tests that `npm run test:deep` runs. */
+const DEEP = 'deep/'
 const PRELOAD = join(import.meta.dirname, 'support/machine/preload.js')
 
 /** What one process runs. */
@@ -71,18 +72,17 @@ interface Run {
 
 type Topology = 'whole' | 'apart'
 
+const IS_DEEP = process.env.TIER === 'deep'
 const wanted = process.argv.slice(2)
-const files = testFiles().filter((file) => file !== 'all' && isWanted(file))
+const all = testFiles().filter(isWanted)
+const files = all.filter((file) => file.startsWith(DEEP) === IS_DEEP)
 /** Is over SMTP what the tests of routes are over HTTP. */
 const SUBMISSION = 'reception/submission/service'
 
 const costs = readCosts()
 const runs = [
   ...runsOf('whole', files),
-  ...runsOf(
-    'apart',
-    files.filter((file) => (file.startsWith('routes/') && file !== ONCE) || file === SUBMISSION),
-  ),
+  ...runsOf('apart', IS_DEEP ? all.filter((file) => file.startsWith('routes/') || file === SUBMISSION) : []),
 ]
 
 const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(), 'sendwright-stores-'))
@@ -195,7 +195,7 @@ function costOfRun({ files, topology }: Run): Omit<Cost, 'name'> {
 
 /** Files in the processes that run them: those of a folder that shares are together. */
 function runsOf(topology: Topology, all: readonly string[]): Run[] {
-  const folderOf = (file: string) => SHARING_FOLDERS.find((folder) => file.startsWith(`${folder}/`))
+  const folderOf = (file: string) => SHARING_FOLDERS.find((folder) => roomOf(file).startsWith(`${folder}/`))
   const alone = all.filter((file) => folderOf(file) === undefined).map((file) => [file])
   const together = SHARING_FOLDERS.flatMap((folder) =>
     packed(
@@ -213,7 +213,12 @@ function runsOf(topology: Topology, all: readonly string[]): Run[] {
 
 /** In the table of costs and in what the run says. */
 function nameOf(file: string, topology: Topology): string {
-  return topology === 'whole' ? file : `apart: ${file}`
+  return topology === 'whole' ? roomOf(file) : `apart: ${file}`
+}
+
+/** A file's path below its tier. */
+function roomOf(file: string): string {
+  return file.startsWith(DEEP) ? file.slice(DEEP.length) : file
 }
 
 function hasRoom(): boolean {
@@ -226,5 +231,5 @@ function hasRoom(): boolean {
 }
 
 function isWanted(file: string): boolean {
-  return wanted.length === 0 || wanted.some((one) => file === one || file.startsWith(`${one}/`))
+  return wanted.length === 0 || wanted.some((one) => `${roomOf(file)}/`.startsWith(`${one}/`))
 }

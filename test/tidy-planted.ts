@@ -1,6 +1,6 @@
 /** tidy-planted - each rule of `tidy` with what breaks it planted: a check that has gone blind is noticed. */
 import t from 'tap'
-import { includedTests } from './support/machine/test-files.ts'
+import { isTestFile } from './support/machine/test-files.ts'
 import { circles, pastTheDoor, wrongImports } from './support/tidy/order.ts'
 import { impurities } from './support/tidy/purity.ts'
 import {
@@ -9,11 +9,11 @@ import {
   fullRooms,
   LINES_MAX,
   longFunctions,
-  misplacedTests,
   misshapen,
   namedTwice,
   ROOM_FILES_MAX,
   unmirrored,
+  unreached,
   wideComments,
 } from './support/tidy/shape.ts'
 import type { Source } from './support/tidy/source.ts'
@@ -176,25 +176,20 @@ t.test('tidy: the check of mirrors finds what it must', async (t) => {
   const files = ['src/a/b.ts', 'src/c/d/e.ts', 'cluster/f.ts', 'test/a/b.ts', 'test/c/x.ts', 'test/cluster/f.ts']
   const paths = (...more: string[]) => [...files, ...more].map((path) => ({ path, text: '' }))
   t.same(unmirrored(paths('test/crash/x.ts', 'test/support/y/z.ts', 'test/tidy.ts')), [])
-  t.same(unmirrored(paths('test/edge/x.ts')), ['test/edge'])
+  t.same(unmirrored(paths('test/deep/a/x.ts', 'test/deep/crash/x.ts', 'test/deep/x.ts')), [])
+  t.same(unmirrored(paths('test/edge/x.ts', 'test/deep/edge/x.ts')), ['test/edge', 'test/deep/edge'])
 })
 
 t.test('tidy: the check of what is run finds what it must', async (t) => {
-  const included = includedTests(
-    'include:\n  - build/test/*.js\n  - build/test/{a,b}/*.js\n  - build/test/c/{d,e}.js\n',
-  )
-  const run = `import t from 'tap'`
-  const cases: [string, string, number][] = [
-    ['test/tidy.ts', run, 0],
-    ['test/a/x.ts', `import t, { type Test } from 'tap'`, 0],
-    ['test/a/x.ts', `import type { Test } from 'tap'`, 1],
-    ['test/d/x.ts', run, 1],
-    ['test/a/b/x.ts', run, 1],
-    ['test/c/d.ts', run, 0],
-    ['test/c/f.ts', run, 1],
-    ['test/c/f.ts', '', 0],
-    ['test/support/x.ts', `import type { Test } from 'tap'`, 0],
+  const file = (path: string, text: string) => ({ path, text })
+  const test = file('test/deep/a/x.ts', `import t, { type Test } from 'tap'\nimport { y } from '../../a/y.ts'`)
+  t.same(unreached([test, file('test/a/y.ts', `import type { Test } from 'tap'`), file('test/all.ts', '')]), [])
+  t.same(unreached([test, file('test/a/y.ts', ''), file('test/a/z.ts', '')]), ['test/a/z.ts'])
+  const cases: [string, string, boolean][] = [
+    ['a/x.ts', `import t, { type Test } from 'tap'`, true],
+    ['a/x.ts', `import type { Test } from 'tap'`, false],
+    ['support/a/x.ts', `import t from 'tap'`, false],
+    ['all.ts', `import t from 'tap'`, false],
   ]
-  for (const [path, text, count] of cases)
-    t.equal(misplacedTests(included, { path, text }).length, count, `${path}: ${text}`)
+  for (const [path, text, isTest] of cases) t.equal(isTestFile(path, text), isTest, `${path}: ${text}`)
 })

@@ -1,20 +1,22 @@
-/** test-files - which files the runner runs: the globs of `.taprc`. */
+/** test-files - which files the runner runs: each that imports the runner's library. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './root.ts'
 
-/** The globs of `.taprc` that name the test files, as one expression over paths of sources. */
-export function includedTests(taprc: string): RegExp {
-  const globs = [...taprc.matchAll(/^ {2}- build\/(\S+)\.js$/gm)].map(([, glob = '']) => glob)
-  const words: Record<string, string> = { '*': '[^/]*', '{': '(?:', '}': ')', ',': '|' }
-  return new RegExp(`^(?:${globs.map((glob) => glob.replace(/[*{},]/g, (sign) => words[sign] ?? '')).join('|')})\\.ts$`)
-}
+const FOLDER = join(ROOT, 'test')
+/** What tests share, and programs that are no tests. */
+const OTHERS = /^(?:all\.ts$|support\/|chaos\/|trial\/)/
+const IMPORTS_TAP = /^import (?!type\b).*\bfrom 'tap'/m
 
 /** The test files of this tree, relative to `test/` and without their ending: `routes/email`. */
 export function testFiles(): string[] {
-  const included = includedTests(readFileSync(join(ROOT, '.taprc'), 'utf8'))
-  return readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
-    .filter((path) => included.test(`test/${path}`))
+  return readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && isTestFile(path, readFileSync(join(FOLDER, path), 'utf8')))
     .map((path) => path.slice(0, -'.ts'.length))
     .sort()
+}
+
+/** In: the file's path below `test/`, and its text. */
+export function isTestFile(path: string, text: string): boolean {
+  return !OTHERS.test(path) && IMPORTS_TAP.test(text)
 }

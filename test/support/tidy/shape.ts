@@ -1,6 +1,7 @@
 /** shape - how long files and functions are, how full rooms are, how files open, and that a name means one thing. */
 import { posix } from 'node:path'
-import { importsOf, type Source } from './source.ts'
+import { isTestFile } from '../machine/test-files.ts'
+import { importsOf, type Source, targetOf } from './source.ts'
 
 export const LINES_MAX = 400
 export const FUNCTION_LINES_MAX = 70
@@ -11,7 +12,9 @@ export const ROOM_FILES_MAX = 25
 const DEBT = new RegExp(`\\b(?:${['TO', 'FIX'].map((half, at) => half + ['DO', 'ME'][at]).join('|')})\\b`, 'g')
 /** Folders of test/ that stand for no room. */
 const NO_MIRROR =
-  /^test\/(?:attacks|crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser|trial)(?:\/|$)/
+  /^test\/(?:deep$|attacks|crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser|trial)(?:\/|$)/
+/** Programs of test/, which processes are started with. */
+const PROGRAM = /^test\/(?:all|(?:chaos|trial)\/[a-z-]+|support\/.*)\.ts$/
 /** What opens a block and is no function. */
 const BLOCK = /^(?:\} )?(?:if|for|while|switch|else|catch|do|try)\b/
 
@@ -91,17 +94,17 @@ export function unmirrored(all: readonly Source[]): string[] {
   const folders = new Set(all.map(({ path }) => posix.dirname(path)))
   const rooms = new Set([...folders].flatMap((folder) => [folder, posix.dirname(folder)]))
   return [...folders].filter((folder) => {
-    if (!folder.startsWith('test/') || NO_MIRROR.test(folder)) return false
-    const room = folder.slice('test/'.length)
+    const room = folder.replace(/^test\/(?:deep\/)?/, '')
+    if (!folder.startsWith('test/') || NO_MIRROR.test(`test/${room}`)) return false
     return !rooms.has(`src/${room}`) && !rooms.has(room)
   })
 }
 
-/** Test files that the runner does not run, and files that it runs although they hold no tests. */
-export function misplacedTests(included: RegExp, { path, text }: Source): string[] {
-  const isTest = importsOf(text).some(({ from, isType }) => from === 'tap' && !isType)
-  if (!path.startsWith('test/') || path.startsWith('test/support/') || isTest === included.test(path)) return []
-  return [
-    isTest ? `${path} is not included in .taprc: it never runs` : `${path} is included in .taprc and has no tests`,
-  ]
+/** Files of test/ that hold no tests and that no other file imports: they never run. */
+export function unreached(all: readonly Source[]): string[] {
+  const imported = new Set(all.flatMap(({ path, text }) => importsOf(text).map((one) => targetOf(path, one))))
+  return all
+    .filter(({ path, text }) => path.startsWith('test/') && !isTestFile(path.slice('test/'.length), text))
+    .map(({ path }) => path)
+    .filter((path) => !imported.has(path) && !PROGRAM.test(path))
 }

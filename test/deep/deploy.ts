@@ -1,0 +1,171 @@
+/**
+ * deploy - what is in docs/deploy/ and in the archive: units that systemd accepts, a Dockerfile and a compose file
+ * that agree with docs/operate/install.md step by step, known settings, and an archive that holds only the files a
+ * server needs
+ *
+ * `npm run trial` runs all of it on a machine of its own.
+ */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { SETTINGS } from '../../schemas/config.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { blocksOf } from '../support/documents/blocks.ts'
+import { ROOT } from '../support/machine/root.ts'
+
+/** Of 10; a service without any protection has 9.6. */
+const EXPOSURE_MAX = 2
+const UNITS = ['sendwright.service', 'sendwright@.service', 'sendwright-store.service']
+const dir = mkdtempSync(join(tmpdir(), 'sendwright-deploy-'))
+t.teardown(() => rmSync(dir, { recursive: true }))
+
+const textOf = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const { version } = JSON.parse(textOf('package.json')) as { version: string }
+const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
+
+function run(command: string, args: readonly string[], cwd = ROOT) {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' })
+  return { status, out: stdout, err: stderr }
+}
+
+t.test(
+  'deploy: systemd takes the units, and they are closed',
+  { skip: !hasSystemd && 'no systemd-analyze' },
+  async (t) => {
+    // A root with what the units name.
+    const units = join(dir, 'etc/systemd/system')
+    for (const folder of [units, join(dir, 'opt/sendwright'), join(dir, 'etc/sendwright')])
+      mkdirSync(folder, { recursive: true })
+    writeFileSync(join(dir, 'opt/sendwright/sendwright'), '#!/bin/sh\n')
+    chmodSync(join(dir, 'opt/sendwright/sendwright'), 0o755)
+    for (const name of UNITS) writeFileSync(join(units, name), textOf(`docs/deploy/${name}`))
+    for (const name of UNITS) {
+      const asked = name.replace('@', '@http-1')
+      const { status, out, err } = run('systemd-analyze', [
+        'verify',
+        '--man=no',
+        `--root=${dir}`,
+        '--recursive-errors=no',
+        asked,
+      ])
+      t.equal(status, 0, out + err)
+      t.notMatch(err, new RegExp(name.replace('@', '@?')), 'without a warning')
+      const threshold = `--threshold=${EXPOSURE_MAX * 10}`
+      const judged = run('systemd-analyze', ['security', '--offline=true', threshold, join(ROOT, 'docs/deploy', name)])
+      t.equal(judged.status, 0, judged.out.slice(-200) + judged.err)
+    }
+    writeFileSync(
+      join(units, UNITS[0] as string),
+      textOf(`docs/deploy/${UNITS[0]}`).replace('ExecStart=', 'ExecStart=relative/'),
+    )
+    t.not(
+      run('systemd-analyze', ['verify', '--man=no', `--root=${dir}`, UNITS[0] as string]).status,
+      0,
+      'a mistake is seen',
+    )
+  },
+)
+
+t.test('deploy: the Dockerfile takes the steps of docs/operate/install.md one by one', async (t) => {
+  const steps = [...textOf('docs/deploy/Dockerfile').matchAll(/^RUN (.*)$/gm)].map(([, step = '']) =>
+    step.replaceAll('$VERSION', version),
+  )
+  const lines = blocksOf('docs/operate/install.md')
+    .filter(({ language }) => language === 'bash')
+    .flatMap(({ code }) => code.trim().split('\n'))
+    .map((line) => line.replace(/ +#.*$/, ''))
+  const shared = lines.slice(
+    0,
+    lines.findIndex((line) => line.includes('/etc/sendwright')),
+  )
+  // An image has no systemd: no service of the package runs, and the unit's directory is made by a step.
+  const without = shared.filter((line) => !line.startsWith('systemctl '))
+  t.same(steps, [...without, 'install -d -m 700 -o sendwright -g sendwright /var/lib/sendwright'])
+  t.match(textOf('docs/deploy/Dockerfile'), `ARG VERSION=${version}\n`)
+  const command = /^CMD (.*)$/m.exec(textOf('docs/deploy/Dockerfile'))?.[1] ?? '[]'
+  t.equal(
+    (JSON.parse(command) as string[]).join(' '),
+    /^ExecStart=(.*)$/m.exec(textOf('docs/deploy/sendwright.service'))?.[1],
+  )
+})
+
+t.test('deploy: compose.yaml runs that image with these settings, and loses no data with it', async (t) => {
+  const { services, volumes } = parse(textOf('docs/deploy/compose.yaml'))
+  const { sendwright } = services
+  t.same(Object.keys(services), ['sendwright'])
+  t.equal(sendwright.image, `sendwright:${version}`)
+  t.same(sendwright.build, { context: '.', args: { VERSION: version } })
+  t.equal(sendwright.env_file, 'settings')
+  t.same(sendwright.volumes, ['data:/var/lib/sendwright'])
+  t.ok('data' in volumes)
+  const names = SETTINGS.map(({ name }) => String(name))
+  const dockerNames = [...textOf('docs/deploy/Dockerfile').matchAll(/^ENV (\w+)=/gm)].map(([, name = '']) => name)
+  for (const name of [...dockerNames, ...Object.keys(sendwright.environment)]) t.ok(names.includes(String(name)), name)
+  const given = settingsOf('docs/deploy/settings')
+  const inside = sendwright.ports.map((port: string) => port.split(':').at(-1))
+  t.same(inside.sort(), [given.HTTP_PORT, given.MX_PORT, given.SUBMISSION_PORT, given.SUBMISSION_TLS_PORT].sort())
+})
+
+t.test('deploy: the settings are settings, and a start takes them', async (t) => {
+  const given = settingsOf('docs/deploy/settings')
+  t.match(readConfig(given), { ok: true, config: { mxPort: 25, dataDir: '/var/lib/sendwright' } })
+  const commented = [...textOf('docs/deploy/settings').matchAll(/^#(\w+)=/gm)].map(([, name = '']) => name)
+  for (const name of [...Object.keys(given), ...commented])
+    t.ok(
+      SETTINGS.some((one) => one.name === name),
+      name,
+    )
+})
+
+t.test('deploy: the documents install the version that this is', async (t) => {
+  for (const document of ['docs/operate/install.md', 'docs/operate/upgrade.md']) {
+    const named = [...textOf(document).matchAll(/sendwright-(\d+\.\d+\.\d+)/g)].map(([, one]) => one)
+    t.ok(named.includes(version), document)
+  }
+})
+
+t.test('deploy: the archive holds what a server needs, and neither sources nor tools', async (t) => {
+  const packed = run(process.execPath, ['src/service/pack.mjs', dir])
+  t.equal(packed.status, 0, packed.err)
+  const archive = packed.out.trim().split('\n').at(-1) ?? ''
+  t.equal(archive, join(dir, `sendwright-${version}.tgz`))
+  t.same(
+    readdirSync(dir).filter((name) => name.startsWith('.stage')),
+    [],
+  )
+  const names = run('tar', ['-tzf', archive]).out.trim().split('\n')
+  const wanted = [
+    'sendwright',
+    'build/src/cli/main.js',
+    'docs/operate/install.md',
+    'docs/deploy/sendwright.service',
+    'CHANGELOG.md',
+    'LICENSE',
+    'npm-shrinkwrap.json',
+  ]
+  for (const name of wanted) t.ok(names.includes(`package/${name}`), name)
+  t.same(
+    names.filter((name) => /\.ts$|^package\/(test|bench)\/|build\/(test|bench)/.test(name) && !name.endsWith('.d.mts')),
+    [],
+  )
+  const native = names.filter((name) => name.endsWith('.node')).map((name) => name.replace(/.*uws_(.*)\.node/, '$1'))
+  t.same(native.sort(), ['linux_arm64_115', 'linux_arm64_127', 'linux_x64_115', 'linux_x64_127'])
+  const read = (name: string) => JSON.parse(run('tar', ['-xzOf', archive, `package/${name}`]).out)
+  const [manifest, lock] = [read('package.json'), read('npm-shrinkwrap.json')]
+  t.notOk(manifest.devDependencies)
+  const entries = Object.entries(lock.packages as Record<string, { dev?: boolean; resolved?: string }>)
+  t.ok(entries.length > 100)
+  for (const [path, { dev, resolved }] of entries) {
+    t.notOk(dev, path)
+    t.notMatch(resolved ?? '', /:\/\//, `${path} names no host`)
+  }
+  t.same(Object.keys(lock.packages['']?.dependencies ?? {}).sort(), Object.keys(manifest.dependencies).sort())
+})
+
+/** Names and values of a file of settings. */
+function settingsOf(path: string): Record<string, string> {
+  return Object.fromEntries([...textOf(path).matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
+}

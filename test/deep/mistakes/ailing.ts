@@ -1,0 +1,60 @@
+/**
+ * A Redis that is frozen, or ended again and again: told in a sentence, with what is to be seen of it; nothing is lost.
+ */
+import t from 'tap'
+import { until } from '../../support/machine/until.ts'
+import { hears, isReady, Scene } from '../../support/mistakes/scene.ts'
+
+const WAIT_MS = 60_000
+/** On a machine that stands still for ten seconds a series begins anew. */
+const ENDS_MAX = 20
+/** One account sends: its shard, and one that a chore is at. Each doubts once, however often it tries again. */
+const SHARDS_DOUBTED_MAX = 2
+
+const scene = await Scene.make(t)
+const service = await scene.start()
+const load = await scene.load(service)
+
+t.test('mistakes: Redis is frozen; it is said by what, and mail is taken again', async (t) => {
+  await load.passes(50)
+  const [pid] = scene.redisProcesses()
+  process.kill(pid as number, 'SIGSTOP')
+  const said = await hears(service, /"reason":"[^"]*","msg":"The store does not answer"/)
+  t.match(said, `redis-server ${pid} is stopped by a signal: kill -CONT ${pid} lets it go on`)
+  process.kill(pid as number, 'SIGCONT')
+  await hears(service, /The store answers again/)
+  await isReady(service)
+  await load.passes(50)
+})
+
+t.test('mistakes: Redis is ended again and again; it is said what it said, ever more rarely', async (t) => {
+  const told = (): string[] =>
+    service
+      .said()
+      .split('\n')
+      .filter((line) => /Lost redis|Redis ends again and again/.test(line))
+  let ends = 0
+  for (; ends < ENDS_MAX && !told().at(-1)?.includes('"failures":4'); ends += 1) {
+    const before = await until(() => scene.redisProcesses()[0], WAIT_MS)
+    process.kill(before, ends === 0 ? 'SIGKILL' : 'SIGTERM')
+    await until(() => scene.redisProcesses()[0] !== undefined && scene.redisProcesses()[0] !== before, WAIT_MS)
+    const { acknowledged } = load
+    await until(() => load.acknowledged > acknowledged, WAIT_MS)
+  }
+  t.match(told()[0], /It said nothing before its end: it was killed/)
+  t.match(told().at(-1), /"failures":4,"reason":"Its last words: User requested shutdown.*Redis ends again and again/)
+  t.notOk(
+    told().some((line) => line.includes('"failures":3')),
+    'ever more rarely',
+  )
+  const doubts = service
+    .said()
+    .split('\n')
+    .filter((line) => line.includes('A commit got no answer')).length
+  t.ok(doubts <= ends * SHARDS_DOUBTED_MAX, `${doubts} lines of commits without an answer`)
+  await load.end()
+  t.equal(await service.kill('SIGTERM'), 0)
+  const { acknowledged, lost } = await scene.lostAlone()
+  t.ok(acknowledged > 100)
+  t.equal(lost, 0)
+})

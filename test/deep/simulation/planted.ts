@@ -1,0 +1,24 @@
+/** planted - thirty-six mistakes put in on purpose: the simulation proves something only if it sees each of them. */
+import { test } from 'tap'
+import { BUGS } from '../../simulation/bugs/bugs.ts'
+import { simulate } from '../../simulation/run.ts'
+
+/** The rarest of them shows in one seed of eighty or so. */
+const SEEDS = Array.from({ length: 200 }, (_, n) => n + 1)
+
+test('planted: there are thirty-six', async (t) => {
+  t.equal(new Set(BUGS.map(({ name }) => name)).size, 36)
+})
+
+for (const bug of BUGS) {
+  test(`planted: ${bug.name} is seen`, async (t) => {
+    for (const seed of [bug.seed ?? 1, ...SEEDS]) {
+      const { violations } = await simulate(seed, bug, bug.cluster === undefined && bug.orders === undefined ? 1 : 2)
+      const seen = violations.find((violation) => bug.seenAs.test(violation))
+      if (seen === undefined) continue
+      t.pass(`seed ${seed}: ${seen}`)
+      return
+    }
+    t.fail(`${SEEDS.length} seeds stayed green`)
+  })
+}

@@ -1,0 +1,63 @@
+/**
+ * seeds - the runtime under simulated faults, one seed after the other; none may break a promise.
+ *
+ * `SEEDS` sets how many (200). `SEED=n` runs one and shows its trace.
+ */
+import { type Test, test } from 'tap'
+import { type SimResult, simulate } from '../../simulation/run.ts'
+
+const SEEDS = Number(process.env.SEEDS ?? '200')
+const FIRST = 1
+const TRACE_SHOWN = 60
+/** Seeds on several primaries. */
+const SEVERAL = Math.max(8, Math.ceil(SEEDS / 10))
+
+test('simulation: the same seed gives the same trace', async (t) => {
+  const [once, again, other] = [await simulate(7), await simulate(7), await simulate(8)]
+  t.equal(once.hash, again.hash)
+  t.not(once.hash, other.hash)
+  t.ok(once.trace.length > 1_000, 'something happened')
+})
+
+test('simulation: every seed keeps every promise', async (t) => {
+  const { accepted, commits, seeds } = await keepPromises(t, SEEDS, 1)
+  t.ok(accepted > seeds * 10 && commits > seeds * 20, 'the seeds did real work')
+})
+
+test('simulation: on two primaries that fail over every seed keeps every promise', async (t) => {
+  const { accepted, commits, failovers, moves, seeds } = await keepPromises(t, SEVERAL, 2)
+  t.ok(accepted > seeds * 10 && commits > seeds * 20 && failovers > seeds / 2, 'the seeds did real work')
+  t.ok(moves > seeds / 4, 'shards moved')
+})
+
+interface Sum {
+  readonly accepted: number
+  readonly commits: number
+  readonly failovers: number
+  readonly moves: number
+  readonly seeds: number
+}
+
+async function keepPromises(t: Test, count: number, primaries: number): Promise<Sum> {
+  const only = process.env.SEED
+  const seeds = only === undefined ? Array.from({ length: count }, (_, n) => FIRST + n) : [Number(only)]
+  const sum = { accepted: 0, commits: 0, failovers: 0, moves: 0, seeds: seeds.length }
+  for (const seed of seeds) {
+    const result = await simulate(seed, null, primaries)
+    sum.commits += result.commits
+    sum.accepted += result.accepted
+    sum.failovers += result.failovers
+    sum.moves += result.moves
+    if (only !== undefined) for (const line of result.trace) t.comment(line)
+    if (result.violations.length === 0) continue
+    for (const line of result.trace.slice(-TRACE_SHOWN)) t.comment(line)
+    t.fail(`seed ${seed}: ${describe(result)}`)
+    return sum
+  }
+  t.comment(`${sum.seeds} seeds, ${sum.commits} commits, ${sum.accepted} asks to accept answered, ${sum.moves} moves`)
+  return sum
+}
+
+function describe({ violations, hash }: SimResult): string {
+  return `${violations.join('; ')} (trace ${hash.slice(0, 12)})`
+}
