@@ -30,7 +30,7 @@ import { classifyReply } from '../../mail/classify.ts'
 import type { Outcome } from '../../mail/outcome.ts'
 import { capText, maskAddress } from '../../mail/reply.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
-import { countInWindow, type StreamCounters, streamOwner } from '../../state/brake.ts'
+import { streamOwner } from '../../state/brake.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
 import { endNotes } from '../../state/message/end.ts'
 import { hourOwner } from '../../state/message/hour-count.ts'
@@ -49,7 +49,13 @@ import { type ServerCounters, serverOwner, serverRef } from '../../state/server.
 import { unitOf } from '../../state/spread.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { unsubscribeDue } from '../suppression/click.ts'
-import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from '../suppression/suppress.ts'
+import {
+  countDelivery,
+  NO_WRITES,
+  type StreamWrites,
+  type SuppressTurn,
+  suppressRecipient,
+} from '../suppression/suppress.ts'
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
 import { type FiguresWrites, figuresAfter } from './figures.ts'
 import { lastEnd } from './last-end.ts'
@@ -237,9 +243,7 @@ function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWri
     return suppressRecipient(turn, { item, hmac, reason: 'hard_bounce', code, response })
   }
   if (broadcastStreamId === null || last?.event !== 'delivered') return NO_WRITES
-  const owner = streamOwner(broadcastStreamId)
-  const value = countInWindow(turn.states.counter<StreamCounters>(owner), 'delivery', turn.context.nowMs)
-  return { ...NO_WRITES, counters: [{ owner, value }] }
+  return countDelivery(turn, broadcastStreamId)
 }
 
 /** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */

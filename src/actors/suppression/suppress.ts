@@ -131,6 +131,23 @@ function rowOp(shard: number, place: SuppressionPlace, entry: Suppression): Op {
   return { key: suppressedKeyOf(shard, place), write: 'HSET', args: [place.hmac, packSuppression(entry)] }
 }
 
+/**
+ * What a delivery on a broadcast stream writes, or its state to be read first: the delivery that makes the window large
+ * enough may stop the stream, as a complaint may.
+ *
+ * Spec stream.brake
+ */
+export function countDelivery({ states, context }: Omit<SuppressTurn, 'facts'>, streamId: string): StreamWrites | Need {
+  const { nowMs } = context
+  const ref = streamRef(streamId)
+  const owner = streamOwner(streamId)
+  const value = countInWindow(states.counter<StreamCounters>(owner), 'delivery', nowMs)
+  const isOver = isOverBrake(value, nowMs)
+  if (isOver && !states.has(ref)) return { kind: 'need', entities: [ref] }
+  const stream = isOver ? states.get<StreamState | null>(ref) : null
+  return { ops: [], events: stream === null ? [] : pauseEvents(stream, nowMs), counters: [{ owner, value }] }
+}
+
 // Spec stream.brake
 function brake(
   { states, context }: SuppressTurn,
@@ -142,7 +159,9 @@ function brake(
   const owner = streamOwner(stream.streamId)
   const before = states.counter<StreamCounters>(owner)
   const value = countInWindow(delivered ? countInWindow(before, 'delivery', nowMs) : before, 'complaint', nowMs)
-  const stops = stream.pausedAtMs === null && isOverBrake(value, nowMs)
-  const events = stops ? [{ ref: streamRef(stream.streamId), event: { type: 'paused', pausedAtMs: nowMs } }] : []
-  return { events, counters: [{ owner, value }] }
+  return { events: isOverBrake(value, nowMs) ? pauseEvents(stream, nowMs) : [], counters: [{ owner, value }] }
+}
+
+function pauseEvents({ streamId, pausedAtMs }: StreamState, nowMs: number): { ref: Ref; event: unknown }[] {
+  return pausedAtMs !== null ? [] : [{ ref: streamRef(streamId), event: { type: 'paused', pausedAtMs: nowMs } }]
 }

@@ -120,7 +120,8 @@ class Walk {
   #makeNode(block: HeaderBlock): MimeNode {
     const parent = this.#stack.at(-1)?.node ?? null
     const depth = parent === null ? 0 : parent.depth + 1
-    if (this.#nodes.length >= PARTS_MAX) this.#issue = 'too_many_parts'
+    // The root is the message, not one of its parts.
+    if (this.#nodes.length > PARTS_MAX) this.#issue = 'too_many_parts'
     else if (depth > DEPTH_MAX) this.#issue = 'nesting_too_deep'
     const parentType = parent?.kind === 'multipart' ? parent.header.contentType : null
     const header = readPartHeader(block, parentType === 'multipart/digest' ? 'message/rfc822' : 'text/plain')

@@ -252,3 +252,29 @@ t.test('suppress: complaints pause a broadcast stream once they are too many [st
   t.equal(stream().pausedAtMs, NOW_MS, 'the first reason counts')
   t.match(hours(), [[NOW_MS / 3_600_000, 1001, 3]])
 })
+
+t.test('suppress: the delivery that reaches the minimum pauses a stream as well [stream.brake]', async (t) => {
+  const { world, tenant } = begin()
+  const { streamId } = tenant.live
+  changeState(world, 'stream', streamId, { kind: 'broadcast' })
+  const stream = () => world.states.get(`stream:${streamId}`) as StreamState
+  const hour = NOW_MS / 3_600_000
+  // A paused stream takes no messages: all are sent before.
+  const recipients = ['a', 'b', 'c', 'd'].map((name) => makeRecipient(`${name}@example.net`))
+  send(world, tenant, { messages: [makeItem({ recipients })] })
+  const waiting = [...world.deliveries()]
+  const after = (deliveries: number, complaints: number): number | null => {
+    world.counters.set(`stream:${streamId}`, { hours: [[hour, deliveries, complaints]] })
+    const due = waiting.shift()
+    const claim = due === undefined ? null : world.claim<AttemptJob>(prepareAttempt, due)
+    if (claim === null) throw new Error('Nothing waits')
+    world.end(attemptOutcome, claim, report(makeDelivered(250, '250 Ok'), claim.job.recipient.address))
+    return stream().pausedAtMs
+  }
+  t.equal(after(998, 2), null, '2 of 999')
+  t.equal(after(999, 1), null, '1 of 1000')
+  t.equal(after(999, 2), NOW_MS, '2 of 1000')
+  world.nowMs += 5000
+  t.equal(after(1000, 2), NOW_MS, 'the first reason counts')
+  t.match(world.counters.get(`stream:${streamId}`), { hours: [[hour, 1001, 2]] }, 'deliveries count on')
+})
