@@ -92,6 +92,9 @@ export const MAIL_BYTES_MAX = 36_700_160
 export const MX_CONNECTIONS_MAX = 30
 /** Spec mx.rate: connections of one sender in a minute. */
 export const MX_CONNECTIONS_PER_MINUTE_MAX = 300
+/** Spec bounce.unread: returned mail that could not be read, and the days for which it is kept. */
+export const REPORTS_UNREAD_MAX = 100
+export const REPORTS_UNREAD_DAYS = 7
 /** Spec mx.size: recipients of one received mail. */
 export const MX_RECIPIENTS_MAX = 50
 /** Spec mx.slow: minutes in which a mail has to come. */

@@ -106,7 +106,7 @@ t.test('run-file: the lines and the exit code of a process; one that does not en
 
 t.test('one-file: a program with all that it imports, in which each of our modules keeps its place', async (t) => {
   const outfile = join(t.testdir(), 'one.mjs')
-  const threaded = join(import.meta.dirname, '../src/reception/parse-room.js')
+  const threaded = join(import.meta.dirname, '../src/reception/returned/parse-room.js')
   await makeOneFile(threaded, outfile)
   const made = readFileSync(`${outfile}.cjs`, 'utf8')
   t.ok(made.includes(`new URL("./parse-thread.js", "${pathToFileURL(threaded).href}")`), 'its thread is found')

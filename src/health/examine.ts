@@ -70,7 +70,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('clock', () => examineClock(store, nowMs, readClockSync)),
     one('disk', () => examineDisk(config.dataDir, isOwn)),
     one('content', () => examineContent(deps.contents, config.dataDir)),
-    one('mx-listener', () => examineMxListener(livingRoles)),
+    one('mx-listener', () => examineMxListener(livingRoles, config.dataDir)),
     one('mx-port', () => examineMxPort(deps)),
     one('submission', () => examineSubmission(config, livingRoles)),
     one('resolver', () => examineResolver(deps)),

@@ -4,7 +4,9 @@
  * Spec operator.health
  */
 
+import { join } from 'node:path'
 import type { Finding } from '../../schemas/operator/health.ts'
+import { countUnreadReports, UNREAD_REPORTS } from '../process/unread-folder.ts'
 import { warning, well } from './finding.ts'
 
 /** What is wrong where none does, and the step that mends it. */
@@ -13,10 +15,17 @@ export const NO_MX_LISTENER =
 export const NO_MX_LISTENER_FIX =
   'Start one with ROLES=mx (npm run cluster -- mx=1), or give MX_PORT a port where the whole service is one process'
 
-/** In: reads what the living processes run. */
-export async function examineMxListener(livingRoles: () => Promise<ReadonlySet<string>>): Promise<Finding> {
-  const roles = await livingRoles()
-  return roles.has('mx')
-    ? well('mx-listener', 'A process takes bounces and complaints')
-    : warning('mx-listener', NO_MX_LISTENER, NO_MX_LISTENER_FIX)
+/** In: reads what the living processes run; the directory in which unread reports are. */
+export async function examineMxListener(
+  livingRoles: () => Promise<ReadonlySet<string>>,
+  dataDir: string,
+): Promise<Finding> {
+  const [roles, unread] = await Promise.all([livingRoles(), countUnreadReports(dataDir)])
+  if (!roles.has('mx')) return warning('mx-listener', NO_MX_LISTENER, NO_MX_LISTENER_FIX)
+  if (unread === 0) return well('mx-listener', 'A process takes bounces and complaints')
+  return warning(
+    'mx-listener',
+    `Bounces or complaints could not be read within a second, and count for nothing: ${unread} in the last 7 days`,
+    `Read the files in ${join(dataDir, UNREAD_REPORTS)}, and delete them. Report a genuine bounce as a bug`,
+  )
 }

@@ -1,39 +1,27 @@
 /**
- * thread-room - a thread that works off jobs one after the other, each within its time and the thread within its
- * memory.
+ * thread-room - threads that work off jobs, each within its time and each thread within its memory.
  *
- * States: no thread; idle; busy with one job. A job that takes too long, or more memory than there is, ends the thread,
- * and the next one has a new one.
- * Guarantees: `run` never rejects; a job costs the others no more than its time; what waits is bounded.
+ * Guarantees: `run` never rejects; a job costs the others no more than its time; what waits is bounded, and the client
+ * whose jobs cost the least is served first (`fair-queue.ts`). Where there are several threads, one client has all but
+ * one of them at most: another client's job never waits for its jobs alone.
  */
 
-import { Worker } from 'node:worker_threads'
+import { FairQueue } from './fair-queue.ts'
+import { JobThread, type Run, type ThreadOptions } from './job-thread.ts'
 
 const WAITING_MAX = 500
 
-/** What a thread posts: what stands so far, then the end of the job. `failed`: the job threw. */
-export type ThreadMessage<Result, Told = Result> =
-  | { readonly told: Told }
-  | { readonly done: Result }
-  | { readonly failed: true }
-
-/** How a job ended. `told` is what stood by then; `busy`: it never began, too much is waiting or the room is closed. */
-type Ending<Result, Told> =
-  | { readonly how: 'done'; readonly result: Result }
-  | { readonly how: 'timeout' | 'crash' | 'busy'; readonly told: Told | null }
-
-/** How a job ended, and how long it had the thread, milliseconds. */
-export type Run<Result, Told = Result> = Ending<Result, Told> & { readonly tookMs: number }
-
-export interface RoomOptions {
-  /** The compiled body of the thread. */
-  readonly body: URL
+export interface RoomOptions extends ThreadOptions {
   readonly jobMsMax: number
-  /** Memory of the thread, of its buffers too. */
-  readonly heapMbMax: number
   readonly waitingMax?: number
-  /** Buffers of a job that are handed over, not copied. */
-  readonly transfer?: (job: never) => readonly ArrayBuffer[]
+  /** One without this. */
+  readonly threads?: number
+}
+
+/** Whose job it is, and what it may take if that is less than the room's time. */
+export interface JobTerms {
+  readonly client?: string
+  readonly msMax?: number
 }
 
 interface Waiting<Job, Result, Told> {
@@ -42,82 +30,55 @@ interface Waiting<Job, Result, Told> {
   readonly settle: (run: Run<Result, Told>) => void
 }
 
-/** A room of one thread. */
 export class ThreadRoom<Job, Result, Told = Result> {
-  readonly #options: RoomOptions
-  readonly #waiting: Waiting<Job, Result, Told>[] = []
-  #worker: Worker | null = null
-  #current: Waiting<Job, Result, Told> | null = null
-  #told: Told | null = null
-  #timer: NodeJS.Timeout | undefined
-  #isLate = false
-  #beganMs = 0
+  readonly #jobMsMax: number
+  readonly #waiting: FairQueue<Waiting<Job, Result, Told>>
+  readonly #threads: readonly JobThread<Job, Result, Told>[]
+  /** Threads that a client has now. */
+  readonly #serving = new Map<string, number>()
+  readonly #perClientMax: number
   #isClosed = false
 
-  constructor(options: RoomOptions) {
-    this.#options = options
+  constructor({ jobMsMax, waitingMax = WAITING_MAX, threads = 1, ...options }: RoomOptions) {
+    this.#jobMsMax = jobMsMax
+    this.#waiting = new FairQueue(waitingMax, () => performance.now())
+    this.#threads = Array.from({ length: threads }, () => new JobThread(options))
+    this.#perClientMax = Math.max(1, threads - 1)
   }
 
   /** Has a job done, within the room's time or less. */
-  run(job: Job, msMax: number = this.#options.jobMsMax): Promise<Run<Result, Told>> {
-    if (this.#isClosed || this.#waiting.length >= (this.#options.waitingMax ?? WAITING_MAX))
-      return Promise.resolve({ how: 'busy', told: null, tookMs: 0 })
+  run(job: Job, { client = '', msMax = this.#jobMsMax }: JobTerms = {}): Promise<Run<Result, Told>> {
     return new Promise((settle) => {
-      this.#waiting.push({ job, msMax: Math.min(msMax, this.#options.jobMsMax), settle })
-      this.#next()
+      const waiting = { job, msMax: Math.min(msMax, this.#jobMsMax), settle }
+      if (this.#isClosed || !this.#waiting.push(client, waiting)) settle(BUSY)
+      else this.#next()
     })
   }
 
-  /** Ends the thread; what waits or is under way is `busy`. */
+  /** Ends the threads; what waits or is under way is `busy`. */
   async close(): Promise<void> {
     this.#isClosed = true
-    clearTimeout(this.#timer)
-    for (const one of [this.#current, ...this.#waiting.splice(0)]) one?.settle({ how: 'busy', told: null, tookMs: 0 })
-    this.#current = null
-    await this.#worker?.terminate()
+    for (const { settle } of this.#waiting.drain()) settle(BUSY)
+    await Promise.all(this.#threads.map((thread) => thread.close()))
   }
 
   #next(): void {
-    if (this.#current !== null || this.#isClosed) return
-    this.#current = this.#waiting.shift() ?? null
-    if (this.#current === null) return
-    this.#told = null
-    this.#isLate = false
-    this.#beganMs = performance.now()
-    this.#worker ??= this.#start()
-    const { job } = this.#current
-    this.#worker.postMessage(job, [...(this.#options.transfer?.(job as never) ?? [])])
-    this.#timer = setTimeout(() => {
-      this.#isLate = true
-      void this.#worker?.terminate()
-    }, this.#current.msMax)
-  }
-
-  #start(): Worker {
-    const { body, heapMbMax } = this.#options
-    const started = new Worker(body, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: heapMbMax } })
-    started.unref()
-    started.on('message', (message: ThreadMessage<Result, Told>) => {
-      if (started !== this.#worker) return
-      if ('told' in message) this.#told = message.told
-      else this.#settle('done' in message ? { how: 'done', result: message.done } : { how: 'crash', told: this.#told })
+    const thread = this.#isClosed ? undefined : this.#threads.find(({ isIdle }) => isIdle)
+    if (thread === undefined) return
+    const next = this.#waiting.take((client) => (this.#serving.get(client) ?? 0) < this.#perClientMax)
+    if (next === null) return
+    const { client, item } = next
+    this.#serving.set(client, (this.#serving.get(client) ?? 0) + 1)
+    thread.run(item.job, item.msMax).then((run) => {
+      const left = (this.#serving.get(client) ?? 1) - 1
+      if (left === 0) this.#serving.delete(client)
+      else this.#serving.set(client, left)
+      this.#waiting.charge(client, run.tookMs)
+      item.settle(run)
+      this.#next()
     })
-    // An error is followed by `exit`, where it is dealt with; without a listener it would end the process.
-    started.on('error', () => undefined)
-    started.on('exit', () => {
-      if (started !== this.#worker) return
-      this.#worker = null
-      if (!this.#isClosed && this.#current !== null)
-        this.#settle({ how: this.#isLate ? 'timeout' : 'crash', told: this.#told })
-    })
-    return started
-  }
-
-  #settle(ending: Ending<Result, Told>): void {
-    clearTimeout(this.#timer)
-    const done = this.#current
-    this.#current = null
-    done?.settle({ ...ending, tookMs: performance.now() - this.#beganMs })
     this.#next()
   }
 }
+
+const BUSY = { how: 'busy', told: null, tookMs: 0 } as const

@@ -88,7 +88,7 @@ async function verify(
 ): Promise<Verification | 'late' | 'busy'> {
   const leftMs = one.mailMsMax - one.threadMs - one.budget.waitedMs
   if (leftMs <= 0) return 'late'
-  const run = await room.run({ mail, checkedAtMs: one.checkedAtMs, answers }, leftMs)
+  const run = await room.run({ mail, checkedAtMs: one.checkedAtMs, answers }, { msMax: leftMs })
   one.threadMs += run.tookMs
   if (run.how === 'done') return run.result
   if (run.how === 'crash') return null

@@ -12,7 +12,7 @@ import {
   type SignatureReport,
   type SignedMail,
 } from '../mail/authenticate/signatures.ts'
-import type { ThreadMessage } from '../process/thread-room.ts'
+import type { ThreadMessage } from '../process/job-thread.ts'
 
 /** An answer of the DNS: records, or the code of the error. */
 export type Answered =
@@ -35,6 +35,7 @@ export type Verification = {
 
 const port = parentPort!
 
+port.postMessage({ ready: true } satisfies ThreadMessage<Verification>)
 port.on('message', (job: VerifyJob) => {
   verify(job).then(
     (done) => port.postMessage({ done } satisfies ThreadMessage<Verification>),

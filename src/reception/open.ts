@@ -4,27 +4,34 @@
  * It decides nothing itself: what a mail means is asked of the owner of its shard, in this process or another.
  */
 
+import { SHARDS } from '../../cluster/id.ts'
 import type { Contents } from '../content/contents.ts'
 import type { EdgeLog } from '../http/request.ts'
 import { openCertificate } from '../process/certificate.ts'
 import type { Config } from '../process/config.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { makeAddresseeFinder } from '../views/inbound/address.ts'
+import { readLastErasedMs } from '../views/operator/erasure-figures.ts'
+import type { ReadKeys } from '../views/read-keys.ts'
 import type { InboundMailDeps } from './inbound-mail.ts'
 import { makeMxMail } from './mx-mail.ts'
-import { makeParseRoom } from './parse-room.ts'
-import { makeReturnedMail, type ReturnedMailDeps } from './returned-mail.ts'
+import { makeParseRoom } from './returned/parse-room.ts'
+import { makeReturnedMail, type ReturnedMailDeps } from './returned/returned-mail.ts'
+import { makeUnreadReports } from './returned/unread-reports.ts'
 import { makeSenderRate } from './sender-rate.ts'
+
+const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
 /** What the role needs of the service. */
 export interface MxDeps {
-  readonly handlers: Omit<ReturnedMailDeps, 'room' | 'received'> &
+  readonly handlers: Omit<ReturnedMailDeps, 'room' | 'received' | 'unread'> &
     Pick<InboundMailDeps, 'secrets' | 'freshMails'> & {
       /** What has no room for new mail; null: nothing. */
       readonly roomLack: () => string | null
       /** Null: this installation has no content store. */
       readonly contents: Contents | null
       readonly metrics: Pick<Metrics, 'received'>
+      readonly readKeys: ReadKeys
     }
   readonly log: EdgeLog
 }
@@ -44,6 +51,13 @@ export async function startMx(config: Config, { handlers, log }: MxDeps): Promis
   // Processes that receive no mail do without the library.
   const { startMxListener } = await import('./mx-listener.ts')
   const room = makeParseRoom()
+  const unread = makeUnreadReports({
+    dataDir,
+    clientHmac: handlers.secrets.clientHmac,
+    nowMs: handlers.nowMs,
+    lastErasedMs: () => readLastErasedMs(handlers.readKeys, ALL_SHARDS),
+    log,
+  })
   const received = (kind: string) => metrics.received(kind)
   const findAddressee = makeAddresseeFinder(handlers.read)
   const listener = await startMxListener({
@@ -61,7 +75,7 @@ export async function startMx(config: Config, { handlers, log }: MxDeps): Promis
         random: Math.random,
         received,
       },
-      returned: makeReturnedMail({ ...handlers, room, received }),
+      returned: makeReturnedMail({ ...handlers, room, unread, received }),
       inboundDomain,
       received,
     }),
@@ -71,6 +85,7 @@ export async function startMx(config: Config, { handlers, log }: MxDeps): Promis
     async close() {
       await listener.close()
       await room.close()
+      await unread.close()
     },
   }
 }

@@ -4,14 +4,15 @@
  */
 
 import { parentPort } from 'node:worker_threads'
+import type { ThreadMessage } from '../../process/job-thread.ts'
 import { makeSecrets } from '../../process/secrets.ts'
-import type { ThreadMessage } from '../../process/thread-room.ts'
 import type { PreviewResult, ReadJob, ReadResult } from './read.ts'
 import { parseBroadcast, parsePreview } from './read.ts'
 
 const port = parentPort!
 const post = (message: ThreadMessage<ReadResult | PreviewResult>): void => port.postMessage(message)
 
+post({ ready: true })
 port.on('message', ({ pieces, secretKey, accountId, serverId, isPreview }: ReadJob) => {
   try {
     const secrets = makeSecrets(secretKey)

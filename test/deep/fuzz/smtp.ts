@@ -7,7 +7,7 @@ import { readArf } from '../../../src/mail/report/arf.ts'
 import { readDsn } from '../../../src/mail/report/dsn.ts'
 import { makeCertificate } from '../../../src/process/certificate.ts'
 import { type IncomingMail, startMxListener } from '../../../src/reception/mx-listener.ts'
-import { makeParseRoom } from '../../../src/reception/parse-room.ts'
+import { makeParseRoom } from '../../../src/reception/returned/parse-room.ts'
 import { deliverMail } from '../../support/peers/smtp-dialog.ts'
 
 /** A run of its own may ask for more. */
@@ -81,7 +81,7 @@ t.test(`fuzz: ${SESSIONS} sessions of random bytes [mx.commands] (seed ${seed})`
       async mail({ pieces }: IncomingMail<string>) {
         const bytes = await buffer(pieces)
         mails += 1
-        const mail = await room.parse(bytes)
+        const mail = await room.parse(bytes, 'a')
         if (typeof mail === 'object') [readDsn(mail, 'a@b.example'), readArf(mail)]
         return { code: 250, text: '2.0.0 Ok' }
       },
@@ -148,7 +148,7 @@ t.test(`fuzz: mail of random pieces is read, or said to be unreadable, in bounde
       random(5) === 0 ? noise(random(30)) : pick(PIECES),
     ).join('')
     const startedAtMs = performance.now()
-    const mail = await room.parse(Buffer.from(text, 'latin1'))
+    const mail = await room.parse(Buffer.from(text, 'latin1'), 'a')
     if (typeof mail === 'object') {
       const dsn = readDsn(mail, 'ada@example.net')
       if (dsn.kind === 'bounce' && (dsn.response ?? '').length > 512) t.fail(text)

@@ -12,7 +12,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Dsn, readDsn } from '../../../src/mail/report/dsn.ts'
-import { parseMail } from '../../../src/reception/parse.ts'
+import { parseMail } from '../../../src/reception/returned/parse.ts'
 import { ROOT } from '../../support/machine/root.ts'
 
 interface Format {
@@ -43,7 +43,7 @@ function formatDsn(dsn: Dsn): string {
   return `bounce ${dsn.hard ? 'hard' : 'soft'} ${dsn.code ?? '-'}`
 }
 
-const read = async ({ mail }: Format) => readDsn(await parseMail(Buffer.from(mail)), 'ann@example.net')
+const read = async ({ mail }: Format) => readDsn(parseMail(Buffer.from(mail)), 'ann@example.net')
 const known = readFormats('bounces.txt')
 const held = readFormats('bounces-held.txt')
 

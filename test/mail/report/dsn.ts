@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { type Dsn, readDsn } from '../../../src/mail/report/dsn.ts'
 import type { ReportMail } from '../../../src/mail/report/report-mail.ts'
-import { parseMail } from '../../../src/reception/parse.ts'
+import { parseMail } from '../../../src/reception/returned/parse.ts'
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 import { findSuite } from '../../support/machine/suites.ts'
 
@@ -271,13 +271,13 @@ t.test(
     const missed: string[] = []
     const bounces = expected.filter(({ temporary, recipients }) => !temporary && recipients.length > 0)
     for (const { file } of bounces) {
-      const dsn = readDsn(await parseMail(readFileSync(join(folder, 'data', file))), '')
+      const dsn = readDsn(parseMail(readFileSync(join(folder, 'data', file))), '')
       if (dsn.kind !== 'bounce') missed.push(file)
     }
     t.ok(missed.length <= bounces.length * 0.05, `${missed.length} of ${bounces.length}: ${missed.join(' ')}`)
     const delays = expected.filter(({ temporary }) => temporary)
     t.equal(delays.length, 11)
     for (const { file } of delays)
-      t.not(readDsn(await parseMail(readFileSync(join(folder, 'data', file))), '').kind, 'bounce', file)
+      t.not(readDsn(parseMail(readFileSync(join(folder, 'data', file))), '').kind, 'bounce', file)
   },
 )

@@ -6,28 +6,30 @@
  * in order. Each bounce and complaint becomes one command, and 250 is said when it is on disk. All other mail to these
  * addresses is counted and dropped: there is nobody to read it here.
  *
- * Spec bounce.recipient, bounce.grace, complaint.address, complaint.arf
+ * Spec bounce.recipient, bounce.grace, bounce.unread, complaint.address, complaint.arf
  */
 
-import type { Ask, AskResult } from '../../cluster/work.ts'
-import type { Report, ReportBody, ReportReply } from '../actors/message/record-report.ts'
-import { meaningOf, readArf } from '../mail/report/arf.ts'
-import { readDsn } from '../mail/report/dsn.ts'
-import type { ReportMail } from '../mail/report/report-mail.ts'
+import type { Ask, AskResult } from '../../../cluster/work.ts'
+import type { Report, ReportBody, ReportReply } from '../../actors/message/record-report.ts'
+import { clientNetwork } from '../../mail/ip-address.ts'
+import { meaningOf, readArf } from '../../mail/report/arf.ts'
+import { readDsn } from '../../mail/report/dsn.ts'
+import type { ReportMail } from '../../mail/report/report-mail.ts'
 import {
   isReturnPath,
   parseReturnPath,
   RETURN_PATH_LABEL,
   serviceReturnPathHost,
   type TokenRecipient,
-} from '../mail/return-path.ts'
-import type { Secrets } from '../process/secrets.ts'
-import { standingOf } from '../state/domain.ts'
-import { ERASED_DOMAIN } from '../state/person.ts'
-import type { Reader } from '../views/key.ts'
-import { type FoundRecipient, findRecipient } from '../views/message/return-path.ts'
-import type { IncomingMail, RcptAddress, SmtpAnswer } from './mx-listener.ts'
+} from '../../mail/return-path.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { standingOf } from '../../state/domain.ts'
+import { ERASED_DOMAIN } from '../../state/person.ts'
+import type { Reader } from '../../views/key.ts'
+import { type FoundRecipient, findRecipient } from '../../views/message/return-path.ts'
+import type { IncomingMail, RcptAddress, SmtpAnswer } from '../mx-listener.ts'
 import type { ParseRoom } from './parse-room.ts'
+import type { UnreadReports } from './unread-reports.ts'
 
 /** What becomes of mail that comes back, for the operator's figures. */
 export type ReturnedKind =
@@ -54,6 +56,8 @@ export interface ReturnedMailDeps {
   readonly secrets: Secrets
   readonly serviceDomain: string
   readonly room: ParseRoom
+  /** Keeps what could not be read. */
+  readonly unread: Pick<UnreadReports, 'keep'>
   readonly received: (kind: ReturnedKind) => void
 }
 
@@ -81,9 +85,9 @@ export interface ReturnedMail {
 export function makeReturnedMail(deps: ReturnedMailDeps): ReturnedMail {
   return {
     recipient: (address) => judgeRecipient(deps, address),
-    async mail({ pieces, sender }, targets) {
+    async mail({ pieces, sender, peer }, targets) {
       const bytes = await keepStart(pieces)
-      return takeMail(deps, { bytes, targets, isNullSender: sender === null })
+      return takeMail(deps, { bytes, targets, isNullSender: sender === null, client: clientNetwork(peer.ip) })
     },
   }
 }
@@ -122,16 +126,21 @@ async function judgeRecipient(
   return standing === 'gone' ? GONE_RECORDS : { target: { kind: 'return-path', found } }
 }
 
+/** A mail that has come whole, as far as it is kept. */
+interface Taken {
+  readonly bytes: Buffer
+  readonly targets: readonly ReturnedTarget[]
+  readonly isNullSender: boolean
+  readonly client: string
+}
+
 /** Each recipient has its own command; the first that cannot be told now puts the whole mail off. */
-async function takeMail(
-  deps: ReturnedMailDeps,
-  { bytes, targets, isNullSender }: { bytes: Buffer; targets: readonly ReturnedTarget[]; isNullSender: boolean },
-): Promise<SmtpAnswer> {
-  const parsed = await deps.room.parse(bytes)
+async function takeMail(deps: ReturnedMailDeps, { bytes, targets, isNullSender, client }: Taken): Promise<SmtpAnswer> {
+  const parsed = await deps.room.parse(bytes, client)
   if (parsed === 'busy') return UNAVAILABLE
   if (parsed === 'unreadable') {
     deps.received('unreadable')
-    return TAKEN
+    return (await deps.unread.keep(bytes, client)) ? TAKEN : UNAVAILABLE
   }
   const mail = { ...parsed, isNullSender }
   for (const target of targets) {

@@ -2,13 +2,13 @@
  * returned-mail - live mail to a scripted server, and what comes back for it, over real SMTP into a running service.
  */
 import t from 'tap'
-import { formatReturnPath } from '../../src/mail/return-path.ts'
-import { makeSecrets } from '../../src/process/secrets.ts'
-import { until } from '../support/machine/until.ts'
-import { startMx } from '../support/peers/mx.ts'
-import { deliverMail } from '../support/peers/smtp-dialog.ts'
-import { startZone } from '../support/peers/zone.ts'
-import { startTestService } from '../support/service/service.ts'
+import { formatReturnPath } from '../../../src/mail/return-path.ts'
+import { makeSecrets } from '../../../src/process/secrets.ts'
+import { until } from '../../support/machine/until.ts'
+import { startMx } from '../../support/peers/mx.ts'
+import { deliverMail } from '../../support/peers/smtp-dialog.ts'
+import { startZone } from '../../support/peers/zone.ts'
+import { startTestService } from '../../support/service/service.ts'
 
 const zone = await startZone()
 const mx = await startMx()

@@ -1,0 +1,76 @@
+/**
+ * fair-queue - work that waits, served to the client that has cost the least in the last minute, its own in order.
+ *
+ * Guarantees: what waits is bounded; whoever floods, or sends what takes long, waits behind all other clients.
+ */
+
+const MINUTE_MS = 60_000
+/** Clients whose cost is remembered; past that all of it is forgotten, as each minute does. */
+const CLIENTS_MAX = 10_000
+
+export class FairQueue<Item> {
+  readonly #max: number
+  readonly #nowMs: () => number
+  /** What waits, by client; no list is empty. */
+  readonly #waiting = new Map<string, Item[]>()
+  /** Milliseconds of this minute, by client. */
+  readonly #cost = new Map<string, number>()
+  #minute = 0
+  #size = 0
+
+  /** In: how many items may wait; a monotonic clock, milliseconds. */
+  constructor(max: number, nowMs: () => number) {
+    this.#max = max
+    this.#nowMs = nowMs
+  }
+
+  /** False: too much is waiting. */
+  push(client: string, item: Item): boolean {
+    if (this.#size >= this.#max) return false
+    const own = this.#waiting.get(client)
+    if (own === undefined) this.#waiting.set(client, [item])
+    else own.push(item)
+    this.#size += 1
+    return true
+  }
+
+  /** The next item of a client that may be served; null for none. Of two that cost the same, who waits longer. */
+  take(mayServe: (client: string) => boolean = () => true): { readonly client: string; readonly item: Item } | null {
+    this.#forget()
+    let least: string | null = null
+    for (const client of this.#waiting.keys())
+      if (mayServe(client) && (least === null || this.#costOf(client) < this.#costOf(least))) least = client
+    if (least === null) return null
+    const own = this.#waiting.get(least) as Item[]
+    const item = own.shift() as Item
+    // To the end of the line, behind all that cost the same.
+    this.#waiting.delete(least)
+    if (own.length > 0) this.#waiting.set(least, own)
+    this.#size -= 1
+    return { client: least, item }
+  }
+
+  /** Takes all that waits. */
+  drain(): Item[] {
+    const all = [...this.#waiting.values()].flat()
+    this.#waiting.clear()
+    this.#size = 0
+    return all
+  }
+
+  /** An item of the client took so long. */
+  charge(client: string, ms: number): void {
+    this.#forget()
+    this.#cost.set(client, this.#costOf(client) + ms)
+  }
+
+  #costOf(client: string): number {
+    return this.#cost.get(client) ?? 0
+  }
+
+  #forget(): void {
+    const minute = Math.floor(this.#nowMs() / MINUTE_MS)
+    if (minute !== this.#minute || this.#cost.size > CLIENTS_MAX) this.#cost.clear()
+    this.#minute = minute
+  }
+}

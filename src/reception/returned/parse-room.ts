@@ -1,0 +1,45 @@
+/**
+ * parse-room - the threads in which returned mail is parsed, started with the first one.
+ *
+ * Guarantees: a mail has a thread for a second at most; clients are served fairly, and one client never has all
+ * threads (`process/thread-room.ts`); the number of waiting mails is bounded.
+ *
+ * Spec bounce.unread
+ */
+
+import type { ReportMail } from '../../mail/report/report-mail.ts'
+import { ThreadRoom } from '../../process/thread-room.ts'
+
+/** Any mail of 256 KiB parses in milliseconds: a second is for a machine that has much else to do. */
+const PARSE_MS_MAX = 1000
+/** Memory of a thread: a mail is far smaller, whatever it unpacks to. */
+const HEAP_MB_MAX = 128
+const THREADS = 2
+
+/** `unreadable`: parsing failed, or was not done in time. `busy`: too much is waiting. */
+export type Parsed = ReportMail | 'unreadable' | 'busy'
+
+export interface ParseRoom {
+  /** Parses one mail of a client. Never rejects. */
+  parse(bytes: Uint8Array, client: string): Promise<Parsed>
+  /** Ends the threads; what waits is `busy`. */
+  close(): Promise<void>
+}
+
+/** Makes the room. `parseMsMax` is what one mail may take. */
+export function makeParseRoom(parseMsMax: number = PARSE_MS_MAX): ParseRoom {
+  const room = new ThreadRoom<Uint8Array, ReportMail>({
+    body: new URL('./parse-thread.js', import.meta.url),
+    jobMsMax: parseMsMax,
+    heapMbMax: HEAP_MB_MAX,
+    threads: THREADS,
+  })
+  return {
+    async parse(bytes, client) {
+      const run = await room.run(bytes, { client })
+      if (run.how === 'done') return run.result
+      return run.how === 'busy' ? 'busy' : 'unreadable'
+    },
+    close: () => room.close(),
+  }
+}
