@@ -1,4 +1,4 @@
-/** unread-reports - what could not be read is a file for a week, within bounds, and no erasure leaves one from before. */
+/** unread-reports - unread mail is a file for a week, within bounds; no erasure leaves one from before. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

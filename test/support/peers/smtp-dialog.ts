@@ -19,9 +19,13 @@ export interface SmtpDialog {
   end(): void
 }
 
-/** Connects and waits for the greeting, which is the first reply. */
-export async function openDialog(port: number, host = '127.0.0.1'): Promise<SmtpDialog & { greeting: string }> {
-  let socket: Socket = connect({ port, host })
+/** Connects, from an address if one is given, and waits for the greeting, which is the first reply. */
+export async function openDialog(
+  port: number,
+  host = '127.0.0.1',
+  localAddress?: string,
+): Promise<SmtpDialog & { greeting: string }> {
+  let socket: Socket = connect({ port, host, ...(localAddress === undefined ? {} : { localAddress }) })
   await once(socket, 'connect')
   let text = ''
   let isClosed = false
@@ -82,8 +86,13 @@ export async function openDialog(port: number, host = '127.0.0.1'): Promise<Smtp
 }
 
 /** Sends one mail from `<>` and answers the reply to RCPT where it refuses, else the one to the final dot. */
-export async function deliverMail(port: number, recipients: string | readonly string[], mail: string): Promise<string> {
-  const dialog = await openDialog(port)
+export async function deliverMail(
+  port: number,
+  recipients: string | readonly string[],
+  mail: string,
+  localAddress?: string,
+): Promise<string> {
+  const dialog = await openDialog(port, '127.0.0.1', localAddress)
   try {
     await dialog.say('EHLO mx.example.net')
     await dialog.say('MAIL FROM:<>')

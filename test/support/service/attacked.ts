@@ -73,7 +73,7 @@ export async function startAttacked(
     async during(attack, others = ['http']) {
       const sinceMs = Date.now()
       const beforeKb = resetPeak(scene.host.pid)
-      const port = { http: httpPort, mx: mxPort, submission: submissionPort }
+      const port = { http: httpPort, mx: mxPort, report: mxPort, submission: submissionPort }
       const workers = others.map((kind) => ({ kind, worker: startOthers({ kind, port: port[kind], token }) }))
       try {
         await attack()

@@ -9,9 +9,10 @@ import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { watchStalls } from '../machine/stall.ts'
+import { deliverMail } from '../peers/smtp-dialog.ts'
 
-/** Which listener they ask. */
-export type OtherClients = 'http' | 'mx' | 'submission'
+/** Which listener they ask; `report`: they send a small report to the MX listener. */
+export type OtherClients = 'http' | 'mx' | 'submission' | 'report'
 
 /** What they got. */
 export interface Served {
@@ -36,7 +37,8 @@ async function run({ kind, port, token }: { kind: OtherClients; port: number; to
       stop = end
     },
   })
-  const ask = kind === 'http' ? () => askHttp(port, token) : () => askSmtp(port)
+  const asks = { http: () => askHttp(port, token), report: () => sendReport(port) }
+  const ask = kind === 'http' || kind === 'report' ? asks[kind] : () => askSmtp(port)
   const seen = { asked: 0, failed: 0, longestMs: 0 }
   for (let isLast = false; !isLast; ) {
     isLast = isEnding
@@ -64,6 +66,10 @@ function askHttp(port: number, token: string): Promise<boolean> {
     asked.on('error', reject)
     asked.end()
   })
+}
+
+async function sendReport(port: number): Promise<boolean> {
+  return (await deliverMail(port, 'postmaster', 'Subject: A report\n\nOf a person.', ADDRESS)).startsWith('250')
 }
 
 function askSmtp(port: number): Promise<boolean> {
