@@ -299,6 +299,13 @@ export const SETTINGS = [
     meaning: 'Whether sends need an active subscription.',
   },
   {
+    name: 'DOCS',
+    kind: 'choice',
+    choices: SWITCHES,
+    default: 'on',
+    meaning: 'Whether the API listener serves the documentation of this version under `/docs`.',
+  },
+  {
     name: 'LOG_LEVEL',
     kind: 'choice',
     choices: LOG_LEVELS,

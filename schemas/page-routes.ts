@@ -34,7 +34,12 @@ export const PAGE_ROUTES = {
   undoUnsubscribe: page('undoUnsubscribe', 'POST', '/u/{token}/undo'),
   showDashboard: page('showDashboard', 'GET', '/dashboard'),
   showDashboardFile: page('showDashboardFile', 'GET', '/dashboard/*'),
+  showDocs: page('showDocs', 'GET', '/docs'),
+  showDocsFile: page('showDocsFile', 'GET', '/docs/*'),
 } satisfies Record<string, Route>
+
+/** Pages that `DOCS=off` removes. Spec docs.page */
+export const DOCS_PAGES: readonly string[] = ['showDocs', 'showDocsFile']
 
 export type PageName = keyof typeof PAGE_ROUTES
 

@@ -2,6 +2,7 @@
  * outputs - what the site has beside its pages: the API reference by Redoc, llms.txt, the files that pages link to,
  * and each text compressed
  */
+import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -20,6 +21,7 @@ export function finishSite({ srcDir, outDir }) {
   for (const name of ATTACHED) cpSync(join(srcDir, name), join(outDir, name), { recursive: true })
   writeReference(join(outDir, 'http-api'))
   writeTexts(srcDir, outDir)
+  writeFileSync(join(outDir, 'inline-scripts.json'), JSON.stringify(hashesOf(outDir)))
   for (const name of readdirSync(outDir, { recursive: true, encoding: 'utf8' }))
     if (TEXTS.test(name) && statSync(join(outDir, name)).isFile()) compress(join(outDir, name))
 }
@@ -84,6 +86,16 @@ function firstSentence(page) {
   const [paragraph = ''] = page.replace(/^#.*\n+/, '').split('\n\n')
   const words = paragraph.replaceAll('\n', ' ').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
   return /^.*?[.:](?= |$)/.exec(words)?.[0] ?? words
+}
+
+/** Hashes of the scripts inside pages, for the Content-Security-Policy of the service. */
+function hashesOf(outDir) {
+  const pages = readdirSync(outDir, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.html'))
+  const scripts = pages.flatMap((name) => {
+    const page = readFileSync(join(outDir, name), 'utf8')
+    return [...page.matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]*?)<\/script>/g)].map(([, script]) => script)
+  })
+  return [...new Set(scripts)].map((script) => `sha256-${createHash('sha256').update(script).digest('base64')}`)
 }
 
 function compress(path) {

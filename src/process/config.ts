@@ -70,6 +70,7 @@ export interface Config {
   deliveryIpv6: boolean
   approval: (typeof APPROVALS)[number]
   billing: (typeof BILLINGS)[number]
+  docs: 'off' | 'on'
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -189,6 +190,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     deliveryIpv6: read('DELIVERY_IPV6') === 'on',
     approval: read('APPROVAL') as Config['approval'],
     billing: read('BILLING') as Config['billing'],
+    docs: read('DOCS') as Config['docs'],
     logLevel: read('LOG_LEVEL') as Config['logLevel'],
   }
 }

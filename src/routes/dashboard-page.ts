@@ -12,6 +12,7 @@ import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Handler } from '../http/request.ts'
 import { type Reply, refuse } from '../http/respond.ts'
+import { encodingOf } from './content-encoding.ts'
 
 /** A file as it was made, and how each encoding of it looks. */
 interface PageFile {
@@ -97,25 +98,21 @@ function shellOf(path: string, whose: 'public' | 'operator'): string {
 }
 
 function answerFile(file: PageFile, accepted: string, extension: string): Reply {
-  const encoding = encodingOf(file, accepted)
+  const encoding = encodingFor(file, accepted)
   const bytes = encoding === null ? file.plain : (file[encoding === 'br' ? 'br' : 'gzip'] as Uint8Array)
   return { status: 200, bytes, contentType: TYPES[extension] ?? 'application/octet-stream' }
 }
 
+function encodingFor({ br, gzip }: PageFile, accepted: string): 'br' | 'gzip' | null {
+  return encodingOf({ br: br !== null, gzip: gzip !== null }, accepted)
+}
+
 function headersOf(file: PageFile, accepted: string, isFile: boolean): Readonly<Record<string, string>> {
-  const encoding = encodingOf(file, accepted)
+  const encoding = encodingFor(file, accepted)
   return {
     ...SAFE,
     'Cache-Control': isFile ? FOREVER : 'no-cache',
     ...(file.br !== null && { Vary: 'Accept-Encoding' }),
     ...(encoding !== null && { 'Content-Encoding': encoding }),
   }
-}
-
-/** RFC 9110 12.5.3, as far as browsers go: an encoding is taken where it is named and its weight is not 0. */
-function encodingOf({ br, gzip }: PageFile, accepted: string): 'br' | 'gzip' | null {
-  const takes = (name: string) =>
-    new RegExp(`(?:^|,)\\s*${name}\\s*(?:;(?!\\s*q=0(?:\\.0*)?\\s*(?:,|$))|,|$)`, 'i').test(accepted)
-  if (br !== null && takes('br')) return 'br'
-  return gzip !== null && takes('gzip') ? 'gzip' : null
 }

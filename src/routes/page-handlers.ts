@@ -3,6 +3,7 @@
 import type { OPERATOR_PAGE_ROUTES, PageName } from '../../schemas/page-routes.ts'
 import type { Handler } from '../http/request.ts'
 import { makeDashboard, readPages } from './dashboard-page.ts'
+import { makeDocs, readSite } from './docs-page.ts'
 import {
   makeConfirmUnsubscribe,
   makeShowUnsubscribe,
@@ -17,6 +18,7 @@ export type PageDeps = UnsubscribeDeps
 /** The handlers, by the names of their pages. */
 export function pageHandlers(deps: PageDeps): Readonly<Record<PageName, Handler>> {
   const dashboard = makeDashboard(readPages(), 'public')
+  const docs = makeDocs(readSite())
   return {
     showUnsubscribe: makeShowUnsubscribe(deps),
     unsubscribeOneClick: makeUnsubscribeOneClick(deps),
@@ -26,6 +28,8 @@ export function pageHandlers(deps: PageDeps): Readonly<Record<PageName, Handler>
     undoUnsubscribe: makeUndoUnsubscribe(deps),
     showDashboard: dashboard,
     showDashboardFile: dashboard,
+    showDocs: docs,
+    showDocsFile: docs,
   }
 }
 

@@ -3,7 +3,7 @@
  */
 
 import type { Role } from '../../schemas/config.ts'
-import { OPERATOR_PAGE_ROUTES, PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
+import { DOCS_PAGES, OPERATOR_PAGE_ROUTES, PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
 import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
 import { dashboardHandlers } from '../dashboard/handlers.ts'
 import type { LiveDeps } from '../dashboard/live.ts'
@@ -81,7 +81,11 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
   // Without a rate nothing asks who the client is.
   const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
   const edge = makeDashboardEdge(config.baseUrl, port, deps.handlers.nowMs)
-  const routes = [...routesOf('public', deps, ROUTE_NAMES), ...pagesOf(deps), ...dashboardOf(deps, edge)]
+  const routes = [
+    ...routesOf('public', deps, ROUTE_NAMES),
+    ...pagesOf(deps, config.docs === 'on'),
+    ...dashboardOf(deps, edge),
+  ]
   const { keys, held } = deps
   const of = { host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, dashboard: edge, keys, held } as const
   const requestLog = openRequestLog(deps.nodes, (fault) => deps.log.error({ fault: String(fault) }, REQUESTS_LOST))
@@ -132,9 +136,10 @@ function operatorPages() {
   ]
 }
 
-function pagesOf(deps: ListenerDeps) {
+function pagesOf(deps: ListenerDeps, hasDocs: boolean) {
   const handlers = pageHandlers(deps.handlers)
-  return Object.values(PAGE_ROUTES).map((route) => ({ route, handle: handlers[route.name as PageName] }))
+  const routes = Object.values(PAGE_ROUTES).filter(({ name }) => hasDocs || !DOCS_PAGES.includes(name))
+  return routes.map((route) => ({ route, handle: handlers[route.name as PageName] }))
 }
 
 /** The dashboard asks the handlers of the interface too, with commands that say who has ordered them. */

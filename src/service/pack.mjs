@@ -2,10 +2,10 @@
  * pack - `npm run pack`: makes the archive that a server installs from, `sendwright-<version>.tgz`, in build/pack/, or
  * in the folder that is named (`npm run pack -- /srv/archives`). Prints its path last.
  *
- * It holds what is compiled, the dashboard's pages, the documents, and what else `files` of package.json names; no
- * sources and no tools. In it `npm ci --omit=dev` installs exactly what package-lock.json of this checkout says, from
- * the lock file that is made here of it. The HTTP library lies in the archive, with the binaries of servers alone: its
- * package has those of ten platforms.
+ * The archive holds the compiled service, the dashboard's pages, the documents with the site built from them, and what
+ * else `files` of package.json names; no sources and no tools. In it `npm ci --omit=dev` installs exactly what
+ * package-lock.json of this checkout says, from the lock file that is made here of it. The HTTP library lies in the
+ * archive, with the binaries of servers alone: its package has those of ten platforms.
  *
  * `npm install` goes before. Nothing is touched but the folder of the archive.
  */
@@ -35,6 +35,7 @@ try {
   copyNamed()
   compile()
   await bundle(ROOT, join(stage, 'build', 'dashboard'))
+  run('npm', ['run', '--silent', 'docs', '--', '--outDir', join(stage, 'build', 'docs')], ROOT)
   takeNative()
   writeJson('package.json', manifestOf(manifest))
   writeJson('npm-shrinkwrap.json', lockOf(readJson('package-lock.json')))
@@ -46,7 +47,7 @@ try {
 
 /** Copies what `files` names and lies in the checkout, without sources: what is compiled stands for them. */
 function copyNamed() {
-  const isShipped = (path) => !/\.ts$/.test(path) && !path.includes(join('src', 'dashboard', 'page'))
+  const isShipped = (path) => !/\.ts$|\.vitepress/.test(path) && !path.includes(join('src', 'dashboard', 'page'))
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE', ...manifest.files.map((one) => one.replace(/\/$/, ''))])
     if (existsSync(join(ROOT, name)) && name !== 'build')
       cpSync(join(ROOT, name), join(stage, name), { recursive: true, filter: isShipped })
