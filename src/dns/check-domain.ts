@@ -3,7 +3,9 @@
  *
  * Where the operator named DNS servers, those alone are asked. Otherwise a `missing` or `mismatch` of the system's
  * resolver is put to one authoritative server of the zone, and what that answers counts: a resolver may hold an absence
- * for hours after the record was made. `dns_error` is always the resolver's failure, never the authoritative server's.
+ * for hours after the record was made. A `dns_error` beside a record that is wrong is put to it too: a domain without
+ * one record would stay verified as long as the other cannot be looked up. `dns_error` is always the resolver's failure,
+ * never the authoritative server's.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -70,10 +72,16 @@ export async function checkDomain(job: CheckDomainJob, deps: CheckDomainDeps): P
   const late = delay(deps.totalTimeoutMs ?? TOTAL_TIMEOUT_MS, undefined, { signal: controller.signal })
   // Rejects only when it is aborted, below.
   late.catch(() => undefined)
-  const [returnPath, dkim, pendingDkim] = await Promise.all([
+  const [firstReturnPath, firstDkim, pendingDkim] = await Promise.all([
     checkRecord(job.returnPath, deps, late),
     checkRecord(job.dkim, deps, late),
     job.pendingDkim && checkRecord(job.pendingDkim, deps, late),
+  ])
+  const again = (record: ExpectedRecord, found: Compared, other: Compared): Promise<Compared> =>
+    found.result === 'dns_error' && isWrong(other) ? askSecond(record, found, { deps, late }) : Promise.resolve(found)
+  const [returnPath, dkim] = await Promise.all([
+    again(job.returnPath, firstReturnPath, firstDkim),
+    again(job.dkim, firstDkim, firstReturnPath),
   ])
   controller.abort()
   return {
@@ -90,7 +98,20 @@ export async function checkDomain(job: CheckDomainJob, deps: CheckDomainDeps): P
 
 async function checkRecord(record: ExpectedRecord, deps: CheckDomainDeps, late: Promise<void>): Promise<Compared> {
   const first = (await Promise.race([compareRecord(record, deps.resolver), late])) ?? UNANSWERED
-  if (deps.authoritative === null || first.result === 'ok' || first.result === 'dns_error') return first
+  return isWrong(first) ? askSecond(record, first, { deps, late }) : first
+}
+
+function isWrong({ result }: Compared): boolean {
+  return result === 'missing' || result === 'mismatch'
+}
+
+/** What the zone's own server says of a record; the first finding where it cannot be asked. */
+async function askSecond(
+  record: ExpectedRecord,
+  first: Compared,
+  { deps, late }: { readonly deps: CheckDomainDeps; readonly late: Promise<void> },
+): Promise<Compared> {
+  if (deps.authoritative === null) return first
   const second = (await Promise.race([askAuthoritative(record, deps), late])) ?? UNANSWERED
   return second.result === 'dns_error' ? first : second
 }
@@ -156,6 +177,8 @@ async function findAuthoritative(host: string, deps: CheckDomainDeps): Promise<s
   const stepsMax = Math.min(labels.length - 1, ZONE_STEPS_MAX)
   for (let step = 1; step <= stepsMax; step += 1) {
     const servers = await deps.resolver.look('NS', labels.slice(step).join('.'))
+    // Above a zone that cannot be looked up a server has a referral only, which would read as an absence.
+    if (servers.status === 'failure') return null
     for (const server of recordsOf(servers).slice(0, 2)) {
       const addresses = recordsOf(await deps.resolver.look('A', server))
       // The owner of the zone chooses this address: without the check it could aim our questions at the inner network.

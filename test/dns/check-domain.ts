@@ -143,6 +143,25 @@ t.test('check-domain: what the authoritative server answers counts', async (t) =
   t.same(authority.asked, [])
 })
 
+t.test('check-domain: a record that fails beside one that is missing is put to the authoritative server', async (t) => {
+  const authority = await startZone()
+  t.teardown(() => authority.close())
+  const authoritative = { port: authority.port, privateNetworksAllowed: ['127.0.0.0/8'] }
+  const { zone, check } = await withZone(t, { authoritative })
+  zone.set('acme.test', { type: 'NS', ns: 'ns.acme.test' })
+  zone.set('ns.acme.test', { type: 'A', address: '127.0.0.1' })
+  zone.fail(DKIM.host, 'servfail')
+  t.same(await check(), { returnPath: 'missing', dkim: 'missing' })
+  publish(authority)
+  authority.remove(RETURN_PATH.host)
+  t.same(await check(), { returnPath: 'missing', dkim: 'ok' })
+  authority.fail(DKIM.host, 'servfail')
+  t.same(await check(), { returnPath: 'missing', dkim: 'dns_error' }, 'its failure is none of ours')
+  zone.fail('acme.test', 'servfail')
+  zone.set('test', { type: 'NS', ns: 'ns.acme.test' })
+  t.same(await check(), { returnPath: 'missing', dkim: 'dns_error' }, 'a server above the zone only refers')
+})
+
 t.test('check-domain: an authoritative server at a private address is not asked', async (t) => {
   const authority = await startZone()
   t.teardown(() => authority.close())
