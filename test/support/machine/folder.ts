@@ -2,12 +2,11 @@
  * folder - runs the test files that `SHARED_FILES` names, a path on each line, one after another, in this one process.
  *
  * A file begins when the tests of the one before have ended and what it had opened is closed, as if that one's process
- * had ended. What each has cost is written to `COST_FILE` at its end.
+ * had ended.
  */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { tellCost } from './told-cost.ts'
 
 type Ending = () => unknown
 
@@ -37,7 +36,6 @@ for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
   while (!t.idle) await pause(LOOK_STEP_MS)
   for (const ending of endings) await ending()
   process.env = environment
-  if (process.env.COST_FILE !== undefined) tellCost(process.env.COST_FILE)
 }
 
 async function begin(path: string): Promise<void> {

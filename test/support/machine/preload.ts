@@ -7,12 +7,9 @@
  *
  * A test that fails while it sets up leaves what it had opened, which would keep the process until its time is over:
  * some seconds after the last test it ends.
- *
- * At its end the process writes what it has cost (`COST_FILE`); one of several files has told of each (`folder.ts`).
  */
 import hooks from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
-import { tellCost } from './told-cost.ts'
 
 const { createHook } = hooks
 const NO_HOOK = { enable: () => NO_HOOK, disable: () => NO_HOOK } as hooks.AsyncHook
@@ -35,9 +32,6 @@ function leave(): void {
   t.end()
   setTimeout(() => process.exit(1), 1_000)
 }
-
-const { COST_FILE, SHARED_FILES = '' } = process.env
-if (COST_FILE !== undefined && !SHARED_FILES.includes('\n')) process.once('exit', () => tellCost(COST_FILE))
 
 function replaceCreateHook(other: typeof createHook): void {
   Object.assign(hooks, { createHook: other })
