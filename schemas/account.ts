@@ -24,11 +24,13 @@ export const ACCOUNT_BODY = {
   additionalProperties: false,
 } as const
 
-/** Body of POST /v1/operator/accounts/{accountId}/approve. */
+/**
+ * Body of POST /v1/operator/accounts/{accountId}/approve; without `monthlyCap` the smallest of `APPROVED_CAPS` that
+ * holds the volume applied for.
+ */
 export const ACCOUNT_APPROVE_BODY = {
   type: 'object',
   properties: { monthlyCap: FIGURE, perMinuteLimit: FIGURE, note: NOTE },
-  required: ['monthlyCap'],
   additionalProperties: false,
 } as const
 

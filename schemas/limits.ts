@@ -136,6 +136,8 @@ export const WEBHOOK_BACKLOG_MAX = 100_000
 export const PER_MINUTE_DEFAULT = 300
 /** Spec account.limits: emails a month of an account approved without an application, and of its test servers. */
 export const MONTHLY_CAP_DEFAULT = 10_000
+/** Spec account.limits: caps that an approval grants by the volume applied for. */
+export const APPROVED_CAPS: readonly number[] = [10_000, 50_000, 250_000, 1_000_000]
 /** Spec account.limits: `highestCap` null means this many times `approvedCap`. */
 export const HIGHEST_CAP_FACTOR = 10
 /** Spec account.limits: servers of an account. */

@@ -34,7 +34,11 @@ export function addAccountCommands(program: Command, ended: Ended): void {
   addLimitsCommand(account, ended)
   withNote(account.command('approve <accountId>'))
     .description('let a pending account send live mail')
-    .requiredOption('--monthly-cap <emails>', 'emails a month that were approved', parseInteger)
+    .option(
+      '--monthly-cap <emails>',
+      'emails a month; without it, by the volume that the account applied for',
+      parseInteger,
+    )
     .option('--per-minute <emails>', 'emails a minute', parseInteger)
     .action(async (id, { monthlyCap, perMinute: perMinuteLimit, ...options }) =>
       ended(await act(options, at(id, '/approve'), { monthlyCap, perMinuteLimit })),

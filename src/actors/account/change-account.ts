@@ -6,10 +6,11 @@
  * Every such order is one rule; `makeAccountAct` does what all have in common: it finds the account, refuses a closed
  * one, records what changed, writes the audit entry and releases mail that was held.
  *
- * Spec account.states, account.hold, operator.account, operator.audit
+ * Spec account.states, account.limits, account.hold, operator.account, operator.audit
  */
 
 import type { CommandType, Context, Done, Due, Refusal, States } from '../../../cluster/behaviour.ts'
+import { APPROVED_CAPS, MONTHLY_CAP_DEFAULT } from '../../../schemas/limits.ts'
 import {
   type AccountChanges,
   type AccountCounters,
@@ -20,7 +21,9 @@ import {
   highestCapOf,
 } from '../../state/account.ts'
 import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
+import { type Settings, settingsFact } from '../../state/dashboard/member.ts'
 import { wakeDue } from '../broadcast/running.ts'
+import { settingsIn } from '../dashboard/link.ts'
 import { releaseDue } from '../message/held.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
@@ -38,11 +41,15 @@ export interface AccountActReply {
 }
 
 /** What an order makes of an account that is not closed; a refusal where it cannot. */
-export type AccountRule<Body> = (account: AccountState, body: Body) => AccountChanges | Refusal<Refused>
+export type AccountRule<Body> = (
+  account: AccountState,
+  body: Body,
+  settings: () => Settings,
+) => AccountChanges | Refusal<Refused>
 
 export interface ApproveAccountBody extends AccountAct {
-  /** The cap that was approved; the monthly cap begins at it. */
-  readonly monthlyCap: number
+  /** The cap that was approved; the monthly cap begins at it. Null = what the application asks for. */
+  readonly monthlyCap: number | null
   /** Null = as it is. */
   readonly perMinuteLimit: number | null
 }
@@ -52,7 +59,10 @@ export interface PauseAccountBody extends AccountAct {
   readonly hold: boolean
 }
 
-export const approveAccount = makeAccountAct<ApproveAccountBody>('approve-account', approve, true)
+export const approveAccount = makeAccountAct<ApproveAccountBody>('approve-account', approve, {
+  takesClosed: true,
+  readsSettings: true,
+})
 export const pauseAccount = makeAccountAct<PauseAccountBody>('pause-account', pause)
 export const resumeAccount = makeAccountAct<AccountAct>('resume-account', resume)
 export const closeAccount = makeAccountAct<AccountAct>('close-account', () => ({ status: 'closed', held: false }))
@@ -68,22 +78,27 @@ export const patchAccount = makeAccountAct<PatchAccountBody>('patch-account', (a
   return patched.monthlyCap > max ? refuse('limit_too_high', { max }) : changes
 })
 
-/** Makes the command type of an order. In: its name, its rule, and `takesClosed`: it may act on a closed account. */
+/**
+ * Makes the command type of an order.
+ * @param takesClosed it may act on a closed account
+ * @param readsSettings its rule reads the account's settings
+ */
 export function makeAccountAct<Body extends AccountAct>(
   name: string,
   rule: AccountRule<Body>,
-  takesClosed = false,
+  { takesClosed = false, readsSettings = false }: { takesClosed?: boolean; readsSettings?: boolean } = {},
 ): CommandType<Body, AccountActReply | Refused> {
   return {
     name,
     entities: ({ accountId }) => [accountRef(accountId)],
     counters: ({ accountId }) => [accountOwner(accountId)],
-    facts: () => [],
-    decide(body, states, _facts, context) {
+    facts: ({ accountId }, _states, { shard }) => (readsSettings ? [settingsFact(shard, accountId)] : []),
+    decide(body, states, facts, context) {
       const account = states.get<AccountState | null>(accountRef(body.accountId))
       if (account === null) return refuse('not_found')
       if (account.status === 'closed' && !takesClosed) return refuse('account_closed')
-      const changes = rule(account, body)
+      const settings = () => settingsIn(facts, context.shard, body.accountId)
+      const changes = rule(account, body, settings)
       return isRefusal(changes) ? changes : change(body, { account, changes }, { states, context })
     },
   }
@@ -120,11 +135,24 @@ function isRefusal(changes: AccountChanges | Refusal<Refused>): changes is Refus
 function approve(
   account: AccountState,
   { monthlyCap, perMinuteLimit }: ApproveAccountBody,
+  settings: () => Settings,
 ): ReturnType<AccountRule<never>> {
-  const limits = { approvedCap: monthlyCap, monthlyCap, perMinuteLimit: perMinuteLimit ?? account.perMinuteLimit }
+  const isPending = account.status === 'pending'
+  // Only a pending account has a volume that it applied for.
+  if (monthlyCap === null && !isPending) return refuse('account_not_pending')
+  const cap = monthlyCap ?? capApplied(settings())
+  if (typeof cap !== 'number') return cap
+  const limits = { approvedCap: cap, monthlyCap: cap, perMinuteLimit: perMinuteLimit ?? account.perMinuteLimit }
   const max = highestCapOf({ ...account, ...limits })
-  if (monthlyCap > max) return refuse('limit_too_high', { max })
-  return account.status === 'pending' ? { ...limits, status: 'active' } : refuse('account_not_pending')
+  if (cap > max) return refuse('limit_too_high', { max })
+  return isPending ? { ...limits, status: 'active' } : refuse('account_not_pending')
+}
+
+/** The smallest cap that holds the volume applied for. A volume above all of them is refused. */
+function capApplied({ application }: Settings): number | Refusal<Refused> {
+  if (application === null) return MONTHLY_CAP_DEFAULT
+  const { monthlyVolume } = application
+  return APPROVED_CAPS.find((cap) => cap >= monthlyVolume) ?? refuse('invalid_request', { monthlyVolume })
 }
 
 /** A pause with another `hold` than the one that stands takes its place. */

@@ -9,6 +9,7 @@
 import { shardOf } from '../../../cluster/id.ts'
 import type { AccountActReply } from '../../actors/account/change-account.ts'
 import { type CreateAccountBody, type CreateAccountReply, placeAccount } from '../../actors/account/create-account.ts'
+import type { Refused } from '../../actors/order/refusal.ts'
 import { newLinkId } from '../../dashboard/link-token.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
@@ -83,10 +84,12 @@ export function makePatchAccount(deps: OperatorDeps): HandlerOf<'patchAccount'> 
 
 /** POST /v1/operator/accounts/{accountId}/approve */
 export function makeApproveAccount(deps: OperatorDeps): HandlerOf<'approveAccount'> {
-  return makeAct(deps, 'approve-account', (body) => {
-    const { monthlyCap, perMinuteLimit = null } = body
-    return { monthlyCap, perMinuteLimit }
-  })
+  return makeAct(
+    deps,
+    'approve-account',
+    ({ monthlyCap = null, perMinuteLimit = null }) => ({ monthlyCap, perMinuteLimit }),
+    refuseVolume,
+  )
 }
 
 /** POST /v1/operator/accounts/{accountId}/pause */
@@ -104,19 +107,32 @@ export function makeCloseAccount(deps: OperatorDeps): HandlerOf<'closeAccount'> 
   return makeAct(deps, 'close-account', () => ({}))
 }
 
-/** A handler that gives one command about the account of the path. In: what the body adds to the order. */
+/** The answer to an approval without a cap that no cap of the rule fits; null for any other refusal. */
+function refuseVolume({ code, extra }: Refused): Answer | null {
+  if (code !== 'invalid_request') return null
+  const message = `Must be given: the account applied for ${extra.monthlyVolume} emails a month`
+  return refuse('invalid_request', { issues: [{ path: 'monthlyCap', message }] })
+}
+
+/**
+ * A handler that gives one command about the account of the path.
+ * @param orderOf what the body adds to the order
+ * @param refusalOf an answer of its own to some refusals
+ */
 function makeAct<Body>(
   deps: OperatorDeps,
   name: string,
   orderOf: (body: Body) => object,
+  refusalOf: (refused: Refused) => Answer | null = () => null,
 ): Handler<OperatorRequest<Body>> {
   return asOperator(deps.read, async ({ params, body }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     const shard = shardOf(accountId)
     if (shard === null) return refuse('not_found')
     const order = { accountId, by, ...orderOf(body) }
-    const { reply, answer } = await giveOrder<AccountActReply>(deps, shard, { name, body: order })
-    return answer ?? answerAccount(deps, reply)
+    const { reply, answer, refused } = await giveOrder<AccountActReply>(deps, shard, { name, body: order })
+    if (answer === undefined) return answerAccount(deps, reply)
+    return (refused && refusalOf(refused)) ?? answer
   })
 }
 

@@ -8,6 +8,8 @@ import {
   resumeAccount,
 } from '../../../src/actors/account/change-account.ts'
 import { unpackAudit } from '../../../src/state/audit.ts'
+import { fieldsOfSettings } from '../../../src/state/dashboard/member.ts'
+import { settingsKey } from '../../../src/state/dashboard/places.ts'
 import { auditKey } from '../../../src/state/keys.ts'
 import { accountState, BY, changeState, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
@@ -81,6 +83,38 @@ t.test('account-status: an approval sets the cap applied for, the monthly cap an
   t.match(world.run(approveAccount, { ...approve, monthlyCap: 8 }), { code: 'limit_too_high', extra: { max: 7 } })
   t.equal(world.run(approveAccount, { ...approve, monthlyCap: 7 }).kind, 'account')
   t.equal(accountState(world, tenant).perMinuteLimit, 600, 'a rate that is not given stays')
+})
+
+/** Volume applied for, null for no application; then the cap. */
+const VOLUMES: readonly [volume: number | null, cap: number][] = [
+  [null, 10_000],
+  [1, 10_000],
+  [10_000, 10_000],
+  [10_001, 50_000],
+  [250_000, 250_000],
+  [250_001, 1_000_000],
+  [1_000_000, 1_000_000],
+]
+
+t.test('account-status: an approval without a cap takes that of the volume applied for [account.limits]', async (t) => {
+  const approve = (volume: number | null) => {
+    const world = new World(NOW_MS)
+    const tenant = makeTenant(world)
+    const { accountId } = tenant
+    changeState(world, 'account', accountId, { status: 'pending' })
+    const application = volume && { monthlyVolume: volume, purpose: 'Receipts', website: null, atMs: NOW_MS }
+    if (application) {
+      const key = settingsKey(world.shard, accountId)
+      world.apply({ key, write: 'HSET', args: fieldsOfSettings({ application }) })
+    }
+    const reply = world.run(approveAccount, { accountId, by: BY, monthlyCap: null, perMinuteLimit: null })
+    return { reply, state: accountState(world, tenant) }
+  }
+  for (const [volume, cap] of VOLUMES)
+    t.match(approve(volume).state, { status: 'active', approvedCap: cap, monthlyCap: cap }, `${volume}`)
+  const { reply, state } = approve(1_000_001)
+  t.match(reply, { code: 'invalid_request', extra: { monthlyVolume: 1_000_001 } })
+  t.equal(state.status, 'pending')
 })
 
 t.test('account-status: what a send is told, live and test', async (t) => {

@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { SHARDS_TOGETHER } from '../../../src/actors/account/create-account.ts'
+import { Browser } from '../../support/clients/browser.ts'
 import { until } from '../../support/machine/until.ts'
 import { startTestService } from '../../support/service/service.ts'
 
@@ -113,7 +114,12 @@ t.test('payment comes before the state of the account, a replay before both', as
 t.test(
   'approve: a pending account sends from then on, with the cap it was approved for [account.states]',
   async (t) => {
-    for (const body of [{}, { monthlyCap: 0 }, { monthlyCap: 1_000_000_001 }, { monthlyCap: 5, cap: 5 }])
+    for (const body of [
+      { monthlyCap: '' },
+      { monthlyCap: 0 },
+      { monthlyCap: 1_000_000_001 },
+      { monthlyCap: 5, cap: 5 },
+    ])
       t.equal((await operate(`POST ${ACCOUNT}/approve`, body)).status, 400)
     for (const act of ['pause', 'resume']) t.equal((await operate(`POST ${ACCOUNT}/${act}`, {})).status, 403)
     const { status, json } = await operate(`POST ${ACCOUNT}/approve`, { monthlyCap: 50_000, perMinuteLimit: 400 })
@@ -289,3 +295,22 @@ t.test(
     }, 10_000)
   },
 )
+
+t.test('approve: without a cap by the volume applied for; above 1,000,000 the cap is asked for', async (t) => {
+  const { accountId } = (await operate('POST ', { name: 'Northwind', administrators: [] })).json
+  const token = operatorToken
+  const link = { token, body: { address: 'ada@northwind.example' } }
+  const { url } = (await service.operate(`POST /v1/operator/accounts/${accountId}/link`, link)).json
+  const ada = new Browser(`http://127.0.0.1:${service.config.httpPort}`)
+  const body = { token: Browser.tokenOf(url), name: 'Ada', password: 'correct horse battery' }
+  t.equal((await ada.call('POST /links/consume', body)).status, 200)
+  const apply = (monthlyVolume: number) => ada.call('POST /account/application', { monthlyVolume, purpose: 'Receipts' })
+  t.equal((await apply(1_000_001)).status, 200)
+  const { status, json } = await operate(`POST /${accountId}/approve`, {})
+  t.equal(status, 400)
+  t.match(json, { error: 'invalid_request', issues: [{ path: 'monthlyCap', message: /applied for 1000001 emails/ }] })
+  t.equal((await apply(60_000)).status, 200)
+  const approved = await operate(`POST /${accountId}/approve`, {})
+  t.match(approved, { status: 200, json: { status: 'active', approvedCap: 250_000, monthlyCap: 250_000 } })
+  t.match(await operate(`POST /${accountId}/approve`, {}), { status: 409, json: { error: 'account_not_pending' } })
+})
