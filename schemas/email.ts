@@ -95,6 +95,10 @@ export const EMAIL_BODY = {
       default: {},
     },
     attachments: { type: 'array', maxItems: ATTACHMENTS_MAX, items: ATTACHMENT },
+    sendAt: {
+      ...INSTANT,
+      description: 'When the message is sent, with an offset: at most 27 days ahead, 6 on a test server',
+    },
     tag: { ...PRINTABLE, type: ['string', 'null'], minLength: 1, maxLength: TAG_CHARS_MAX, default: null },
     metadata: {
       type: 'object',
@@ -158,6 +162,7 @@ const MESSAGE_REFUSAL_CODES: readonly RefusalCode[] = [
   'stream_paused',
   'rate_limited',
   'cap_reached',
+  'scheduled_limit',
 ]
 
 /** A message of a partial batch that was refused. Spec batch.partial */

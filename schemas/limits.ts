@@ -15,6 +15,13 @@ export const ISSUES_MAX = 100
 
 /** Spec batch.all: messages of a batch. */
 export const BATCH_MESSAGES_MAX = 100
+/** Spec send.at: days ahead that a message can be scheduled for, on a live server and on a test server. */
+export const SEND_AT_DAYS_MAX = 27
+export const TEST_SEND_AT_DAYS_MAX = 6
+/** Spec send.at: seconds that the time may lie in the past; such a message is sent at once. */
+export const SEND_AT_PAST_SECONDS_MAX = 60
+/** Spec send.at: scheduled recipients of a server. */
+export const SCHEDULED_MAX = 100_000
 /** Spec send.recipients.max: entries of to, cc and bcc together. */
 export const RECIPIENTS_MAX = 50
 /** Spec send.size: bytes of a message as built. */

@@ -21,6 +21,7 @@ import {
 /** Spec message.states */
 export const RECIPIENT_STATUSES = [
   'accepted',
+  'scheduled',
   'suppressed',
   'deferred',
   'delivered',
@@ -106,6 +107,7 @@ const SUMMARY_PROPERTIES = {
   tag: TEXT_OR_NULL,
   metadata: TEXT_MAP,
   submittedAt: INSTANT,
+  sendAt: INSTANT_OR_NULL,
   sizeBytes: INTEGER_OR_NULL,
   attachmentCount: { type: 'integer', minimum: 0 },
   recipients: { type: 'array', items: RECIPIENT_ENTRY },
@@ -125,6 +127,7 @@ const SUMMARY_REQUIRED = [
   'tag',
   'metadata',
   'submittedAt',
+  'sendAt',
   'sizeBytes',
   'attachmentCount',
   'recipients',
@@ -166,6 +169,14 @@ export const MESSAGE = {
     events: { type: 'array', items: MESSAGE_EVENT },
   },
   required: [...SUMMARY_REQUIRED, 'messageIdHeader', 'headers', 'text', 'html', 'attachments', 'events'],
+  additionalProperties: false,
+} as const
+
+/** Body of PATCH /v1/messages/{id}. Spec message.reschedule */
+export const MESSAGE_PATCH = {
+  type: 'object',
+  properties: { sendAt: INSTANT },
+  required: ['sendAt'],
   additionalProperties: false,
 } as const
 

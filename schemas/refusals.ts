@@ -81,6 +81,7 @@ export const REFUSALS = [
   row('domain_not_allowed', 422, 'Domain cannot be added as a sending domain', { domain: TEXT }),
   row('stream_archived', 409, 'Stream is archived', { streamId: UUID, ...AT }, ['index']),
   row('stream_paused', 409, 'Stream is paused', { streamId: UUID, pausedAt: INSTANT, ...AT }, ['index']),
+  row('message_not_scheduled', 409, 'Message is not scheduled: an attempt has begun, or it was sent without sendAt'),
   row('webhook_exists', 409, 'Webhook exists already', { webhookId: UUID }),
   row('secret_limit', 409, 'Webhook holds all the secrets it may', { max: COUNT }),
   row('last_secret', 409, 'Last secret of a webhook cannot be deleted'),
@@ -101,6 +102,9 @@ export const REFUSALS = [
   row('account_closed', 409, 'Account is closed'),
   row('rate_limited', 429, 'Per-minute limit reached', { ...LIMIT_FIELDS, period: { const: 'minute' } }),
   row('cap_reached', 429, 'Monthly cap reached', { ...LIMIT_FIELDS, period: { const: 'month' } }),
+  row('scheduled_limit', 429, 'Server has the maximum number of scheduled recipients', { max: COUNT, ...AT }, [
+    'index',
+  ]),
   row('internal_error', 500, 'Internal error: quote the Request-Id to support'),
   row('unavailable', 503, 'Service unavailable: nothing was accepted, try again'),
 ] as const

@@ -23,7 +23,7 @@ import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, typ
 import { ERASURE, ERASURE_BODY } from './erasure.ts'
 import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { BROADCAST_BODY_BYTES_MAX } from './limits.ts'
-import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
+import { MESSAGE, MESSAGE_LIST, MESSAGE_PATCH, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator/routes.ts'
 import { REQUEST_ENTRY, REQUEST_LIST, REQUEST_SEARCH } from './request-log.ts'
 import { OPENAPI, type Route, route } from './route.ts'
@@ -54,6 +54,7 @@ const SEND_REFUSALS = [
   'stream_paused',
   'rate_limited',
   'cap_reached',
+  'scheduled_limit',
 ] as const
 
 /** Of a broadcast: the minute does not hold it. Spec broadcast.create */
@@ -95,6 +96,15 @@ export const ROUTES = {
   }),
   readMessage: route('readMessage', 'GET', '/v1/messages/{id}', {
     success: { status: 200, body: MESSAGE },
+  }),
+  patchMessage: route('patchMessage', 'PATCH', '/v1/messages/{id}', {
+    body: MESSAGE_PATCH,
+    success: { status: 200, body: MESSAGE },
+    refusals: ['message_not_scheduled'],
+  }),
+  cancelMessage: route('cancelMessage', 'POST', '/v1/messages/{id}/cancel', {
+    success: { status: 200, body: MESSAGE },
+    refusals: ['message_not_scheduled'],
   }),
   readStats: route('readStats', 'GET', '/v1/stats', {
     query: STATS_QUERY,

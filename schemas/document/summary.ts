@@ -13,6 +13,8 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   sendBatch: 'Send up to 100 messages, all or none of them',
   readServer: 'Read the server of the key: its limits and the domains that it may send from',
   searchMessages: 'Search the messages of the server by recipient, sender, tag, metadata, status or time',
+  patchMessage: 'Give a scheduled message another time',
+  cancelMessage: 'Cancel a scheduled message before its first attempt',
   readMessage: 'Read one message with its recipients, its events and its content while that is kept',
   readStats: 'Read what became of the mail of the server, by hour or by day and stream',
   searchRequests: 'Search the requests of the server, or of the account, that were answered of late',

@@ -49,6 +49,7 @@ import { RELEASE_TIMER, release } from './message/held.ts'
 import { dropItem, orderQueue, retryLane } from './message/operate-queue.ts'
 import { recordReport } from './message/record-report.ts'
 import { reveal } from './message/reveal.ts'
+import { orderScheduled } from './message/schedule.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
 import { createServer } from './server/create-server.ts'
@@ -76,6 +77,7 @@ const BY_MEMBERS: readonly CommandType[] = [
   addDomain,
   recordCheck,
   addSuppressions,
+  orderScheduled,
   liftSuppression,
   removeDomain,
   rotateDkim,

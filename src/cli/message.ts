@@ -1,4 +1,4 @@
-/** message - `sendwright message search|show|deliveries`: what was sent, and what became of it. */
+/** message - `sendwright message search|show|deliveries|cancel|reschedule`: sent messages and scheduled ones. */
 import type { Command } from 'commander'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
 import type { MessageDeliveryList } from '../../schemas/webhook.ts'
@@ -49,6 +49,19 @@ export function addMessageCommands(program: Command, ended: Ended): void {
     .action(async (id, options) => {
       const answer = await makeClient(options, 'server').get<Message>(`${PATH}/${encodeURIComponent(id)}`)
       ended(print(options, answer, formatMessage))
+    })
+  withServerOptions(message.command('cancel <messageId>'))
+    .description('cancel a scheduled message before its first attempt')
+    .action(async (id, options) => {
+      const path = `${PATH}/${encodeURIComponent(id)}/cancel`
+      ended(print(options, await makeClient(options, 'server').post<Message>(path), formatMessage))
+    })
+  withServerOptions(message.command('reschedule <messageId>'))
+    .description('give a scheduled message another time')
+    .requiredOption('--at <instant>', 'the new time, with an offset', parseInstant)
+    .action(async (id, { at, ...options }) => {
+      const path = `${PATH}/${encodeURIComponent(id)}`
+      ended(print(options, await makeClient(options, 'server').patch<Message>(path, { sendAt: at }), formatMessage))
     })
   withServerOptions(message.command('deliveries <messageId>'))
     .description('list what was posted to webhooks of its events, newest first')
@@ -110,7 +123,7 @@ async function searchMessages(options: SearchOptions): Promise<number> {
   )
 }
 
-function formatMessage({ messageId, from, subject, submittedAt, status, recipients, events }: Message): string {
+function formatMessage({ messageId, from, subject, submittedAt, sendAt, status, recipients, events }: Message): string {
   return [
     formatTable(
       ['field', 'value'],
@@ -119,6 +132,7 @@ function formatMessage({ messageId, from, subject, submittedAt, status, recipien
         ['from', from.name === null ? from.email : `${from.name} <${from.email}>`],
         ['subject', subject ?? ''],
         ['sent', submittedAt],
+        ...(sendAt === null ? [] : [['scheduled for', sendAt]]),
         ['status', status],
       ],
     ),

@@ -8,7 +8,14 @@ import type { EmailAnswer } from '../../schemas/email.ts'
 import type { Message, MessageEvent } from '../../schemas/message.ts'
 import { type Client, type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
-import { collect, collectHeader, collectPair, parseInteger, withServerOptions } from './console/options.ts'
+import {
+  collect,
+  collectHeader,
+  collectPair,
+  parseInstant,
+  parseInteger,
+  withServerOptions,
+} from './console/options.ts'
 import { type Ended, print, printJson } from './console/print.ts'
 import { formatTable } from './console/table.ts'
 import { coloured, type Terminal, thisTerminal, timeOfDay } from './console/terminal.ts'
@@ -16,7 +23,7 @@ import { coloured, type Terminal, thisTerminal, timeOfDay } from './console/term
 const WAIT_SECONDS = 60
 const POLL_MS = 250
 /** States in which something is still to happen. */
-const OPEN: readonly string[] = ['accepted', 'deferred']
+const OPEN: readonly string[] = ['accepted', 'scheduled', 'deferred']
 /** Characters of an event's name and of an address before the column gives way. */
 const EVENT_WIDTH = 14
 const SIMULATOR = 'simulator.test'
@@ -35,6 +42,7 @@ interface SendOptions extends ClientOptions {
   tag?: string
   metadata?: Record<string, string>
   stream?: string
+  at?: string
   idempotencyKey?: string
   /** Seconds; true: as many as usual. */
   wait?: number | true
@@ -57,6 +65,7 @@ export function addSendCommands(program: Command, ended: Ended): void {
     .option('--tag <tag>', 'a tag to search by')
     .option('--metadata <key=value>', 'an entry that events carry; may be given several times', collectPair)
     .option('--stream <id>', "a stream of the server; without it the server's default one")
+    .option('--at <instant>', 'schedule it for this time, with an offset', parseInstant)
     .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
     .option(
       '--wait [seconds]',
@@ -69,20 +78,32 @@ export function addSendCommands(program: Command, ended: Ended): void {
       ended(await sendMessage(options, body))
     })
   withServerOptions(program.command('batch <path>'))
-    .description('send up to 100 messages, all or none: a JSON file with the body of POST /v1/email/batch or its list')
+    .description(
+      'send up to 100 messages, all or none unless the body has "partial": true: a JSON file with the body of POST /v1/email/batch or its list',
+    )
     .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
     .action(async (path, { idempotencyKey, ...options }) => {
       const content: unknown = parse(path)
       const body = Array.isArray(content) ? { messages: content } : (content as object)
       const client = makeClient(options, 'server')
-      const answer = await client.post<{ messages: EmailAnswer[] }>('/v1/email/batch', body, keyHeader(idempotencyKey))
-      ended(print(options, answer, ({ messages }) => messages.map(({ messageId }) => messageId).join('\n')))
+      const answer = await client.post<BatchAnswer>('/v1/email/batch', body, keyHeader(idempotencyKey))
+      const code = print(options, answer, ({ messages }) => messages.map(formatOutcome).join('\n'))
+      ended(answer.messages.some((one) => 'error' in one) ? 1 : code)
     })
+}
+
+/** The answer of a batch; only a partial one has refusals. */
+interface BatchAnswer {
+  messages: (EmailAnswer | { error: string; message: string })[]
+}
+
+function formatOutcome(outcome: BatchAnswer['messages'][number]): string {
+  return 'error' in outcome ? `${outcome.error}: ${outcome.message}` : outcome.messageId
 }
 
 /** The body of the request; absent options are undefined, and JSON leaves those out. */
 async function bodyOf(options: SendOptions) {
-  const { from, to, cc, bcc, subject, html, htmlFile, attach, header, tag, metadata, stream } = options
+  const { from, to, cc, bcc, subject, html, htmlFile, attach, header, tag, metadata, stream, at } = options
   const hasHtml = html !== undefined || htmlFile !== undefined
   const text =
     options.text === '-' || (options.text === undefined && !hasHtml) ? await readStandardInput() : options.text
@@ -99,6 +120,7 @@ async function bodyOf(options: SendOptions) {
     tag,
     metadata,
     streamId: stream,
+    sendAt: at,
   }
 }
 

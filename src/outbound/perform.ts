@@ -35,7 +35,9 @@ import { spelledAddress } from '../state/message/head.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
 import { type Body, readPlainBody, readPlainPart, unpackPart } from '../store/content.ts'
 import { type OutgoingStore, readAttachments, readBody, readOwn, readRaw } from '../store/outgoing.ts'
+import type { Reader } from '../views/key.ts'
 import type { Dispatch } from './dispatch.ts'
+import { deferUnverified, isSuppressed, suppressedOutcome } from './scheduled.ts'
 import type { FindKey } from './signing-keys.ts'
 import type { SigningKey } from './thread/sign.ts'
 import type { MailOutcome, RunAtOnce, RunMail, SimulateJob } from './thread/thread-job.ts'
@@ -61,6 +63,8 @@ const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as
 
 export interface LaneDeps {
   readonly outgoing: OutgoingStore
+  /** Reads committed state. */
+  readonly read: Reader
   readonly run: RunMail
   readonly runAtOnce: RunAtOnce
   readonly metrics: Metrics
@@ -107,6 +111,8 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
   const simulate: LaneType<AttemptJob, AttemptOutcome>['perform'] = async (job, { attempt, signal }) => {
     simulated += 1
     try {
+      const ended = await endScheduled(deps, job, signal)
+      if (ended !== null) return ended
       const outcome = await simulateJob(deps, job, { attempt, signal })
       deps.metrics.attempted(outcome)
       return outcome
@@ -123,6 +129,8 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
   }
   const transmit: LaneType<AttemptJob, AttemptOutcome>['perform'] = async (job, { lane, item, signal, pass }) => {
     const { recipients: copies } = parseAttemptItem(item)
+    const ended = await endScheduled(deps, job, signal)
+    if (ended !== null) return ended
     const outcome = await transmitJob(deps, job, { lane, copies, signal, pass })
     deps.metrics.attempted(outcome)
     deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
@@ -143,6 +151,17 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     family(LANES.relay, { holdMs: HOLD_MS, perform: transmit }),
     family(LANES.deliver, { holdMs: HOLD_MS, perform: transmit }),
   ]
+}
+
+/** What ends or defers a scheduled message before it is sent; null: nothing. Spec send.at */
+async function endScheduled(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<AttemptOutcome | null> {
+  const { message, recipient } = job
+  if (!message.isScheduled) return null
+  const hmac = deps.addressHmac(message.accountId, recipient.address)
+  if (await readPatiently(() => isSuppressed(deps.read, message, hmac), signal))
+    return suppressedOutcome(message.streamId)
+  const deferred = deferUnverified(job)
+  return deferred === null ? null : reporterOf(deps, job)(deferred)
 }
 
 /** The destination that a lane's items are for: the recipients' domain, or `relay`. */

@@ -6,7 +6,7 @@
 
 import type { Ask, AskResult } from '../../cluster/work.ts'
 import type { Issue } from '../../schemas/error.ts'
-import { PAGE_DEFAULT } from '../../schemas/limits.ts'
+import { PAGE_DEFAULT, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../../schemas/limits.ts'
 import { isRefused, type Refused } from '../actors/order/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
 import { formatInstant } from '../views/instant.ts'
@@ -65,6 +65,17 @@ export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
   return refuse(code, fields, messageOf(fields), nowMs)
 }
 
+const SEND_TIME_MESSAGES = {
+  past: 'Must not lie more than 60 seconds in the past',
+  late: `Must be at most ${SEND_AT_DAYS_MAX} days ahead, ${TEST_SEND_AT_DAYS_MAX} on a test server`,
+} as const
+
+/** The issue of a time that a turn refuses: only the store's clock can tell. Spec send.at */
+function sendTimeFields({ sendAt, index }: Refused['extra']): Record<string, unknown> {
+  const message = SEND_TIME_MESSAGES[sendAt as keyof typeof SEND_TIME_MESSAGES]
+  return { issues: [{ path: index === undefined ? 'sendAt' : `messages.${index}.sendAt`, message }] }
+}
+
 /** The body of a refusal that stands inside an answer. In: what an actor refused, or the issues of a bad shape. */
 export function refusalBody({ code, extra }: Pick<Refused, 'code' | 'extra'>, issues?: readonly Issue[]): object {
   const fields = { ...fieldsOf(extra), ...(issues && { issues }) }
@@ -72,6 +83,7 @@ export function refusalBody({ code, extra }: Pick<Refused, 'code' | 'extra'>, is
 }
 
 function fieldsOf(extra: Refused['extra']): Record<string, unknown> {
+  if ('sendAt' in extra) return sendTimeFields(extra)
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(extra)) {
     if (name.endsWith('AtMs')) fields[name.slice(0, -2)] = formatInstant(value as number)

@@ -36,8 +36,9 @@ import {
   makeReadReceivedRaw,
   makeSearchReceived,
 } from './inbound.ts'
-import { makeListMessageDeliveries, makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from './messages.ts'
+import { messageHandlers, type SearchMessagesDeps } from './messages.ts'
 import { makeReadOpenapi } from './openapi.ts'
+import { type ScheduleDeps, scheduleHandlers } from './schedule.ts'
 import {
   makeCreateServer,
   makeCreateServerToken,
@@ -92,6 +93,7 @@ export type PublicDeps = { readonly baseUrl: string } & StreamDeps &
   DomainDeps &
   ErasureDeps &
   MessageDeps &
+  ScheduleDeps &
   DeliveryDeps &
   EventFeedDeps &
   BroadcastDeps &
@@ -104,9 +106,8 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     sendEmail: makeSendEmail(deps),
     sendBatch: makeSendBatch(deps),
     readServer: makeReadServer(deps),
-    searchMessages: makeSearchMessages(deps),
-    readMessage: makeReadMessage(deps),
-    listMessageDeliveries: makeListMessageDeliveries(deps),
+    ...messageHandlers(deps),
+    ...scheduleHandlers(deps),
     searchRequests: makeSearchRequests(deps),
     readRequest: makeReadRequest(deps),
     readStats: makeReadStats(deps),

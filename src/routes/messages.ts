@@ -24,8 +24,17 @@ export interface SearchMessagesDeps extends SearchDeps {
 
 const LETTERS = { api: 'a', smtp: 's', broadcast: 'b' } as const satisfies Record<string, SourceLetter>
 
+/** The handlers of messages that were sent. */
+export function messageHandlers(deps: SearchMessagesDeps & MessageDeps) {
+  return {
+    searchMessages: makeSearchMessages(deps),
+    readMessage: makeReadMessage(deps),
+    listMessageDeliveries: makeListMessageDeliveries(deps),
+  }
+}
+
 /** POST /v1/messages/search */
-export function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchMessages'> {
+function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchMessages'> {
   return async ({ key, body }) => {
     const search = body
     const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
@@ -35,7 +44,7 @@ export function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchM
 }
 
 /** GET /v1/messages/{id} */
-export function makeReadMessage(deps: MessageDeps): HandlerOf<'readMessage'> {
+function makeReadMessage(deps: MessageDeps): HandlerOf<'readMessage'> {
   return async ({ key, params }) => {
     const seen = await readMessage(deps, key, params.id ?? '')
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
@@ -43,7 +52,7 @@ export function makeReadMessage(deps: MessageDeps): HandlerOf<'readMessage'> {
 }
 
 /** GET /v1/messages/{id}/deliveries. Spec webhook.of-message */
-export function makeListMessageDeliveries(deps: MessageDeps): HandlerOf<'listMessageDeliveries'> {
+function makeListMessageDeliveries(deps: MessageDeps): HandlerOf<'listMessageDeliveries'> {
   return async ({ key, params, query }) => {
     const asked = { messageId: params.id ?? '', page: pageOf(query) }
     const seen = await listMessageDeliveries(deps, key, asked)

@@ -64,6 +64,8 @@ export interface SendMessage {
   readonly raw: RawMessage | null
   readonly tag: string | null
   readonly metadata: Readonly<Record<string, string>>
+  /** When it is sent, ms; null: at once. */
+  readonly sendAtMs: number | null
 }
 
 type AddressField = EmailBody['from']
@@ -83,6 +85,7 @@ export function normaliseEmail(body: EmailBody): SendMessage {
     raw: null,
     tag: body.tag,
     metadata: body.metadata,
+    sendAtMs: body.sendAt === undefined ? null : Date.parse(body.sendAt),
   }
 }
 

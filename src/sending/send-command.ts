@@ -144,6 +144,7 @@ function makeItem(
       stored: objects?.stored ?? null,
     },
     builtBytes,
+    sendAtMs: message.sendAtMs,
     lane: mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',
   }
 }

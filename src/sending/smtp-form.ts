@@ -54,6 +54,7 @@ export function normaliseSubmission({ header, body, recipients, streamId }: Subm
     raw: { bytes: edited, messageId, attachments: mail.attachments.map(readAttachment) },
     tag: control.tag,
     metadata: control.metadata,
+    sendAtMs: control.sendAtMs,
   }
 }
 
@@ -64,11 +65,12 @@ export function normaliseSubmission({ header, body, recipients, streamId }: Subm
 export function idempotencyOf({ header, body }: Submission, message: SendMessage): SendOrder['idempotency'] {
   const key = header.control.idempotencyKey
   if (key === null) return null
-  const { streamId, from, recipients, subject, text, html, tag, metadata } = message
+  const { streamId, from, recipients, subject, text, html, tag, metadata, sendAtMs } = message
   const { digests, wholeDigest } = body
   // In whatever order the envelope names them.
   const sorted = recipients.map(canonicalJson).sort()
-  const shared = { streamId, from, recipients: sorted, subject, text, html, tag, metadata, digests, wholeDigest }
+  const content = { streamId, from, recipients: sorted, subject, text, html, tag, metadata, digests, wholeDigest }
+  const shared = sendAtMs === null ? content : { ...content, sendAtMs }
   return { key, fingerprint: fingerprintOf(WAY, shared) }
 }
 

@@ -24,6 +24,7 @@ import { parseAddress } from '../mail/address.ts'
 import { cutFields, type FieldRange, type HeaderFault, readHeaderFields } from '../mail/header-fields.ts'
 import { readAddressList } from '../mail/mime/address-list.ts'
 import { cutValue, decodeWords, unfold, VALUE_CHARS_MAX } from '../mail/mime/header-text.ts'
+import { isInstant } from '../views/instant.ts'
 import type { Sender } from './email-form.ts'
 
 /** What control fields order. */
@@ -33,6 +34,8 @@ export interface SubmissionControl {
   readonly tag: string | null
   readonly metadata: Readonly<Record<string, string>>
   readonly idempotencyKey: string | null
+  /** When the message is sent, ms; null: at once. */
+  readonly sendAtMs: number | null
 }
 
 /** What the header says, and the message without the fields that never leave. */
@@ -145,10 +148,12 @@ function readControl(mail: Buffer, fields: readonly FieldRange[]): SubmissionCon
     if (field !== undefined && values[name] === null) return `X-Sendwright-${name} must be ${wanted}`
   }
   const { stream = null, tag = null, 'idempotency-key': idempotencyKey = null } = values
-  return { streamId: stream, tag, metadata, idempotencyKey }
+  const sendAt = values['send-at'] ?? null
+  const sendAtMs = sendAt === null ? null : Date.parse(sendAt)
+  return { streamId: stream, tag, metadata, idempotencyKey, sendAtMs }
 }
 
-const NO_CONTROL: SubmissionControl = { streamId: null, tag: null, metadata: {}, idempotencyKey: null }
+const NO_CONTROL: SubmissionControl = { streamId: null, tag: null, metadata: {}, idempotencyKey: null, sendAtMs: null }
 
 /** Fields that may stand there once: what they must be, and their value; null where it is not that. */
 const SINGLE: readonly { name: string; wanted: string; check: (value: string) => string | null }[] = [
@@ -162,6 +167,11 @@ const SINGLE: readonly { name: string; wanted: string; check: (value: string) =>
     name: 'idempotency-key',
     wanted: `1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters`,
     check: (value) => (value.length <= IDEMPOTENCY_KEY_CHARS_MAX && PRINTABLE_ASCII.test(value) ? value : null),
+  },
+  {
+    name: 'send-at',
+    wanted: 'an ISO 8601 date-time with an offset, such as 2026-12-24T08:00:00+01:00',
+    check: (value) => (isInstant(value) ? value : null),
   },
 ]
 

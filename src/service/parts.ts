@@ -234,6 +234,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   const self = processIdentity()
   const lanes = makeLanes({
     outgoing,
+    read: makeReader(store),
     run: mailRoom.run,
     runAtOnce: mailRoom.runAtOnce,
     metrics,

@@ -10,6 +10,7 @@ import type { EntityType, Ref } from '../../cluster/behaviour.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
 import type { CapTold, Period } from './quota.ts'
 import { remember } from './remember.ts'
+import type { ScheduledDays } from './scheduled.ts'
 import type { Segment } from './segment.ts'
 
 export type ServerMode = 'live' | 'test'
@@ -51,6 +52,8 @@ export interface ServerCounters {
   readonly listenedUntilMs?: number
   /** Broadcasts that are open. */
   readonly openBroadcasts?: number
+  /** Recipients of scheduled messages. */
+  readonly scheduled?: ScheduledDays
 }
 
 export type ServerEvent =

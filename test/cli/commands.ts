@@ -25,6 +25,8 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   readServer: 'server show',
   searchMessages: 'message search',
   readMessage: 'message show',
+  patchMessage: 'message reschedule',
+  cancelMessage: 'message cancel',
   readStats: 'stats',
   searchRequests: 'requests list',
   readRequest: 'requests show',

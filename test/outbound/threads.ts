@@ -81,6 +81,7 @@ t.test('a message is measured in a thread', async (t) => {
     headers: {},
     attachments: [],
     raw: null,
+    sendAtMs: null,
     tag: null,
     metadata: {},
   }

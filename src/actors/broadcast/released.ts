@@ -178,6 +178,7 @@ export class Released {
       messageId,
       accountId,
       serverId,
+      isScheduled: false,
       acceptedAtMs: submittedAtMs,
       test,
       hasReturnPath: !address.endsWith(`@${SIMULATOR_DOMAIN}`),

@@ -22,13 +22,16 @@ export interface JudgedEach {
   readonly cappedRecipients: number
 }
 
+type Step = (turn: SendTurn) => Decision<SendReply> | null
+
 /**
- * Judges each message. In: the steps that look at messages, limits excepted, and how a limit refuses.
+ * Judges each message. In: the steps that look at messages, limits excepted; how a limit refuses; the step after the
+ * limits, which is asked with every message that has passed so far.
  */
 export function judgeEach(
   turn: SendTurn,
-  steps: readonly ((turn: SendTurn) => Decision<SendReply> | null)[],
-  refuseBy: (limit: Limit, requested: number) => Refused,
+  steps: readonly Step[],
+  { byLimit, last }: { readonly byLimit: (limit: Limit, requested: number) => Refused; readonly last: Step },
 ): JudgedEach {
   const places: number[] = []
   const refused: RefusedMessage[] = []
@@ -45,9 +48,14 @@ export function judgeEach(
     const limits = turn.limits.map((limit) => ({ ...limit, used: limit.used + requested }))
     const limit = firstRefusal(limits, own)
     if (limit !== null) {
-      const { code, extra } = refuseBy(limit, own)
+      const { code, extra } = byLimit(limit, own)
       refused.push({ place, code, extra })
       if (limit.period === 'month' && cappedRecipients === 0) cappedRecipients = own
+      continue
+    }
+    const full = message.sendAtMs === null ? null : refusalOf(only(turn, [...places, place], requested), [last])
+    if (full !== null) {
+      refused.push({ place, code: full.code, extra: full.extra })
       continue
     }
     places.push(place)
@@ -56,7 +64,7 @@ export function judgeEach(
   return { turn: only(turn, places, requested), refused, cappedRecipients }
 }
 
-function refusalOf(turn: SendTurn, steps: Parameters<typeof judgeEach>[1]): Refused | null {
+function refusalOf(turn: SendTurn, steps: readonly Step[]): Refused | null {
   for (const step of steps) {
     const decision = step(turn)
     if (decision?.kind === 'refuse' && isRefused(decision.answer)) return decision.answer

@@ -13,7 +13,7 @@
 
 import type { CommandType, Context, Decision, Fact, Known, Need, Ref, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
-import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { MESSAGE_BYTES_MAX, SCHEDULED_MAX } from '../../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import type { AccountCounters, AccountState } from '../../state/account.ts'
 import { sendingKey } from '../../state/keys.ts'
@@ -21,6 +21,7 @@ import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, idempotencyFacts } from '../../state/message/idempotency.ts'
 import { namingFacts, unreadPersons } from '../../state/person.ts'
 import { firstRefusal, type Limit } from '../../state/quota.ts'
+import { countScheduled } from '../../state/scheduled.ts'
 import { SEGMENT_BOUNDS, type SegmentBounds } from '../../state/segment.ts'
 import type { ServerCounters, ServerState } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -31,6 +32,7 @@ import { judgeEach } from './accept-each.ts'
 import { acceptAll } from './acceptance.ts'
 import { tellReachedCaps, warnOfCaps } from './cap.ts'
 import type { AcceptedMessage, RateLeft, RefusedMessage, SendBody, SendReply } from './send.ts'
+import { sendTimeFault } from './send-time.ts'
 import { type SendNames, type SendTurn, sendNames } from './send-turn.ts'
 import { sendWire } from './send-wire.ts'
 
@@ -39,7 +41,9 @@ const NO_FACTS: readonly Fact[] = []
 type Step = (turn: SendTurn) => Decision<SendReply> | null
 
 /** The steps after the key was found live, in the order of refusals: of the request, then of its messages. */
-const REQUEST_STEPS: readonly Step[] = [answerBefore, isPaidFor, accountMaySend]
+const REQUEST_STEPS: readonly Step[] = [answerBefore, timesAreAhead, isPaidFor, accountMaySend]
+/** A partial send refuses a time message by message. */
+const PARTIAL_STEPS: readonly Step[] = [answerBefore, isPaidFor, accountMaySend]
 const MESSAGE_STEPS: readonly Step[] = [
   streamIsKnown,
   streamKindMaySend,
@@ -63,7 +67,7 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
       const turn = keyIsLive(body, states, { facts, context, cmdId: command.cmdId, blobs: command.blobs ?? [] })
       if (turn === null) return refuse('unauthorized')
       if ('kind' in turn) return turn
-      const answer = firstAnswer(turn, REQUEST_STEPS)
+      const answer = firstAnswer(turn, body.partial ? PARTIAL_STEPS : REQUEST_STEPS)
       if (answer !== null) return answer
       return body.partial ? acceptWhatPasses(turn, bounds) : acceptAllOrNone(turn, bounds)
     },
@@ -79,13 +83,17 @@ function firstAnswer(turn: SendTurn, steps: readonly Step[]): Decision<SendReply
 }
 
 function acceptAllOrNone(turn: SendTurn, bounds: SegmentBounds): Decision<SendReply> {
-  const answer = firstAnswer(turn, MESSAGE_STEPS) ?? limitsHold(turn)
+  const answer = firstAnswer(turn, MESSAGE_STEPS) ?? limitsHold(turn) ?? scheduleHasRoom(turn)
   return answer ?? acceptMessages(turn, { bounds, capped: 0 })
 }
 
 // Spec batch.partial
 function acceptWhatPasses(turn: SendTurn, bounds: SegmentBounds): Decision<SendReply> {
-  const { turn: passing, refused, cappedRecipients } = judgeEach(turn, MESSAGE_STEPS, refusedBy)
+  const {
+    turn: passing,
+    refused,
+    cappedRecipients,
+  } = judgeEach(turn, [timesAreAhead, ...MESSAGE_STEPS], { byLimit: refusedBy, last: scheduleHasRoom })
   if (passing.body.messages.length > 0) return acceptMessages(passing, { bounds, capped: cappedRecipients, refused })
   const { test } = turn.body
   const answer = { kind: 'accepted', messages: [], refused, test, replayed: false, rate: rateAfter(turn, 0) } as const
@@ -231,6 +239,23 @@ function answerBefore(turn: SendTurn): Decision<SendReply> | null {
 
 function isPaidFor({ body, account }: SendTurn): Decision<SendReply> | null {
   return body.billing && !account.subscriptionActive ? refuse('payment_required') : null
+}
+
+// Spec send.at
+function timesAreAhead({ body, context }: SendTurn): Decision<SendReply> | null {
+  for (const [index, { sendAtMs }] of body.messages.entries()) {
+    const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, { test: body.test, nowMs: context.nowMs })
+    if (fault !== null) return refuse('invalid_request', { sendAt: fault, ...indexOf(body, index) })
+  }
+  return null
+}
+
+// Spec send.at
+function scheduleHasRoom({ body, serverCounters }: SendTurn): Decision<SendReply> | null {
+  let waiting = 0
+  for (const { sendAtMs, recipients } of body.messages) if (sendAtMs !== null) waiting += recipients.length
+  if (waiting === 0 || countScheduled(serverCounters?.scheduled) + waiting <= SCHEDULED_MAX) return null
+  return refuse('scheduled_limit', { max: SCHEDULED_MAX })
 }
 
 function accountMaySend({ body, account }: SendTurn): Decision<SendReply> | null {

@@ -154,7 +154,8 @@ class Acceptance {
     }
     this.ops.push({ key: headKey(context.shard, this.serverId, segment), write: 'HSET', args: [short, head] })
     this.log(placed)
-    const suppressed = suppressedPlaces(this.turn, placed)
+    // A scheduled message looks at the list when it is sent.
+    const suppressed = item.sendAtMs === null ? suppressedPlaces(this.turn, placed) : NOBODY
     if (suppressed.size > 0) this.endSuppressed(placed, suppressed)
     this.count(placed, suppressed.size)
     this.keepContent(placed, suppressed.size < item.recipients.length)
@@ -218,7 +219,7 @@ class Acceptance {
   /** Attachments of a message that nobody will get are not kept. */
   private keepContent({ item, contentId, submittedAtMs }: Placed, isSent: boolean): void {
     const { blobs, body, context } = this.turn
-    const of = { blobs, submittedAtMs, test: body.test }
+    const of = { blobs, submittedAtMs, sendAtMs: item.sendAtMs, test: body.test }
     const parts = isSent ? item.content.parts : item.content.parts.filter(({ part }) => part === BODY_PART)
     this.ops.push(...contentOps({ shard: context.shard, contentId }, parts, of))
     if (!isSent && item.content.stored?.files === true) this.due.push(unlinkDue(context, contentId))
@@ -245,12 +246,16 @@ class Acceptance {
       // A message that came whole goes when attachments would.
       hasAttachments: item.attachments.length > 0 || item.raw !== null,
       broadcastStreamId: stream?.kind === 'broadcast' ? stream.streamId : null,
+      sendAtMs: item.sendAtMs,
     }
+    const { nowMs } = this.turn.context
+    const waits = item.sendAtMs !== null && item.sendAtMs > nowMs
     for (const [index, { address, domain }] of item.recipients.entries()) {
       if (suppressed.has(index)) continue
       const job: AttemptJob = { message, recipient: { address, index } }
       const lane = laneOf(item.lane, domain)
-      this.due.push({ lane, item: prefix + itemSuffix(index, of), atMs: this.turn.context.nowMs, job })
+      const name = prefix + itemSuffix(index, of)
+      this.due.push({ lane, item: name, atMs: waits ? item.sendAtMs : nowMs, ...(item.sendAtMs === null && { job }) })
     }
   }
 
@@ -262,6 +267,7 @@ class Acceptance {
       accountId: body.accountId,
       serverId: body.serverId,
       acceptedAtMs: submittedAtMs,
+      isScheduled: false,
       test: body.test,
       hasReturnPath: from.domain !== SIMULATOR_DOMAIN,
       keySinceMs: body.test ? null : this.keySinceMs(from.domain, submittedAtMs),
@@ -309,6 +315,7 @@ function suppressedPlaces({ facts, context }: SendTurn, { stream, item }: Placed
 function packItemHead(item: SendItem): string {
   const { from, recipients, subject, tag, metadata, headers, attachments, content, raw } = item
   const { stored } = content
+  const at = item.sendAtMs === null ? {} : { sendAtMs: item.sendAtMs }
   const recipientNames: (string | null)[] = []
   for (const { name } of recipients) recipientNames.push(name)
   const spellings = spellingsOf(from.address, recipients)
@@ -325,6 +332,7 @@ function packItemHead(item: SendItem): string {
     spellings,
     raw,
     broadcast: null,
+    ...at,
   })
 }
 

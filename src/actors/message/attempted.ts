@@ -60,6 +60,7 @@ import { type Announced, announced, announceMessages } from '../webhook/announce
 import { type FiguresWrites, figuresAfter } from './figures.ts'
 import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
+import { withoutScheduled } from './send-time.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
 export interface AttemptOutcome {
@@ -78,8 +79,10 @@ export interface AttemptOutcome {
   readonly sizeBytes: number | null
   /** When to try again, in place of the schedule; null = by the schedule. */
   readonly retryAfterMs: number | null
-  /** No attempt stands behind it: the operator ended the recipient. */
+  /** No attempt was made: the operator ended the recipient, or its address is suppressed. */
   readonly uncounted?: true
+  /** The address is on the stream's list: a scheduled message is not sent to it. */
+  readonly suppressed?: true
   /** HMAC of the recipient's address, where the end suppresses it; null where it does not. */
   readonly hmac: string | null
   /** Feedback type of a complaint that follows at once (simulated only); absent: none. */
@@ -154,10 +157,12 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const acceptedAtMs = msOf(item.messageId)
     const state = unpackStatus(packed, acceptedAtMs)
     if (!isOpen(state.status)) return NOTHING
-    const again = waitsAgain({ body, item, state, acceptedAtMs, nowMs })
+    // The 48 hours of a scheduled message count from its time.
+    const delivery = { body, item, state, acceptedAtMs: Math.max(acceptedAtMs, item.sendAtMs ?? 0), nowMs }
+    const again = waitsAgain(delivery)
     if (again !== null) return again
-    const attempts = attemptsAfter({ body, item, state, acceptedAtMs, nowMs })
-    const event = eventOf({ body, item, state, acceptedAtMs, nowMs }, attempts)
+    const attempts = attemptsAfter(delivery)
+    const event = eventOf(delivery, attempts)
     if (event === null) return NOTHING
     const told = [event.event, ...complaintOf(body.outcome, event.event)]
     const turn = { states, facts, context }
@@ -172,7 +177,10 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops, ...figures.ops]
     ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
-    const counted = [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters]
+    const begun = withoutScheduled(counters, item.sendAtMs, delivery)
+    const server = countersAfterAttempt(begun, item, grown)
+    if (server.length === 0 && begun !== counters) server.push({ owner: serverOwner(item.serverId), value: begun })
+    const counted = [...server, ...listed.counters, ...figures.counters]
     const { lane, item: name } = body
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
@@ -329,7 +337,7 @@ function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; ne
   const { code, response } = outcome
   if (outcome.result === 'delivered')
     return { event: { event: 'delivered', occurredAtMs: nowMs, code, response }, nextAtMs: null }
-  const status = outcome.unbuildable ? 'failed' : 'bounced'
+  const status = outcome.suppressed ? 'suppressed' : outcome.unbuildable ? 'failed' : 'bounced'
   return { event: bounced(outcome, { nowMs, status, expired: outcome.expired }), nextAtMs: null }
 }
 
@@ -352,7 +360,7 @@ function deferredOrExpired(
 
 function bounced(
   { code, response, classification, hard }: AttemptOutcome,
-  { nowMs, status, expired }: { nowMs: number; status: 'bounced' | 'failed'; expired: boolean },
+  { nowMs, status, expired }: { nowMs: number; status: 'bounced' | 'failed' | 'suppressed'; expired: boolean },
 ): StatusEvent {
   return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status }
 }

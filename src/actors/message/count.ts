@@ -6,6 +6,7 @@
 
 import type { AccountCounters } from '../../state/account.ts'
 import { periodOf, take } from '../../state/quota.ts'
+import { changeScheduled } from '../../state/scheduled.ts'
 import type { Segment } from '../../state/segment.ts'
 import type { HourCounters, ServerCounters } from '../../state/server.ts'
 import type { CapTelling } from './cap.ts'
@@ -36,6 +37,11 @@ export function countersAfter(
     server.month = take(server.month, month, requested)
   }
   server.hour = hour
+  for (const { sendAtMs, recipients } of body.messages) {
+    if (sendAtMs === null) continue
+    const change = recipients.length
+    server.scheduled = changeScheduled(server.scheduled, { sendAtMs, change, nowMs: context.nowMs })
+  }
   if (segment !== null) server.segment = segment
   if (telling !== null) {
     Object.assign(account, telling.account)

@@ -44,7 +44,12 @@ export function figuresAfter(
   { told, before, streamId }: FiguresInput,
   turn: SuppressTurn,
 ): FiguresWrites | Need {
-  const rows = told.flatMap((event) => figureOf(event, before) ?? []).map(rowOf)
+  // The acceptance of a scheduled message counts nobody as suppressed.
+  const countedOf = (event: StatusEvent) =>
+    item.sendAtMs !== null && event.event === 'bounced' && event.status === 'suppressed'
+      ? 'suppressed'
+      : figureOf(event, before)
+  const rows = told.flatMap((event) => countedOf(event) ?? []).map(rowOf)
   if (rows.length === 0) return NOTHING
   const { states, facts, context } = turn
   const stream = streamOf(item, streamId, turn)

@@ -16,6 +16,7 @@ import type { CommandType, Fact, Op, OutcomeBody } from '../../../cluster/behavi
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { holdsKey, wakesKey } from '../../state/keys.ts'
+import { parseAttemptItem } from '../../state/message/item.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { type AttemptOutcome, attemptOutcome } from './attempted.ts'
 
@@ -89,7 +90,9 @@ export const retryLane: CommandType<RetryLaneBody, RetryLaneReply> = {
     const claims: Fact = { read: 'fields', key: claimsKey(shard), fields: later.map(([item]) => item) }
     if (!facts.has(claims)) return { kind: 'need', facts: [claims] }
     const { lane } = body
-    const waiting = later.filter(([item]) => !isUnderWay(facts.field(claimsKey(shard), item)))
+    // A scheduled message is never sent early.
+    const isAhead = (item: string) => (parseAttemptItem(item).sendAtMs ?? 0) > nowMs
+    const waiting = later.filter(([item]) => !isAhead(item) && !isUnderWay(facts.field(claimsKey(shard), item)))
     const [, lastMs = 0] = later.at(-1) ?? []
     // Of what is due at one instant there may be more than a step; each step leaves less of it, or goes past it.
     const nextMs = later.length < RETRY_STEP ? null : waiting.length > 0 ? lastMs : lastMs + 1

@@ -44,7 +44,10 @@ export interface JobMessage {
   readonly messageId: string
   readonly accountId: string
   readonly serverId: string
+  /** When it was accepted; of a scheduled message, the time that it was scheduled for. */
   readonly acceptedAtMs: number
+  /** Whether it was scheduled: the sender's domain and the stream's list are checked when it is sent. */
+  readonly isScheduled: boolean
   readonly test: boolean
   /** Whether the sender's domain may be sent from, and so has a return path of its own. */
   readonly hasReturnPath: boolean
@@ -199,7 +202,8 @@ function makeJob(
     messageId: item.messageId,
     accountId,
     serverId: item.serverId,
-    acceptedAtMs: msOf(item.messageId),
+    acceptedAtMs: item.sendAtMs ?? msOf(item.messageId),
+    isScheduled: item.sendAtMs !== null,
     test: isTestSegment(item.segment),
     hasReturnPath,
     keySinceMs: null,

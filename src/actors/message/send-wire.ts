@@ -38,12 +38,14 @@ type PackedShort = readonly [
   SendItem['lane'],
 ]
 /**
- * What of the content was written to the content store, and what came whole, stand last and only where there is any.
+ * What of the content was written to the content store, what came whole, and a scheduled time are last, and only if
+ * there is any.
  */
 type PackedItem =
   | PackedShort
   | readonly [...PackedShort, StoredContent]
   | readonly [...PackedShort, StoredContent | null, RawContent]
+  | readonly [...PackedShort, StoredContent | null, RawContent | null, sendAtMs: number]
 
 type PackedBody = readonly [
   SendBody['accountId'],
@@ -125,13 +127,14 @@ function packItem(item: SendItem): PackedItem {
     lane,
   ]
   const { stored } = item.content
+  if (item.sendAtMs !== null) return [...packed, stored, item.raw, item.sendAtMs]
   if (item.raw !== null) return [...packed, stored, item.raw]
   return stored === null ? packed : [...packed, stored]
 }
 
 function unpackItem(packed: PackedItem): SendItem {
   const [streamId, sender, recipients, subject, tag, tagHash, metadata, headers, attachments, parts, ...last] = packed
-  const [builtBytes, lane, stored = null, raw = null] = last
+  const [builtBytes, lane, stored = null, raw = null, sendAtMs = null] = last
   const [address, domain, name, hmac] = sender
   return {
     streamId,
@@ -146,6 +149,7 @@ function unpackItem(packed: PackedItem): SendItem {
     content: { parts: parts.map(([part, chunks, blob]) => ({ part, chunks, blob })), stored },
     raw,
     builtBytes,
+    sendAtMs,
     lane,
   }
 }

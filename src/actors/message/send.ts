@@ -52,6 +52,8 @@ export interface SendItem {
   readonly raw: RawContent | null
   /** Bytes as built; null where its upper bound passes anyway. */
   readonly builtBytes: number | null
+  /** When it is sent, ms; null: at once. */
+  readonly sendAtMs: number | null
   readonly lane: LanePrefix
 }
 

@@ -1,6 +1,6 @@
 /** options - the options that commands share, and how their values are read. */
 import { type Command, InvalidArgumentError } from 'commander'
-import { isInstant } from '../../http/shape/instant.ts'
+import { isInstant } from '../../views/instant.ts'
 
 /** Options of every command of the API. */
 export function withClientOptions(command: Command): Command {

@@ -17,7 +17,7 @@ import {
 } from '../../../schemas/limits.ts'
 import { HTTPS_URI } from '../../../schemas/webhook.ts'
 import { isAddress, isDomain } from '../../mail/address.ts'
-import { isInstant } from './instant.ts'
+import { isInstant } from '../../views/instant.ts'
 
 const URI = new RegExp(HTTPS_URI, 'u')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

@@ -8,7 +8,7 @@
  * Spec submission.replies
  */
 
-import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { MESSAGE_BYTES_MAX, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../../../schemas/limits.ts'
 import { REFUSALS, type RefusalCode } from '../../../schemas/refusals.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
 import type { SendResult } from '../../sending/send.ts'
@@ -46,6 +46,8 @@ export const TOO_LARGE: SmtpAnswer = {
   text: `5.3.4 message_too_large Message may have ${MESSAGE_BYTES_MAX} bytes, header fields that are added included`,
 }
 
+const SEND_AT_SENTENCE = `X-Sendwright-Send-At must not be in the past and at most ${SEND_AT_DAYS_MAX} days ahead, ${TEST_SEND_AT_DAYS_MAX} on a test server`
+
 /** Refusals of the form of a message. */
 export function invalidMessage(sentence: string): SmtpAnswer {
   return { code: 554, text: oneLine(`5.6.0 invalid_request ${sentence}`) }
@@ -64,6 +66,7 @@ export function answerSubmission(result: SendResult): SmtpAnswer | 'cut' {
 /** The reply to a refusal by the decision. */
 export function answerRefusal({ code, extra }: Pick<Refused, 'code' | 'extra'>): SmtpAnswer {
   if (code === 'message_too_large') return TOO_LARGE
+  if ('sendAt' in extra) return invalidMessage(SEND_AT_SENTENCE)
   const { domain, requested, limit } = extra as Readonly<Record<string, unknown>>
   const message = MESSAGES.get(code) ?? ''
   const more = typeof domain === 'string' ? `: ${domain}` : ''

@@ -81,12 +81,19 @@ export function chunksOf(bytes: number): number {
 export function contentOps(
   { shard, contentId }: { readonly shard: number; readonly contentId: string },
   parts: readonly ContentPart[],
-  of: { readonly blobs: readonly Uint8Array[]; readonly submittedAtMs: number; readonly test: boolean },
+  of: {
+    readonly blobs: readonly Uint8Array[]
+    readonly submittedAtMs: number
+    /** When a scheduled message is sent; null or absent: at once. */
+    readonly sendAtMs?: number | null
+    readonly test: boolean
+  },
 ): Op[] {
   const ops: Op[] = []
+  const attachmentsEndAtMs = attachmentExpiresAtMs(Math.max(of.submittedAtMs, of.sendAtMs ?? 0))
   for (const { part, chunks, blob } of parts) {
     const isBody = part === BODY_PART
-    const endsAtMs = isBody ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentExpiresAtMs(of.submittedAtMs)
+    const endsAtMs = isBody ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentsEndAtMs
     const body = isBody && chunks === 1 && blob !== null ? of.blobs[blob] : undefined
     if (body !== undefined && body.length <= SLICED_BYTES_MAX) {
       const slice = sliceOf(shard, contentId, of.test)
@@ -127,10 +134,34 @@ export function rawEndOps(shard: number, contentId: string, bytes: number): Op[]
   return partEndOps({ shard, contentId, part: RAW_PART }, bytes)
 }
 
+/** Where content is, and how long it stays, ms. */
+interface KeptPlace {
+  readonly shard: number
+  readonly contentId: string
+  readonly endsAtMs: number
+}
+
+/** Writes that keep all attachments until another time, given their sizes in bytes. */
+export function attachmentKeepOps(place: KeptPlace, sizes: readonly number[]): Op[] {
+  return sizes.flatMap((bytes, index) => partKeepOps(place, attachmentPart(index), bytes))
+}
+
+/** Writes that keep a message that came whole until another time, given its size in bytes. */
+export function rawKeepOps(place: KeptPlace, bytes: number): Op[] {
+  return partKeepOps(place, RAW_PART, bytes)
+}
+
+function partKeepOps({ shard, contentId, endsAtMs }: KeptPlace, part: string, bytes: number): Op[] {
+  const args = [String(endsAtMs)]
+  return partKeys({ shard, contentId, part }, bytes).map((key): Op => ({ key, write: 'PEXPIREAT', args }))
+}
+
 function partEndOps(of: { shard: number; contentId: string; part: string }, bytes: number): Op[] {
-  return Array.from({ length: chunksOf(bytes) }, (_, chunk): Op => {
-    return { key: contentKey(of.shard, of.contentId, of.part, chunk), write: 'UNLINK', args: [] }
-  })
+  return partKeys(of, bytes).map((key): Op => ({ key, write: 'UNLINK', args: [] }))
+}
+
+function partKeys(of: { shard: number; contentId: string; part: string }, bytes: number): string[] {
+  return Array.from({ length: chunksOf(bytes) }, (_, chunk) => contentKey(of.shard, of.contentId, of.part, chunk))
 }
 
 function sliceOf(shard: number, contentId: string, test: boolean): Slice {

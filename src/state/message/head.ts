@@ -1,13 +1,14 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast]`, 0 for what is
- * absent, zeros at the end left off. Names and spellings: the sender's first, then the recipients' in the order of the
- * log entry. A spelling is the local part as the request wrote it, where that is not in lower case: a person's row
- * holds the address in lower case. An attachment is `[name, content type, content id, size, inline]`. What of the
- * content lies in the content store is `[the mail's key, sealed; letters of the objects]`: without the head nobody can
- * read them any more. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message holds what is
- * its own alone, and `[broadcast short, contentId, chunks of attachments]`: the rest is in the broadcast's head.
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAt in ms]`, 0
+ * for what is absent, zeros at the end left off. Names and spellings: the sender's first, then the recipients' in the
+ * order of the log entry. A spelling is the local part as the request wrote it, where that is not in lower case: a
+ * person's row holds the address in lower case. An attachment is `[name, content type, content id, size, inline]`. What
+ * of the content lies in the content store is `[the mail's key, sealed; letters of the objects]`: without the head
+ * nobody can read them any more. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message holds
+ * what is its own alone, and `[broadcast short, contentId, chunks of attachments]`: the rest is in the broadcast's
+ * head.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -62,6 +63,8 @@ export interface Head {
   readonly raw: RawContent | null
   /** The broadcast that it is of, which says what is left off here; null: none. */
   readonly broadcast: BroadcastOfHead | null
+  /** When it is sent, ms; absent: it was not scheduled. */
+  readonly sendAtMs?: number
 }
 
 /** What is left of a head once somebody's data in it was erased: of which broadcast the message is. */
@@ -104,13 +107,16 @@ export function packHead(head: Head): string {
     head.spellings.length === 0 ? 0 : trim(head.spellings.map((spelling) => spelling ?? 0)),
     head.raw === null ? 0 : packRaw(head.raw),
     head.broadcast === null ? 0 : packBroadcast(head.broadcast),
+    head.sendAtMs ?? 0,
   ]
   return JSON.stringify(trim(packed))
 }
 
 /** Unpacks a head of a message with `recipients` recipients. */
 export function unpackHead(text: string, recipients: number): Head {
-  const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast] = JSON.parse(text) as [
+  const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAtMs] = JSON.parse(
+    text,
+  ) as [
     unknown,
     (string | 0)[] | 0 | undefined,
     unknown,
@@ -121,6 +127,7 @@ export function unpackHead(text: string, recipients: number): Head {
     (string | 0)[] | 0 | undefined,
     PackedRaw | 0 | undefined,
     [short: string, contentId: string, fileChunks?: number] | 0 | undefined,
+    number | undefined,
   ]
   const named = names || []
   return {
@@ -137,6 +144,7 @@ export function unpackHead(text: string, recipients: number): Head {
     broadcast: broadcast
       ? { broadcastId: idOfShort(broadcast[0]), contentId: broadcast[1], fileChunks: broadcast[2] ?? 0 }
       : null,
+    ...(sendAtMs && { sendAtMs }),
   }
 }
 

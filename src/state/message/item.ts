@@ -1,8 +1,9 @@
 /**
  * item - the name of one recipient's delivery in its lane; everything about it is found from the name.
  *
- * `<server short>.<segment>.<message short>.<recipient n>.<recipients in all><a if there are attachments>`, and on a
- * broadcast stream `.<stream short>`, because what is delivered there is counted.
+ * `<server short>.<segment>.<message short>.<recipient n>.<recipients in all><a if there are attachments>`, of a
+ * scheduled message `s<ms of its time, base 36>` behind that, and on a broadcast stream `.<stream short>`, because
+ * deliveries are counted there.
  */
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'
@@ -21,6 +22,8 @@ export interface AttemptItem {
   readonly hasAttachments: boolean
   /** Null on a stream of another kind. */
   readonly broadcastStreamId: string | null
+  /** When a scheduled message is sent, ms; null: at once. */
+  readonly sendAtMs: number | null
 }
 
 /** Lanes of the simulator and of the relay, and the prefix of those of recipient domains. */
@@ -44,9 +47,11 @@ export function itemSuffix(
     recipients,
     hasAttachments,
     broadcastStreamId,
-  }: Pick<AttemptItem, 'recipients' | 'hasAttachments' | 'broadcastStreamId'>,
+    sendAtMs = null,
+  }: Pick<AttemptItem, 'recipients' | 'hasAttachments' | 'broadcastStreamId'> & Partial<Pick<AttemptItem, 'sendAtMs'>>,
 ): string {
-  const suffix = `${recipient}.${recipients}${hasAttachments ? 'a' : ''}`
+  const at = sendAtMs === null ? '' : `s${sendAtMs.toString(36)}`
+  const suffix = `${recipient}.${recipients}${hasAttachments ? 'a' : ''}${at}`
   return broadcastStreamId === null ? suffix : `${suffix}.${shortId(broadcastStreamId)}`
 }
 
@@ -58,14 +63,16 @@ export const parseAttemptItem = rememberShortly(readItem)
 
 function readItem(item: string): AttemptItem {
   const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')
+  const [counted = '', at] = last.split('s')
   return {
     serverId: serverOf(server),
     segment,
     messageId: idOfShort(short),
     short,
     recipient: Number(recipient),
-    recipients: Number.parseInt(last, 10),
-    hasAttachments: last.endsWith('a'),
+    recipients: Number.parseInt(counted, 10),
+    hasAttachments: counted.endsWith('a'),
     broadcastStreamId: stream === undefined ? null : idOfShort(stream),
+    sendAtMs: at === undefined ? null : Number.parseInt(last.slice(counted.length + 1), 36),
   }
 }

@@ -77,7 +77,7 @@ const BOUNCE_STATUSES = { b: 'bounced', f: 'failed', s: 'suppressed' } as const
 
 /** Whether a recipient still waits for its end. */
 export function isOpen(status: RecipientStatus): boolean {
-  return status === 'accepted' || status === 'deferred'
+  return status === 'accepted' || status === 'scheduled' || status === 'deferred'
 }
 
 /** A message's status: what its recipients share, or `mixed`. In: at least one. */

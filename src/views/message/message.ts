@@ -73,7 +73,7 @@ export async function readStoredMessage(
   if (segment === undefined) return 'not_found'
   const found = { messageId: id, entryId: entryIdOf(id), segment, packed: null }
   const entries = await readEntries(deps.read, { shard, serverId: owner.serverId }, [found])
-  const stored = entries === null ? null : await readStored(deps.read, { owner, shard, entries })
+  const stored = entries === null ? null : await readStored(deps.read, { owner, shard, entries, nowMs })
   if (stored === null) return 'unavailable'
   return stored[0] ?? 'not_found'
 }

@@ -10,7 +10,7 @@ import { HEAD_PART } from '../../state/broadcast/content.ts'
 import { contentKey, headKey, logKey, statusKey } from '../../state/keys.ts'
 import { type Head, mergeHeads, unpackHead } from '../../state/message/head.ts'
 import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/log-entry.ts'
-import { statusField, unpackStatus } from '../../state/message/status.ts'
+import { type RecipientState, statusField, unpackStatus } from '../../state/message/status.ts'
 import type { Reader, ServerKey } from '../key.ts'
 import type { Candidate } from './scan.ts'
 import type { StoredMessage } from './summary.ts'
@@ -51,7 +51,7 @@ export async function readEntries(
  */
 export async function readStored(
   read: Reader,
-  { owner, shard, entries }: { owner: LogOwner; shard: number; entries: readonly Logged[] },
+  { owner, shard, entries, nowMs }: { owner: LogOwner; shard: number; entries: readonly Logged[]; nowMs: number },
 ): Promise<readonly StoredMessage[] | null> {
   if (entries.length === 0) return []
   const serverId = owner.serverId
@@ -82,7 +82,7 @@ export async function readStored(
       const rows = statuses.slice(first, first + logged.entry.recipients.length)
       first += logged.entry.recipients.length
       const head = heads[place]
-      return head === null || head === undefined ? [] : [storedOf(owner, logged, { head, rows })]
+      return head === null || head === undefined ? [] : [storedOf(owner, logged, { head, rows, nowMs })]
     })
   })
   return withShared(read, shard, found)
@@ -123,17 +123,25 @@ async function withShared(
 
 function storedOf(
   owner: LogOwner,
-  { messageId, entry }: Logged,
-  { head, rows }: { head: string; rows: readonly (string | null)[] },
+  { messageId, segment, entry }: Logged,
+  { head, rows, nowMs }: { head: string; rows: readonly (string | null)[]; nowMs: number },
 ): StoredMessage {
   const submittedAtMs = msOf(messageId)
+  const unpacked = unpackHead(head, entry.recipients.length)
   return {
     messageId,
+    segment,
     submittedAtMs,
     test: owner.mode === 'test',
     streamId: entry.streamId ?? owner.defaultStreamId,
     entry,
-    head: unpackHead(head, entry.recipients.length),
-    recipients: rows.map((row) => unpackStatus(row, submittedAtMs)),
+    head: unpacked,
+    recipients: rows.map((row) => withSchedule(unpackStatus(row, submittedAtMs), unpacked.sendAtMs, nowMs)),
   }
+}
+
+/** A recipient as it is shown: `scheduled` until the time of its message, if nothing has happened to it. */
+function withSchedule(state: RecipientState, sendAtMs: number | undefined, nowMs: number): RecipientState {
+  if (sendAtMs === undefined || state.status !== 'accepted' || state.attempts > 0) return state
+  return { ...state, nextAttemptAtMs: sendAtMs, ...(sendAtMs > nowMs && { status: 'scheduled' }) }
 }

@@ -84,7 +84,7 @@ export async function searchMessages(
   const walk = await begin(read, owner, { filter, page, nowMs: nowMs() })
   if (walk === 'nothing') return NOTHING
   if (typeof walk === 'string') return walk
-  const hits = await collect(read, owner, { walk, filter, limit: page.limit, lookedAtMax })
+  const hits = await collect(read, owner, { walk, filter, limit: page.limit, lookedAtMax, nowMs: nowMs() })
   if (hits === null) return 'unavailable'
   const { shard } = walk
   const { accountId } = owner
@@ -171,7 +171,13 @@ interface Hits {
 async function collect(
   read: Reader,
   owner: ServerKey,
-  { walk, filter, limit, lookedAtMax }: { walk: Walk; filter: MessageFilter; limit: number; lookedAtMax: number },
+  {
+    walk,
+    filter,
+    limit,
+    lookedAtMax,
+    nowMs,
+  }: { walk: Walk; filter: MessageFilter; limit: number; lookedAtMax: number; nowMs: number },
 ): Promise<Hits | null> {
   const found: StoredMessage[] = []
   let next: string | null = null
@@ -187,7 +193,7 @@ async function collect(
       const slice = round.found.slice(start, end)
       const entries = await readEntries(read, walk, slice)
       const meant = entries?.filter(({ entry }) => entryPasses(entry, walk, { filter, owner })) ?? null
-      const stored = meant === null ? null : await readStored(read, { owner, shard: walk.shard, entries: meant })
+      const stored = meant === null ? null : await readStored(read, { owner, shard: walk.shard, entries: meant, nowMs })
       if (stored === null) return null
       for (const message of stored) {
         if (!headPasses(message, filter)) {

@@ -9,7 +9,7 @@ import { contentExpiresAtMs } from '../../state/age.ts'
 import type { Head } from '../../state/message/head.ts'
 import type { LogEntry } from '../../state/message/log-entry.ts'
 import { messageStatus, type RecipientState } from '../../state/message/status.ts'
-import { formatInstant } from '../instant.ts'
+import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import { formatRecipient, type Person } from './recipient.ts'
 
 export const SOURCES = { a: 'api', s: 'smtp', b: 'broadcast' } as const
@@ -17,6 +17,8 @@ export const SOURCES = { a: 'api', s: 'smtp', b: 'broadcast' } as const
 /** What the store holds of a message, persons aside. */
 export interface StoredMessage {
   readonly messageId: string
+  /** Of the server's log. */
+  readonly segment: string
   readonly submittedAtMs: number
   readonly test: boolean
   readonly streamId: string
@@ -54,6 +56,7 @@ export function formatSummary(
     tag: head.tag,
     metadata: { ...head.metadata },
     submittedAt: formatInstant(submittedAtMs),
+    sendAt: formatInstantOrNull(head.sendAtMs ?? null),
     sizeBytes: recipients[0]?.sizeBytes ?? null,
     attachmentCount: head.attachments.length,
     recipients: peopleOf(stored, addresses).map(formatRecipient),

@@ -61,7 +61,7 @@ export async function readFoundMessage(
   const server = stateOf<ServerState>(owners[0])
   if (server === null || isPastAge(msOf(place.messageId), { nowMs: deps.nowMs(), test: server.mode === 'test' }))
     return 'not_found'
-  const stored = await readMessageRows(read, place, server)
+  const stored = await readMessageRows(read, place, { ...server, nowMs: deps.nowMs() })
   if (typeof stored === 'string') return stored
   const isHeld = stateOf<AccountState>(owners[1])?.held === true
   const works = await readWorks(read, place, { stored, isHeld })
@@ -104,12 +104,12 @@ function noting(read: Reader, reads: Set<string>): Reader {
 async function readMessageRows(
   read: Reader,
   { shard, messageId, segment }: MessagePlace,
-  { serverId, mode, defaultStreamId }: ServerState,
+  { serverId, mode, defaultStreamId, nowMs }: ServerState & { readonly nowMs: number },
 ): Promise<StoredMessage | Unfound> {
   const found = { messageId, entryId: entryIdOf(messageId), segment, packed: null }
   const entries = await readEntries(read, { shard, serverId }, [found])
   const owner = { serverId, mode, defaultStreamId }
-  const stored = entries === null ? null : await readStored(read, { owner, shard, entries })
+  const stored = entries === null ? null : await readStored(read, { owner, shard, entries, nowMs })
   if (stored === null) return 'unavailable'
   return stored[0] ?? 'not_found'
 }
@@ -177,6 +177,7 @@ async function readItems(
     recipients: entry.recipients.length,
     hasAttachments: head.broadcast === null && (head.attachments.length > 0 || head.raw !== null),
     broadcastStreamId: isBroadcast ? streamId : null,
+    sendAtMs: head.sendAtMs ?? null,
   }
   const prefix = itemPrefix(serverId, segment, shortId(messageId))
   return entry.recipients.map((_, index) => prefix + itemSuffix(index, of))

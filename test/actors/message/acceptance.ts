@@ -74,6 +74,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     accountId: tenant.accountId,
     serverId: tenant.live.serverId,
     acceptedAtMs: NOW_MS,
+    isScheduled: false,
     test: false,
     hasReturnPath: true,
     keySinceMs: 1,

@@ -84,6 +84,7 @@ export function makeItem(changes: Partial<SendItem> = {}): SendItem {
     attachments: [],
     content: { parts: [{ part: 'body', chunks: 1, blob: 0 }], stored: null },
     builtBytes: null,
+    sendAtMs: null,
     lane: 'deliver',
     ...changes,
   }

@@ -1,7 +1,7 @@
 /** instant - which texts name a moment. */
 
 import t from 'tap'
-import { isInstant } from '../../../src/http/shape/instant.ts'
+import { isInstant } from '../../src/views/instant.ts'
 
 const MOMENTS = [
   '2026-01-31T23:59:59Z',

@@ -1,0 +1,191 @@
+/**
+ * schedule - cancels a scheduled message, or gives it another time.
+ *
+ * States: a scheduled message waits in its lanes until its time; once an attempt of any recipient has begun, neither
+ * order is taken. Both act on all recipients in one commit, so no recipient gets a message that was cancelled.
+ *
+ * The items of a message have its time in their names, so another time is another item. Whoever asks has read the
+ * message before; if its time has changed since then, the reply is `changed`, and the asker reads again.
+ *
+ * Spec message.cancel, message.reschedule
+ */
+
+import type { CommandType, Context, Decision, Due, Fact, Facts, Op, Staged } from '../../../cluster/behaviour.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
+import { attachmentExpiresAtMs } from '../../state/age.ts'
+import { headKey, statusKey } from '../../state/keys.ts'
+import { attachmentEndOps, attachmentKeepOps, rawEndOps, rawKeepOps } from '../../state/message/content-part.ts'
+import { type Head, packHead, unpackHead } from '../../state/message/head.ts'
+import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
+import { packStatus, statusField, unpackStatus } from '../../state/message/status.ts'
+import { changeScheduled } from '../../state/scheduled.ts'
+import { type ServerCounters, serverOwner } from '../../state/server.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
+import { isUnderWay } from './operate-queue.ts'
+import { sendTimeFault } from './send-time.ts'
+import { unlinkDue } from './unlink.ts'
+
+/** A scheduled message as the asker has read it. */
+export interface ScheduledMessage {
+  readonly messageId: string
+  readonly segment: string
+  readonly contentId: string
+  readonly hasAttachments: boolean
+  readonly broadcastStreamId: string | null
+  readonly sendAtMs: number
+  /** For each recipient the lanes that its item may be in: the settings may have changed since its acceptance. */
+  readonly lanes: readonly (readonly string[])[]
+}
+
+export interface OrderScheduledBody extends TokenOrder {
+  readonly serverId: string
+  readonly test: boolean
+  readonly message: ScheduledMessage
+  /** The new time, ms; null: the message is cancelled. */
+  readonly sendAtMs: number | null
+}
+
+export interface OrderScheduledReply {
+  /** `changed`: the message has another time than the asker has read. */
+  readonly kind: 'ordered' | 'changed'
+}
+
+type Decided = Decision<OrderScheduledReply | Refused>
+
+export const orderScheduled: CommandType<OrderScheduledBody, OrderScheduledReply | Refused> = {
+  name: 'order-scheduled',
+  entities: tokenOrderEntities,
+  counters: ({ serverId }) => [serverOwner(serverId)],
+  facts: (body, _states, { shard }) => [headFact(shard, body), statusFact(shard, body), ...itemFacts(shard, body)],
+  decide(body, states, facts, context): Decided {
+    const holder = keyHolderOf(body, states, { facts, context })
+    if ('kind' in holder) return holder
+    const { message, sendAtMs, test } = body
+    const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, { test, nowMs: context.nowMs })
+    if (fault !== null) return refuse('invalid_request', { sendAt: fault })
+    const { key, fields } = headFact(context.shard, body)
+    const packed = facts.field(key, fields[0])
+    if (packed === null) return refuse('not_found')
+    const head = unpackHead(packed, message.lanes.length)
+    if (head.sendAtMs === undefined) return refuse('message_not_scheduled')
+    const stage = stageOf(facts, context, body)
+    if (stage === 'cancelled' && sendAtMs === null) return { kind: 'done', reply: { kind: 'ordered' } }
+    if (stage !== 'waiting') return refuse('message_not_scheduled')
+    if (head.sendAtMs !== message.sendAtMs) return { kind: 'done', reply: { kind: 'changed' } }
+    const waiting = waitingItems(facts, context.shard, body)
+    const staged =
+      sendAtMs === null ? cancel(body, context, { head }) : move(body, context, { head, waiting, sendAtMs })
+    if (staged === null) return refuse('message_not_scheduled')
+    const owner = serverOwner(body.serverId)
+    const counters = states.counter<ServerCounters>(owner)
+    const value = { ...counters, scheduled: scheduledAfter(counters, body, context.nowMs) }
+    return {
+      kind: 'done',
+      reply: { kind: 'ordered' },
+      ...staged,
+      done: waiting.map(({ lane, item }) => ({ lane, item })),
+      counters: [{ owner, value }],
+    }
+  },
+}
+
+interface WaitingItem {
+  readonly lane: string
+  readonly item: string
+  readonly recipient: number
+}
+
+/** Whether the message still waits: whole, or cancelled before, or an attempt has begun. */
+function stageOf(facts: Facts, { shard }: Context, body: OrderScheduledBody): 'waiting' | 'cancelled' | 'begun' {
+  const { key, fields } = statusFact(shard, body)
+  const acceptedAtMs = msOf(body.message.messageId)
+  const states = fields.map((field) => unpackStatus(facts.field(key, field), acceptedAtMs))
+  if (states.every(({ status }) => status === 'cancelled')) return 'cancelled'
+  const isFresh = states.every(({ attempts, events }) => attempts === 0 && events.length === 0)
+  const isClaimed = itemsOf(body).some((item) => isUnderWay(facts.field(claimsKey(shard), item)))
+  return isFresh && !isClaimed ? 'waiting' : 'begun'
+}
+
+function cancel(body: OrderScheduledBody, context: Context, { head }: { head: Head }): Staged {
+  const { shard, nowMs } = context
+  const { messageId, contentId } = body.message
+  const { key, fields } = statusFact(shard, body)
+  const events = [{ event: 'cancelled', occurredAtMs: nowMs }] as const
+  const row = packStatus({ attempts: 0, nextAttemptAtMs: null, events, sizeBytes: null }, msOf(messageId))
+  const ops: Op[] = [{ key, write: 'HSET', args: fields.flatMap((field) => [field, row]) }]
+  if (!body.message.hasAttachments) return { ops }
+  const { attachments, stored, raw } = head
+  if (stored?.files === true) return { ops, due: [unlinkDue(context, contentId)] }
+  const sizes = attachments.map(({ size }) => size)
+  ops.push(...(raw === null ? attachmentEndOps(shard, contentId, sizes) : rawEndOps(shard, contentId, raw.bytes)))
+  return { ops }
+}
+
+/** Null if the item of a recipient waits in none of its lanes: its account's mail is held, and its time has come. */
+function move(
+  body: OrderScheduledBody,
+  context: Context,
+  { head, waiting, sendAtMs }: { head: Head; waiting: readonly WaitingItem[]; sendAtMs: number },
+): Staged | null {
+  const { message } = body
+  const { shard, nowMs } = context
+  if (waiting.length < message.lanes.length) return null
+  const { key, fields } = headFact(shard, body)
+  const ops: Op[] = [{ key, write: 'HSET', args: [fields[0], packHead({ ...head, sendAtMs })] }]
+  const { attachments, stored, raw } = head
+  if (message.hasAttachments && stored?.files !== true) {
+    const endsAtMs = attachmentExpiresAtMs(Math.max(msOf(message.messageId), sendAtMs))
+    const place = { shard, contentId: message.contentId, endsAtMs }
+    const sizes = attachments.map(({ size }) => size)
+    ops.push(...(raw === null ? attachmentKeepOps(place, sizes) : rawKeepOps(place, raw.bytes)))
+  }
+  const due = waiting.map(({ lane, recipient }): Due => {
+    return { lane, item: itemOf(body, recipient, sendAtMs), atMs: Math.max(sendAtMs, nowMs) }
+  })
+  return { ops, due }
+}
+
+function scheduledAfter(counters: ServerCounters | null, { message, sendAtMs }: OrderScheduledBody, nowMs: number) {
+  const recipients = message.lanes.length
+  const left = changeScheduled(counters?.scheduled, { sendAtMs: message.sendAtMs, change: -recipients, nowMs })
+  return sendAtMs === null ? left : changeScheduled(left, { sendAtMs, change: recipients, nowMs })
+}
+
+function waitingItems(facts: Facts, shard: number, body: OrderScheduledBody): WaitingItem[] {
+  return body.message.lanes.flatMap((lanes, recipient) => {
+    const item = itemOf(body, recipient, body.message.sendAtMs)
+    const lane = lanes.find((one) => facts.score(laneKey(shard, one), item) !== null)
+    return lane === undefined ? [] : [{ lane, item, recipient }]
+  })
+}
+
+function itemsOf(body: OrderScheduledBody): string[] {
+  return body.message.lanes.map((_, recipient) => itemOf(body, recipient, body.message.sendAtMs))
+}
+
+function itemOf({ serverId, message }: OrderScheduledBody, recipient: number, sendAtMs: number): string {
+  const { segment, messageId, hasAttachments, broadcastStreamId, lanes } = message
+  const of = { recipients: lanes.length, hasAttachments, broadcastStreamId, sendAtMs }
+  return itemPrefix(serverId, segment, shortId(messageId)) + itemSuffix(recipient, of)
+}
+
+function headFact(shard: number, { serverId, message }: OrderScheduledBody) {
+  const { segment, messageId } = message
+  return { read: 'fields', key: headKey(shard, serverId, segment), fields: [shortId(messageId)] } as const
+}
+
+function statusFact(shard: number, { serverId, message }: OrderScheduledBody) {
+  const { segment, messageId, lanes } = message
+  const fields = lanes.map((_, recipient) => statusField(shortId(messageId), recipient))
+  return { read: 'fields', key: statusKey(shard, serverId, segment), fields } as const
+}
+
+function itemFacts(shard: number, body: OrderScheduledBody): Fact[] {
+  const items = itemsOf(body)
+  const scores = body.message.lanes.flatMap((lanes, recipient) =>
+    lanes.map((lane): Fact => ({ read: 'score', key: laneKey(shard, lane), member: items[recipient] as string })),
+  )
+  return [...scores, { read: 'fields', key: claimsKey(shard), fields: items }]
+}

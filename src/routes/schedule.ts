@@ -1,0 +1,110 @@
+/**
+ * schedule - POST /v1/messages/{id}/cancel and PATCH /v1/messages/{id}
+ *
+ * The message is read for the names of its items; the order itself is decided on its shard. Both answer the message as
+ * it is afterwards.
+ *
+ * Spec message.cancel, message.reschedule
+ */
+
+import { homeShard } from '../../cluster/id.ts'
+import type { OrderScheduledBody, OrderScheduledReply, ScheduledMessage } from '../actors/message/schedule.ts'
+import type { HandlerOf } from '../http/request.ts'
+import { type Answer, refuse } from '../http/respond.ts'
+import { type LanePrefix, laneOf } from '../state/message/item.ts'
+import { type StreamState, streamRef } from '../state/stream.ts'
+import { entityFact, stateOf } from '../views/entity.ts'
+import type { ServerKey } from '../views/key.ts'
+import { type MessageDeps, readStoredMessage, readWhole } from '../views/message/message.ts'
+import type { StoredMessage } from '../views/message/summary.ts'
+import { readPersons } from '../views/person.ts'
+import { giveOrder, type OrderDeps } from './answer.ts'
+
+/** What the routes of scheduled messages need. */
+export type ScheduleDeps = MessageDeps & OrderDeps
+
+/** How often a message is read again whose time was changed by another request at the same moment. */
+const TRIES_MAX = 3
+const LIVE_LANES: readonly LanePrefix[] = ['deliver', 'relay']
+const TEST_LANES: readonly LanePrefix[] = ['simulate']
+
+/** The handlers of scheduled messages. */
+export function scheduleHandlers(deps: ScheduleDeps) {
+  return { patchMessage: makePatchMessage(deps), cancelMessage: makeCancelMessage(deps) }
+}
+
+/** POST /v1/messages/{id}/cancel */
+function makeCancelMessage(deps: ScheduleDeps): HandlerOf<'cancelMessage'> {
+  return ({ key, params }) => order(deps, key, { messageId: params.id ?? '', sendAtMs: null })
+}
+
+/** PATCH /v1/messages/{id} */
+function makePatchMessage(deps: ScheduleDeps): HandlerOf<'patchMessage'> {
+  return ({ key, params, body }) => order(deps, key, { messageId: params.id ?? '', sendAtMs: Date.parse(body.sendAt) })
+}
+
+async function order(
+  deps: ScheduleDeps,
+  key: ServerKey,
+  { messageId, sendAtMs }: { readonly messageId: string; readonly sendAtMs: number | null },
+): Promise<Answer> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const stored = await readStoredMessage(deps, key, messageId)
+    if (typeof stored === 'string') return refuse(stored)
+    const message = await scheduledOf(deps, key, stored)
+    if (typeof message === 'string') return refuse(message)
+    const { accountId, serverId, mode, hash } = key
+    const body: OrderScheduledBody = {
+      accountId,
+      serverId,
+      orderedBy: 'server',
+      keyHash: hash,
+      test: mode === 'test',
+      message,
+      sendAtMs,
+    }
+    const { reply, answer } = await giveOrder<OrderScheduledReply>(deps, homeShard(accountId), {
+      name: 'order-scheduled',
+      body,
+    })
+    if (answer !== undefined) return answer
+    if (reply.kind === 'ordered') return answerMessage(deps, key, messageId)
+  }
+  return refuse('unavailable')
+}
+
+async function answerMessage(deps: ScheduleDeps, key: ServerKey, messageId: string): Promise<Answer> {
+  const stored = await readStoredMessage(deps, key, messageId)
+  if (typeof stored === 'string') return refuse(stored)
+  const message = await readWhole(deps, key.accountId, stored)
+  return typeof message === 'string' ? { close: true } : { status: 200, json: message }
+}
+
+/** What the order names of a message; or the refusal of one that has no time. */
+async function scheduledOf(
+  deps: ScheduleDeps,
+  { accountId, mode }: ServerKey,
+  { head, entry, messageId, segment, streamId }: StoredMessage,
+): Promise<ScheduledMessage | 'message_not_scheduled' | 'unavailable'> {
+  if (head.sendAtMs === undefined) return 'message_not_scheduled'
+  const shard = homeShard(accountId)
+  const [addresses, seen] = await Promise.all([
+    readPersons(deps.read, { shard, accountId, numbers: entry.recipients }),
+    deps.read(shard, [entityFact(shard, streamRef(streamId))]),
+  ])
+  if (addresses === null || seen === null) return 'unavailable'
+  const isBroadcast = stateOf<StreamState>(seen[0])?.kind === 'broadcast'
+  const prefixes = mode === 'test' ? TEST_LANES : LIVE_LANES
+  const lanes = addresses.map((address) => {
+    return prefixes.map((prefix) => laneOf(prefix, address.slice(address.lastIndexOf('@') + 1)))
+  })
+  return {
+    messageId,
+    segment,
+    contentId: entry.contentId,
+    hasAttachments: head.attachments.length > 0 || head.raw !== null,
+    broadcastStreamId: isBroadcast ? streamId : null,
+    sendAtMs: head.sendAtMs,
+    lanes,
+  }
+}
