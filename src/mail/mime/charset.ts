@@ -3,11 +3,13 @@
  *
  * Labels are those of the WHATWG Encoding Standard, since that is what mail clients read and write: "iso-8859-1" means
  * windows-1252 there, so the curly quotes of Outlook survive. iconv-lite knows what that standard leaves out (cp850,
- * utf-7, utf-16 with its byte order mark). A label that nobody knows is read as windows-1252.
+ * utf-7, utf-16 with its byte order mark), `shifted-charset.ts` what neither knows. A label that no decoder knows is
+ * read as windows-1252.
  * Guarantees: never throws; what comes out is well-formed and costs time linear in the bytes.
  */
 
 import iconv from 'iconv-lite'
+import { SHIFTED } from './shifted-charset.ts'
 
 type Decode = (bytes: Uint8Array) => string
 
@@ -17,13 +19,22 @@ const KNOWN_MAX = 100
 /** Node's own decoder of windows-1252 makes C1 controls of 0x80 to 0x9F. */
 const WINDOWS_1252 = 'windows-1252'
 /** Mail says this of anything, UTF-8 most of all. */
+const SHIFTING = /^(?:(?:cs)?iso-?2022|hz|utf-?7)/i
 const SAYS_NOTHING = /^(?:|us-ascii|ascii|ansi_x3\.4-1968|7bit|8bit|binary|default|unknown-8bit|unknown|x-unknown)$/
 /** Labels whose byte order mark counts, or which the standard refuses. */
 const ICONV_FIRST = /^(?:utf-?16|utf-?32|ucs-?2|ucs-?4)$/
+const ISO_2022_JP = 'iso-2022-jp'
+/** An escape that another one follows at once. The standard makes U+FFFD of it, though many writers escape twice. */
+const REDUNDANT_ESCAPES = /\x1b(?:\([BIJ]|\$[@B])(?=\x1b(?:\([BIJ]|\$[@B]))/g
 const SURROGATES = /\p{Surrogate}/gu
 
 const known = new Map<string, Decode>()
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Whether text of the charset begins in a state that escapes change: parts of it are never joined before decoding. */
+export function isShifting(label: string): boolean {
+  return SHIFTING.test(label)
+}
 
 /**
  * Decodes bytes. In: the label as the mail gives it, null for none: UTF-8 where the bytes are that, else windows-1252.
@@ -58,11 +69,20 @@ function decoderOf(name: string): Decode {
 
 function makeDecoder(name: string): Decode {
   if (name.length > LABEL_CHARS_MAX) return decodeWindows1252
+  const shifted = SHIFTED.get(name)
+  if (shifted !== undefined) return shifted
   const standard = ICONV_FIRST.test(name) ? null : standardDecoder(name)
-  if (standard !== null)
-    return standard.encoding === WINDOWS_1252 ? decodeWindows1252 : (bytes) => standard.decode(bytes)
+  if (standard !== null) return standard.encoding === WINDOWS_1252 ? decodeWindows1252 : decoderBy(standard)
   if (!iconv.encodingExists(name)) return decodeWindows1252
   return (bytes) => iconv.decode(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), name)
+}
+
+function decoderBy(standard: InstanceType<typeof TextDecoder>): Decode {
+  if (standard.encoding !== ISO_2022_JP) return (bytes) => standard.decode(bytes)
+  return (bytes) => {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+    return standard.decode(Buffer.from(text.replace(REDUNDANT_ESCAPES, ''), 'latin1'))
+  }
 }
 
 function standardDecoder(name: string): InstanceType<typeof TextDecoder> | null {

@@ -4,7 +4,7 @@
  * Guarantees: never throws; time linear in the value.
  */
 
-import { decodeCharset } from './charset.ts'
+import { decodeCharset, isShifting } from './charset.ts'
 import { decodeTransfer } from './transfer.ts'
 
 /** Spec inbound.parse.value: characters of a value that are kept. */
@@ -32,7 +32,7 @@ export function unfold(value: Uint8Array): string {
 
 /**
  * Decodes the encoded words of a value. Neighbours of one charset are decoded as one, since writers cut characters in
- * two.
+ * two; but those of a charset with escapes each begin in its first state (RFC 2047 3).
  */
 export function decodeWords(text: string): string {
   if (!text.includes('=?')) return text
@@ -45,7 +45,8 @@ export function decodeWords(text: string): string {
     end = match.index + all.length
     const word: Word = { charset: charset.toLowerCase(), encoding: encoding.toLowerCase(), pieces: [payload] }
     const isNeighbour = pending !== null && gap.trim() === ''
-    if (isNeighbour && pending?.charset === word.charset && pending.encoding === word.encoding) {
+    const isOne = isNeighbour && pending?.charset === word.charset && !isShifting(word.charset)
+    if (isOne && pending?.encoding === word.encoding) {
       pending.pieces.push(payload)
       continue
     }

@@ -30,6 +30,10 @@ const WORDS: [string, string][] = [
   ['=?utf-8?q?=ZZ=?=', '=ZZ='],
   ['=?utf-8?x?a?=', '=?utf-8?x?a?='],
   ['=?utf-8?q?a', '=?utf-8?q?a'],
+  // Each word of a charset with escapes begins and ends by itself, whether its writer ends it or not.
+  ['=?iso-2022-jp?B?GyRCJUYlOSVIGyhC?= =?ISO-2022-JP?B?GyRCJUYlOSVIGyhC?=', 'テストテスト'],
+  ['=?iso-2022-jp?B?GyRCJUYlOSVI?= =?iso-2022-jp?B?YWI=?=', 'テストab'],
+  ['=?hz-gb-2312?q?~{VP?= =?hz-gb-2312?q?~{ND~}?=', '中文'],
   ['=?nobody-knows?q?=E4?=', 'ä'],
 ]
 
