@@ -41,6 +41,7 @@ export type Role = (typeof ROLES)[number]
 export const DURABILITIES = ['fsync', 'memory', 'replica'] as const
 export const APPROVALS = ['automatic', 'manual'] as const
 export const BILLINGS = ['off', 'on'] as const
+export const HTTP_ENGINES = ['auto', 'uws', 'node'] as const
 const SWITCHES = ['off', 'on'] as const
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -127,6 +128,14 @@ export const SETTINGS = [
   },
   { name: 'HTTP_HOST', kind: 'host', default: '127.0.0.1', meaning: 'Address on which the API listens.' },
   { name: 'HTTP_PORT', ...port, default: '8080', meaning: 'Port of the API.' },
+  {
+    name: 'HTTP_ENGINE',
+    kind: 'choice',
+    choices: HTTP_ENGINES,
+    default: 'auto',
+    meaning:
+      'HTTP library: `uws` (uWebSockets.js), `node` (`node:http`), or `auto`: `uws` if its native module loads on this machine, otherwise `node`.',
+  },
   {
     name: 'OPERATOR_HOST',
     kind: 'host',

@@ -93,6 +93,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   running.worker = worker
   const handlers = makeRouteDeps(parts, worker)
   running.listeners = await startListeners(config, {
+    engine: parts.engine,
     handlers,
     keys: makeKeyFinder(makeReader(store)),
     log,
@@ -100,7 +101,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     nodes: parts.nodes,
   })
   if (config.roles.includes('actors')) await startFirst(parts, worker, options)
-  log.info(toldStart(config), 'Started')
+  log.info(toldStart(config, parts.engine.name), 'Started')
   const figures = () => figuresOf(parts, worker)
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   const { webhookFigures, erasureFigures } = handlers

@@ -1,7 +1,7 @@
 /**
  * all - the test files of one tier: `npm test` runs what is outside of `deep/`, `npm run test:deep` what is in it, and
- * the tests of routes a second time with the service in two processes, `http` and `actors`: a client sees no
- * difference.
+ * the tests of routes a second time with the service in two processes, `http` and `actors`, and those of the listener
+ * with `node:http`: a client sees no difference.
  *
  * `--test-arg` names a folder or a file to run alone: `npm test -- --test-arg=routes/email --test-arg=mail`.
  *
@@ -57,20 +57,27 @@ run(
   files.filter((file) => file.startsWith(DEEP) === isDeep),
 )
 run('apart', isDeep ? files.filter((file) => IN_BOTH.test(file)) : [])
+run('node', isDeep ? files.filter((file) => file.startsWith('http/')) : [])
 t.end()
 
-function run(topology: 'whole' | 'apart', some: readonly string[]): void {
+/** `node`: one process that serves HTTP with `node:http`, although uWebSockets.js is there. */
+function run(topology: 'whole' | 'apart' | 'node', some: readonly string[]): void {
+  const engine = topology === 'node' ? { HTTP_ENGINE: 'node' } : {}
   for (const shared of runsOf(some)) {
     const paths = shared.map((file) => join(import.meta.dirname, `${file}.js`))
     const [first, ...more] = shared
-    const name = `${topology === 'apart' ? 'apart: ' : ''}${first}${more.length > 0 ? ` and ${more.length} more` : ''}`
+    const name = `${topology === 'whole' ? '' : `${topology}: `}${first}${more.length > 0 ? ` and ${more.length} more` : ''}`
     const preload = join(import.meta.dirname, 'support/machine/preload.js')
     const [path] = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js')]
     void t.spawn(
       // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
       '/usr/bin/env',
       ['-u', 'NODE_OPTIONS', process.execPath, '--import', preload, path as string],
-      { env: { ...env, TOPOLOGY: topology, SHARED_FILES: paths.join('\n') }, buffered: true, timeout: FILE_MS_MAX },
+      {
+        env: { ...env, ...engine, TOPOLOGY: topology, SHARED_FILES: paths.join('\n') },
+        buffered: true,
+        timeout: FILE_MS_MAX,
+      },
       name,
     )
   }

@@ -13,6 +13,7 @@ export const EXAMINED = [
   'clock',
   'disk',
   'content',
+  'http-engine',
   'resolver',
   'service-domain',
   'outbound-port',

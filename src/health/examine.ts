@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/operator/health.ts'
 import type { Contents } from '../content/contents.ts'
 import type { Resolver } from '../dns/resolve.ts'
+import type { Engine } from '../http/engine/engine.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import type { Config } from '../process/config.ts'
 import type { StoreCondition } from '../store/condition.ts'
@@ -31,7 +32,7 @@ import {
   examineSpf,
 } from './dns.ts'
 import { failed } from './finding.ts'
-import { examineDisk, examineTls } from './machine.ts'
+import { examineDisk, examineHttpEngine, examineTls } from './machine.ts'
 import { examineMxListener } from './mx-listener.ts'
 import { examineMxPort } from './mx-port.ts'
 import { examinePort } from './port.ts'
@@ -47,6 +48,7 @@ const AGREED_MS = 2_000
 
 export interface ExamineDeps {
   readonly config: Config
+  readonly engine: Engine
   readonly store: StoreCondition
   /** Why nothing may be accepted now; null while the store keeps what it takes. */
   readonly storeFault: () => string | null
@@ -70,6 +72,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('clock', () => examineClock(store, nowMs, readClockSync)),
     one('disk', () => examineDisk(config.dataDir, isOwn)),
     one('content', () => examineContent(deps.contents, config.dataDir)),
+    one('http-engine', async () => examineHttpEngine(deps.engine)),
     one('mx-listener', () => examineMxListener(livingRoles, config.dataDir)),
     one('mx-port', () => examineMxPort(deps)),
     one('submission', () => examineSubmission(config, livingRoles)),

@@ -1,5 +1,5 @@
 /**
- * machine - the disk under the data directory, and the certificate of the SMTP listeners
+ * machine - the disk under the data directory, the HTTP library, and the certificate of the SMTP listeners
  *
  * Spec operator.health
  */
@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { Finding } from '../../schemas/operator/health.ts'
 import { keptFree } from '../content/disk-room.ts'
+import type { Engine } from '../http/engine/engine.ts'
 import type { Config } from '../process/config.ts'
 import { failed, warning, well } from './finding.ts'
 
@@ -29,6 +30,12 @@ export async function examineDisk(dataDir: string, hasStore: boolean): Promise<F
   if (isFull) return failed('disk', `${message}: new mail is refused`, fix)
   if (share < FREE_SHARE_MIN) return failed('disk', message, fix)
   return share < FREE_SHARE_WARNING ? warning('disk', message, fix) : well('disk', message)
+}
+
+/** The HTTP library: each of them is right, and one is faster. */
+export function examineHttpEngine({ name, reason }: Pick<Engine, 'name' | 'reason'>): Finding {
+  const library = name === 'uws' ? 'uWebSockets.js' : 'node:http'
+  return well('http-engine', `HTTP is served by ${library}${reason === null ? '' : `: ${reason}`}`)
 }
 
 /** The certificate: ours, valid, for the names that others call us by. */

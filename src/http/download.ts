@@ -8,10 +8,10 @@
  * is closed whatever ends the answer.
  */
 
+import type { AnswerHead, Wire } from './engine/engine.ts'
 import { parseRange } from './range.ts'
 import type { Desk } from './request.ts'
 import type { Download } from './respond.ts'
-import { STATUS_LINES, type Wire } from './wire.ts'
 
 /** A connection that takes nothing for so long is given up. */
 export const STALLED_MS_MAX = 30_000
@@ -34,15 +34,10 @@ export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options
   const { size } = download
   const asked = range === '' ? null : parseRange(range, size)
   const span = asked === null || asked === 'none' ? { from: 0, length: size } : asked
-  const head = () => writeHead(wire, options, asked)
+  const head = headOf(options, asked)
   if (isHead || asked === 'none' || span.length === 0) {
-    wire.cork(() => {
-      head()
-      if (isHead && asked !== 'none') {
-        wire.writeHeader('Content-Length', String(span.length))
-        wire.endWithoutBody()
-      } else wire.end('', desk.isClosing)
-    })
+    const length = asked === 'none' ? 0 : span.length
+    wire.answer(head, '', { isHead, closes: desk.isClosing, length })
     done()
     return () => undefined
   }
@@ -65,17 +60,14 @@ export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options
         resolve(!isOver)
       }
     })
-  wire.onWritable(() => {
-    resume?.()
-    return true
-  })
+  wire.onWritable(() => resume?.())
   /** Hands a piece over, in as many steps as the client wants. Out: false where it is gone. */
   const send = async (piece: Uint8Array, sent: number): Promise<boolean> => {
     while (!isOver) {
       const at = hasBegun ? wire.getWriteOffset() - sent : 0
       let isTaken = false
       wire.cork(() => {
-        if (!hasBegun) head()
+        if (!hasBegun) wire.begin(head)
         hasBegun = true
         ;[isTaken, isWhole] = wire.tryEnd(piece.subarray(at), span.length)
       })
@@ -102,16 +94,12 @@ export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options
   return over
 }
 
-function writeHead(wire: Wire, { download, requestId }: DownloadOptions, asked: ReturnType<typeof parseRange>): void {
-  const { size, contentType, headers = {} } = download
-  if (asked !== null) wire.writeStatus(STATUS_LINES[asked === 'none' ? 416 : 206] as string)
-  wire.writeHeader('Request-Id', requestId)
-  wire.writeHeader('Accept-Ranges', 'bytes')
-  if (asked === 'none') wire.writeHeader('Content-Range', `bytes */${size}`)
-  else {
-    wire.writeHeader('Content-Type', contentType)
-    if (asked !== null)
-      wire.writeHeader('Content-Range', `bytes ${asked.from}-${asked.from + asked.length - 1}/${size}`)
-  }
-  for (const [name, value] of Object.entries(headers)) wire.writeHeader(name, value)
+function headOf({ download, requestId }: DownloadOptions, asked: ReturnType<typeof parseRange>): AnswerHead {
+  const { size, contentType, headers } = download
+  const all = { 'Accept-Ranges': 'bytes', ...headers }
+  if (asked === null) return { status: 200, requestId, contentType, headers: all }
+  if (asked === 'none')
+    return { status: 416, requestId, contentType: null, headers: { ...all, 'Content-Range': `bytes */${size}` } }
+  const range = `bytes ${asked.from}-${asked.from + asked.length - 1}/${size}`
+  return { status: 206, requestId, contentType, headers: { ...all, 'Content-Range': range } }
 }

@@ -15,13 +15,14 @@ import { admit, readKey, UNAUTHORIZED } from './admit.ts'
 import { type Content, readContent } from './body.ts'
 import { DASHBOARD_HEADERS, readSession } from './dashboard-edge.ts'
 import { startDownload } from './download.ts'
+import type { Receiver, Wire } from './engine/engine.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
 import { tellAnswer } from './noted.ts'
 import type { Desk, EdgeRequest, Handler, RequestHead, Target } from './request.ts'
 import { newRequestId } from './request-id.ts'
 import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
-import { type Wire, writeReply } from './wire.ts'
+import { writeReply } from './wire.ts'
 
 const NOTHING = Buffer.alloc(0)
 const REPEATED = {
@@ -34,7 +35,7 @@ function joined(pieces: readonly Buffer[]): Buffer {
 }
 
 /** One request. Made by the wrapper, which hands it data and the abort. */
-export class Exchange {
+export class Exchange implements Receiver {
   readonly #desk: Desk
   readonly #wire: Wire
   readonly #target: Target
@@ -84,7 +85,7 @@ export class Exchange {
   }
 
   /** Takes a piece of the body. In: bytes that are only valid during the call. */
-  receive(chunk: ArrayBuffer, isLast: boolean): void {
+  receive(chunk: Uint8Array, isLast: boolean): void {
     if (this.#isOver || this.#isWhole) return
     this.#bytes += chunk.byteLength
     if (this.#bytes > this.#target.bodyBytesMax) {
@@ -211,7 +212,7 @@ export class Exchange {
     return this.#refusal !== null && this.#refusal !== undefined
   }
 
-  #hold(chunk: ArrayBuffer, isLast: boolean): void {
+  #hold(chunk: Uint8Array, isLast: boolean): void {
     if (!(this.#target.held ?? this.#desk.held).take(chunk.byteLength)) {
       this.#refusal = refuse('unavailable')
       this.#drop()
@@ -225,7 +226,9 @@ export class Exchange {
       this.#refusal === null &&
       !this.#head.headers.isChunked &&
       this.#target.held === null
-    this.#chunks.push(isUsedNow ? Buffer.from(chunk) : Buffer.from(chunk.slice(0)))
+    const { buffer, byteOffset, byteLength } = isUsedNow ? chunk : new Uint8Array(chunk)
+    // Memory of its own, never part of a pool: a piece may be transferred to a thread.
+    this.#chunks.push(Buffer.from(buffer, byteOffset, byteLength))
   }
 
   #admit(owner: KeyOwner | null): void {

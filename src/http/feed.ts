@@ -8,14 +8,21 @@
  * Spec operator.events
  */
 
+import type { Wire } from './engine/engine.ts'
 import type { Desk } from './request.ts'
 import type { Feed } from './respond.ts'
-import type { Wire } from './wire.ts'
 
 /** Bytes that may wait for a client that does not read, where its feed names no fewer. */
 const WAITING_BYTES_MAX = 1024 * 1024
 /** A line that says nothing. */
 const NOTHING = ':\n\n'
+
+const HEADERS = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  // A proxy that gathers answers would hold each event back until there are many.
+  'X-Accel-Buffering': 'no',
+}
 
 /** Starts a feed. In: a response that is neither aborted nor answered. Out: what ends it when the client is gone. */
 export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: Feed; requestId: string }): () => void {
@@ -36,8 +43,7 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
   const end = (): void => {
     if (isOver) return
     leave()
-    // An end that closes the connection writes its header into the body, once some of that is written.
-    wire.cork(() => wire.end(waiting.join(''), false))
+    wire.cork(() => wire.end(waiting.join('')))
   }
   const write = (text: string): void => {
     wire.cork(() => {
@@ -57,7 +63,7 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
     wire.close()
   }
   wire.onWritable(() => {
-    if (isOver) return true
+    if (isOver) return
     // The library hands on what it holds with the next write alone.
     if (!isFlowing) write(NOTHING)
     while (isFlowing && waiting.length > 0) {
@@ -65,16 +71,10 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
       waitingBytes -= Buffer.byteLength(text)
       write(text)
     }
-    return true
   })
   desk.feeds.add(end)
   wire.cork(() => {
-    wire.writeHeader('Request-Id', requestId)
-    wire.writeHeader('Content-Type', 'text/event-stream')
-    wire.writeHeader('Cache-Control', 'no-store')
-    wire.writeHeader('X-Content-Type-Options', 'nosniff')
-    // A proxy that gathers answers would hold each event back until there are many.
-    wire.writeHeader('X-Accel-Buffering', 'no')
+    wire.begin({ status: 200, requestId, contentType: 'text/event-stream', headers: HEADERS })
     wire.write(': listening\n\n')
   })
   stop = feed.start({ send, end })

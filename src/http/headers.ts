@@ -4,6 +4,8 @@
  * Spec request.idempotency, request.client, request.framing, request.repeated
  */
 
+import type { Incoming } from './engine/engine.ts'
+
 /** The headers that the edge reads. '' where a request has none. */
 export interface RequestHeaders {
   authorization: string
@@ -33,16 +35,11 @@ export interface RequestHeaders {
   acceptEncoding: string
 }
 
-/** What hands out headers, names in lower case. */
-export interface HeaderSource {
-  forEach(read: (name: string, value: string) => void): void
-}
-
 let reading: RequestHeaders = makeHeaders()
 let isRangeVoid = false
 
 /** Copies the headers in one pass; only so can an empty Idempotency-Key be told from an absent one. */
-export function readHeaders(req: HeaderSource): RequestHeaders {
+export function readHeaders(req: Pick<Incoming, 'forEach'>): RequestHeaders {
   reading = makeHeaders()
   isRangeVoid = false
   req.forEach(readHeader)

@@ -1,25 +1,13 @@
 /**
- * http - the HTTP listener: the only file that knows uWebSockets.js
+ * http - the HTTP listener: what each path leads to, on either engine
  *
- * One wrapper for every path: the abort handler first, then a copy of all that is needed (the request is gone when the
- * callback returns), then the body, piece by piece, into an exchange, which decides and answers.
+ * One wrapper for every path: a copy of all that is needed (the request is gone when the callback returns), then the
+ * body, piece by piece, into an exchange, which decides and answers.
  * Guarantees: no raw route; a taken port is an error; a body is bounded in bytes, in time, and with all others
  * together.
  *
  * Spec refusal.order, request.head, request.body.max, request.body.slow
  */
-
-import './head-bytes.ts'
-
-import {
-  App,
-  type HttpRequest,
-  type HttpResponse,
-  type TemplatedApp,
-  type us_listen_socket,
-  us_listen_socket_close,
-  us_socket_local_port,
-} from 'uWebSockets.js'
 
 import type { Route } from '../../schemas/routes.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
@@ -29,6 +17,7 @@ import { RequestTallies } from '../process/request-tally.ts'
 import type { RequestLog } from '../store/request-log.ts'
 import { makeClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
+import type { Engine, EngineListener, EngineRoute, Incoming, Open, Wire } from './engine/engine.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
@@ -36,7 +25,6 @@ import { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Desk, EdgeLog, Handler, Target } from './request.ts'
 import { makeLargeHeld, makeNoMethod, makeNowhere, makeNowhereSignedIn, makeTarget, patternOf } from './targets.ts'
-import type { Wire } from './wire.ts'
 
 /** A route and what answers it. */
 export interface RouteHandler {
@@ -46,6 +34,7 @@ export interface RouteHandler {
 
 /** How a listener is made. */
 export interface ListenerOptions {
+  readonly engine: Engine
   readonly host: string
   /** 0: any free port. */
   readonly port: number
@@ -92,19 +81,10 @@ const CLOSE_POLL_MS = 10
  * polls, each of which reads what has come: after a standstill the time is over and nothing has been read.
  */
 const CLOSE_QUIET_POLLS = 25
-/** Makes a taken port an error: without it a second process shares the port. The types do not know it. */
-const EXCLUSIVE_PORT = 1
-
-type ExclusiveListen = (
-  host: string,
-  port: number,
-  options: number,
-  done: (socket: us_listen_socket | false) => void,
-) => TemplatedApp
-
 /** Below it nothing is a page. */
 const DASHBOARD_PATH = '/dashboard/api'
 
+const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'del' } as const
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Starts a listener. Throws Error when the port is taken or the address is not this machine's. */
@@ -125,33 +105,30 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     feeds: new Set(),
     receiving: new Set(),
   }
-  const app = App()
-  register(app, desk, options)
-  const socket = listen(app, options)
+  const listening = await listen(options, routesOf(desk, options))
   const bodyMsMax = options.bodyMsMax ?? BODY_MS_MAX
   const sweep = setInterval(() => cutSlow(desk, bodyMsMax), Math.min(1000, bodyMsMax)).unref()
   return {
-    port: us_socket_local_port(socket as Parameters<typeof us_socket_local_port>[0]),
+    port: listening.port,
     async close() {
       if (desk.isClosing) return
       desk.isClosing = true
-      us_listen_socket_close(socket)
+      listening.stop()
       for (const end of [...desk.feeds]) end()
       await drain(desk)
       clearInterval(sweep)
-      app.close()
+      listening.end()
     },
   }
 }
 
-function listen(app: TemplatedApp, { host, port, setting }: ListenerOptions): us_listen_socket {
-  let listening: us_listen_socket | false = false
-  const exclusiveListen = app.listen.bind(app) as unknown as ExclusiveListen
-  exclusiveListen(host, port, EXCLUSIVE_PORT, (socket) => {
-    listening = socket
+function listen(
+  { engine, host, port, setting }: ListenerOptions,
+  routes: readonly EngineRoute[],
+): Promise<EngineListener> {
+  return engine.listen(routes, { host, port }).catch((error: NodeJS.ErrnoException | null) => {
+    throw listenFault({ setting, host, port }, error)
   })
-  if (listening === false) throw listenFault({ setting, host, port }, null)
-  return listening
 }
 
 async function drain(desk: Desk): Promise<void> {
@@ -173,66 +150,57 @@ function cutSlow(desk: Desk, bodyMsMax: number): void {
   }
 }
 
-function register(
-  app: TemplatedApp,
+function routesOf(
   desk: Desk,
   { routes, requests = new RequestTallies() }: Pick<ListenerOptions, 'routes' | 'requests'>,
-): void {
+): EngineRoute[] {
   const listener = routes[0]?.route.listener ?? 'public'
   const byPath = new Map<string, Route[]>()
   const large = makeLargeHeld(routes.map(({ route }) => route))
+  const made: EngineRoute[] = []
   for (const { route, handle } of routes) {
     if (route.listener !== listener) throw new Error(`Route of the other listener: ${route.name}`)
     const target = makeTarget(route, handle, { tally: requests.of(route), large })
-    addMethod(app, route, (res, req) => open(desk, target, res, req))
-    if (route.method === 'GET') app.head(patternOf(route.path), (res, req) => open(desk, target, res, req, true))
+    const pattern = patternOf(route.path)
+    made.push({ method: METHODS[route.method], pattern, open: openerOf(desk, target, false) })
+    if (route.method === 'GET') made.push({ method: 'head', pattern, open: openerOf(desk, target, true) })
     byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
   }
   for (const [path, siblings] of byPath) {
     const target = makeNoMethod(listener, siblings, requests.of(null))
-    app.any(patternOf(path), (res, req) => open(desk, target, res, req, isHead(req)))
+    made.push({ method: 'any', pattern: patternOf(path), open: openerOf(desk, target) })
   }
   if (desk.dashboard !== null) {
     const unknown = makeNowhereSignedIn(requests.of(null))
-    app.any(`${DASHBOARD_PATH}/*`, (res, req) => open(desk, unknown, res, req, isHead(req)))
+    made.push({ method: 'any', pattern: `${DASHBOARD_PATH}/*`, open: openerOf(desk, unknown) })
   }
   const nowhere = makeNowhere(listener, requests.of(null))
-  app.any('/*', (res, req) => open(desk, nowhere, res, req, isHead(req)))
+  made.push({ method: 'any', pattern: '/*', open: openerOf(desk, nowhere) })
+  return made
 }
 
-function isHead(req: HttpRequest): boolean {
-  return req.getMethod() === 'head'
+/** In: whether the method is HEAD; absent: the request is asked. */
+function openerOf(desk: Desk, target: Target, isHead?: boolean): Open {
+  return (request, wire) => open(desk, target, { request, wire, isHead: isHead ?? request.getMethod() === 'head' })
 }
 
-function addMethod(app: TemplatedApp, route: Route, handle: (res: HttpResponse, req: HttpRequest) => void): void {
-  const pattern = patternOf(route.path)
-  if (route.method === 'GET') app.get(pattern, handle)
-  else if (route.method === 'POST') app.post(pattern, handle)
-  else if (route.method === 'PATCH') app.patch(pattern, handle)
-  else app.del(pattern, handle)
-}
-
-function open(desk: Desk, target: Target, res: HttpResponse, req: HttpRequest, hasNoBody = false): void {
-  let exchange: Exchange | null = null
-  res.onAborted(() => exchange?.abort())
-  exchange = new Exchange(desk, res as unknown as Wire, target, {
-    headers: readHeaders(req),
-    isHead: hasNoBody,
-    query: req.getQuery() ?? '',
-    params: readParams(target.paramNames, req),
+function open(
+  desk: Desk,
+  target: Target,
+  { request, wire, isHead }: { request: Incoming; wire: Wire; isHead: boolean },
+): Exchange {
+  return new Exchange(desk, wire, target, {
+    headers: readHeaders(request),
+    isHead,
+    query: request.getQuery() ?? '',
+    params: readParams(target.paramNames, request),
     // Only a rate asks who the client is, and the dashboard.
-    peer:
-      desk.rate === null && target.gate.session === null
-        ? ''
-        : Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
+    peer: desk.rate === null && target.gate.session === null ? '' : wire.peer(),
   })
-  const started = exchange
-  res.onData((chunk, isLast) => started.receive(chunk, isLast))
-  started.start()
 }
 
-function readParams(names: readonly string[], req: HttpRequest): Readonly<Record<string, string>> {
+function readParams(names: readonly string[], request: Incoming): Readonly<Record<string, string>> {
   if (names.length === 0) return NO_PARAMS
-  const read = (name: string, index: number) => (name === '*' ? req.getUrl() : (req.getParameter(index) ?? ''))
+  const read = (name: string, index: number) => (name === '*' ? request.getUrl() : (request.getParameter(index) ?? ''))
   return Object.fromEntries(names.map((name, index) => [name, read(name, index)]))
 }

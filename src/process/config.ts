@@ -8,6 +8,7 @@ import {
   type APPROVALS,
   type BILLINGS,
   type DURABILITIES,
+  type HTTP_ENGINES,
   type LOG_LEVELS,
   ROLES,
   type Role,
@@ -38,6 +39,7 @@ export interface Config {
   s3: { endpoint: string; region: string; accessKeyId: string; secretAccessKey: string } | null
   httpHost: string
   httpPort: number
+  httpEngine: (typeof HTTP_ENGINES)[number]
   operatorHost: string
   /** 0: no operator listener. */
   operatorPort: number
@@ -164,6 +166,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     s3: s3Of(read),
     httpHost,
     httpPort,
+    httpEngine: read('HTTP_ENGINE') as Config['httpEngine'],
     operatorHost,
     operatorPort,
     operatorUrl: urlOf(operatorHost, operatorPort),

@@ -35,6 +35,8 @@ export type PageFigure =
     }
   /** A number of this moment. */
   | { readonly now: string; readonly help: string; readonly read: () => number }
+  /** A fact about the process, as the labels of a 1. */
+  | { readonly fact: string; readonly help: string; readonly labels: Readonly<Record<string, string>> }
   | TimesFigure
 
 /** How long something took, since the start. */
@@ -106,6 +108,9 @@ function register({ Counter, Gauge }: Prom, figure: Exclude<PageFigure, TimesFig
     const { labelled, labels, values } = figure
     const collect = countEach(labels, values)
     new Counter({ name: `sendwright_${labelled}_total`, help, labelNames: [...labels], registers, collect })
+  } else if ('fact' in figure) {
+    const { fact, labels } = figure
+    new Gauge({ name: `sendwright_${fact}`, help, labelNames: Object.keys(labels), registers }).set(labels, 1)
   } else {
     const collect = setFrom(figure.read)
     new Gauge({ name: `sendwright_${figure.now}`, help, registers, collect })

@@ -113,8 +113,8 @@ interface Counts {
   readonly contentSeconds: Map<string, number>
 }
 
-/** Makes the counters of this process. */
-export function makeMetrics(): Metrics {
+/** Makes the counters of this process. In: the library that serves its HTTP; null if none does. */
+export function makeMetrics(httpEngine: string | null = null): Metrics {
   const counts = makeCounts()
   const requests = new RequestTallies()
   let told = sums(counts)
@@ -174,7 +174,7 @@ export function makeMetrics(): Metrics {
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
     async format(figures, labelled = {}) {
-      page ??= makePage(figuresOf(counts), requests)
+      page ??= makePage([...factsOf(httpEngine), ...figuresOf(counts)], requests)
       return (await page)(figures, labelled)
     },
   }
@@ -209,6 +209,11 @@ function makeCounts(): Counts {
     contentBytes: new Map(),
     contentSeconds: new Map(),
   }
+}
+
+function factsOf(httpEngine: string | null): readonly PageFigure[] {
+  if (httpEngine === null) return []
+  return [{ fact: 'http_engine', help: 'Names the library that serves HTTP.', labels: { engine: httpEngine } }]
 }
 
 /** What the page shows, in its order. */

@@ -8,6 +8,7 @@ import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
 import { dashboardHandlers } from '../dashboard/handlers.ts'
 import type { LiveDeps } from '../dashboard/live.ts'
 import { type DashboardEdge, makeDashboardEdge } from '../http/dashboard-edge.ts'
+import type { Engine } from '../http/engine/engine.ts'
 import type { KeyFinder } from '../http/key.ts'
 import { type Listener, startListener } from '../http/listener.ts'
 import { makeRate } from '../http/rate.ts'
@@ -27,6 +28,7 @@ import { openRequestLog } from '../store/request-log.ts'
 export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & LiveDeps & MxDeps['handlers']
 
 export interface ListenerDeps {
+  readonly engine: Engine
   readonly handlers: RouteDeps
   readonly keys: KeyFinder
   readonly log: EdgeLog
@@ -86,8 +88,19 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
     ...pagesOf(deps, config.docs === 'on'),
     ...dashboardOf(deps, edge),
   ]
-  const { keys, held } = deps
-  const of = { host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, dashboard: edge, keys, held } as const
+  const { engine, keys, held } = deps
+  const of = {
+    engine,
+    host,
+    port,
+    setting: 'HTTP_PORT',
+    routes,
+    ...rate,
+    trustedProxies,
+    dashboard: edge,
+    keys,
+    held,
+  } as const
   const requestLog = openRequestLog(deps.nodes, (fault) => deps.log.error({ fault: String(fault) }, REQUESTS_LOST))
   const listener = await startListener({ ...of, requestLog, ...told(deps) }).catch(async (error) => {
     await requestLog.close()
@@ -107,8 +120,8 @@ function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   const { operatorHost: host, operatorPort: port, trustedProxies } = config
   const hasAll = config.roles.includes('http')
   const routes = [...routesOf('operator', deps, hasAll ? ROUTE_NAMES : OWN_ROUTES), ...(hasAll ? operatorPages() : [])]
-  const { keys } = deps
-  return startListener({ host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
+  const { engine, keys } = deps
+  return startListener({ engine, host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
 }
 
 /** Where a listener tells what it answers. */

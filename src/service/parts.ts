@@ -21,6 +21,8 @@ import { makeUserLookLane } from '../dashboard/user-look-lane.ts'
 import { checkDomain } from '../dns/check-domain.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
+import type { Engine } from '../http/engine/engine.ts'
+import { loadEngine } from '../http/engine/load.ts'
 import { type DomainLaneDeps, makeDomainLanes } from '../outbound/domain-lanes.ts'
 import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
 import { makeLanes } from '../outbound/perform.ts'
@@ -36,7 +38,7 @@ import type { Records } from '../process/records.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
-import { makeStoreCondition, readLivingRoles } from '../store/condition.ts'
+import { makeStoreCondition, readLivingRoles, type StoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
 import { makeListedContents } from '../store/listed.ts'
@@ -64,6 +66,7 @@ const DNS_PORT = 53
 /** Everything that a running service is made of. */
 export interface Parts {
   readonly config: Config
+  readonly engine: Engine
   readonly log: Log
   readonly records: Records
   readonly secrets: Secrets
@@ -116,6 +119,7 @@ interface PartsOptions {
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
 export async function openParts(config: Config, { log, records }: Logs, options: PartsOptions): Promise<Parts> {
+  const engine = await loadEngine(config.httpEngine)
   const serviceKey = openServiceKey(config)
   const siteLimits = readSiteLimits(config.siteLimits)
   const fence = openFence()
@@ -130,14 +134,14 @@ export async function openParts(config: Config, { log, records }: Logs, options:
     onDown: () => fence.disconnected(),
     onFault: (isFaulty) => fence.hold(isFaulty),
   })
-  const known = { config, log, records, serviceKey, fence, onStoreUp, end: options.end }
+  const known = { config, engine, log, records, serviceKey, fence, onStoreUp, end: options.end }
   return await makeParts(known, { opened, siteLimits, smtp: options.smtp ?? {} }).catch(async (error) => {
     await opened.close()
     throw error
   })
 }
 
-type KnownParts = Pick<Parts, 'config' | 'log' | 'records' | 'serviceKey' | 'fence' | 'onStoreUp' | 'end'>
+type KnownParts = Pick<Parts, 'config' | 'engine' | 'log' | 'records' | 'serviceKey' | 'fence' | 'onStoreUp' | 'end'>
 
 interface PartsInput {
   readonly opened: OpenStore
@@ -150,7 +154,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const { config, log, fence } = known
   const { store, secrets, watch, nodes, primaries, cluster, rewrites } = opened
   const readKeys = makeReadKeys(nodes)
-  const metrics = makeMetrics()
+  const metrics = makeMetrics(known.engine.name)
   const self = { worker: newCmdId(Date.now(), Math.random), nowMs: (): number => Date.now() }
   const contents = await openContents({
     config,
@@ -298,8 +302,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
 
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
-  const { config, store, secrets, outgoing, metrics, mailRoom, outbound, resolver, serviceKey, webhooks, readKeys } =
-    parts
+  const { config, store, secrets, outgoing, metrics, mailRoom, outbound, webhooks, readKeys } = parts
   const condition = makeStoreCondition(parts.nodes, config.durability, parts.cluster)
   return {
     ask: makeAsk(parts, worker),
@@ -332,17 +335,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     operatorUrl: config.operatorUrl,
     measure: mailRoom.measure,
     check: parts.check,
-    examine: () =>
-      examine({
-        config,
-        store: condition,
-        storeFault: () => parts.watch.fault,
-        contents: parts.contents,
-        resolver,
-        serviceKey,
-        livingRoles: makeLivingRoles(parts, worker),
-        nowMs: Date.now,
-      }),
+    examine: makeExamine(parts, worker, condition),
     livingWorkers: () => worker.livingWorkers,
     cluster: parts.cluster,
     countAccounts: () => countAccounts(readKeys),
@@ -366,6 +359,15 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
       siteOf: outbound.siteOf,
     }),
   }
+}
+
+/** Examines everything that the installation needs of the world around it. */
+function makeExamine(parts: Parts, worker: Worker, store: StoreCondition): RouteDeps['examine'] {
+  const { config, engine, contents, resolver, serviceKey } = parts
+  const livingRoles = makeLivingRoles(parts, worker)
+  const storeFault = () => parts.watch.fault
+  return () =>
+    examine({ config, engine, store, storeFault, contents, resolver, serviceKey, livingRoles, nowMs: Date.now })
 }
 
 /** Reads what the living processes run. */

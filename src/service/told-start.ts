@@ -2,6 +2,7 @@
  * told-start - what the log says of a process when it starts and when it stops: its roles, listeners and store
  */
 
+import type { EngineName } from '../http/engine/engine.ts'
 import type { Config } from '../process/config.ts'
 
 /** What is told of a process. */
@@ -9,12 +10,14 @@ export interface RunFacts {
   readonly roles: readonly string[]
   /** By name: `host:port`. */
   readonly listeners: Readonly<Record<string, string>>
+  /** The library that serves HTTP; null if this process opens no listener of it. */
+  readonly httpEngine: EngineName | null
   /** Our own Redis's directory, or the host of another's; never a password. */
   readonly store: string
 }
 
 /** What a process with these settings is. */
-export function toldStart(config: Config): RunFacts {
+export function toldStart(config: Config, engine: EngineName): RunFacts {
   const { roles, httpHost, operatorHost, operatorPort, smtpHost, redisUrls, dataDir } = config
   const has = (role: Config['roles'][number]): boolean => roles.includes(role)
   const all: readonly (readonly [name: string, host: string, port: number])[] = [
@@ -28,6 +31,7 @@ export function toldStart(config: Config): RunFacts {
   return {
     roles,
     listeners: Object.fromEntries(open.map(([name, host, port]) => [name, `${host}:${port}`])),
+    httpEngine: has('http') || operatorPort !== 0 ? engine : null,
     store: redisUrls.length === 0 ? `redis in ${dataDir}` : redisUrls.map(hostOf).join(', '),
   }
 }

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { test } from 'tap'
 import { HeldBytes } from '../../src/process/held-bytes.ts'
 import { until } from '../support/machine/until.ts'
-import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/service/edge-listener.ts'
+import { call, ENGINE, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/service/edge-listener.ts'
 import { makeGate } from '../support/service/gate.ts'
 
 const ring = makeKeyRing()
@@ -33,9 +33,10 @@ test('exchange: Idempotency-Key is 1 to 255 printable characters [request.idempo
   }
   const raw = `POST /v1/email HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ring.sk}\r\nContent-Type: application/json\r\n`
   const deleted = await sendRaw(edge.port, `${raw}Idempotency-Key: a\u007f\r\nContent-Length: 2\r\n\r\n{}`, (text) =>
-    text.includes('}'),
+    /\}|Request$/.test(text),
   )
-  t.match(deleted.text, /Idempotency-Key must/)
+  // The parser of `node:http` refuses control characters in any header.
+  t.match(deleted.text, ENGINE.name === 'uws' ? /Idempotency-Key must/ : /^HTTP\/1.1 400 /)
   for (const value of [undefined, '~', 'a b', 'k'.repeat(255)]) t.equal((await send(value)).status, 200)
   t.equal((await send('ä', '/v1/domains')).status, 200, 'another route does not look at it')
   t.same(seen, [null, '~', 'a b', 'k'.repeat(255), null])

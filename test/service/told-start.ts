@@ -24,12 +24,15 @@ t.test('told-start: listeners of the roles that run, and no password', (t) => {
     ROLES: 'http,mx',
     CONTENT_STORE: 'file',
   }
-  t.same(toldStart(configOf(settings)), {
+  t.same(toldStart(configOf(settings), 'uws'), {
     roles: ['http', 'mx'],
+    httpEngine: 'uws',
     listeners: { http: '127.0.0.1:8080', operator: '127.0.0.1:8081', mx: '127.0.0.1:2525' },
     store: 'rediss://redis.example:6380/2',
   })
-  const own = toldStart(configOf({ DATA_DIR: '/srv/mail', MX_PORT: '0', OPERATOR_PORT: '0' }))
+  const own = toldStart(configOf({ DATA_DIR: '/srv/mail', MX_PORT: '0', OPERATOR_PORT: '0' }), 'node')
+  const mx = { ...settings, ROLES: 'mx', OPERATOR_PORT: '0' }
+  t.equal(toldStart(configOf(mx), 'uws').httpEngine, null)
   t.equal(own.store, 'redis in /srv/mail')
   t.same(Object.keys(own.listeners), ['http', 'submission', 'submission with TLS'])
   t.end()

@@ -5,6 +5,8 @@ import { connect } from 'node:net'
 
 import type { Route } from '../../../schemas/routes.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
+import type { Engine, EngineName } from '../../../src/http/engine/engine.ts'
+import { loadEngine } from '../../../src/http/engine/load.ts'
 import { type KeyFinder, type KeyOwner, makeKey, type TokenKind } from '../../../src/http/key.ts'
 import { type Listener, type ListenerOptions, type RouteHandler, startListener } from '../../../src/http/listener.ts'
 import type { Handler } from '../../../src/http/request.ts'
@@ -42,11 +44,15 @@ export function makeRoutes(listener: Route['listener'], handle?: Handler): Route
     }))
 }
 
+/** The library that serves HTTP in this run: `HTTP_ENGINE`, as the service takes it. */
+export const ENGINE: Engine = await loadEngine((process.env.HTTP_ENGINE ?? 'auto') as EngineName | 'auto')
+
 /** Starts a listener on a free port, with keys, no rate and a log that keeps what it is told. */
 export async function startEdge(ring: KeyRing, options: Partial<ListenerOptions> = {}) {
   const faults: object[] = []
   const log = { error: (facts: object) => faults.push(facts), debug: () => undefined }
   const listener: Listener = await startListener({
+    engine: ENGINE,
     setting: 'HTTP_PORT',
     host: '127.0.0.1',
     port: 0,

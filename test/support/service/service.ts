@@ -58,7 +58,8 @@ export interface TestService {
 
 /**
  * Starts a service. In: settings over those of the tests. Where `TOPOLOGY` is `apart` it is two processes: `http` one
- * of its own, `actors` this one, with what `options` change. Tests of routes run both ways (test/all.ts).
+ * of its own, `actors` this one, with what `options` change, and both serve HTTP with `node:http`. Tests of routes run
+ * both ways (test/all.ts).
  */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
@@ -78,6 +79,7 @@ export async function startTestService(
     SUBMISSION_PORT: String(await freePort()),
     SUBMISSION_TLS_PORT: String(await freePort()),
     EDGE_RATE: '0',
+    HTTP_ENGINE: process.env.TOPOLOGY === 'apart' ? 'node' : (process.env.HTTP_ENGINE ?? 'auto'),
     LOG_LEVEL: 'silent',
     ...environment,
   }

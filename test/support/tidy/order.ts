@@ -35,7 +35,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/outbound/thread'],
   ['src/webhooks'],
   ['src/http'],
-  ['src/http/shape'],
+  ['src/http/engine', 'src/http/shape'],
   ['src/store'],
   ['src/content'],
   ['src/views/operator', 'src/views/dashboard'],

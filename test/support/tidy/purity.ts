@@ -4,7 +4,7 @@ import { codeOf, type Source } from './source.ts'
 /** Files of cluster/ whose work is the clock, a process or a socket. */
 const CLUSTER_HANDS = /^cluster\/(clock\.ts|redis\/|slots\/|embedded\/|worker\/(worker|watchdog|watchdog-thread)\.ts)/
 /** Who reads the environment; who sets what a library of native code reads of it. */
-const ENVIRONMENT_HANDS = new Set(['src/process/config.ts', 'src/http/head-bytes.ts'])
+const ENVIRONMENT_HANDS = new Set(['src/process/config.ts', 'src/http/engine/uws.ts'])
 
 const IMPURE = /\b(?:Date|performance|Math\.random|process|randomUUID|randomBytes|randomInt|getRandomValues|hrtime)\b/g
 const IMPURE_MAIL =

@@ -1,0 +1,117 @@
+/**
+ * engine - what the listener needs of an HTTP library: requests handed over, answers written
+ *
+ * Two libraries fit (`uws.ts`, `node.ts`). Status, body and our own headers are the same on both.
+ *
+ * Spec request.framing, request.head-bytes
+ */
+
+/** The libraries, and the choice between them. */
+export type EngineName = 'uws' | 'node'
+
+/** A request as its library hands it over. Valid during the call only. */
+export interface Incoming {
+  /** Names in lower case, values with one character for each UTF-8 sequence. */
+  forEach(read: (name: string, value: string) => void): void
+  /** In lower case. */
+  getMethod(): string
+  /** The path, undecoded. */
+  getUrl(): string
+  /** Undefined or '' if there is none. */
+  getQuery(): string | undefined
+  /** A parameter of the path's pattern, undecoded. */
+  getParameter(index: number): string | undefined
+}
+
+/** Takes a request further, piece by piece. */
+export interface Receiver {
+  /** Called once, before the first piece. */
+  start(): void
+  /** In: bytes that are valid during the call only. A request without a body has one empty piece. */
+  receive(piece: Uint8Array, isLast: boolean): void
+  /** The connection ended before the answer did. */
+  abort(): void
+}
+
+/** What an answer begins with. */
+export interface AnswerHead {
+  readonly status: number
+  readonly requestId: string
+  /** Null if there is no content. */
+  readonly contentType: string | null
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** How a whole answer goes out. */
+export interface AnswerHow {
+  /** HEAD: headers as for GET, and no body. */
+  readonly isHead: boolean
+  /** The connection ends with this answer. */
+  readonly closes: boolean
+  /** With `isHead`: the length of a body that is not there to be measured. */
+  readonly length?: number
+}
+
+/** The answer to one request. Nothing may be called after an abort, a close or the end. */
+export interface Wire {
+  /** The address of the peer. */
+  peer(): string
+  /** Writes a whole answer in one write. In: the body; null if the status has none. */
+  answer(head: AnswerHead, body: string | Uint8Array | null, how: AnswerHow): void
+  /** Writes the head of an answer that follows in pieces, within the same `cork` as the first of them. */
+  begin(head: AnswerHead): void
+  /** Writes a piece of an answer of unknown length. False: it waits for the client. */
+  write(text: string): boolean
+  /** Ends an answer of unknown length. */
+  end(text: string): void
+  /**
+   * Writes what the client takes of a body of `size` bytes. Out: whether it took all of the piece; whether the answer
+   * is over.
+   */
+  tryEnd(piece: Uint8Array, size: number): [boolean, boolean]
+  /** Bytes of the body that were taken by `tryEnd`. */
+  getWriteOffset(): number
+  /** Called each time that the client takes more, after it did not. */
+  onWritable(call: () => void): void
+  /** Combines what `write` does into one packet. */
+  cork(write: () => void): void
+  /** Ends the connection at once. */
+  close(): void
+}
+
+/** Opens a request. */
+export type Open = (request: Incoming, wire: Wire) => Receiver
+
+/** What a method and a path lead to. Of several patterns the most specific one counts, segment by segment. */
+export interface EngineRoute {
+  /** `any`: every method that no other route takes, on this path or on a less specific one. */
+  readonly method: 'get' | 'head' | 'post' | 'patch' | 'del' | 'any'
+  /** With `:name` for a segment that is not empty, and `/*` at the end for one or more segments. */
+  readonly pattern: string
+  readonly open: Open
+}
+
+/** A library that listens. */
+export interface EngineListener {
+  readonly port: number
+  /** Takes no more connections. Those that exist are kept. */
+  stop(): void
+  /** Ends all connections. */
+  end(): void
+}
+
+/** An HTTP library. */
+export interface Engine {
+  readonly name: EngineName
+  /** Why it is not `uws` although any may be taken; null otherwise. */
+  readonly reason: string | null
+  /** Listens. Rejects with the system's error, or null if only the failure is known. Port 0: any free one. */
+  listen(routes: readonly EngineRoute[], place: { host: string; port: number }): Promise<EngineListener>
+}
+
+/** Bytes of a request's head, the request line included. Proxies in front and tracing headers need more than 4 KiB. */
+export const HEAD_BYTES_MAX = 16_384
+/** Headers of a request: as many as uWebSockets.js reads. */
+export const HEAD_FIELDS_MAX = 98
+/** Silence after which a connection ends: between two requests, within one, or while a client does not read. */
+export const IDLE_S = 10
