@@ -42,6 +42,8 @@ export interface SubmissionControl {
 export interface SubmittedHeader {
   readonly edited: Buffer
   readonly from: Sender
+  /** Domain of the Sender field (RFC 5322 3.6.2); null: there is none, or it is that of From. */
+  readonly senderDomain: string | null
   /** With angle brackets; null: the message has none that could stay. */
   readonly messageId: string | null
   readonly control: SubmissionControl
@@ -89,6 +91,8 @@ export function readSubmittedHeader(mail: Buffer): ReadSubmission {
     return { ok: false, problem: 'loop', text: 'Too many hops: mail loops' }
   const from = readFrom(mail, fields)
   if (typeof from === 'string') return invalid(from)
+  const sender = readSender(mail, fields)
+  if (typeof sender === 'string') return invalid(sender)
   const control = readControl(mail, fields)
   if (typeof control === 'string') return invalid(control)
   const own = fields.find((field) => field.name === 'message-id' && MESSAGE_ID.test(lineOf(mail, field)))
@@ -96,6 +100,7 @@ export function readSubmittedHeader(mail: Buffer): ReadSubmission {
   const header = {
     edited: cutFields(mail, fields.filter(isCut)),
     from,
+    senderDomain: sender === null || sender.domain === from.domain ? null : sender.domain,
     messageId: own === undefined ? null : lineOf(mail, own),
     control,
   }
@@ -121,15 +126,26 @@ function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string 
   const [only, ...others] = fields.filter(({ name }) => name === 'from')
   if (only === undefined) return 'From is missing'
   if (others.length > 0) return 'From stands there more than once'
-  const line = lineOf(mail, only)
+  return readMailbox('From', lineOf(mail, only))
+}
+
+/** What the Sender field names; null if there is none; a sentence if it is not one address. */
+function readSender(mail: Buffer, fields: readonly FieldRange[]): Sender | string | null {
+  const [only, ...others] = fields.filter(({ name }) => name === 'sender')
+  if (only === undefined) return null
+  return others.length > 0 ? 'Sender stands there more than once' : readMailbox('Sender', lineOf(mail, only))
+}
+
+/** The one address of a field; a sentence if it holds anything else. */
+function readMailbox(field: string, line: string): Sender | string {
   // What is looked for below takes a time that grows with the square of the length.
-  if (line.length > VALUE_CHARS_MAX) return `From has more than ${VALUE_CHARS_MAX} characters`
+  if (line.length > VALUE_CHARS_MAX) return `${field} has more than ${VALUE_CHARS_MAX} characters`
   const bare = line.replace(QUOTED, '""').replace(COMMENT, ' ').trim()
   const { addresses, count } = readAddressList([line])
   const [mailbox] = addresses
-  if (mailbox === undefined || count !== 1 || !ONE_MAILBOX.test(bare)) return 'From must hold one address'
+  if (mailbox === undefined || count !== 1 || !ONE_MAILBOX.test(bare)) return `${field} must hold one address`
   const parsed = parseAddress(mailbox.address)
-  if (!parsed.ok) return 'From holds no address that mail may be sent from'
+  if (!parsed.ok) return `${field} holds no address that mail may be sent from`
   const name = mailbox.name === null ? null : cutValue(mailbox.name, ADDRESS_NAME_CHARS_MAX).text
   return { address: parsed.address, domain: parsed.domain, name }
 }

@@ -61,6 +61,22 @@ t.test('submitted-header: no From and two are refused [submission.header]', asyn
   t.match(readSubmittedHeader(Buffer.from('\r\nFrom: a@b.co\r\n')), { ok: false, text: 'From is missing' })
 })
 
+t.test(
+  'submitted-header: a Sender is one address, and its domain is told where it is another one [submission.header]',
+  async (t) => {
+    t.equal(read('From: a@b.co').senderDomain, null)
+    t.equal(read('From: a@b.co', 'Sender: c@B.co').senderDomain, null)
+    t.equal(read('From: a@b.co', 'sender: Boss <boss@Bank.example>').senderDomain, 'bank.example')
+    for (const lines of [
+      ['Sender: a@b.co', 'Sender: a@b.co'],
+      ['Sender: a@b.co, c@d.co'],
+      ['Sender: Ann'],
+      ['Sender:'],
+    ])
+      t.match(readSubmittedHeader(mailOf('From: a@b.co', ...lines)), { ok: false, text: /^Sender / }, lines.join())
+  },
+)
+
 t.test('submitted-header: a From that is a bomb is refused before it is looked into', async (t) => {
   for (const bomb of ['"\\', '(\\', '"', '<', '=?utf-8?Q?a?= ', 'a,', ' ']) {
     const lines = Array.from({ length: 250 }, () => ` ${bomb.repeat(Math.floor(990 / bomb.length))}`)

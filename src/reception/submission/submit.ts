@@ -7,13 +7,16 @@
  * Spec submission.durable, submission.header
  */
 
+import { shardOf } from '../../../cluster/id.ts'
+import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { type SendDeps, sendAll } from '../../sending/send.ts'
 import { idempotencyOf, normaliseSubmission } from '../../sending/smtp-form.ts'
 import { readSubmittedHeader } from '../../sending/submitted-header.ts'
+import { sendingKey } from '../../state/keys.ts'
 import type { SmtpAnswer } from '../mx-listener.ts'
 import type { BodyRoom } from './body-room.ts'
 import type { Login } from './login.ts'
-import { answerSubmission, FULL, invalidMessage, LOOP, UNAVAILABLE } from './replies.ts'
+import { answerRefusal, answerSubmission, FULL, invalidMessage, LOOP, UNAVAILABLE } from './replies.ts'
 
 export interface SubmitDeps extends SendDeps {
   readonly newCmdId: () => string
@@ -35,6 +38,22 @@ export function refuseFull({ roomLack, metrics }: Pick<SubmitDeps, 'roomLack' | 
   return FULL
 }
 
+/**
+ * The refusal of a Sender whose domain is not the account's: mail clients show it beside From. What the decision looks
+ * at is From alone, so its domain is looked up here.
+ */
+async function refuseForeignSender(
+  { read }: Pick<SubmitDeps, 'read'>,
+  { accountId, mode }: Login['key'],
+  domain: string | null,
+): Promise<SmtpAnswer | null> {
+  const shard = shardOf(accountId)
+  if (domain === null || shard === null || (mode === 'test' && domain === SIMULATOR_DOMAIN)) return null
+  const seen = await read(shard, [{ read: 'fields', key: sendingKey(shard, accountId), fields: [domain] }])
+  if (seen === null) return UNAVAILABLE
+  return seen[0][0] === null ? answerRefusal({ code: 'domain_not_verified', extra: { domain } }) : null
+}
+
 /** Sends a message; `cut`: nobody can tell whether it was accepted. */
 export async function submit(
   deps: SubmitDeps,
@@ -47,6 +66,8 @@ export async function submit(
   const read = readSubmittedHeader(bytes)
   if (!read.ok) return read.problem === 'loop' ? LOOP : invalidMessage(read.text)
   const { header } = read
+  const foreign = await refuseForeignSender(deps, key, header.senderDomain)
+  if (foreign !== null) return foreign
   const body = await deps.room.read({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
   if (body === 'busy') return UNAVAILABLE
   const submission = { header, body, recipients, streamId }

@@ -40,6 +40,12 @@ async function makeStream(kind: string, name: string): Promise<string> {
   return made.json.streamId
 }
 
+t.test("submission: a Sender of a domain that is not the account's is refused [submission.header]", async (t) => {
+  const mail = (sender: string) => MAIL.replace('To:', `Sender: ${sender}\nTo:`)
+  t.match(await submit(mail('boss@bank.example')), /^550 5\.7\.1 domain_not_verified .*: bank\.example$/)
+  t.match(await submit(mail('Ann <ann@simulator.test>')), ACCEPTED)
+})
+
 t.test('submission: a message is sent, simulated, told and shown like one of the API [submission.log]', async (t) => {
   const html =
     'Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>Hi</p>\n--b\nContent-Type: image/png\nContent-Disposition: inline; filename="a.png"\nContent-ID: <pic>\nContent-Transfer-Encoding: base64\n\nAAAA\n--b--\n'
