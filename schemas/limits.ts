@@ -102,6 +102,16 @@ export const MX_CONNECTIONS_PER_MINUTE_MAX = 300
 /** Spec bounce.unread: returned mail that could not be read, and the days for which it is kept. */
 export const REPORTS_UNREAD_MAX = 100
 export const REPORTS_UNREAD_DAYS = 7
+/** Spec mx.rate: the same of an IPv6 /56. */
+export const MX_SITE_CONNECTIONS_MAX = 60
+export const MX_SITE_CONNECTIONS_PER_MINUTE_MAX = 600
+/** Spec mx.places: open connections of a process, and from how many on a newcomer displaces one without a mail. */
+export const MX_PLACES_MAX = 500
+export const MX_CROWDED_FROM = 375
+/** Spec mx.idle: commands since the last mail, minutes since then, and minutes of a session in all. */
+export const MX_COMMANDS_MAX = 200
+export const MX_MAILLESS_MINUTES_MAX = 10
+export const MX_SESSION_MINUTES_MAX = 60
 /** Spec mx.size: recipients of one received mail. */
 export const MX_RECIPIENTS_MAX = 50
 /** Spec mx.slow: minutes in which a mail has to come. */
@@ -112,8 +122,12 @@ export const MX_REFUSED_MAX = 10
 export const SUBMISSION_CONNECTIONS_MAX = 200
 /** Spec submission.time: seconds without a word. */
 export const SUBMISSION_IDLE_SECONDS = 60
+/** Spec submission.connections: with so many connections a newcomer displaces one without login. */
+export const SUBMISSION_CROWDED_FROM = 150
 /** Spec submission.time: seconds from connecting to being logged in. */
-export const SUBMISSION_LOGIN_SECONDS = 120
+export const SUBMISSION_LOGIN_SECONDS = 60
+/** Spec submission.time: seconds of the handshake where TLS begins with the first byte. */
+export const SUBMISSION_HANDSHAKE_SECONDS = 20
 /** Spec submission.time: minutes that a message may take. */
 export const SUBMISSION_DATA_MINUTES = 10
 /** Spec submission.login: failed logins of one connection. */

@@ -45,17 +45,16 @@ export function isInsideAddress(address: string): boolean {
 
 /**
  * Who an address is where clients are counted: an IPv4 address, also one that came mapped into IPv6 (RFC 4291 2.5.5.2),
- * is one client; an IPv6 address is one with all others of its /64, since whoever has one of them has all. What is no
- * IP address stays as it is.
+ * is one client; an IPv6 address is one with all others of its /64, since whoever has one of them has all; of a /56
+ * where that is asked for, which many providers give to one customer. What is no IP address stays as it is.
  */
-export function clientNetwork(address: string): string {
+export function clientNetwork(address: string, bits: 64 | 56 = 64): string {
   if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address
   const parsed = ipaddr.IPv6.parse(address)
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
-  return parsed.parts
-    .slice(0, CLIENT_PARTS)
-    .map((part) => part.toString(16))
-    .join(':')
+  const parts = parsed.parts.slice(0, CLIENT_PARTS)
+  if (bits === 56) parts[CLIENT_PARTS - 1] = (parts[CLIENT_PARTS - 1] as number) & 0xff00
+  return parts.map((part) => part.toString(16)).join(':')
 }
 
 function isPublic(parsed: Address): boolean {

@@ -5,6 +5,7 @@
  */
 
 import { isAscii } from 'node:buffer'
+import type { Socket } from 'node:net'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import type { SmtpAnswer } from '../mx-listener.ts'
 import type { Login } from './login.ts'
@@ -16,6 +17,8 @@ export class SubmissionConnection extends SMTPConnection {
   failedLogins = 0
   /** A message is being received, or is in the handler's hands. */
   isBusy = false
+  /** The socket that was accepted, under TLS too: its place. */
+  place: Socket | undefined
   #timer: NodeJS.Timeout | undefined
   #isGathering = false
 

@@ -19,16 +19,21 @@ import {
   MESSAGE_BYTES_MAX,
   RECIPIENTS_MAX,
   SUBMISSION_CONNECTIONS_MAX,
+  SUBMISSION_CROWDED_FROM,
   SUBMISSION_DATA_MINUTES,
+  SUBMISSION_HANDSHAKE_SECONDS,
   SUBMISSION_IDLE_SECONDS,
   SUBMISSION_LOGIN_SECONDS,
   SUBMISSION_SESSION_LOGINS_MAX,
 } from '../../../schemas/limits.ts'
 import type { EdgeLog } from '../../http/request.ts'
 import { parseAddress } from '../../mail/address.ts'
+import { clientNetwork } from '../../mail/ip-address.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
 import { listenFault } from '../../process/listen-fault.ts'
 import type { SmtpAnswer } from '../mx-listener.ts'
+import { Places } from '../places.ts'
+import { refuseSocket } from '../refuse-socket.ts'
 import { SubmissionConnection } from './connection.ts'
 import { gatherMessage } from './data.ts'
 import type { FailedLogins } from './failed-logins.ts'
@@ -38,6 +43,8 @@ import {
   BAD_PARAMETER,
   BAD_RECIPIENT,
   CLOSING,
+  CROWDED,
+  DISPLACED,
   FULL,
   LATE,
   TOO_LARGE,
@@ -77,8 +84,12 @@ export interface SubmissionOptions {
 /** Bounds that a test cannot wait for. */
 export interface SubmissionLimits {
   readonly connections: number
+  /** From so many on a newcomer displaces a connection without login. */
+  readonly crowdedFrom: number
   readonly idleMs: number
   readonly loginMs: number
+  /** Of the handshake where TLS begins with the first byte. */
+  readonly handshakeMs: number
   readonly dataMs: number
   /** How long the answer to a failed login waits: who guesses has other guesses to wait for. */
   readonly failedLoginMs: number
@@ -93,14 +104,18 @@ export interface SubmissionListener {
 
 const LIMITS: SubmissionLimits = {
   connections: SUBMISSION_CONNECTIONS_MAX,
+  crowdedFrom: SUBMISSION_CROWDED_FROM,
   idleMs: SUBMISSION_IDLE_SECONDS * 1000,
   loginMs: SUBMISSION_LOGIN_SECONDS * 1000,
+  handshakeMs: SUBMISSION_HANDSHAKE_SECONDS * 1000,
   dataMs: SUBMISSION_DATA_MINUTES * 60_000,
   failedLoginMs: 1000,
 }
 /** The whole stop has ten seconds; a client that is cut comes again. */
 const CLOSE_MS_MAX = 5000
 const CLOSE_STEP_MS = 50
+/** For the reply to a client that is displaced. */
+const DISPLACED_MS_MAX = 1000
 /** A login takes less than 200; RFC 5321 4.5.3.1.4 wants 512. */
 const COMMAND_BYTES_MAX = 4096
 /** Parameters of MAIL that are offered, and the one that RFC 4954 5 wants wherever AUTH is. */
@@ -115,7 +130,7 @@ export async function startSubmissionListener(options: SubmissionOptions): Promi
   return {
     port: (server.server.address() as { port: number }).port,
     get connections() {
-      return server.connections.size
+      return server.placed
     },
     close: () => close(server),
   }
@@ -123,6 +138,9 @@ export async function startSubmissionListener(options: SubmissionOptions): Promi
 
 class SubmissionServer extends SMTPServer {
   readonly #open = new Map<string, SubmissionConnection>()
+  readonly #places: Places<Socket>
+  /** When the socket was accepted that is below a socket of TLS, or is one without. */
+  readonly #accepted = new WeakMap<Socket, { readonly place: Socket; readonly atMs: number }>()
   readonly #limits: SubmissionLimits
   readonly #given: SubmissionOptions
 
@@ -130,6 +148,36 @@ class SubmissionServer extends SMTPServer {
     super(serverOptions(given, limits))
     this.#given = given
     this.#limits = limits
+    this.#places = new Places({ max: limits.connections, crowdedFrom: limits.crowdedFrom })
+  }
+
+  /** Open connections, those in their handshake too. */
+  get placed(): number {
+    return this.#places.size
+  }
+
+  // Spec submission.connections
+  override _acceptSocket(...[socket, handshake]: Parameters<SMTPServer['_acceptSocket']>): (() => void) | false {
+    const { isPlaced, displaced } = this.#places.enter(socket, clientNetwork(socket.remoteAddress ?? ''))
+    if (displaced !== null) this.#displace(displaced)
+    if (!isPlaced) {
+      refuseSocket(socket, handshake ? null : CROWDED)
+      return false
+    }
+    this.#accepted.set(socket, { place: socket, atMs: performance.now() })
+    socket.once('close', () => this.#places.leave(socket))
+    // The library's own bound is that of silence.
+    if (handshake) setTimeout(() => this._pendingSockets.get(socket)?.destroy(), this.#limits.handshakeMs).unref()
+    return super._acceptSocket(socket, handshake)
+  }
+
+  #displace(place: Socket): void {
+    const connection = [...this.#open.values()].find((one) => one.place === place)
+    if (connection === undefined) (this._pendingSockets.get(place) ?? place).destroy()
+    else {
+      connection.say(DISPLACED)
+      setTimeout(() => connection.cut(), DISPLACED_MS_MAX).unref()
+    }
   }
 
   override connect(
@@ -140,7 +188,9 @@ class SubmissionServer extends SMTPServer {
     this.connections.add(connection)
     this.#open.set(connection.id, connection)
     connection.on('error', (error: Error) => this.emit('error', error))
-    connection.start(this.#limits.loginMs)
+    const { place, atMs } = this.#accepted.get(socket) ?? { place: socket, atMs: performance.now() }
+    connection.place = place
+    connection.start(Math.max(1, this.#limits.loginMs - (performance.now() - atMs)))
   }
 
   /**
@@ -149,10 +199,17 @@ class SubmissionServer extends SMTPServer {
    */
   override _upgrade(...[socket, callback]: Parameters<SMTPServer['_upgrade']>): void {
     if (socket.destroyed) callback(new Error('Closed before TLS began'))
-    else super._upgrade(socket, callback)
+    else
+      super._upgrade(socket, (error, secure) => {
+        const accepted = this.#accepted.get(socket)
+        if (secure !== undefined && accepted !== undefined) this.#accepted.set(secure, accepted)
+        callback(error, secure)
+      })
   }
 
   override onClose({ id }: SMTPServerSession): void {
+    const place = this.#open.get(id)?.place
+    if (place !== undefined) this.#places.leave(place)
     this.#open.delete(id)
   }
 
@@ -215,6 +272,7 @@ class SubmissionServer extends SMTPServer {
     const answer = await handlers.logIn(given)
     if (!('code' in answer)) {
       connection.loggedIn(answer)
+      if (connection.place !== undefined) this.#places.hold(connection.place)
       handlers.told('login', LOGGED_IN)
       return LOGGED_IN
     }
@@ -264,7 +322,7 @@ class SubmissionServer extends SMTPServer {
 const LOGGED_IN: SmtpAnswer = { code: 235, text: '2.7.0 Authentication successful' }
 const NO_PARAMETERS: ReadonlySet<string> = new Set()
 
-function serverOptions({ name, tls, isImplicitTls }: SubmissionOptions, { connections, idleMs }: SubmissionLimits) {
+function serverOptions({ name, tls, isImplicitTls }: SubmissionOptions, { idleMs }: SubmissionLimits) {
   return {
     name,
     banner: '',
@@ -273,7 +331,6 @@ function serverOptions({ name, tls, isImplicitTls }: SubmissionOptions, { connec
     size: MESSAGE_BYTES_MAX,
     rejectOversized: true,
     maxRecipients: RECIPIENTS_MAX,
-    maxClients: connections,
     maxCommandLength: COMMAND_BYTES_MAX,
     maxAllowedUnauthenticatedCommands: 10,
     socketTimeout: idleMs,

@@ -37,6 +37,8 @@ export const BAD_SENDER: SmtpAnswer = { code: 553, text: '5.6.7 invalid_request 
 export const BAD_PARAMETER: SmtpAnswer = { code: 555, text: '5.5.4 invalid_request Parameter is not supported' }
 export const BAD_LINES: SmtpAnswer = invalidMessage('Message holds NUL, or CR or LF that is not part of CRLF')
 export const LOOP: SmtpAnswer = { code: 554, text: '5.4.6 Too many hops: mail loops' }
+export const DISPLACED: SmtpAnswer = { code: 421, text: '4.7.0 Too many connections without login, try again later' }
+export const CROWDED: SmtpAnswer = { code: 421, text: '4.7.0 Too many connections, try again later' }
 export const LATE: SmtpAnswer = { code: 421, text: '4.4.2 Timeout, closing connection' }
 export const CLOSING: SmtpAnswer = { code: 421, text: '4.3.2 Service shutting down' }
 
@@ -97,7 +99,6 @@ export function correctReply(code: number, { text, context }: LibraryReply): Lib
 }
 
 const CORRECTED: readonly { code: number; words: RegExp; text: string }[] = [
-  { code: 421, words: /Too many connected clients/, text: '4.7.0 Too many connections, try again later' },
   { code: 421, words: /Timeout/, text: LATE.text },
   { code: 421, words: /shutting down/, text: CLOSING.text },
   { code: 421, words: /talk too soon/, text: '4.7.0 Client spoke before the greeting' },

@@ -96,7 +96,6 @@ const CORRECTED: readonly (readonly [
   context: string | false | undefined,
   made: RegExp | null,
 ])[] = [
-  [421, 'mx Too many connected clients, try again in a moment', false, /^4\.7\.0 Too many connections/],
   [421, 'Timeout - closing connection', undefined, /^4\.4\.2 /],
   [421, 'Server shutting down', 'NOOP', /^4\.3\.2 /],
   [421, 'mx You talk too soon', 'EHLO', /^4\.7\.0 /],

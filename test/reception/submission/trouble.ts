@@ -4,7 +4,8 @@
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { HeldBytes } from '../../../src/process/held-bytes.ts'
 import { findSuite } from '../../support/machine/suites.ts'
@@ -54,6 +55,48 @@ t.test('submission: the connection too many [submission.connections]', async (t)
   await until(async () => (await openDialog(port)).greeting.startsWith('220 '), WAIT_MS)
   for (const one of open) one.end()
 })
+
+const OTHER = '127.0.66.1'
+
+t.test('submission: a client holds all places until another one comes [submission.connections]', async (t) => {
+  const { port, open } = await startRig(t, {}, { limits: { connections: 6, crowdedFrom: 4 } })
+  const logged = await open()
+  const flood = await Promise.all(Array.from({ length: 5 }, () => openDialog(port)))
+  t.ok(
+    flood.every(({ greeting }) => greeting.startsWith('220 ')),
+    "all six are one client's",
+  )
+  t.match((await openDialog(port)).greeting, /^421 4\.7\.0 Too many connections/)
+  const others = []
+  for (let n = 0; n < 2; n += 1) others.push(await openDialog(port, '127.0.0.1', OTHER))
+  t.ok(
+    others.every(({ greeting }) => greeting.startsWith('220 ')),
+    'others are served',
+  )
+  for (const one of flood.slice(0, 2)) t.match(await one.say(null), /^421 4\.7\.0 Too many connections without login/)
+  t.match(await logged.say('NOOP'), /^250 /, 'who has logged in stays')
+  t.match(await flood[4]?.say('NOOP'), /^250 /)
+})
+
+t.test(
+  'submission: TLS that never begins has its time, and its place goes to another client [submission.time]',
+  async (t) => {
+    const rig = { isImplicitTls: true, limits: { connections: 4, crowdedFrom: 3, handshakeMs: 500 } }
+    const { port } = await startRig(t, {}, rig)
+    const closedMs = (socket: Socket) => once(socket.resume(), 'close').then(() => performance.now())
+    const fromMs = performance.now()
+    const silent = Array.from({ length: 3 }, () => connect({ port, host: '127.0.0.1' }))
+    const closed = silent.map(closedMs)
+    await Promise.all(silent.map((socket) => once(socket, 'connect')))
+    const below = connect({ port, host: '127.0.0.1', localAddress: OTHER })
+    const other = connectTls({ socket: below, rejectUnauthorized: false })
+    t.match(String((await once(other, 'data'))[0]), /^220 /)
+    const [first = 0, ...rest] = await Promise.all(closed)
+    t.ok(first - fromMs < 450, 'the oldest is displaced at once')
+    for (const atMs of rest) t.ok(atMs - fromMs >= 450, 'the others have their time')
+    other.destroy()
+  },
+)
 
 t.test('submission: silence, no login and a message that trickles have their time [submission.time]', async (t) => {
   const idle = await startRig(t, {}, { limits: { idleMs: 300 } })

@@ -1,0 +1,19 @@
+/** refuse-socket - ends a connection that has no place, with a reply if one can be read before TLS */
+
+import type { Socket } from 'node:net'
+import type { SmtpAnswer } from './mx-listener.ts'
+
+/** For the reply to arrive. */
+const LINGER_MS = 1000
+
+/** In: the reply; null if TLS begins with the first byte. */
+export function refuseSocket(socket: Socket, answer: SmtpAnswer | null): void {
+  socket.on('error', () => undefined)
+  if (answer === null) {
+    socket.destroy()
+    return
+  }
+  socket.resume()
+  socket.end(`${answer.code} ${answer.text}\r\n`)
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
