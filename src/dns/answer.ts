@@ -1,5 +1,6 @@
 /**
- * answer - an answer of the DNS as the service uses it: records in the form of `node:dns`, or one of three ways of none.
+ * answer - an answer of the DNS as the service uses it: records in the form of `node:dns`, or one of three ways of
+ * none.
  */
 
 /** Heap of a string and of an array or object, apart from characters. */

@@ -4,8 +4,8 @@
  * Where the operator named DNS servers, those alone are asked. Otherwise a `missing` or `mismatch` of the system's
  * resolver is put to one authoritative server of the zone, and what that answers counts: a resolver may hold an absence
  * for hours after the record was made. A `dns_error` beside a record that is wrong is put to it too: a domain without
- * one record would stay verified as long as the other cannot be looked up. `dns_error` is always the resolver's failure,
- * never the authoritative server's.
+ * one record would stay verified as long as the other cannot be looked up. `dns_error` is always the resolver's
+ * failure, never the authoritative server's.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'

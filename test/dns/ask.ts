@@ -1,4 +1,4 @@
-/** ask - names that c-ares refuses, put to real servers: UDP and TCP, forged replies, servers that fail or are silent. */
+/** ask - names that c-ares refuses, put to real servers: UDP, TCP, forged replies, servers that fail or are silent. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import t, { type Test } from 'tap'
 import { ask } from '../../src/dns/ask.ts'

@@ -237,15 +237,10 @@ interface Told {
 function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWrites | Need {
   const { broadcastStreamId } = item
   const last = told.at(-1)
-  if (hmac !== null && last?.event === 'spam_complaint')
-    return suppressRecipient(turn, {
-      item,
-      hmac,
-      reason: 'spam_complaint',
-      code: null,
-      response: null,
-      delivered: true,
-    })
+  if (hmac !== null && last?.event === 'spam_complaint') {
+    const said = { code: null, response: null }
+    return suppressRecipient(turn, { item, hmac, reason: 'spam_complaint', ...said, delivered: true })
+  }
   if (hmac !== null && last?.event === 'bounced' && last.hard) {
     const { code, response } = last
     return suppressRecipient(turn, { item, hmac, reason: 'hard_bounce', code, response })

@@ -36,7 +36,7 @@ export type Dsn =
 /** Class of what was given up after many tries. */
 const EXPIRED_CLASS = 'MessageExpired'
 const STATUS = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/
-/** RFC 3463 3.5: delivery time expired. Exchange Online says why: 300 for any reason, 316 and 317 without a connection. */
+/** RFC 3463 3.5: delivery time expired. Exchange Online: 300 for any reason, 316 and 317 without a connection. */
 const EXPIRED_STATUS = /^[45]\.4\.(?:7|300|31[67])$/
 /** The mail says of itself that it is a report. */
 const REPORT_TYPE = /multipart\/report|delivery-status/i
