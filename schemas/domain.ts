@@ -49,6 +49,8 @@ const DOMAIN_PROPERTIES = {
   createdAt: INSTANT,
   lastCheckedAt: INSTANT_OR_NULL,
   failingSince: INSTANT_OR_NULL,
+  /** When it stopped being verified; only of a domain that was verified before. */
+  unverifiedSince: INSTANT,
   returnPath: makeRecord('CNAME'),
   dkim: makeRecord('TXT'),
   /** While another key is to follow. */

@@ -154,8 +154,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
         isCut: true,
       }
     const end = mark.ends?.[name]
-    const tail = tailOf(path, knownBytes)
-    if (end !== undefined && (tail === null || digestOfTail(tail) !== end))
+    if (end !== undefined && digestOfTail(tailOf(path, knownBytes)) !== end)
       return {
         sentence:
           `${path} is not what it was at ${mark.at}: other bytes stand before its ${knownBytes}th. It was cut and written ` +

@@ -217,8 +217,7 @@ export class CommitLoop {
       case 'ask next owner':
         return void this.askNextOwner(flight)
       case 'give up':
-        if (action.storeSeq !== undefined) this.noteLoss(action.storeSeq)
-        if (action.storeNowMs !== undefined) this.world.resync(action.storeNowMs, flight.sentAtMs)
+        this.noteLoss(action.storeSeq)
         return void this.giveUp(flight)
       case 'halt':
         if (action.storeSeq !== undefined) this.noteLoss(action.storeSeq)

@@ -322,8 +322,7 @@ export class Worker {
     if (this.stopped || this.isSettled()) return
     await this.holdings.check()
     if (this.stopped) return
-    for (const { worker, text } of this.members.gone(this.clock.monotonicMs()))
-      await this.options.store.retire(worker, text)
+    for (const worker of this.members.gone(this.clock.monotonicMs())) await this.options.store.retire(worker)
   }
 
   /** Alone, with every shard running: nothing to look at, but now and then whether the store has lost something. */

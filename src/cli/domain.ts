@@ -125,7 +125,8 @@ function recordsOf({ returnPath, dkim, pendingDkim }: Domain) {
   return pendingDkim === undefined ? [returnPath, dkim] : [returnPath, dkim, pendingDkim]
 }
 
-function stateOf({ verified, failingSince }: Domain): string {
+function stateOf({ verified, failingSince, unverifiedSince }: Domain): string {
+  if (unverifiedSince) return `no longer, since ${unverifiedSince}`
   if (failingSince) return `until a day after ${failingSince}`
   return verified ? 'yes' : 'no'
 }

@@ -11,25 +11,24 @@ import { homeShard } from '../../cluster/id.ts'
 import type { DashboardRouteName } from '../../schemas/dashboard/routes.ts'
 import type { EmailBody } from '../../schemas/email.ts'
 import type { RECEIVED_MESSAGE } from '../../schemas/inbound.ts'
-import type { MESSAGE } from '../../schemas/message.ts'
+import type { Message } from '../../schemas/message.ts'
 import type { Level } from '../../schemas/route.ts'
 import { type PublicRouteName, ROUTES } from '../../schemas/routes.ts'
 import type { EdgeRequest, Handler, Handlers } from '../http/request.ts'
 import { type Answer, type Download, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
+import type { Head } from '../state/message/head.ts'
 import type { ServerState } from '../state/server.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { ServerKey } from '../views/key.ts'
+import { type MessageDeps, readStoredMessage } from '../views/message/message.ts'
 import { type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
 import { frameOf, linksOf, referencedIds } from './frame.ts'
 import { refuseContent } from './hidden.ts'
 import { findServer, type MirrorDeps } from './mirror.ts'
 
-type Message = FromSchema<typeof MESSAGE>
 type Received = FromSchema<typeof RECEIVED_MESSAGE>
 
-/** Bytes of inline files that a frame brings along. */
-const INLINE_BYTES_MAX = 4 * 1024 * 1024
 const NO_HEADERS_OF_OURS = /^(?:from|to|cc|bcc|subject|date|message-id)$/i
 
 /** What was found of the path, with handlers that ask for it. */
@@ -61,7 +60,7 @@ export function makeReadReceivedContent(deps: MirrorDeps): DashboardHandler<'rea
 }
 
 /** GET /dashboard/mail/{serverId}/{id}: only as the content of a frame. */
-export function makeShowMail(deps: MirrorDeps): DashboardHandler<'showMail'> {
+export function makeShowMail(deps: MirrorDeps & InlineDeps): DashboardHandler<'showMail'> {
   return (request) => {
     if (request.fetchDest !== '' && request.fetchDest !== 'iframe') return refuse('cross_origin')
     return withContent(deps, request, async (place) => {
@@ -70,13 +69,14 @@ export function makeShowMail(deps: MirrorDeps): DashboardHandler<'showMail'> {
       const sent = await askPlace<Message>(place, request, 'readMessage')
       if ('found' in sent) {
         const { text, html, contentAvailable } = sent.found
-        return contentAvailable ? frameOf({ text, html, images, mode, files: new Map() }) : refuse('content_expired')
+        if (!contentAvailable) return refuse('content_expired')
+        return frameOf({ text, html, images, mode, files: await sentImages(deps, place.key, sent.found) })
       }
       const received = await askPlace<Received>(place, request, 'readReceived')
       if (!('found' in received)) return received
       const { text, html, contentAvailable } = received.found
       if (!contentAvailable) return refuse('content_expired')
-      return frameOf({ text, html, images, mode, files: await inlineFiles(place, request, received.found) })
+      return frameOf({ text, html, images, mode, files: await receivedImages(place, request, received.found) })
     })
   }
 }
@@ -204,14 +204,61 @@ async function askPlace<Found>(
   return 'json' in answer && answer.status === 200 ? { found: answer.json as Found } : answer
 }
 
-/** The files that a received mail's HTML refers to, by Content-ID, as data URLs. */
-async function inlineFiles(
-  { key, handlers }: Place,
-  request: DashboardRequest,
+export interface InlineDeps extends Pick<MessageDeps, 'read' | 'nowMs'> {
+  /** The attachments of a sent message, in order: null once they are gone; undefined if the store did not answer. */
+  readonly readFiles: (place: {
+    readonly shard: number
+    readonly contentId: string
+    readonly test: boolean
+    readonly head: Head
+  }) => Promise<readonly Uint8Array[] | null | undefined>
+}
+
+/** Bytes of inline images that a frame brings along. */
+const INLINE_BYTES_MAX = 4 * 1024 * 1024
+
+/**
+ * The images of a sent message that its HTML refers to. Its attachments are stored until its last recipient reaches a
+ * final state (retention.attachments); afterwards a picture of a sentence is in the place of each image.
+ * Out: Content-ID -> data URL.
+ */
+async function sentImages(
+  deps: InlineDeps,
+  key: ServerKey,
+  { messageId, html, attachments }: Message,
+): Promise<Map<string, string>> {
+  const wanted = referencedIds(html)
+  const isWanted = ({ contentId, contentType }: Message['attachments'][number]) =>
+    contentId !== null && wanted.has(contentId) && contentType.startsWith('image/')
+  if (!attachments.some(isWanted)) return new Map()
+  const stored = await readStoredMessage(deps, key, messageId)
+  if (typeof stored === 'string') return new Map()
+  const { head, entry } = stored
+  const place = { shard: homeShard(key.accountId), contentId: entry.contentId, test: stored.test, head }
+  // A message that came whole over SMTP has no parts of its own to be read.
+  const read = head.raw === null ? await deps.readFiles(place) : undefined
+  const images = new Map<string, string>()
+  let left = INLINE_BYTES_MAX
+  for (const [at, attachment] of attachments.entries()) {
+    const { contentId, contentType } = attachment
+    if (contentId === null || !isWanted(attachment)) continue
+    const bytes = read?.[at]
+    if (bytes !== undefined && bytes.byteLength <= left) {
+      left -= bytes.byteLength
+      images.set(contentId, dataUrl(contentType, bytes))
+    } else images.set(contentId, read === null ? NO_LONGER_STORED : NOT_SHOWN)
+  }
+  return images
+}
+
+/** The images of a received mail. In: handlers that ask for its files. Out: Content-ID -> data URL. */
+async function receivedImages(
+  { key, handlers }: { readonly key: ServerKey; readonly handlers: Handlers<PublicRouteName> },
+  request: Pick<EdgeRequest, 'params'>,
   { html, attachments }: Received,
 ): Promise<Map<string, string>> {
   const wanted = referencedIds(html)
-  const files = new Map<string, string>()
+  const images = new Map<string, string>()
   let left = INLINE_BYTES_MAX
   for (const { position, contentId, size, contentType } of attachments) {
     if (contentId === null || !wanted.has(contentId) || size > left || !contentType.startsWith('image/')) continue
@@ -219,13 +266,28 @@ async function inlineFiles(
     const params = { ...request.params, position: String(position) }
     const asked = Object.assign(Object.create(request), { key, params, route: ROUTES.readReceivedFile })
     const answer = await (handlers.readReceivedFile as Handler)(asked as EdgeRequest)
-    if ('read' in answer) files.set(contentId, await dataUrl(answer))
+    if ('read' in answer) images.set(contentId, dataUrl(answer.contentType, await bytesOf(answer)))
   }
-  return files
+  return images
 }
 
-async function dataUrl({ contentType, read, size }: Download): Promise<string> {
+async function bytesOf({ read, size }: Download): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   for await (const piece of read(0, size)) pieces.push(piece)
-  return `data:${contentType};base64,${Buffer.concat(pieces).toString('base64')}`
+  return Buffer.concat(pieces)
 }
+
+function dataUrl(contentType: string, bytes: Uint8Array): string {
+  return `data:${contentType};base64,${Buffer.from(bytes).toString('base64')}`
+}
+
+/** A picture of a sentence. */
+function pictureOf(sentence: string): string {
+  const frame = '<rect x=".5" y=".5" width="199" height="59" rx="6" fill="#f4f5f7" stroke="#8a919e"/>'
+  const text = `<text x="100" y="35" text-anchor="middle" font-family="sans-serif" font-size="13" fill="#4a505c">${sentence}</text>`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="60" role="img" aria-label="${sentence}">${frame}${text}</svg>`
+  return dataUrl('image/svg+xml', Buffer.from(svg))
+}
+
+const NO_LONGER_STORED = pictureOf('Image no longer stored')
+const NOT_SHOWN = pictureOf('Image not shown here')

@@ -15,6 +15,7 @@ import {
   makeReadChecklist,
 } from './account-routes.ts'
 import { makeBeginConfirmation, makeConfirmSession } from './confirm-routes.ts'
+import type { InlineDeps } from './content-routes.ts'
 import {
   makeReadContent,
   makeReadReceivedContent,
@@ -53,7 +54,7 @@ import { makeReadSession, makeSignIn, makeSignOut, makeSwitchAccount, touch } fr
 type OwnHandlers = { readonly [Name in DashboardRouteName]: DashboardHandler<Name> }
 
 /** All routes of the dashboard with their handlers. */
-export function dashboardHandlers(deps: MirrorDeps & LiveDeps) {
+export function dashboardHandlers(deps: MirrorDeps & LiveDeps & InlineDeps) {
   const handlers = ownHandlers(deps)
   const own = Object.entries(DASHBOARD_ROUTES).map(([name, route]) => ({
     route,
@@ -79,7 +80,7 @@ function isUnauthorized(json: unknown): boolean {
   return (json as { readonly error?: string } | undefined)?.error === 'unauthorized'
 }
 
-function ownHandlers(deps: MirrorDeps & LiveDeps): OwnHandlers {
+function ownHandlers(deps: MirrorDeps & LiveDeps & InlineDeps): OwnHandlers {
   return {
     signIn: makeSignIn(deps),
     signInByCode: makeSignInByCode(deps),

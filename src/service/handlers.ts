@@ -5,6 +5,7 @@
 import type { Role } from '../../schemas/config.ts'
 import { DOCS_PAGES, OPERATOR_PAGE_ROUTES, PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
 import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
+import type { InlineDeps } from '../dashboard/content-routes.ts'
 import { dashboardHandlers } from '../dashboard/handlers.ts'
 import type { LiveDeps } from '../dashboard/live.ts'
 import { type DashboardEdge, makeDashboardEdge } from '../http/dashboard-edge.ts'
@@ -25,7 +26,7 @@ import type { Nodes } from '../store/nodes.ts'
 import { openRequestLog } from '../store/request-log.ts'
 
 /** What the handlers of all routes need, and what takes mail in. */
-export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & LiveDeps & MxDeps['handlers']
+export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & LiveDeps & InlineDeps & MxDeps['handlers']
 
 export interface ListenerDeps {
   readonly engine: Engine

@@ -44,7 +44,7 @@ import { countAccounts, makeHomeMark } from '../store/installation.ts'
 import { makeListedContents } from '../store/listed.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { type OpenStore, openStore } from '../store/open-store.ts'
-import { type OutgoingStore, readBody } from '../store/outgoing.ts'
+import { type OutgoingStore, readBody, readFiles } from '../store/outgoing.ts'
 import { makeReadKeys } from '../store/read-keys.ts'
 import { openRaw, type ReceivedStore, readParsed } from '../store/received.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
@@ -300,6 +300,11 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   return worker
 }
 
+/** What reads the content of sent messages. */
+function contentReaders(outgoing: OutgoingStore): Pick<RouteDeps, 'readBody' | 'readFiles'> {
+  return { readBody: (place) => readBody(outgoing, place), readFiles: (place) => readFiles(outgoing, place) }
+}
+
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const { config, store, secrets, outgoing, metrics, mailRoom, outbound, webhooks, readKeys } = parts
@@ -316,7 +321,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     sealingKey: secrets.sealingKey,
     readRoom: parts.readRoom,
     outgoing,
-    readBody: (place) => readBody(outgoing, place),
+    ...contentReaders(outgoing),
     contents: parts.contents,
     readParsed: (place) => readParsed(parts.received, place),
     openRaw: (place, span) => openRaw(parts.received, place, span),

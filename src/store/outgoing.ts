@@ -17,7 +17,7 @@ import { makeMailKey, openMailKey } from '../content/mail-key.ts'
 import { fillListed, UNFILLED_LINK } from '../mail/compose/listed.ts'
 import type { OwnContent } from '../state/broadcast/content.ts'
 import { attachmentPart, BODY_PART, RAW_PART } from '../state/message/content-part.ts'
-import type { HeadAttachment, StoredContent } from '../state/message/head.ts'
+import type { Head, HeadAttachment, StoredContent } from '../state/message/head.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
 import { type ListedContents, listedOf } from './listed.ts'
@@ -153,6 +153,17 @@ export async function readAttachments(
     read.push(bytes)
   }
   return read
+}
+
+/** Reads the attachments of a message, or those that its broadcast shares; as `readAttachments`. */
+export async function readFiles(
+  store: OutgoingStore,
+  { head, ...place }: MessagePlace & { readonly head: Head },
+): Promise<readonly Buffer[] | null | undefined> {
+  const { broadcast, stored, attachments } = head
+  if (broadcast === null) return readAttachments(store, { ...place, stored, attachments })
+  const shared = await store.listed.read(place.shard, broadcast.contentId)
+  return shared ? shared.files() : shared
 }
 
 /** Reads a message that came whole: null once it is gone; undefined when the store did not answer. */

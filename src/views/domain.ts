@@ -35,6 +35,11 @@ export function recordsOf(
   }
 }
 
+/** Whether it was verified until its records went missing: a new domain never had a warning. */
+function isLost({ verified, warningBeganAtMs }: DomainState): boolean {
+  return !verified && warningBeganAtMs !== null
+}
+
 /** The resource of a domain. */
 export function formatDomain(state: DomainState, serviceDomain: string): Domain {
   const records = recordsOf(state, serviceDomain)
@@ -52,6 +57,7 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
     createdAt: formatInstant(state.createdAtMs),
     lastCheckedAt: formatInstantOrNull(state.lastCheckedAtMs),
     failingSince: formatInstantOrNull(state.failingSinceMs),
+    ...(isLost(state) && { unverifiedSince: formatInstant(state.unverifiedSinceMs) }),
     returnPath: record('CNAME', records.returnPath, state.returnPath),
     dkim: record('TXT', records.dkim, state.dkim),
     ...(records.pendingDkim && { pendingDkim: record('TXT', records.pendingDkim, NOT_FOUND) }),

@@ -16,7 +16,6 @@ import type {
   Verdict,
   WorkerRecord,
 } from '../../cluster/store.ts'
-import type { SimNode } from './cluster/sim-node.ts'
 
 export type Method =
   | 'read'
@@ -68,10 +67,6 @@ export interface Request {
   readonly method: Method
   readonly shard: number
   readonly commit: Commit | null
-  /** Of several primaries, the one that a commit goes to. */
-  readonly node?: SimNode
-  /** Virtual time. */
-  readonly sentAtMs: number
   run(): Promise<unknown>
   /** What the sender hears when no answer comes. */
   readonly lost: unknown
@@ -99,16 +94,10 @@ export class Network {
   answers: Answer[] = []
   said: Said[] = []
   private sent = 0
-  private readonly nowMs: () => number
-
-  /** `nowMs` returns virtual time. */
-  constructor(nowMs: () => number) {
-    this.nowMs = nowMs
-  }
 
   /** Sends one request. */
   ask<Value>(
-    request: Pick<Request, 'from' | 'method'> & Partial<Pick<Request, 'shard' | 'commit' | 'node'>>,
+    request: Pick<Request, 'from' | 'method'> & Partial<Pick<Request, 'shard' | 'commit'>>,
     lost: Value,
     run: () => Promise<Value>,
   ): Promise<Value> {
@@ -116,13 +105,13 @@ export class Network {
   }
 
   private send<Value>(
-    request: Pick<Request, 'from' | 'method' | 'shard' | 'commit' | 'node'> & { lost: Value },
+    request: Pick<Request, 'from' | 'method' | 'shard' | 'commit'> & { lost: Value },
     run: () => Promise<Value>,
   ): Promise<Value> {
     return new Promise((resolve) => {
       this.sent += 1
       const heard = (answer: unknown): void => resolve(answer as Value)
-      this.requests.push({ ...request, n: this.sent, sentAtMs: this.nowMs(), run, resolve: heard })
+      this.requests.push({ ...request, n: this.sent, run, resolve: heard })
     })
   }
 
@@ -153,8 +142,7 @@ export class Network {
         ),
       heartbeat: (request: { worker: string; record: WorkerRecord }) =>
         send<Beat>('heartbeat', { shard: -1, lost: { kind: 'failed' } }, () => store.heartbeat(request)),
-      retire: (worker: string, seen?: string) =>
-        send<void>('retire', { shard: -1, lost: undefined }, () => store.retire(worker, seen)),
+      retire: (worker: string) => send<void>('retire', { shard: -1, lost: undefined }, () => store.retire(worker)),
       enqueue: (request: Enqueue) =>
         send<readonly Enqueued[]>('enqueue', { shard: -1, lost: request.parcels.map(() => 'lost') }, () =>
           store.enqueue(request),
@@ -178,12 +166,6 @@ export class Network {
       replies: (parcels) =>
         send<readonly (Replies | null)[]>('replies', { shard: -1, lost: [] }, () => store.replies(parcels)),
     }
-  }
-
-  /** Requests of a process without an answer, wherever they are. */
-  openOf(from: number): Request[] {
-    const all = [...this.requests, ...this.answers.map(({ request }) => request)]
-    return all.filter((request) => request.from === from)
   }
 
   /** Something is published or told. */

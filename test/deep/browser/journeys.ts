@@ -64,7 +64,7 @@ t.test('journey: a domain from its records to verified, while it is watched [dom
   zone.set(returnPath.host, { type: 'CNAME', domain: returnPath.value })
   zone.set(dkim.host, { type: 'TXT', data: dkim.value.match(/.{1,255}/g) })
   // Nobody presses anything: the page looks by itself.
-  await page.getByText('Both records stand').waitFor()
+  await page.getByText('Verified. Ready to send.').waitFor()
   t.same(faults, [])
   await context.close()
 })

@@ -1,16 +1,37 @@
-/** message - a message's page in a real browser: it is sent again only to recipients that were chosen. */
+/**
+ * message - a message's page in a real browser: it is sent again only to recipients that were chosen, its request is
+ * copied whole, its images are shown while they are stored.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
 import { findingsOf, keepPictures, watchedPage } from '../../support/pages/chromium.ts'
 import { startDashboard } from '../../support/pages/dashboard.ts'
+import { startMx } from '../../support/peers/mx.ts'
+import { startZone } from '../../support/peers/zone.ts'
+import { verifyDomain } from '../../support/service/crash-live.ts'
 
-const rig = await startDashboard()
-t.teardown(() => rig.stop())
+const mx = await startMx({ rcpt: (line) => (line.includes('later') ? '451 4.7.1 later' : '250 2.1.5 ok') })
+const zone = await startZone()
+const rig = await startDashboard({
+  RELAY_URL: `smtp://127.0.0.1:${mx.port}`,
+  DNS_SERVERS: zone.server,
+  SERVICE_DOMAIN: 'service.example',
+})
+t.teardown(async () => {
+  await rig.stop()
+  await zone.close()
+  await mx.close()
+})
+await verifyDomain(rig.service.config.httpPort, rig.service.firstRun, { zone, domain: 'acme.example' })
 const { service, origin, testServerId } = rig
 const { token } = service.firstRun.testServer
 const VIEW = { viewport: { width: 1280, height: 860 }, reducedMotion: 'reduce' } as const
 const pathOf = (messageId: string) => `${origin}/dashboard/servers/${testServerId}/messages/${messageId}`
 const WAIT_MS = 60_000
+/** A red pixel. */
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
 /** Sends a message and waits until none of its recipients is new. */
 async function sendAndWait(body: object) {
@@ -63,6 +84,72 @@ t.test('message: sent again after a question, to those who did not get it [membe
     sent.find((one) => one.messageId !== messageId)?.recipients.map(({ recipient }) => recipient),
     ['hardbounce+ada@simulator.test'],
   )
+  t.same(faults, [])
+  await context.close()
+})
+
+t.test('message: copied as the request that made it, with its real content [dashboard.page]', async (t) => {
+  const request = {
+    from: { email: 'accounts@simulator.test', name: 'Northwind' },
+    to: [{ email: 'delivered@simulator.test', name: "Ada O'Neill" }],
+    bcc: ['delivered+bcc@simulator.test'],
+    subject: 'Your key isn\'t "lost"',
+    text: "It's here: $HOME `id` \\n",
+    html: '<p style="color:red">It\'s here</p>',
+    headers: { 'Reply-To': 'help@simulator.test' },
+    tag: 'key',
+    metadata: { user: '8123' },
+  }
+  const messageId = await sendAndWait(request)
+  const context = await rig.signedIn(VIEW)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin })
+  const { page, faults } = await watchedPage(context, origin)
+  await page.goto(pathOf(messageId))
+  await page.getByRole('button', { name: 'Copy as curl' }).click()
+  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  const command: string = await page.evaluate('navigator.clipboard.readText()')
+  // A shell runs it as it is: only the key is not in it.
+  const run = await promisify(execFile)('sh', ['-c', command.replace('sk_test_...', token)], { timeout: WAIT_MS })
+  t.match(JSON.parse(run.stdout), { status: 'accepted' }, run.stderr)
+  const sent = await service.call(`GET /v1/messages/${JSON.parse(run.stdout).messageId}`, { token })
+  for (const name of ['from', 'subject', 'text', 'html', 'headers', 'tag', 'metadata'] as const)
+    t.same(sent.json[name], (await service.call(`GET /v1/messages/${messageId}`, { token })).json[name], name)
+  t.match(sent.json.recipients, [
+    { recipient: 'delivered@simulator.test', name: "Ada O'Neill", kind: 'to' },
+    { recipient: 'delivered+bcc@simulator.test', kind: 'bcc' },
+  ])
+  t.same(faults, [])
+  await context.close()
+})
+
+t.test('message: its images are shown while they are stored, then what became of them [member.frame]', async (t) => {
+  const { token, serverId } = service.firstRun.liveServer
+  const image = { name: 'logo.png', content: PIXEL, contentType: 'image/png', contentId: 'logo@acme' }
+  const send = async (to: string) => {
+    const html = '<p>Hello <img src="cid:logo@acme" alt="Logo"></p>'
+    const body = { from: 'news@acme.example', to: [to], subject: 'Pictures', html, attachments: [image] }
+    return (await service.call('POST /v1/email', { token, body })).json.messageId as string
+  }
+  const [waiting, done] = [await send('later@b.example'), await send('bob@b.example')]
+  await until(async () => {
+    const { json } = await service.call(`GET /v1/messages/${done}`, { token })
+    return json.status === 'delivered' ? true : null
+  }, WAIT_MS)
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  const sourceOf = async (messageId: string) => {
+    await page.goto(`${origin}/dashboard/servers/${serverId}/messages/${messageId}`)
+    await page.getByRole('button', { name: /^Show/ }).click()
+    await page.locator('iframe').scrollIntoViewIfNeeded()
+    const picture = page.frameLocator('iframe').locator('img')
+    await picture.waitFor()
+    await keepPictures(page, `inline-image-${messageId === done ? 'gone' : 'stored'}`)
+    return (await picture.getAttribute('src')) ?? ''
+  }
+  t.equal(await sourceOf(waiting), `data:image/png;base64,${PIXEL}`)
+  const gone = await sourceOf(done)
+  t.match(gone, /^data:image\/svg\+xml;base64,/)
+  t.match(Buffer.from(gone.split(',')[1] ?? '', 'base64').toString(), 'Image no longer stored')
   t.same(faults, [])
   await context.close()
 })

@@ -1,6 +1,7 @@
 /**
  * pages - every page of the dashboard in a real browser: without a finding of axe in both schemes, at 1,280 and 375 px
- * without anything over the edge, no line on the console, nothing asked of another host, few requests.
+ * without anything over the edge, no line on the console, nothing asked of another host, few requests. The data is as
+ * long as in real life: replies of large providers, a subject of 400 characters, an inbound stream.
  *
  * `PICTURES=folder` keeps a picture of each in both schemes and both widths, to be looked at.
  */
@@ -10,12 +11,42 @@ import t from 'tap'
 import { until } from '../../support/machine/until.ts'
 import { findingsOf, SCHEMES, untilShown, VIEWS, watchedPage } from '../../support/pages/chromium.ts'
 import { startDashboard } from '../../support/pages/dashboard.ts'
+import { layoutFaults } from '../../support/pages/layout.ts'
+import { startMx } from '../../support/peers/mx.ts'
+import { deliverMail } from '../../support/peers/smtp-dialog.ts'
+import { startZone } from '../../support/peers/zone.ts'
+import { verifyDomain } from '../../support/service/crash-live.ts'
 
-const rig = await startDashboard()
-t.teardown(() => rig.stop())
+/** As Gmail and Outlook reply: several hundred characters. */
+const REPLIES: readonly (readonly [address: RegExp, reply: string])[] = [
+  [
+    /nouser/,
+    "550 5.1.1 The email account that you tried to reach does not exist. Please try double-checking the recipient's email address for typos or unnecessary spaces. For more information, go to https://support.google.com/mail/?p=NoSuchUser 4fb4d7f45d1cf-6415bb2f2fesi1234567a12.201 - gsmtp",
+  ],
+  [
+    /outlook/,
+    '451 4.7.500 Server busy. Please try again later from [192.0.2.25]. (S77719) [Name=Protocol Filter Agent][AGT=PFA][MxId=11BC5D0D4E6F7A21] [AM4PEPF00027A62.eurprd04.prod.outlook.com 2026-11-24T09:21:17.456Z 08DE2A4F7E2B0A1C]',
+  ],
+]
+const mx = await startMx({
+  rcpt: (line) => REPLIES.find(([address]) => address.test(line))?.[1] ?? '250 2.1.5 OK 4fb4d7f45d1cf - gsmtp',
+})
+const zone = await startZone()
+const rig = await startDashboard({
+  RELAY_URL: `smtp://127.0.0.1:${mx.port}`,
+  DNS_SERVERS: zone.server,
+  SERVICE_DOMAIN: 'service.example',
+  CONTENT_STORE: 'file',
+})
+t.teardown(async () => {
+  await rig.stop()
+  await zone.close()
+  await mx.close()
+})
 const { service, testServerId, liveServerId } = rig
 const { token } = service.firstRun.testServer
 const account = service.firstRun.account.token
+const LONG_SUBJECT = 'Your order 4711 of twelve umbrellas '.repeat(12).trim().slice(0, 400)
 const PICTURES = process.env.PICTURES
 /** Of a page with its data, files that are kept for good left out, and the mail and the feed that go on. */
 const REQUESTS_MAX = 10
@@ -69,7 +100,41 @@ async function seed() {
   }
 }
 
+/** Live mail with long replies, and received mail on an inbound stream. */
+async function seedLive() {
+  const { token } = service.firstRun.liveServer
+  await verifyDomain(service.config.httpPort, service.firstRun, { zone, domain: 'shop.northwind.example' })
+  const sent = await service.call('POST /v1/email', {
+    token,
+    body: {
+      from: { email: 'receipts@shop.northwind.example', name: 'Northwind Trading Company' },
+      to: ['nouser.ada2@gmail.example'],
+      cc: ['grace.hopper@outlook.example', 'billing@northwind.example'],
+      subject: LONG_SUBJECT,
+      html: '<p>Thank you for your order.</p>',
+      tag: 'order-confirmation',
+    },
+  })
+  const body = { kind: 'inbound', name: 'Receipts and complaints of customers' }
+  const stream = (await service.call('POST /v1/streams', { token, body })).json
+  const mail = `From: Ada Lovelace <ada@example.net>\nTo: Help <help@northwind.example>\nSubject: ${LONG_SUBJECT}\n\nWhere is my order?\n`
+  const reply = await deliverMail(service.config.mxPort, stream.inboundAddress, mail)
+  if (!reply.startsWith('250')) throw new Error(reply)
+  const { messageId } = sent.json
+  await until(async () => {
+    const { json } = await service.call(`GET /v1/messages/${messageId}`, { token })
+    return json.events.length >= 3 ? true : null
+  }, 60_000)
+  const received = await until(async () => {
+    const { json } = await service.call('POST /v1/inbound/search', { token, body: {} })
+    return json.messages[0]?.subject == null ? null : json.messages[0]
+  }, 60_000)
+  return { messageId: messageId as string, receivedId: received.inboundMessageId as string }
+}
+
 const ids = await seed()
+const live = await seedLive()
+const ofLive = (page: string, id?: string) => `/servers/${liveServerId}/${page}${id === undefined ? '' : `/${id}`}`
 const of = (page: string, id?: string) => `/servers/${testServerId}/${page}${id === undefined ? '' : `/${id}`}`
 
 /** Every page, and its heading. */
@@ -77,7 +142,11 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   [of('overview'), 'Overview'],
   [of('start'), 'Send a test message'],
   [of('messages'), 'Messages'],
-  [`/servers/${liveServerId}/messages`, 'Messages'],
+  [ofLive('messages'), 'Messages'],
+  [ofLive('messages', live.messageId), LONG_SUBJECT],
+  [ofLive('received'), 'Received'],
+  [ofLive('received', live.receivedId), /./],
+  [ofLive('streams'), 'Streams'],
   [of('messages', ids.messageId), 'Reset your Northwind password'],
   [of('broadcasts'), 'Broadcasts'],
   [of('broadcasts', ids.broadcastId), 'The news of November'],
@@ -98,7 +167,14 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   ['/me', 'Grace Hopper'],
 ]
 
-const isOver = (page: Page) => page.evaluate('document.documentElement.scrollWidth > innerWidth')
+/** `/servers/<uuid>/messages/<uuid>` is `test-messages-one`. */
+function nameOf(path: string): string {
+  const words = path
+    .replace(testServerId, 'test')
+    .replace(liveServerId, 'live')
+    .replace(/[0-9a-f-]{36}/, 'one')
+  return words.replace('/servers/', '/').replaceAll('/', '-').slice(1)
+}
 
 async function keep(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return
@@ -123,8 +199,8 @@ t.test('pages: each without a finding, in both schemes and widths [dashboard.pag
         await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
         const isFirst = scheme === 'light'
         t.same(await findingsOf(page, isFirst ? undefined : OF_COLOURS), [], `${path} ${view.width} ${scheme}`)
-        t.notOk(await isOver(page), `${path} ${view.width} stands over the edge`)
-        await keep(page, `${heading.toString().replace(/\W+/g, '-').slice(0, 30)}-${scheme}-${view.width}`)
+        t.same(await layoutFaults(page), [], `${path} ${view.width}`)
+        await keep(page, `${nameOf(path)}-${scheme}-${view.width}`)
       }
     t.same(faults, [], path)
     await page.close()

@@ -79,7 +79,7 @@ function Open() {
       <div class="finder-field">
         <Icon name="search" />
         <input
-          type="search"
+          type="text"
           value={text}
           placeholder="Address, id, tag or page"
           aria-label="Address, id, tag or page"

@@ -1,6 +1,6 @@
 /** domain-words - a domain's state in a sentence, its records with what was found, and the lines of its zone */
 import type { Domain, DomainChecked } from '../../../../schemas/domain.ts'
-import { formatAgo } from '../api/words.ts'
+import { capital, formatAgo, formatDay } from '../api/words.ts'
 
 export interface RecordShown {
   readonly title: string
@@ -37,14 +37,30 @@ export function recordsOf(domain: Domain | DomainChecked): RecordShown[] {
 
 /** What the state means for the reader. */
 export function sentenceOf(domain: Domain | DomainChecked): string {
-  const { verified, failingSince, lastCheckedAt } = domain
-  const seen = lastCheckedAt === null ? '' : ` Looked up ${formatAgo(lastCheckedAt)}.`
-  if (verified && failingSince === null) return `Both records stand, mail may go out.${seen}`
+  const { verified, failingSince, unverifiedSince, lastCheckedAt } = domain
+  const seen = lastCheckedAt === null ? '' : ` Last checked ${formatAgo(lastCheckedAt)}.`
+  if (unverifiedSince !== undefined)
+    return `Stopped sending on ${formatDay(unverifiedSince)}: ${lostRecordOf(domain)}. Mail from this domain is rejected until the records below are found again.${seen}`
+  if (verified && failingSince === null) return `Verified. Ready to send.${seen}`
   if (verified && failingSince !== null) {
     const endsAt = new Date(Date.parse(failingSince) + 86_400_000).toISOString()
-    return `A record is missing or wrong since ${formatAgo(failingSince)}. Mail goes out until it has been so for a day: ${formatAgo(endsAt)}.${seen}`
+    return `${capital(lostRecordOf(domain))} since ${formatAgo(failingSince)}. This domain stops sending ${formatAgo(endsAt)} unless the record is fixed.${seen}`
   }
-  return `Create the records below where the domain’s DNS is kept. They are looked up every 10 seconds while this page is open.${seen}`
+  return `Create the records below at the domain’s DNS provider. They are checked every 10 seconds while this page is open.${seen}`
+}
+
+/** Which record is gone: `the DKIM record is missing or wrong`. */
+export function lostRecordOf({ returnPath, dkim }: Domain): string {
+  if (!returnPath.verified && !dkim.verified) return 'both DNS records are missing or wrong'
+  return `the ${dkim.verified ? 'return path' : 'DKIM'} record is missing or wrong`
+}
+
+/** Why no record of a domain can be found, whatever its DNS holds; null: they can. */
+export function unreachableOf({ domain, returnPath }: Domain): string | null {
+  const isLocal = (name: string) => /(?:^|\.)localhost$/i.test(name)
+  if (isLocal(domain)) return 'Names below .localhost exist on one machine only, so this domain cannot be verified.'
+  if (!isLocal(returnPath.value)) return null
+  return `The records point to ${returnPath.value}, which exists on one machine only, so this domain cannot be verified. The operator of the service has to set SERVICE_DOMAIN to a public domain first.`
 }
 
 /** The records as lines of a zone file, with one of DMARC as advice. */

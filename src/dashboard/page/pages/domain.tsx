@@ -16,10 +16,11 @@ import { Card, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { Code, CopyValue } from '../parts/copy.tsx'
 import { ask } from '../parts/dialog.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { Pairs } from '../parts/pairs.tsx'
 import { Time } from '../parts/time.tsx'
 import { say } from '../parts/toast.tsx'
-import { type RecordShown, recordsOf, sentenceOf, zoneOf } from './domain-words.ts'
+import { type RecordShown, recordsOf, sentenceOf, unreachableOf, zoneOf } from './domain-words.ts'
 import { DomainChip } from './domains.tsx'
 
 const OFTEN_MS = 10_000
@@ -62,6 +63,12 @@ export function DomainPage({ id }: PageProps) {
           <p class="sentence" role="status">
             {sentenceOf(domain)}
           </p>
+          {unreachableOf(domain) !== null && (
+            <div class="warned" role="note">
+              <Icon name="alert" />
+              <p>{unreachableOf(domain)}</p>
+            </div>
+          )}
           {recordsOf(domain).map((record) => (
             <RecordCard key={record.title} record={record} domain={domain.domain} />
           ))}

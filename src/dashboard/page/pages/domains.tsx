@@ -63,11 +63,17 @@ export function DomainsPage() {
 }
 
 /** A domain's state. */
-export function DomainChip({ domain: { verified, failingSince } }: { domain: Domain }) {
+export function DomainChip({ domain: { verified, failingSince, unverifiedSince } }: { domain: Domain }) {
+  if (unverifiedSince !== undefined)
+    return (
+      <Chip tone="bounced" icon="bounced">
+        Stopped sending
+      </Chip>
+    )
   if (!verified)
     return (
       <Chip tone="deferred" icon="clock">
-        Waits for its records
+        Pending DNS
       </Chip>
     )
   if (failingSince !== null)

@@ -93,8 +93,8 @@ function fieldsOf(streams: readonly Stream[]): FilterField[] {
   const sending = streams.filter(({ kind }) => kind !== 'inbound')
   return [
     { name: 'status', label: 'Status', options: STATUSES.map((one) => [one, one] as const) },
-    { name: 'recipient', label: 'Recipient', hint: 'ada@example.org' },
-    { name: 'from', label: 'From', hint: 'accounts@example.com' },
+    { name: 'recipient', label: 'Recipient', hint: 'ada@example.org', isAddress: true },
+    { name: 'from', label: 'From', hint: 'accounts@example.com', isAddress: true },
     { name: 'tag', label: 'Tag', hint: 'password-reset' },
     { name: 'streamId', label: 'Stream', options: sending.map(({ streamId, name }) => [streamId, name] as const) },
   ]

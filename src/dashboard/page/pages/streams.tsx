@@ -76,7 +76,7 @@ function columnsOf(edit: Order, archive: Order): Column<Stream>[] {
     { title: 'State', cell: (stream) => <StreamState stream={stream} /> },
     {
       title: 'Id or address',
-      kind: 'wide',
+      kind: 'clip',
       cell: ({ streamId, inboundAddress }) => (
         <CopyValue
           value={inboundAddress ?? streamId}

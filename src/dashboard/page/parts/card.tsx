@@ -105,7 +105,9 @@ export function Head({ title, meta, children }: HeadProps) {
   return (
     <div class="head">
       <div>
-        <h1 dir="auto">{title}</h1>
+        <h1 title={title}>
+          <bdi>{title}</bdi>
+        </h1>
         {meta !== undefined && <div class="meta">{meta}</div>}
       </div>
       {children !== undefined && <div class="acts">{children}</div>}

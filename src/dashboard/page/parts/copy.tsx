@@ -1,5 +1,6 @@
 /** copy - values to take along: ids, records, commands */
 import { useState } from 'preact/hooks'
+import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
 const SAID_MS = 2000
@@ -47,13 +48,13 @@ export function Code({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A button that copies. */
-export function CopyButton({ text, children }: { text: string | (() => string); children: string }) {
+/** A button that copies. In: the text, or what reads it first. */
+export function CopyButton({ text, children }: { text: string | (() => Promise<string>); children: string }) {
   const [copy, isCopied] = useCopy()
+  const press = async () => copy(typeof text === 'string' ? text : await text())
   return (
-    <button type="button" class="button" onClick={() => copy(typeof text === 'string' ? text : text())}>
-      <Icon name={isCopied ? 'check' : 'copy'} />
+    <Button icon={isCopied ? 'check' : 'copy'} onPress={press}>
       {isCopied ? 'Copied' : children}
-    </button>
+    </Button>
   )
 }

@@ -10,7 +10,12 @@ export interface FilterField {
   readonly options?: readonly (readonly [value: string, word: string])[]
   /** An example of a text. */
   readonly hint?: string
+  /** Whether only a whole address can be looked for. */
+  readonly isAddress?: boolean
 }
+
+/** Something on both sides of one @. */
+const ADDRESS = /^[^\s@]+@[^\s@]+$/
 
 interface FiltersProps {
   readonly fields: readonly FilterField[]
@@ -95,23 +100,37 @@ function TextFilter({
   onChoose: (value: string) => void
 }) {
   const [text, setText] = useState(value)
+  const [isRefused, setRefused] = useState(false)
+  const id = useId()
   return (
     <form
       class="filter-form"
       onSubmit={(event) => {
         event.preventDefault()
-        onChoose(text.trim())
+        const entered = text.trim()
+        const isWrong = field.isAddress === true && entered !== '' && !ADDRESS.test(entered)
+        setRefused(isWrong)
+        if (!isWrong) onChoose(entered)
       }}
     >
       <input
+        // biome-ignore lint/a11y/noAutofocus: of a field that was opened to be typed into.
+        autoFocus
         aria-label={field.label}
         placeholder={field.hint}
+        aria-invalid={isRefused}
+        aria-describedby={isRefused ? id : undefined}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <button type="submit" class="button main">
         Apply
       </button>
+      {isRefused && (
+        <p id={id} class="issue" role="alert">
+          Enter a whole address, such as {field.hint}.
+        </p>
+      )}
     </form>
   )
 }

@@ -1,16 +1,25 @@
 /** curl - a message as the request that sends it again */
+import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
 import type { Message } from '../../../../../schemas/message.ts'
 
-/** The command. Its content is not in it: that is read by itself. */
-export function curlOf({ from, recipients, subject, tag, metadata, streamId, test }: Message): string {
-  const list = (kind: string) => recipients.filter((one) => one.kind === kind).map(({ recipient }) => recipient)
+type Body = Pick<MessageContent, 'text' | 'html'>
+
+/** The command. In: the message and its content; null if it is not kept or may not be read: then `text` is empty. */
+export function curlOf(message: Message, content: Body | null): string {
+  const { from, recipients, subject, tag, metadata, headers, streamId, test } = message
+  const list = (kind: string) =>
+    recipients.filter((one) => one.kind === kind).map(({ recipient, name }) => addressOf(recipient, name))
+  const [to, cc, bcc] = [list('to'), list('cc'), list('bcc')]
+  const { text = '', html = null } = content ?? {}
   const body = {
-    from: from.name === null ? from.email : { email: from.email, name: from.name },
-    to: list('to'),
-    ...(list('cc').length > 0 && { cc: list('cc') }),
-    ...(list('bcc').length > 0 && { bcc: list('bcc') }),
+    from: addressOf(from.email, from.name),
+    to,
+    ...(cc.length > 0 && { cc }),
+    ...(bcc.length > 0 && { bcc }),
     subject,
-    text: 'Hello',
+    ...(text !== null && { text }),
+    ...(html !== null && { html }),
+    ...(Object.keys(headers).length > 0 && { headers }),
     streamId,
     ...(tag !== null && { tag }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
@@ -20,6 +29,11 @@ export function curlOf({ from, recipients, subject, tag, metadata, streamId, tes
     `curl ${location.origin}/v1/email \\`,
     `  -H 'Authorization: Bearer ${key}' \\`,
     `  -H 'Content-Type: application/json' \\`,
-    `  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
+    // Within single quotes a shell changes nothing; a quote of the text ends and opens them again.
+    `  -d '${JSON.stringify(body, null, 2).replaceAll("'", "'\\''")}'`,
   ].join('\n')
+}
+
+function addressOf(email: string, name: string | null): string | { readonly email: string; readonly name: string } {
+  return name === null ? email : { email, name }
 }

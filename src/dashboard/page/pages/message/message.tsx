@@ -1,6 +1,7 @@
 /** message - one message on one page: what happened to it and why, who got it, what it says */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
+import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
 import type { Message } from '../../../../../schemas/message.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
 import type { MessageDeliveryList } from '../../../../../schemas/webhook.ts'
@@ -9,6 +10,7 @@ import { call } from '../../api/call.ts'
 import { useLive } from '../../api/live.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
+import { may } from '../../api/session.ts'
 import { count, formatDay, formatSize, wordOf } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
@@ -19,7 +21,9 @@ import { CopyButton, CopyValue } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { Time } from '../../parts/time.tsx'
+import { say } from '../../parts/toast.tsx'
 import { MessageContentCard } from './content.tsx'
+import { isContentHidden } from './content-gate.tsx'
 import { curlOf } from './curl.ts'
 import { SendAgain } from './send-again.tsx'
 import { TimeLine } from './time-line.tsx'
@@ -98,9 +102,26 @@ function MessageHead({ message, serverId }: { message: Message; serverId: string
   return (
     <Head title={message.subject ?? 'Message without a subject'} meta={meta}>
       <SendAgain message={message} serverId={serverId} />
-      <CopyButton text={() => curlOf(message)}>Copy as curl</CopyButton>
+      <CopyCurl message={message} serverId={serverId} />
     </Head>
   )
+}
+
+/** Copies the request with its real content, which is read now and logged like any reading of it. */
+function CopyCurl({ message, serverId }: { message: Message; serverId: string }) {
+  const { messageId, contentAvailable, test, attachmentCount } = message
+  const mayRead = contentAvailable && (may('write') || test) && !isContentHidden()
+  const build = async () => {
+    const path = serverApi(serverId, `/messages/${messageId}/content`)
+    const content = mayRead ? await call<MessageContent>('GET', path) : null
+    const missing = [
+      content === null ? 'its content' : null,
+      attachmentCount > 0 ? count(attachmentCount, 'attachment') : null,
+    ].filter((one) => one !== null)
+    if (missing.length > 0) say(`The command was copied without ${missing.join(' and ')}`)
+    return curlOf(message, content)
+  }
+  return <CopyButton text={build}>Copy as curl</CopyButton>
 }
 
 const RECIPIENTS_SHOWN = 10

@@ -8,11 +8,12 @@ import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
 import { serverOf, session } from '../../api/session.ts'
-import { formatAgo, formatNumber } from '../../api/words.ts'
+import { capital, formatAgo, formatDay, formatNumber } from '../../api/words.ts'
 import { LinkButton } from '../../parts/button.tsx'
 import { Card, Empty } from '../../parts/card.tsx'
 import type { Tone } from '../../parts/chip.tsx'
 import { Icon, type IconName } from '../../parts/icon.tsx'
+import { lostRecordOf } from '../domain-words.ts'
 
 interface Need {
   readonly tone: Tone
@@ -40,7 +41,9 @@ export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
   const dead = useLoad<Need[]>((signal) => findDead(serverId, signal), [serverId])
   const needs = [
     ...approvalNeeds(serverId),
-    ...(domains.value?.domains ?? []).flatMap(domainNeeds),
+    ...(domains.value?.domains ?? [])
+      .flatMap(domainNeeds)
+      .sort((one, other) => Number(other.tone === 'bounced') - Number(one.tone === 'bounced')),
     ...streams.flatMap((stream) => brakeNeeds(serverId, stream)),
     ...(dead.value ?? []),
     ...limits.flatMap(capNeeds),
@@ -109,7 +112,8 @@ function approvalNeeds(serverId: string): Need[] {
   ]
 }
 
-function domainNeeds({ domain, domainId, verified, failingSince }: Domain): Need[] {
+function domainNeeds(of: Domain): Need[] {
+  const { domain, domainId, verified, failingSince, unverifiedSince } = of
   if (verified && failingSince === null) return []
   const need = { icon: 'globe', act: 'See records', href: `/domains/${domainId}` } as const
   if (failingSince !== null && verified)
@@ -117,16 +121,25 @@ function domainNeeds({ domain, domainId, verified, failingSince }: Domain): Need
       {
         ...need,
         tone: 'bounced',
-        title: `${domain} has lost a record`,
-        text: `Since ${formatAgo(failingSince)}. Mail goes out for a day from then.`,
+        title: `${domain} has lost a DNS record`,
+        text: `${capital(lostRecordOf(of))} since ${formatAgo(failingSince)}. It stops sending a day after that.`,
+      },
+    ]
+  if (unverifiedSince !== undefined)
+    return [
+      {
+        ...need,
+        tone: 'bounced',
+        title: `${domain} stopped sending on ${formatDay(unverifiedSince)}`,
+        text: `${capital(lostRecordOf(of))}. Mail from it is rejected.`,
       },
     ]
   return [
     {
       ...need,
       tone: 'deferred',
-      title: `${domain} waits for its records`,
-      text: 'Until they are found no mail may use it.',
+      title: `${domain} is waiting for DNS`,
+      text: 'You can’t send from it until its DNS records are found.',
     },
   ]
 }

@@ -15,6 +15,11 @@ import { List } from '../../parts/list.tsx'
 import { Time } from '../../parts/time.tsx'
 import { DmarcChip } from './verdicts.tsx'
 
+/** In place of what a list does not show: it is read on the message's own page, or is no longer kept. */
+function Unknown({ mail: { contentAvailable } }: { mail: ReceivedSummary }) {
+  return <span class="dim">{contentAvailable ? 'Hidden until you open it' : 'No longer kept'}</span>
+}
+
 /** The page. */
 export function ReceivedPage({ serverId }: PageProps) {
   usePlace({ word: 'Received' })
@@ -26,8 +31,8 @@ export function ReceivedPage({ serverId }: PageProps) {
       <Head title="Received" meta="Mail to the addresses of an inbound stream." />
       <Filters
         fields={[
-          { name: 'from', label: 'From', hint: 'ada@example.org' },
-          { name: 'recipient', label: 'To', hint: 'support@example.com' },
+          { name: 'from', label: 'From', hint: 'ada@example.org', isAddress: true },
+          { name: 'recipient', label: 'To', hint: 'support@example.com', isAddress: true },
           { name: 'mailboxHash', label: 'After the plus', hint: 'ticket-17' },
         ]}
         values={filters}
@@ -39,13 +44,13 @@ export function ReceivedPage({ serverId }: PageProps) {
         keyOf={({ inboundMessageId }) => inboundMessageId}
         columns={[
           { title: 'DMARC', cell: ({ authentication }) => <DmarcChip verdict={authentication.dmarc} /> },
-          { title: 'From', kind: 'clip', cell: ({ from }) => from?.address ?? <span class="dim">not kept</span> },
+          { title: 'From', kind: 'clip', cell: (mail) => mail.from?.address ?? <Unknown mail={mail} /> },
           {
             title: 'Subject',
             kind: 'grow',
-            cell: ({ inboundMessageId, subject }) => (
-              <Link href={serverPath(serverId, 'received', inboundMessageId)} class="row-link">
-                <bdi>{subject ?? 'No subject'}</bdi>
+            cell: (mail) => (
+              <Link href={serverPath(serverId, 'received', mail.inboundMessageId)} class="row-link">
+                {mail.subject === null ? <Unknown mail={mail} /> : <bdi>{mail.subject}</bdi>}
               </Link>
             ),
           },

@@ -23,20 +23,22 @@ import { DmarcChip, sentenceOfIssue, Verdicts } from './verdicts.tsx'
 export function ReceivedMessagePage({ serverId, id }: PageProps) {
   const path = serverApi(serverId, `/inbound/${id}`)
   const loaded = useLoad<ReceivedMessage>((signal) => call('GET', path, { signal }), [path])
-  usePlace(
-    { word: 'Received', href: serverPath(serverId, 'received') },
-    { word: loaded.value?.subject ?? 'Received mail' },
-  )
+  const [isAsked, setAsked] = useState(false)
+  const content = useLoad<ReceivedMessage>(isAsked ? (signal) => call('GET', `${path}/content`, { signal }) : null, [
+    isAsked,
+  ])
+  const title = content.value === null ? 'Received message' : (content.value.subject ?? 'No subject')
+  usePlace({ word: 'Received', href: serverPath(serverId, 'received') }, { word: title })
   return (
     <Shown of={loaded} lines={10}>
       {(mail) => (
         <>
           <Head
-            title={mail.subject ?? 'No subject'}
+            title={title}
             meta={
               <>
                 <DmarcChip verdict={mail.authentication.dmarc} />
-                {mail.from !== null && <span class="from">From {mail.from.address}</span>}
+                <Sender mail={mail} content={content.value} />
                 <Time at={mail.receivedAt} as="long" />
               </>
             }
@@ -44,16 +46,38 @@ export function ReceivedMessagePage({ serverId, id }: PageProps) {
           <div class="columns">
             <div class="stack">
               {mail.parseIssue !== null && <Issue issue={mail.parseIssue} />}
-              <Card title="Who sent it">
+              <Card title="Authentication">
                 <Verdicts of={mail.authentication} />
               </Card>
-              <ReceivedContent mail={mail} path={path} serverId={serverId} />
+              <ContentGate
+                gone={mail.contentAvailable ? null : <p>When it arrived, and at which address, is still shown.</p>}
+                mayRead={may('write')}
+                asks={isAsked ? null : 'Sender, subject and content are hidden'}
+                onAsk={() => setAsked(true)}
+              >
+                <Shown of={content}>
+                  {(shown) => <Tabs label="Views of the content" tabs={viewsOf(shown, path, serverId)} />}
+                </Shown>
+              </ContentGate>
             </div>
-            <About mail={mail} />
+            <About mail={content.value ?? mail} />
           </div>
         </>
       )}
     </Shown>
+  )
+}
+
+/** Who wrote it, as far as that is shown: it is part of the content. */
+function Sender({ mail, content }: { mail: ReceivedMessage; content: ReceivedMessage | null }) {
+  const from = content?.from ?? mail.from
+  if (from !== null)
+    return <span class="from">From {from.name === null ? from.address : `${from.name} <${from.address}>`}</span>
+  if (content !== null) return <span class="from">No From address</span>
+  return (
+    <span class="dim">
+      {mail.contentAvailable ? 'Sender hidden until you show the content' : 'Sender no longer kept'}
+    </span>
   )
 }
 
@@ -88,31 +112,6 @@ function About({ mail }: { mail: ReceivedMessage }) {
         ]}
       />
     </Card>
-  )
-}
-
-interface ContentProps {
-  readonly mail: ReceivedMessage
-  readonly path: string
-  readonly serverId: string
-}
-
-function ReceivedContent({ mail, path, serverId }: ContentProps) {
-  const [isAsked, setAsked] = useState(false)
-  const content = useLoad<ReceivedMessage>(isAsked ? (signal) => call('GET', `${path}/content`, { signal }) : null, [
-    isAsked,
-  ])
-  return (
-    <ContentGate
-      gone={mail.contentAvailable ? null : <p>When it came, and to which address, stays.</p>}
-      mayRead={may('write')}
-      asks={isAsked ? null : 'This is somebody’s mail'}
-      onAsk={() => setAsked(true)}
-    >
-      <Shown of={content}>
-        {(shown) => <Tabs label="Views of the content" tabs={viewsOf(shown, path, serverId)} />}
-      </Shown>
-    </ContentGate>
   )
 }
 
