@@ -57,13 +57,13 @@ export const SETTINGS = [
     kind: 'roles',
     default: 'all',
     meaning:
-      'What this process runs: `all`, or any of `http`, `submission`, `mx`, `actors`, comma-separated (needs `REDIS_URL`).',
+      'Parts that this process runs: `all`, or any of `http`, `submission`, `mx`, `actors`, comma-separated (needs `REDIS_URL`).',
   },
   {
     name: 'DATA_DIR',
     kind: 'path',
     default: './data',
-    meaning: 'Files of the embedded Redis, `first-run.json` and the generated secret.',
+    meaning: 'Directory for the embedded Redis, `first-run.json` and the generated secret.',
   },
   {
     name: 'REDIS_URL',
@@ -71,14 +71,14 @@ export const SETTINGS = [
     default: null,
     fallback: 'embedded',
     meaning:
-      'Redis or Valkey to use: `redis://`, `rediss://` or `unix://` of one server; or some nodes of a Redis Cluster, comma-separated ([Redis Cluster](../operate/cluster.md)).',
+      'Redis or Valkey to use: one `redis://`, `rediss://` or `unix://` URL, or several nodes of a Redis Cluster, comma-separated ([Redis Cluster](../operate/cluster.md)).',
   },
   {
     name: 'REDIS_MAXMEMORY',
     kind: 'bytes',
     default: null,
     fallback: 'half of the memory',
-    meaning: 'Memory that the embedded Redis may use, such as `2gb`; new mail is refused from 85 % of it.',
+    meaning: 'Memory limit of the embedded Redis, such as `2gb`. New mail is refused above 85 % of it.',
   },
   {
     name: 'DURABILITY',
@@ -86,7 +86,7 @@ export const SETTINGS = [
     choices: DURABILITIES,
     default: 'fsync',
     meaning:
-      'What an answer of 200 promises: `fsync` on disk, `memory` in Redis. `replica` on disk and in a replica, in a Redis Cluster with two of each primary; where there is one Redis it is `fsync`.',
+      'What a 200 response guarantees: `fsync`: on disk; `memory`: in Redis; `replica`: on disk and on a replica, in a Redis Cluster with two replicas of each primary. On a single Redis, `replica` means `fsync`.',
   },
   {
     name: 'SECRET_KEY',
@@ -94,7 +94,7 @@ export const SETTINGS = [
     default: null,
     fallback: 'generated in `DATA_DIR`',
     meaning:
-      'Signs tokens and keys the hashes, at least 32 characters, the same in every process; with `REDIS_URL` it, or the file `secret-key` in `DATA_DIR`, must be there.',
+      'Secret that signs tokens and keys hashes, at least 32 characters, the same in every process. With `REDIS_URL`, set it or provide the file `secret-key` in `DATA_DIR`.',
   },
   {
     name: 'CONTENT_STORE',
@@ -102,14 +102,14 @@ export const SETTINGS = [
     default: null,
     fallback: '`file`; with `REDIS_URL` `redis`',
     meaning:
-      'Where large content lies: `file` (in `DATA_DIR`, which all processes share), `s3://bucket/prefix`, or `redis`.',
+      'Where large content is stored: `file` (in `DATA_DIR`, shared by all processes), `s3://bucket/prefix`, or `redis`.',
   },
   {
     name: 'S3_ENDPOINT',
     kind: 'url',
     default: null,
     fallback: "Amazon's of `S3_REGION`",
-    meaning: 'Where the bucket of `CONTENT_STORE` is served; it is named in the path.',
+    meaning: 'Endpoint of the S3 service; the bucket is named in the path.',
   },
   { name: 'S3_REGION', kind: 'word', default: 'us-east-1', meaning: 'Region of the bucket.' },
   {
@@ -117,14 +117,14 @@ export const SETTINGS = [
     kind: 'word',
     default: null,
     fallback: 'none',
-    meaning: 'Whose key the requests to the bucket are signed with.',
+    meaning: 'Access key ID used to sign S3 requests.',
   },
   {
     name: 'S3_SECRET_ACCESS_KEY',
     kind: 'password',
     default: null,
     fallback: 'none',
-    meaning: 'That key; required with `s3://` like its id.',
+    meaning: 'Secret access key of `S3_ACCESS_KEY_ID`; both are required with `s3://`.',
   },
   { name: 'HTTP_HOST', kind: 'host', default: '127.0.0.1', meaning: 'Address on which the API listens.' },
   { name: 'HTTP_PORT', ...port, default: '8080', meaning: 'Port of the API.' },
@@ -148,14 +148,14 @@ export const SETTINGS = [
     min: 0,
     max: 65_535,
     default: '8081',
-    meaning: 'Port of the operator routes, `/healthz`, `/readyz` and `/metrics`; `0` opens none.',
+    meaning: 'Port of the operator API, `/healthz`, `/readyz` and `/metrics`; `0` disables it.',
   },
   {
     name: 'BASE_URL',
     kind: 'url',
     default: null,
     fallback: 'from `HTTP_HOST` and `HTTP_PORT`',
-    meaning: 'Public address of the API, as it stands in links.',
+    meaning: 'Public URL of the API, used in links.',
   },
   {
     name: 'EDGE_RATE',
@@ -164,7 +164,7 @@ export const SETTINGS = [
     max: 1_000_000,
     default: '20',
     meaning:
-      'Requests a second that one client (an IPv4 address, or an IPv6 /64) may make, for each process; `0` turns the rate off.',
+      'Requests per second allowed for each client (an IPv4 address or an IPv6 /64), per process. `0` disables the limit.',
   },
   {
     name: 'EDGE_BURST',
@@ -172,19 +172,19 @@ export const SETTINGS = [
     min: 1,
     max: 1_000_000,
     default: '50',
-    meaning: 'Requests that a client may make at once before `EDGE_RATE` holds.',
+    meaning: 'Burst allowed for each client before `EDGE_RATE` applies.',
   },
   {
     name: 'TRUSTED_PROXIES',
     kind: 'cidrs',
     default: '127.0.0.0/8,::1',
-    meaning: 'Networks whose `X-Forwarded-For` is believed; `none` turns it off.',
+    meaning: 'Networks whose `X-Forwarded-For` header is trusted; `none` trusts no network.',
   },
   {
     name: 'SERVICE_DOMAIN',
     kind: 'domain',
     default: 'sendwright.localhost',
-    meaning: 'Domain of the service: return paths are under `rp.` of it.',
+    meaning: 'Domain of the service. Return paths are below `rp.` in it.',
   },
   {
     name: 'INBOUND_DOMAIN',
@@ -198,7 +198,7 @@ export const SETTINGS = [
     kind: 'domain',
     default: null,
     fallback: '`SERVICE_DOMAIN`',
-    meaning: 'Name in EHLO and in the banner; it should have matching A and PTR records.',
+    meaning: 'Host name used in EHLO and in the greeting. It needs matching A and PTR records.',
   },
   { name: 'SMTP_HOST', kind: 'host', default: '127.0.0.1', meaning: 'Address of the SMTP listeners.' },
   {
@@ -207,7 +207,7 @@ export const SETTINGS = [
     min: 0,
     max: 65_535,
     default: '2587',
-    meaning: 'Port of SMTP submission with STARTTLS; `0` opens none.',
+    meaning: 'Port of SMTP submission with STARTTLS; `0` disables it.',
   },
   {
     name: 'SUBMISSION_TLS_PORT',
@@ -215,7 +215,7 @@ export const SETTINGS = [
     min: 0,
     max: 65_535,
     default: '2465',
-    meaning: 'Port of SMTP submission with TLS from the first byte; `0` opens none.',
+    meaning: 'Port of SMTP submission with implicit TLS; `0` disables it.',
   },
   {
     name: 'MX_PORT',
@@ -223,7 +223,7 @@ export const SETTINGS = [
     min: 0,
     max: 65_535,
     default: '2525',
-    meaning: 'Port on which bounces and complaints are received; `0` opens none.',
+    meaning: 'Port that receives mail, bounces and complaints; `0` disables it.',
   },
   {
     name: 'TLS_CERT',
@@ -245,7 +245,7 @@ export const SETTINGS = [
     default: null,
     fallback: 'deliver to MX',
     meaning:
-      '`smtp://user:password@host:port` or `smtps://`: all mail goes through this relay, which may be private. `smtps://` demands a certificate that holds.',
+      '`smtp://user:password@host:port` or `smtps://`: sends all mail through this relay, which may have a private address. `smtps://` requires a valid certificate.',
   },
   {
     name: 'RELAY_CONNECTIONS',
@@ -253,35 +253,35 @@ export const SETTINGS = [
     min: 1,
     max: 1000,
     default: '20',
-    meaning: 'Connections to the relay at once; the processes that deliver divide them, one at least each.',
+    meaning: 'Maximum number of connections to the relay, divided among the delivering processes (at least one each).',
   },
   {
     name: 'SITE_LIMITS',
     kind: 'path',
     default: null,
     fallback: 'built in',
-    meaning: 'JSON file that replaces or adds limits for each receiving site.',
+    meaning: 'JSON file that adds or replaces limits of receiving sites.',
   },
   {
     name: 'SERVICE_DKIM',
     kind: 'dkim',
     default: null,
     fallback: 'none',
-    meaning: '`selector:keyfile`: a second signature, by `SERVICE_DOMAIN`.',
+    meaning: '`selector:keyfile`: adds a second DKIM signature by `SERVICE_DOMAIN`.',
   },
   {
     name: 'DNS_SERVERS',
     kind: 'servers',
     default: null,
     fallback: "the system's",
-    meaning: '`ip:port`, comma-separated: the name servers of every look-up.',
+    meaning: 'Name servers for all lookups, as `ip:port`, comma-separated.',
   },
   {
     name: 'PRIVATE_NETWORKS_ALLOWED',
     kind: 'cidrs',
     default: null,
     fallback: 'none',
-    meaning: 'Networks that delivery and webhooks may reach although they are private.',
+    meaning: 'Private networks that delivery and webhooks can connect to.',
   },
   {
     name: 'DELIVERY_IPV6',
@@ -289,7 +289,7 @@ export const SETTINGS = [
     choices: SWITCHES,
     default: 'off',
     meaning:
-      'Whether delivery connects to IPv6 addresses of MX hosts too; each address that mail goes out from needs its name and its place in SPF.',
+      'Whether delivery also connects to IPv6 addresses of MX hosts. Each sending address needs a PTR record and must be listed in SPF.',
   },
   { name: 'DELIVERY_PORT', ...port, default: '25', meaning: 'Destination port of delivery to MX hosts.' },
   {
@@ -298,14 +298,14 @@ export const SETTINGS = [
     choices: APPROVALS,
     default: 'automatic',
     meaning:
-      'Whether a new account may send live mail at once (`automatic`) or after the operator approved it (`manual`).',
+      'Whether new accounts can send live mail at once (`automatic`) or only after the operator approves them (`manual`).',
   },
   {
     name: 'BILLING',
     kind: 'choice',
     choices: BILLINGS,
     default: 'off',
-    meaning: 'Whether sends need an active subscription.',
+    meaning: 'Whether sending requires an active subscription.',
   },
   {
     name: 'DOCS',
@@ -319,7 +319,7 @@ export const SETTINGS = [
     kind: 'choice',
     choices: LOG_LEVELS,
     default: 'info',
-    meaning: 'Least level that is logged; pretty on a terminal, JSON otherwise.',
+    meaning: 'Minimum log level. Output is formatted on a terminal and JSON elsewhere.',
   },
 ] as const satisfies readonly Setting[]
 
@@ -330,14 +330,14 @@ export const CLIENT_SETTINGS = [
     kind: 'secret',
     default: null,
     fallback: 'the key in `first-run.json`',
-    meaning: 'API key of `domain` (an account key) and `send` (a server key).',
+    meaning: 'API key used by the command line: an account key for `domain`, a server key for `send`.',
   },
   {
     name: 'SENDWRIGHT_OPERATOR_TOKEN',
     kind: 'secret',
     default: null,
     fallback: 'the key in `first-run.json`',
-    meaning: 'Operator key of every command that is about the installation.',
+    meaning: 'Operator key used by commands that manage the installation.',
   },
 ] as const satisfies readonly Setting[]
 

@@ -20,7 +20,7 @@ import type { Attachment, SendMessage } from './email-form.ts'
 /** What of the settings decides how a message is sent. */
 export interface SendSettings {
   readonly secrets: Secrets
-  /** Whether sends need an active subscription. */
+  /** Whether sending requires an active subscription. */
   readonly billing: boolean
   /** Whether live mail goes through the operator's relay. */
   readonly hasRelay: boolean

@@ -50,7 +50,7 @@ export interface CreateBroadcastBody {
   readonly test: boolean
   /** SHA-256 of the server key, hex. */
   readonly keyHash: string
-  /** Whether sends need an active subscription. */
+  /** Whether sending requires an active subscription. */
   readonly billing: boolean
   readonly streamId: string
   /** With the HMAC of its address, and its domain in lower case. */

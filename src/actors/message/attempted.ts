@@ -60,6 +60,7 @@ import { type Announced, announced, announceMessages } from '../webhook/announce
 import { type FiguresWrites, figuresAfter } from './figures.ts'
 import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
+import { countersAfterAttempt } from './segment-growth.ts'
 import { withoutScheduled } from './send-time.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
@@ -91,7 +92,6 @@ export interface AttemptOutcome {
   readonly clicks?: true
 }
 
-/** Classes that the service itself gives. */
 const EXPIRED_CLASS = 'MessageExpired'
 const ABANDONED_CLASS = 'Uncategorized'
 
@@ -178,9 +178,11 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     const begun = withoutScheduled(counters, item.sendAtMs, delivery)
-    const server = countersAfterAttempt(begun, item, grown)
-    if (server.length === 0 && begun !== counters) server.push({ owner: serverOwner(item.serverId), value: begun })
-    const counted = [...server, ...listed.counters, ...figures.counters]
+    const counted = [
+      ...countersAfterAttempt(begun, item, grown, begun !== counters),
+      ...listed.counters,
+      ...figures.counters,
+    ]
     const { lane, item: name } = body
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
@@ -384,15 +386,4 @@ function sizeOps(
   const first = unpackStatus(facts.field(key, item.short), acceptedAtMs)
   if (first.sizeBytes !== null) return []
   return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
-}
-
-/** Counts the bytes by which statuses outgrow what the open segment allows for: no key grows without bound. */
-export function countersAfterAttempt(
-  counters: ServerCounters,
-  { serverId, segment }: AttemptItem,
-  grown: number,
-): { owner: string; value: ServerCounters }[] {
-  const open = counters.segment
-  if (grown <= 0 || open === undefined || open.name !== segment) return []
-  return [{ owner: serverOwner(serverId), value: { ...counters, segment: { ...open, bytes: open.bytes + grown } } }]
 }

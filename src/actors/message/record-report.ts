@@ -33,9 +33,10 @@ import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import { bothNeeds, countersAfterAttempt, newsOf } from './attempted.ts'
+import { bothNeeds, newsOf } from './attempted.ts'
 import { figuresAfter } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
+import { countersAfterAttempt } from './segment-growth.ts'
 
 /** What a report says of the recipient that its return path names. */
 export type Report =

@@ -64,7 +64,7 @@ export interface SendBody {
   readonly test: boolean
   /** SHA-256 of the server key, hex; the turn checks that it is live. */
   readonly keyHash: string
-  /** Whether sends need an active subscription. */
+  /** Whether sending requires an active subscription. */
   readonly billing: boolean
   readonly defaultStreamId: string
   readonly source: SourceLetter

@@ -33,9 +33,10 @@ import {
 } from '../suppression/click.ts'
 import { suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import { bothNeeds, countersAfterAttempt, newsOf } from './attempted.ts'
+import { bothNeeds, newsOf } from './attempted.ts'
 import { figuresAfter } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
+import { countersAfterAttempt } from './segment-growth.ts'
 
 export interface ClickBody {
   /** The recipient, by the name of its item on a broadcast stream. */

@@ -29,17 +29,17 @@ const REFUSED: readonly (readonly [code: RefusalCode, extra: Record<string, stri
   [
     'idempotency_key_reused',
     {},
-    '550 5.7.1 idempotency_key_reused Idempotency-Key was already used with a different request',
+    '550 5.7.1 idempotency_key_reused This Idempotency-Key was already used with a different request: use a new key',
   ],
-  ['payment_required', {}, '550 5.7.1 payment_required Account has no active subscription'],
-  ['account_not_active', {}, '550 5.7.1 account_not_active Account is closed or not yet approved'],
+  ['payment_required', {}, '550 5.7.1 payment_required The account has no active subscription'],
+  ['account_not_active', {}, '550 5.7.1 account_not_active The account is closed or not approved yet'],
   ['account_paused', {}, '550 5.7.1 account_paused Account is paused'],
-  ['stream_not_found', {}, '550 5.7.1 stream_not_found No such stream on this server'],
-  ['stream_kind_not_allowed', {}, '550 5.7.1 stream_kind_not_allowed Kind of stream not allowed here'],
+  ['stream_not_found', {}, '550 5.7.1 stream_not_found This server has no such stream'],
+  ['stream_kind_not_allowed', {}, '550 5.7.1 stream_kind_not_allowed This kind of stream cannot be used here'],
   [
     'domain_not_verified',
     { domain: 'acme.co' },
-    '550 5.7.1 domain_not_verified Domain of the from address is not a verified sending domain: acme.co',
+    '550 5.7.1 domain_not_verified The domain of the from address is not a verified sending domain: acme.co',
   ],
   [
     'message_too_large',
