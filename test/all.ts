@@ -17,15 +17,15 @@ import t from 'tap'
 import { makeOneFile } from './support/machine/one-file.ts'
 import { DEEP, roomOf, runsOf, testFiles } from './support/machine/test-files.ts'
 
-/** Tests wait for clocks and other processes more than half of their time. */
-const AT_ONCE = 2 * availableParallelism()
+/** Tests wait for clocks and other processes two thirds of their time. */
+const AT_ONCE = 3 * availableParallelism()
 const FILE_MS_MAX = 900_000
 const ALL_MS_MAX = 3_600_000
 /** A file system in memory, and what must be free there and of memory itself. */
 const MEMORY = '/dev/shm'
 const FREE_BYTES_MIN = 6 * 1024 ** 3
 /** These run in both topologies: every route, and the same over SMTP. */
-const IN_BOTH = /^(?:routes\/|reception\/submission\/service$)/
+const IN_BOTH = /^(?:(?:deep\/)?routes\/(?!openapi-types$)|reception\/submission\/service$)/
 
 const isDeep = process.env.TIER === 'deep'
 const wanted = process.argv.slice(2)

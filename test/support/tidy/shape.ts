@@ -14,7 +14,7 @@ const DEBT = new RegExp(`\\b(?:${['TO', 'FIX'].map((half, at) => half + ['DO', '
 const NO_MIRROR =
   /^test\/(?:deep$|attacks|crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser|trial)(?:\/|$)/
 /** Programs of test/, which processes are started with. */
-const PROGRAM = /^test\/(?:all|(?:chaos|trial)\/[a-z-]+|support\/.*)\.ts$/
+const PROGRAM = /^test\/(?:all|(?:chaos|trial)\/[a-z-]+|support\/.*)\.(?:ts|mjs)$/
 /** What opens a block and is no function. */
 const BLOCK = /^(?:\} )?(?:if|for|while|switch|else|catch|do|try)\b/
 

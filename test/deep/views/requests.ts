@@ -1,14 +1,14 @@
 /** requests - pages of a log whose entries overlap, of two kinds and several processes. */
 import { deflateRawSync } from 'node:zlib'
 import t from 'tap'
-import { makeIds, shortId } from '../../cluster/id.ts'
-import type { RequestSearch } from '../../schemas/request-log.ts'
-import { packRequests, type RequestRow, requestsKey, unpackRequests } from '../../src/state/request-row.ts'
-import type { AccountKey, ServerKey } from '../../src/views/key.ts'
-import { readRequest, searchRequests } from '../../src/views/requests.ts'
-import { ACCOUNT_KEY, LIVE_KEY, makeTenant, TEST_KEY, type Tenant } from '../support/world/tenant.ts'
-import { World } from '../support/world/turn.ts'
-import { readerOf } from '../support/world/world-reader.ts'
+import { makeIds, shortId } from '../../../cluster/id.ts'
+import type { RequestSearch } from '../../../schemas/request-log.ts'
+import { packRequests, type RequestRow, requestsKey, unpackRequests } from '../../../src/state/request-row.ts'
+import type { AccountKey, ServerKey } from '../../../src/views/key.ts'
+import { readRequest, searchRequests } from '../../../src/views/requests.ts'
+import { ACCOUNT_KEY, LIVE_KEY, makeTenant, TEST_KEY, type Tenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { readerOf } from '../../support/world/world-reader.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const SECOND_MS = 1_000

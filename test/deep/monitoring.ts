@@ -8,10 +8,10 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { freePort } from './support/machine/port.ts'
-import { ROOT } from './support/machine/root.ts'
-import { until } from './support/machine/until.ts'
-import { startTestService } from './support/service/service.ts'
+import { freePort } from '../support/machine/port.ts'
+import { ROOT } from '../support/machine/root.ts'
+import { until } from '../support/machine/until.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const FOLDER = join(ROOT, 'docs/monitoring')
 const WAIT_MS_MAX = 60_000

@@ -4,17 +4,17 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { makeIds, shortId } from '../../cluster/id.ts'
-import { dueKey, laneKey } from '../../cluster/keyspace.ts'
-import { deliveryKey } from '../../src/state/keys.ts'
-import { formatItem, postLane } from '../../src/state/webhook/item.ts'
-import { oneNode } from '../../src/store/nodes.ts'
-import { makeReadKeys } from '../../src/store/read-keys.ts'
-import { makeWebhookFigures, type Standing } from '../../src/webhooks/figures.ts'
-import { until } from '../support/machine/until.ts'
-import { startReceiver } from '../support/peers/receiver.ts'
-import { startTestService } from '../support/service/service.ts'
-import { startRedis } from '../support/store/redis.ts'
+import { makeIds, shortId } from '../../../cluster/id.ts'
+import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
+import { deliveryKey } from '../../../src/state/keys.ts'
+import { formatItem, postLane } from '../../../src/state/webhook/item.ts'
+import { oneNode } from '../../../src/store/nodes.ts'
+import { makeReadKeys } from '../../../src/store/read-keys.ts'
+import { makeWebhookFigures, type Standing } from '../../../src/webhooks/figures.ts'
+import { until } from '../../support/machine/until.ts'
+import { startReceiver } from '../../support/peers/receiver.ts'
+import { startTestService } from '../../support/service/service.ts'
+import { startRedis } from '../../support/store/redis.ts'
 
 const WAIT_MS = 30_000
 const SHARD = 7

@@ -3,11 +3,11 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
-import { refusalsOf } from '../../schemas/document/openapi.ts'
-import { REFUSALS } from '../../schemas/refusals.ts'
-import { ROUTES, type Route } from '../../schemas/routes.ts'
-import { type DocumentSchema, makeGenerator, withRules } from '../support/clients/generate.ts'
-import { type Called, startTestService } from '../support/service/service.ts'
+import { refusalsOf } from '../../../schemas/document/openapi.ts'
+import { REFUSALS } from '../../../schemas/refusals.ts'
+import { ROUTES, type Route } from '../../../schemas/routes.ts'
+import { type DocumentSchema, makeGenerator, withRules } from '../../support/clients/generate.ts'
+import { type Called, startTestService } from '../../support/service/service.ts'
 
 const SEED = Number(process.env.SEED ?? 11)
 const BODIES = 8
