@@ -33,6 +33,11 @@ export function pauseBy(clock: Pick<Clock, 'after'>, ms: number): Promise<void> 
   return new Promise((resolve) => clock.after(ms, resolve))
 }
 
+/** What a clock that shows `shownMs` shows after an answer: the store said `nowMs`, and there and back took `wayMs`. */
+export function timeAfter(shownMs: number, { nowMs, wayMs }: { nowMs: number; wayMs: number }): number {
+  return Math.min(Math.max(shownMs, nowMs), nowMs + 1 + wayMs)
+}
+
 /** The clock of a real process. Before the first `set` it shows the machine's time. */
 export function makeClock(): Clock {
   let storeMs = Date.now()
@@ -45,7 +50,7 @@ export function makeClock(): Clock {
       const arrivedAtMs = performance.now()
       const wayMs = arrivedAtMs - sentAtMs
       const shownMs = storeMs + (arrivedAtMs - readAtMs)
-      storeMs = isSet ? Math.min(Math.max(shownMs, nowMs), nowMs + 1 + wayMs) : nowMs + wayMs / 2
+      storeMs = isSet ? timeAfter(shownMs, { nowMs, wayMs }) : nowMs + wayMs / 2
       readAtMs = arrivedAtMs
       isSet = true
     },

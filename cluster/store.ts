@@ -254,8 +254,8 @@ export interface Store {
   metas(shards: readonly number[]): Promise<readonly (Meta | null | undefined)[] | null>
   /** Writes a worker's record and reads the clock and all records. Goes over the commit connection. */
   heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat>
-  /** Removes a worker's record. */
-  retire(worker: string): Promise<void>
+  /** Removes a worker's record; with `seen`, only if the record is still that text: its worker may beat again. */
+  retire(worker: string, seen?: string): Promise<void>
   /** All records, and which of `clients` are still connected; null when the store did not answer. */
   look(clients: readonly number[]): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null>
   /** Puts parcels into mailboxes, in their order, and rings their owners. What became of each. */

@@ -9,10 +9,12 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import t from 'tap'
 import { CLIENT_SETTINGS, SETTINGS, type Setting } from '../schemas/config.ts'
+import { exampleOf } from '../schemas/document/example.ts'
 import { makeOpenapi } from '../schemas/document/openapi.ts'
 import { COMMON, makeReference } from '../schemas/document/reference.ts'
 import { REFUSALS } from '../schemas/refusals.ts'
 import { ROUTES, type Route } from '../schemas/routes.ts'
+import { EVENT_BODIES } from '../schemas/webhook.ts'
 import { makeProgram } from '../src/cli/program.ts'
 import { DOCUMENTS } from './support/documents/blocks.ts'
 import { errorSentences, sentencesIn } from './support/documents/sentences.ts'
@@ -43,8 +45,51 @@ const PARTS: Record<string, { readonly file: string; readonly text: string }> = 
   },
 }
 
+/** What each event means, and the details of its example. */
+const EVENT_MEANINGS: Readonly<Record<string, string>> = {
+  delivered: "The recipient's mail server accepted the message. `details` holds its reply.",
+  bounced:
+    'The recipient will not get the message. `classification` is the kind of bounce, `hard` is true if the address itself is wrong, and `expired` if all attempts within 48 hours failed.',
+  deferred: 'An attempt failed temporarily, and the next one follows. A recipient has one such event for each attempt.',
+  spam_complaint: "The recipient reported the message as spam. `feedbackType` is the type in the provider's report.",
+  unsubscribed: 'The recipient left the stream. `source` is `one_click` (the mail program) or `link` (the page).',
+  cap_warning: 'Most of a monthly cap is used.',
+  cap_reached: 'A monthly cap is used up. Further sends are refused with 429 `cap_reached` until `periodEnd`.',
+  inbound:
+    'An inbound stream received a mail. This is the form `reference`; the form `full` has the parsed mail as well.',
+}
+const EVENT_DETAILS: Readonly<Record<string, object>> = {
+  bounced: {
+    details: {
+      code: 550,
+      response: '550 5.1.1 No such user',
+      classification: 'InvalidRecipient',
+      hard: true,
+      expired: false,
+    },
+  },
+  deferred: { details: { code: 451, response: '451 4.7.1 Try again later' } },
+  spam_complaint: { details: { feedbackType: 'abuse' } },
+  cap_warning: {
+    cap: 10_000,
+    used: 8_000,
+    periodStart: '2026-11-01T00:00:00.000Z',
+    periodEnd: '2026-12-01T00:00:00.000Z',
+  },
+  cap_reached: {
+    cap: 10_000,
+    used: 10_000,
+    periodStart: '2026-11-01T00:00:00.000Z',
+    periodEnd: '2026-12-01T00:00:00.000Z',
+  },
+}
+
 /** Documents that are generated as a whole. */
-const FILES: Record<string, string> = { 'docs/reference/api.md': apiText(), 'docs/reference/cli.md': cliText() }
+const FILES: Record<string, string> = {
+  'docs/reference/api.md': apiText(),
+  'docs/reference/cli.md': cliText(),
+  'docs/guides/webhook-events.md': eventsText(),
+}
 
 function apiText(): string {
   const [open, operator] = (['public', 'operator'] as const).map((listener) => {
@@ -104,6 +149,26 @@ ${leaves(
   makeProgram(() => undefined),
   ['sendwright'],
 ).join('\n\n')}
+`
+}
+
+function eventsText(): string {
+  const events = Object.entries(EVENT_BODIES).map(([name, schema]) => {
+    const example = exampleOf(schema) as Record<string, unknown>
+    const body = { ...example, ...EVENT_DETAILS[name] }
+    return `## ${name}\n\n${EVENT_MEANINGS[name]}\n\n\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\``
+  })
+  return `# Webhook events
+
+This page lists every event with the body that a [webhook](webhooks.md) receives.
+
+Message events share these fields: \`id\` is the same on every attempt of one delivery and \`attempt\` counts
+them. \`messageId\` and \`recipient\` name the message, \`occurredAt\` the time of the event. \`tag\` and
+\`metadata\` are those of the message, and \`test\` is true on test servers.
+
+${events.join('\n\n')}
+
+Continue with [Suppressions and bounces](suppressions.md).
 `
 }
 

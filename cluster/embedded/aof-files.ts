@@ -91,18 +91,18 @@ export function removeHalfWritten(directory: string): readonly string[] {
 }
 
 /**
- * The last bytes of a file up to a position, as text of bytes; fewer where it has fewer. Throws what the file system
- * throws.
+ * Returns the last bytes of a file before the position `end`, as latin1 text; null if they cannot be read yet. On some
+ * file systems (FUSE, NFS) the size that stat(2) reports runs ahead of the bytes that read(2) returns.
+ * Throws what the file system throws.
  */
-export function tailOf(path: string, end: number): string {
+export function tailOf(path: string, end: number): string | null {
   const bytes = Buffer.alloc(Math.min(TAIL_BYTES, end))
   const file = openSync(path, 'r')
   try {
-    readSync(file, bytes, 0, bytes.length, end - bytes.length)
+    return readSync(file, bytes, 0, bytes.length, end - bytes.length) < bytes.length ? null : bytes.toString('latin1')
   } finally {
     closeSync(file)
   }
-  return bytes.toString('latin1')
 }
 
 /**

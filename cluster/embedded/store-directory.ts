@@ -121,10 +121,15 @@ export class StoreDirectory {
         return `${place} was removed or replaced while Redis runs`
       const known = this.knownTails.get(name)
       // Written on after a cut, a file has a hole where its end was.
-      if (known !== undefined && (status.size < known.bytes || tailOf(place, known.bytes) !== known.text))
+      const isCut = known !== undefined && status.size < known.bytes
+      const tail = known === undefined || isCut ? null : tailOf(place, known.bytes)
+      if (known !== undefined && (isCut || (tail !== null && tail !== known.text)))
         return `${place} was cut or changed while Redis runs: it had ${known.bytes} bytes that are not there any more`
+      const text = tailOf(place, status.size)
+      // Bytes that cannot be read are not marked as being on disk: the next look finds them.
+      if (text === null) return null
       sizes[name] = status.size
-      tails.set(name, { bytes: status.size, text: tailOf(place, status.size) })
+      tails.set(name, { bytes: status.size, text })
     }
     this.seen = { manifest, sizes, tails }
     return null

@@ -154,7 +154,8 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
         isCut: true,
       }
     const end = mark.ends?.[name]
-    if (end !== undefined && digestOfTail(tailOf(path, knownBytes)) !== end)
+    const tail = tailOf(path, knownBytes)
+    if (end !== undefined && (tail === null || digestOfTail(tail) !== end))
       return {
         sentence:
           `${path} is not what it was at ${mark.at}: other bytes stand before its ${knownBytes}th. It was cut and written ` +

@@ -73,3 +73,12 @@ if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 1 or ARGV[4] == '1' then red
 ${NOW}
 return { ms, redis.call('HGETALL', KEYS[1]) }
 `
+
+/**
+ * KEYS: workers. ARGV: worker, optionally the record that the caller saw. A record that has changed since is kept: a
+ * worker that was frozen beats again.
+ */
+export const RETIRE_SCRIPT = `#!lua flags=allow-oom
+if ARGV[2] and redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+return redis.call('HDEL', KEYS[1], ARGV[1])
+`

@@ -9,7 +9,7 @@ import {
   SHARD_ENQUEUE_SCRIPT,
   SHARD_OUTCOME_SCRIPT,
 } from './mailbox-script.ts'
-import { ACQUIRE_SCRIPT, HEARTBEAT_SCRIPT, READ_SCRIPT, RELEASE_SCRIPT } from './read-script.ts'
+import { ACQUIRE_SCRIPT, HEARTBEAT_SCRIPT, READ_SCRIPT, RELEASE_SCRIPT, RETIRE_SCRIPT } from './read-script.ts'
 
 export interface Script {
   readonly text: string
@@ -23,6 +23,7 @@ export const READ = scriptOf(READ_SCRIPT)
 export const ACQUIRE = scriptOf(ACQUIRE_SCRIPT)
 export const RELEASE = scriptOf(RELEASE_SCRIPT)
 export const HEARTBEAT = scriptOf(HEARTBEAT_SCRIPT)
+export const RETIRE = scriptOf(RETIRE_SCRIPT)
 export const ENQUEUE = scriptOf(ENQUEUE_SCRIPT)
 export const OUTCOME = scriptOf(OUTCOME_SCRIPT)
 export const SHARD_ENQUEUE = scriptOf(SHARD_ENQUEUE_SCRIPT)
@@ -38,6 +39,7 @@ export const SCRIPTS: readonly Script[] = [
   ACQUIRE,
   RELEASE,
   HEARTBEAT,
+  RETIRE,
   ENQUEUE,
   OUTCOME,
   SHARD_ENQUEUE,

@@ -39,7 +39,7 @@ import { RedisLink, runScript, type Sending, type StoreAnswer } from './link.ts'
 import { RedisMailbox } from './mailbox.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
-import { ACQUIRE, COMMIT, FREEING_COMMIT, HEARTBEAT, READ, RELEASE, SCRIPTS, type Script } from './scripts.ts'
+import { ACQUIRE, COMMIT, FREEING_COMMIT, HEARTBEAT, READ, RELEASE, RETIRE, SCRIPTS, type Script } from './scripts.ts'
 import { checkSettings, StoreRefused } from './settings.ts'
 import { SureKeys } from './sure-keys.ts'
 import { RedisTold } from './told.ts'
@@ -257,8 +257,8 @@ export class RedisStore implements Store {
     return { kind: 'ok', nowMs, workers: pairsOf(flat) }
   }
 
-  async retire(worker: string): Promise<void> {
-    await this.commits.call('HDEL', WORKERS_KEY, worker)
+  async retire(worker: string, seen?: string): Promise<void> {
+    await this.call(this.commits, RETIRE, [WORKERS_KEY], seen === undefined ? [worker] : [worker, seen])
   }
 
   async look(

@@ -19,9 +19,9 @@ export class Flight {
   readonly commit: Commit
   /** Monotonic. */
   readonly sentAtMs: number
-  private readonly world: ShardWorld
   /** A sending got no answer: it may have happened. */
-  private isDoubted = false
+  isDoubted = false
+  private readonly world: ShardWorld
   private isSilenced = false
   private isOver = false
   /** Hears what became of it, once the next owner is asked: the shard is left. */

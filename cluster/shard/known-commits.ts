@@ -18,17 +18,27 @@ export interface Loss {
 export class KnownCommits {
   private readonly times: number[] = []
   private last = 0
+  private beganAt = 0
   private isTold = false
 
   /** The shard was taken as it stood at `seq`: what others had committed is known as well, but for when. */
   begin(seq: number): void {
     this.last = seq
+    this.beganAt = seq
   }
 
   /** The commit that brought the shard to `seq` was confirmed at `nowMs`. */
   note(seq: number, nowMs: number): void {
     this.times[seq % REMEMBERED] = nowMs
     this.last = seq
+  }
+
+  /**
+   * The sequence number behind which everything is lost, of a store at `storeSeq` that has forgotten that the shard was
+   * taken here: what was confirmed since the shard was taken, whatever others have committed in its place.
+   */
+  sinceGrant(storeSeq: number): number {
+    return Math.min(storeSeq, this.beganAt)
   }
 
   /** What a store that stands at `storeSeq` has lost; null for nothing, and for what was told before. */

@@ -217,7 +217,8 @@ export class CommitLoop {
       case 'ask next owner':
         return void this.askNextOwner(flight)
       case 'give up':
-        this.noteLoss(action.storeSeq)
+        if (action.storeSeq !== undefined) this.noteLoss(action.storeSeq)
+        if (action.storeNowMs !== undefined) this.world.resync(action.storeNowMs, flight.sentAtMs)
         return void this.giveUp(flight)
       case 'halt':
         if (action.storeSeq !== undefined) this.noteLoss(action.storeSeq)

@@ -15,8 +15,11 @@ export type Action =
   | { readonly kind: 'confirm' }
   /** Another owner holds the shard: he wrote down whether the commit had happened. */
   | { readonly kind: 'ask next owner' }
-  /** The store has lost commits: what is remembered here is wrong. Whoever opens the shard next decides again. */
-  | { readonly kind: 'give up'; readonly storeSeq: number }
+  /**
+   * What is remembered here may be wrong. The next owner of the shard reads everything again and decides again.
+   * `storeSeq`: the store's sequence number, if it has lost commits. `storeNowMs`: the store's clock.
+   */
+  | { readonly kind: 'give up'; readonly storeSeq?: number; readonly storeNowMs?: number }
   /** The shard stops for good. `storeSeq`: where the store stands, if that is why. `isAgainstRules`: the commit was. */
   | { readonly kind: 'halt'; readonly reason: string; readonly storeSeq?: number; readonly isAgainstRules?: true }
   | Again
@@ -55,11 +58,27 @@ export interface Again {
 /** The store refused the command's writes when they were alone in a commit. */
 class Refused extends Fault {}
 
-/** What is to be done about a verdict. Changes nothing. A commit in doubt has no verdict yet: `lost` is a fault. */
-export function actionOn(
-  verdict: Verdict,
-  { plan, commit }: { readonly plan: Pick<Plan, 'works'>; readonly commit: Pick<Commit, 'seq'> },
-): Action {
+/** What a verdict is about. */
+interface Judged {
+  readonly plan: Pick<Plan, 'works'>
+  readonly commit: Pick<Commit, 'seq'>
+  /** Whether the commit had an unknown outcome before this verdict. */
+  readonly isDoubted: boolean
+}
+
+/**
+ * Returns what is to be done about a verdict, and changes nothing. A commit with an unknown outcome has no verdict yet:
+ * `lost` is a fault.
+ *
+ * A commit with an unknown outcome may have been applied by a primary that was cut off and then lost. Whatever was
+ * read since, lanes and facts alike, may have come from there. If the verdict is that the commit did not happen, all
+ * of it is worthless, and no single read can be told from the others: the shard is read again as a whole.
+ */
+export function actionOn(verdict: Verdict, { plan, commit, isDoubted }: Judged): Action {
+  if (isDoubted && DENIALS.has(verdict.kind)) {
+    const storeNowMs = verdict.kind === 'late' || verdict.kind === 'clock' ? verdict.nowMs : undefined
+    return { kind: 'give up', ...(storeNowMs !== undefined && { storeNowMs }) }
+  }
   const { works } = plan
   switch (verdict.kind) {
     case 'ok':
@@ -91,6 +110,9 @@ export function actionOn(
       throw new Fault('A commit in doubt was settled')
   }
 }
+
+/** Verdicts of the current owner's store that nothing was written. */
+const DENIALS: ReadonlySet<Verdict['kind']> = new Set(['clock', 'late', 'missing', 'badop'])
 
 /** Content that an ask brought along has expired: that ask is refused, the rest decided again. */
 function withoutExpired(works: readonly Work[], key: string): Action {

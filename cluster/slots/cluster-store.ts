@@ -205,8 +205,8 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return (await this.nodes.at(COMMON_SLOT)?.store.heartbeat(request)) ?? { kind: 'failed' }
   }
 
-  async retire(worker: string): Promise<void> {
-    await this.nodes.at(COMMON_SLOT)?.store.retire(worker)
+  async retire(worker: string, seen?: string): Promise<void> {
+    await this.nodes.at(COMMON_SLOT)?.store.retire(worker, seen)
   }
 
   async look(

@@ -161,8 +161,10 @@ export class Holdings {
   private compare(shard: number, known: { shard: Shard; seq: number }, meta: Meta | null): void {
     const mine = this.shards.get(shard)
     if (mine !== known.shard || !(mine.accepts || mine.halted)) return
-    const hasLost = !mine.halted && known.seq > (meta?.seq ?? 0)
-    if (hasLost) mine.noteLoss(meta?.seq ?? 0)
+    // Each epoch is granted once and they only rise: another token with no higher one is from before this grant.
+    const isForgotten = meta !== null && mine.token !== meta.token && epochOf(meta.token) <= epochOf(mine.token)
+    const hasLost = !mine.halted && (isForgotten || known.seq > (meta?.seq ?? 0))
+    if (hasLost) mine.noteLoss(isForgotten ? mine.knownCommits.sinceGrant(meta.seq) : (meta?.seq ?? 0))
     if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
   }
 
@@ -217,6 +219,10 @@ export class Holdings {
     // What came while its bells were not for it yet.
     shard.ring()
   }
+}
+
+function epochOf(token: string): number {
+  return Number(token.split(':')[0])
 }
 
 /** Whether an owner that `meta` names is a worker: else it is nobody, or a move between two primaries. */

@@ -139,9 +139,10 @@ export class Members {
     return atMs - this.calmAtMs
   }
 
-  /** Every worker with a record that is gone. */
-  gone(atMs: number): string[] {
-    return [...this.seen.keys()].filter((worker) => this.isGone(worker, atMs))
+  /** Every worker with a record that is gone, and the record as it was read last. */
+  gone(atMs: number): { readonly worker: string; readonly text: string }[] {
+    const all = [...this.seen].map(([worker, { text }]) => ({ worker, text }))
+    return all.filter(({ worker }) => this.isGone(worker, atMs))
   }
 
   /** Other workers whose claims stand. */

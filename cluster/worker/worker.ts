@@ -322,7 +322,8 @@ export class Worker {
     if (this.stopped || this.isSettled()) return
     await this.holdings.check()
     if (this.stopped) return
-    for (const worker of this.members.gone(this.clock.monotonicMs())) await this.options.store.retire(worker)
+    for (const { worker, text } of this.members.gone(this.clock.monotonicMs()))
+      await this.options.store.retire(worker, text)
   }
 
   /** Alone, with every shard running: nothing to look at, but now and then whether the store has lost something. */

@@ -10,6 +10,9 @@ import { SIDEBAR } from './sidebar.mjs'
 
 const HTTP_API = { text: 'HTTP API', link: '/http-api/', target: '_self' }
 
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%235a6ce0' stroke-width='2.4' stroke-linecap='round' stroke-linejoin='round'%3E%3Cpath d='M3 6v12h18V6l-9 7z'/%3E%3C/svg%3E"
+
 export default defineConfig({
   title: 'Sendwright',
   description: 'Documentation of Sendwright, a transactional email service that you run yourself',
@@ -18,6 +21,7 @@ export default defineConfig({
   outDir: '../build/docs',
   cacheDir: '../build/.vitepress',
   cleanUrls: true,
+  head: [['link', { rel: 'icon', href: ICON }]],
   // Prefetching every link in view would use up the request rate of one client.
   router: { prefetchLinks: false },
   markdown: {

@@ -7,9 +7,10 @@
  */
 
 import { createPrivateKey, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readNamedFile, WrongFile } from './named-file.ts'
+import { replaceFile } from './whole-file.ts'
 
 export interface Certificate {
   /** PEM. */
@@ -18,7 +19,6 @@ export interface Certificate {
 }
 
 const FILES = { cert: 'tls-cert.pem', key: 'tls-key.pem' }
-const OWNER_ONLY = 0o600
 const DAY_MS = 86_400_000
 const LIFE_DAYS = 3650
 /** One that ends within this time is made anew. */
@@ -28,21 +28,39 @@ const COMMON_NAME_CHARS_MAX = 64
 
 const OIDS = { ecdsaWithSha256: '2a8648ce3d040302', commonName: '550403', subjectAltName: '551d11' }
 
-/** Reads the certificate that the operator named, or the installation's own, made where there is none that holds. */
+export interface CertificatePlace {
+  readonly tlsCert: string | null
+  readonly tlsKey: string | null
+  readonly dataDir: string
+  /** The host name that the certificate is for. */
+  readonly name: string
+}
+
+export interface CertificateLog {
+  error(facts: object, sentence: string): void
+}
+
+/**
+ * Reads the certificate that the operator named, or the installation's own. A new pair is made if there is none, if it
+ * ends soon, or if its files are damaged, which is logged.
+ * @throws WrongFile if the operator's files are not a certificate and its key
+ */
 export function openCertificate(
-  { tlsCert, tlsKey, dataDir, name }: { tlsCert: string | null; tlsKey: string | null; dataDir: string; name: string },
-  nowMs: number,
+  { tlsCert, tlsKey, dataDir, name }: CertificatePlace,
+  { nowMs, log }: { nowMs: number; log: CertificateLog },
 ): Certificate {
   if (tlsCert !== null && tlsKey !== null) return readCertificate(tlsCert, tlsKey)
   const paths = { cert: join(dataDir, FILES.cert), key: join(dataDir, FILES.key) }
   if (existsSync(paths.cert) && existsSync(paths.key)) {
     const kept = { cert: readFileSync(paths.cert, 'utf8'), key: readFileSync(paths.key, 'utf8') }
-    if (holds(kept.cert, name, nowMs)) return kept
+    if (!fits(kept)) log.error(paths, 'The own TLS certificate or its key is damaged: a new pair is made')
+    else if (holds(kept.cert, name, nowMs)) return kept
   }
   const made = makeCertificate(name, nowMs)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  writeFileSync(paths.key, made.key, { mode: OWNER_ONLY })
-  writeFileSync(paths.cert, made.cert)
+  // The key first: a crash between the two leaves a certificate that does not fit, and a new pair is made.
+  replaceFile(paths.key, made.key)
+  replaceFile(paths.cert, made.cert)
   return made
 }
 
@@ -50,12 +68,16 @@ export function openCertificate(
 function readCertificate(certPath: string, keyPath: string): Certificate {
   const cert = readNamedFile('TLS_CERT', certPath)
   const key = readNamedFile('TLS_KEY', keyPath)
-  const known = orNull(() => new X509Certificate(cert))
-  if (known === null) throw new WrongFile('TLS_CERT', { wanted: 'a certificate in PEM', path: certPath })
-  const own = orNull(() => createPrivateKey(key))
-  if (own === null || !known.checkPrivateKey(own))
+  if (orNull(() => new X509Certificate(cert)) === null)
+    throw new WrongFile('TLS_CERT', { wanted: 'a certificate in PEM', path: certPath })
+  if (!fits({ cert, key }))
     throw new WrongFile('TLS_KEY', { wanted: 'the private key of TLS_CERT, in PEM', path: keyPath })
   return { cert, key }
+}
+
+/** Whether both can be read, and the key is that of the certificate. */
+function fits({ cert, key }: Certificate): boolean {
+  return orNull(() => new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) === true
 }
 
 function orNull<Value>(read: () => Value): Value | null {

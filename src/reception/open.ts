@@ -64,7 +64,7 @@ export async function startMx(config: Config, { handlers, log }: MxDeps): Promis
     host: config.smtpHost,
     port: config.mxPort,
     name,
-    tls: openCertificate({ tlsCert, tlsKey, dataDir, name }, Date.now()),
+    tls: openCertificate({ tlsCert, tlsKey, dataDir, name }, { nowMs: Date.now(), log }),
     rate: makeSenderRate(() => performance.now()),
     handlers: makeMxMail({
       inbound: {

@@ -2,8 +2,8 @@
 
 import type { OPERATOR_PAGE_ROUTES, PageName } from '../../schemas/page-routes.ts'
 import type { Handler } from '../http/request.ts'
-import { makeDashboard, readPages } from './dashboard-page.ts'
-import { makeDocs, readSite } from './docs-page.ts'
+import { makeDashboard, readPages } from './pages/dashboard-page.ts'
+import { makeDocs, readSite } from './pages/docs-page.ts'
 import {
   makeConfirmUnsubscribe,
   makeShowUnsubscribe,

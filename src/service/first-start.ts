@@ -15,13 +15,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { newLinkId } from '../dashboard/link-token.ts'
 import { makeKey, parseKey } from '../http/key.ts'
+import { moveFile, replaceFile } from '../process/whole-file.ts'
 import { apiKeyKey } from '../state/keys.ts'
 import { readRow } from '../store/direct.ts'
 import { countAccounts } from '../store/installation.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { makeReadKeys } from '../store/read-keys.ts'
 import { lockFirstStart } from '../store/start-lock.ts'
-import { moveFile, replaceFile } from '../store/whole-file.ts'
 
 /** Shards are on their way while several processes start together. With the last ask, shorter than the lock lives. */
 const CREATE_MS_MAX = 20_000

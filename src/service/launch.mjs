@@ -1,15 +1,15 @@
 /**
- * launch - `./sendwright`, `npx sendwright` and `npm start`: compiles what has changed, then runs the command in this
- * very process.
+ * launch - `./sendwright`, `npx sendwright` and `npm start`: runs the command in this very process, or says why it
+ * cannot.
  *
  * The same process, so that a command costs no second Node and signals arrive where they are handled.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { isCompiled, MAIN, ROOT } from './compiled.mjs'
+import { faultOfBuild, MAIN, ROOT } from './built.mjs'
 
-const fault = faultOfNode() ?? (isCompiled() ? null : await (await import('./compile.mjs')).compile())
+const fault = faultOfNode() ?? faultOfBuild()
 if (fault !== null) {
   console.error(fault)
   process.exit(1)

@@ -14,12 +14,12 @@ import { join } from 'node:path'
 import { makeIds } from '../../cluster/id.ts'
 import { makeKey } from '../http/key.ts'
 import type { Config } from '../process/config.ts'
+import { replaceFile } from '../process/whole-file.ts'
 import { newKeyOps, OPERATOR_OWNER, revokedKeyOps, unpackToken } from '../state/api-key.ts'
 import { entryOps } from '../state/audit.ts'
 import { tokensKey } from '../state/keys.ts'
 import { readRow, readTimeMs, writeRows } from '../store/direct.ts'
 import type { Nodes } from '../store/nodes.ts'
-import { replaceFile } from '../store/whole-file.ts'
 import { withStore } from '../store/with-store.ts'
 
 /** Operator keys live here. */

@@ -20,10 +20,10 @@ import type { Redis } from 'ioredis'
 import { SHARDS } from '../../cluster/id.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import type { HomeMark } from '../content/open.ts'
+import { createFile, replaceFile } from '../process/whole-file.ts'
 import { accountsKey } from '../state/keys.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import type { Nodes } from './nodes.ts'
-import { createFile, replaceFile } from './whole-file.ts'
 
 /** Version of the key layout; a store of another one is not opened. */
 const SCHEMA_VERSION = 1

@@ -10,9 +10,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
+import { createFile } from '../process/whole-file.ts'
 import { keepInstallation } from './installation.ts'
 import { keepSecret } from './secret.ts'
-import { createFile } from './whole-file.ts'
 
 /** What is known of an installation while it runs; null: it has none, or it is kept elsewhere. */
 export interface Remembered {

@@ -11,8 +11,8 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { createFile, replaceFile } from '../process/whole-file.ts'
 import { InstallationMismatch } from './installation.ts'
-import { createFile, replaceFile } from './whole-file.ts'
 
 const SECRET_BYTES = 32
 const SECRET_FILE = 'secret-key'

@@ -5,9 +5,9 @@
  * given to commits that the store has neither applied nor seen yet.
  */
 import type { Beat, Meta, Verdict } from '../../cluster/store.ts'
-import { SimCluster } from './cluster/sim-cluster.ts'
 import { checkStrangers } from './half-dead.ts'
 import type { Request } from './network.ts'
+import type { SimStore } from './sim-store.ts'
 import type { Simulation } from './simulation.ts'
 
 const HELD_COMMITS_MAX = 5
@@ -58,9 +58,10 @@ function doubt(sim: Simulation, request: Request): void {
 }
 
 /** A verdict that tells the truth about a commit that was not applied; null when it may have been. */
-async function madeUpVerdict(sim: Simulation, { commit }: Request): Promise<Verdict | null> {
+async function madeUpVerdict(sim: Simulation, { commit, node }: Request): Promise<Verdict | null> {
   if (commit === null) return null
-  const meta: Meta | null = (await sim.base.metas([commit.shard]))?.[0] ?? null
+  const store = node?.base ?? (sim.base as SimStore)
+  const meta: Meta | null = (await store.metas([commit.shard]))?.[0] ?? null
   if (meta === null || meta.last === commit.commitId || meta.token !== commit.token || meta.seq !== commit.seq)
     return null
   const { chance } = sim
@@ -68,8 +69,7 @@ async function madeUpVerdict(sim: Simulation, { commit }: Request): Promise<Verd
   if (draw === 0) return { kind: 'unsent' }
   if (draw === 1 && !commit.frees) return { kind: 'refused', reason: 'OOM' }
   if (draw === 2 && commit.seq > 0) return { kind: 'conflict', seq: commit.seq - 1 }
-  const { base } = sim
-  return { kind: 'late', nowMs: base instanceof SimCluster ? base.at(commit.shard).base.nowMs : sim.storeMs() }
+  return { kind: 'late', nowMs: node?.base.nowMs ?? sim.storeMs() }
 }
 
 function verdictOf({ method }: Request, value: unknown): string {

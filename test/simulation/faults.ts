@@ -148,8 +148,12 @@ function setBack(sim: Simulation): void {
   sim.observer.setBack(marked.seen)
   for (const [shard, seq] of before.seqs) {
     const owner = sim.processes.find((process) => isHolding(process, shard, { seq, epoch: before.epochs.get(shard) }))
-    if (seq > (marked.seen.seqs.get(shard) ?? 0) && owner !== undefined)
-      sim.losses.push({ shard, owner, atMs: sim.time.nowMs })
+    // What was confirmed before a grant that is lost as well may have come back from others.
+    const isGrantLost = (before.epochs.get(shard) ?? 0) > (marked.seen.epochs.get(shard) ?? 0)
+    const lostFrom = isGrantLost
+      ? (owner?.shardOf(shard)?.knownCommits.sinceGrant(seq) ?? seq)
+      : (marked.seen.seqs.get(shard) ?? 0)
+    if (seq > lostFrom && owner !== undefined) sim.losses.push({ shard, owner, atMs: sim.time.nowMs })
   }
 }
 

@@ -15,6 +15,8 @@ const CONNECTIONS: readonly Connection[] = ['commit', 'read', 'read', 'enqueue']
 /** By then others serve its shards. */
 const KEPT_MS_MAX = 30_000
 export const ILL_MS = KEPT_MS_MAX + 2_000
+/** A heartbeat says what its process suffers from: others know it in time unless it takes longer. */
+const SLOW_MS = 6_000
 /** Who was ill or away itself is well again in the eyes of all by then. */
 const SETTLED_MS = 10_000
 /** Who has not beaten for nearly so long as others believe in it. */
@@ -32,7 +34,7 @@ export function fallIll(sim: Simulation, running: readonly SimProcess[]): void {
   const process = chance.pick(owners.length > 0 ? owners : running)
   const connection = chance.pick(CONNECTIONS)
   const untilMs = time.nowMs + ILL_MS
-  process.ill = { connection, sinceMs: time.nowMs, untilMs, isJudged: true }
+  process.ill = { connection, sinceMs: time.nowMs, untilMs, isJudged: true, isSlow: false }
   sim.hurryUntilMs = untilMs
   process.soundSinceMs = untilMs
   if (connection === 'commit') process.doubtedAtMs = untilMs
@@ -47,11 +49,12 @@ export async function checkIll(sim: Simulation): Promise<void> {
     if (ill === null || process.illConnection === null) continue
     // Who stood still meanwhile begins anew to count.
     if (process.state !== 'running') ill.isJudged = false
+    ill.isSlow ||= isSlow(sim, process)
     if (!ill.isJudged) continue
     if (nowMs - ill.sinceMs > READY_MS_MAX && process.worker.ready())
       sim.observer.violated(`Ready while nothing passes: p${process.n}, ${ill.connection}`)
     // Who cannot commit is silent: for that its shards are taken by whoever has been punctual for long enough.
-    const isToldOf = ill.connection !== 'commit'
+    const isToldOf = ill.connection !== 'commit' && !ill.isSlow
     if (isToldOf && nowMs - ill.sinceMs > KEPT_MS_MAX && isHelped(sim, ill.sinceMs)) await checkKept(sim, process)
   }
 }
@@ -64,9 +67,18 @@ function isHelped(sim: Simulation, sinceMs: number): boolean {
   return sim.processes.some(({ state, soundSinceMs }) => state === 'running' && soundSinceMs <= beforeMs)
 }
 
+/** Whether a heartbeat has been under way for too long: the process cannot say in time that it is ill. */
+function isSlow({ network, time }: Simulation, { n }: SimProcess): boolean {
+  return network.openOf(n).some(({ method, sentAtMs }) => method === 'heartbeat' && time.nowMs - sentAtMs > SLOW_MS)
+}
+
+/** A shard that it took meanwhile is judged from then on. */
 async function checkKept(sim: Simulation, { n, worker }: SimProcess): Promise<void> {
+  const sinceMs = sim.time.nowMs - KEPT_MS_MAX
   const metas = (await sim.base.metas(Array.from({ length: SHARDS }, (_, shard) => shard))) ?? []
-  const kept = metas.flatMap((meta, shard) => (meta?.owner === worker.id ? [shard] : []))
+  const kept = metas.flatMap((meta, shard) =>
+    meta?.owner === worker.id && sim.observer.takenAtMs(shard) <= sinceMs ? [shard] : [],
+  )
   if (kept.length > 0) sim.observer.violated(`Kept by p${n}, through which nothing passes: shards ${kept.join()}`)
 }
 
@@ -80,14 +92,19 @@ export function checkStrangers(sim: Simulation, from: number, beat: Beat): void 
   const { nowMs } = sim.time
   me.wasSilent ||= nowMs - me.beatAtMs > SILENT_MS
   me.beatAtMs = nowMs
-  if (record.isComing === true || record.isLeaving) return
+  if (me.state === 'dead' || record.isComing === true || record.isLeaving) return
   for (const other of sim.processes) {
     const text = records.get(other.worker.id)
     if (text === undefined || other === me || other.state === 'dead') continue
     const theirs = JSON.parse(text) as WorkerRecord
     other.wasSilent ||= nowMs - other.beatAtMs > SILENT_MS
     const werePunctual = !me.wasSilent && !other.wasSilent
-    if (werePunctual && theirs.isComing !== true && !understandEachOther(protocolOf(record), protocolOf(theirs)))
+    if (
+      werePunctual &&
+      theirs.isComing !== true &&
+      !theirs.isLeaving &&
+      !understandEachOther(protocolOf(record), protocolOf(theirs))
+    )
       sim.observer.violated(`Strangers run together: p${me.n} and p${other.n}`)
   }
 }

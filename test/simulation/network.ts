@@ -16,6 +16,7 @@ import type {
   Verdict,
   WorkerRecord,
 } from '../../cluster/store.ts'
+import type { SimNode } from './cluster/sim-node.ts'
 
 export type Method =
   | 'read'
@@ -67,6 +68,10 @@ export interface Request {
   readonly method: Method
   readonly shard: number
   readonly commit: Commit | null
+  /** Of several primaries, the one that a commit goes to. */
+  readonly node?: SimNode
+  /** Virtual time. */
+  readonly sentAtMs: number
   run(): Promise<unknown>
   /** What the sender hears when no answer comes. */
   readonly lost: unknown
@@ -94,10 +99,16 @@ export class Network {
   answers: Answer[] = []
   said: Said[] = []
   private sent = 0
+  private readonly nowMs: () => number
+
+  /** `nowMs` returns virtual time. */
+  constructor(nowMs: () => number) {
+    this.nowMs = nowMs
+  }
 
   /** Sends one request. */
   ask<Value>(
-    request: Pick<Request, 'from' | 'method'> & Partial<Pick<Request, 'shard' | 'commit'>>,
+    request: Pick<Request, 'from' | 'method'> & Partial<Pick<Request, 'shard' | 'commit' | 'node'>>,
     lost: Value,
     run: () => Promise<Value>,
   ): Promise<Value> {
@@ -105,13 +116,13 @@ export class Network {
   }
 
   private send<Value>(
-    request: Pick<Request, 'from' | 'method' | 'shard' | 'commit'> & { lost: Value },
+    request: Pick<Request, 'from' | 'method' | 'shard' | 'commit' | 'node'> & { lost: Value },
     run: () => Promise<Value>,
   ): Promise<Value> {
     return new Promise((resolve) => {
       this.sent += 1
       const heard = (answer: unknown): void => resolve(answer as Value)
-      this.requests.push({ ...request, n: this.sent, run, resolve: heard })
+      this.requests.push({ ...request, n: this.sent, sentAtMs: this.nowMs(), run, resolve: heard })
     })
   }
 
@@ -142,7 +153,8 @@ export class Network {
         ),
       heartbeat: (request: { worker: string; record: WorkerRecord }) =>
         send<Beat>('heartbeat', { shard: -1, lost: { kind: 'failed' } }, () => store.heartbeat(request)),
-      retire: (worker: string) => send<void>('retire', { shard: -1, lost: undefined }, () => store.retire(worker)),
+      retire: (worker: string, seen?: string) =>
+        send<void>('retire', { shard: -1, lost: undefined }, () => store.retire(worker, seen)),
       enqueue: (request: Enqueue) =>
         send<readonly Enqueued[]>('enqueue', { shard: -1, lost: request.parcels.map(() => 'lost') }, () =>
           store.enqueue(request),
@@ -166,6 +178,12 @@ export class Network {
       replies: (parcels) =>
         send<readonly (Replies | null)[]>('replies', { shard: -1, lost: [] }, () => store.replies(parcels)),
     }
+  }
+
+  /** Requests of a process without an answer, wherever they are. */
+  openOf(from: number): Request[] {
+    const all = [...this.requests, ...this.answers.map(({ request }) => request)]
+    return all.filter((request) => request.from === from)
   }
 
   /** Something is published or told. */

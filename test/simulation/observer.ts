@@ -8,16 +8,14 @@
 import type { Fact } from '../../cluster/behaviour.ts'
 import { idOfEntry, sortableEntryId } from '../../cluster/id.ts'
 import { parseClaim } from '../../cluster/items/claim.ts'
-import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { parseCursor } from '../../cluster/mailbox/cursor.ts'
 import { unpackStaged } from '../../cluster/mailbox/staged.ts'
 import type { Acquired, Commit, Meta, Store, Verdict } from '../../cluster/store.ts'
 import { changeStore, MOVE_PREFIX } from '../../cluster/store.ts'
+import { serialStarts } from './serial-starts.ts'
 import { isSerial } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
-
-/** Items of a lane that are looked at. */
-const LANE_MAX = 1_000
 
 /** What can be set back together with the store. */
 interface Seen {
@@ -76,6 +74,7 @@ export class Observer {
    */
   readonly ungranted = new Set<number>()
   private readonly nowMs: () => number
+  private readonly takenAt = new Map<number, number>()
   /** By shard, the epoch of the last fence that an order relied on: only later ones write. */
   private readonly fencedFrom = new Map<number, number>()
   /** By shard, what takes back what was seen since replicas had all of it; null: the store has none. */
@@ -92,6 +91,11 @@ export class Observer {
 
   commitsOf(shard: number): number {
     return this.shardCommits.get(shard) ?? 0
+  }
+
+  /** Virtual time at which the shard got its present owner. */
+  takenAtMs(shard: number): number {
+    return this.takenAt.get(shard) ?? 0
   }
 
   /** The store, watched. */
@@ -192,8 +196,11 @@ export class Observer {
     for (const earlier of this.running) {
       const isSame = earlier.item === item
       if (!isSame && !(isSerial(lane) && earlier.lane === lane)) continue
-      const times = this.claimed.get(nameOf(earlier)) ?? { untilMs: 0, claimedAtMs: 0 }
-      if (earlier.worker !== worker && mayOverlap(earlier, times)) continue
+      // The one that was claimed first may have lost its claim without knowing it, also if it begins last.
+      const [first, times] = [earlier, performance]
+        .map((one) => [one, this.claimed.get(nameOf(one)) ?? { untilMs: 0, claimedAtMs: 0 }] as const)
+        .reduce((one, other) => (other[1].claimedAtMs < one[1].claimedAtMs ? other : one))
+      if (earlier.worker !== worker && mayOverlap(first, times)) continue
       if (isSame) this.violated(`Performed twice at once: ${item} attempts ${earlier.attempt} and ${attempt}`)
       else this.violated(`Two at once in the serial lane ${lane}: ${earlier.item} and ${item}`)
     }
@@ -244,6 +251,7 @@ export class Observer {
 
   private sawAcquire(shard: number, acquired: Acquired): void {
     if (acquired.kind !== 'ok') return
+    this.takenAt.set(shard, this.nowMs())
     const epoch = epochOf(acquired.meta.token)
     if (epoch <= (this.fencedFrom.get(shard) ?? 0)) this.violated(`Shard ${shard}: taken as if it had not been fenced`)
     if (epoch <= (this.seen.epochs.get(shard) ?? 0)) this.violated(`Epoch of shard ${shard} did not rise: ${epoch}`)
@@ -348,36 +356,6 @@ function setAnd<Key, Value>(
     if (before === undefined) map.delete(key)
     else map.set(key, before)
   })
-}
-
-/** A worker's clock that was ahead when it saw a claim lapse may have been set right since. */
-const AHEAD_MS = 1_000
-
-/**
- * What is wrong with the claims that a commit makes in serial lanes: another item is due before, or another worker is
- * at it.
- */
-async function serialStarts(store: Store, { shard, ops, nowMs }: Commit): Promise<string[]> {
-  const found: string[] = []
-  const moved = new Set(ops.flatMap(({ key, args }) => (key.startsWith(laneKey(shard, '')) ? args.map(String) : [])))
-  for (const { key, write, args } of ops) {
-    const row = write === 'HSET' && key === claimsKey(shard) ? parseClaim(String(args[1])) : null
-    if (row === null || row.worker === '' || !isSerial(row.lane)) continue
-    const item = String(args[0])
-    const lane: Fact = { read: 'sorted', key: laneKey(shard, row.lane), min: 0, max: nowMs, count: LANE_MAX }
-    const [due, rows] = (await store.read(shard, [lane, { read: 'hash', key: claimsKey(shard) }])) ?? []
-    const names = (due as readonly (readonly [string, number])[]).map(([name]) => name)
-    const earlier = names.slice(0, names.indexOf(item)).find((name) => !moved.has(name))
-    if (earlier !== undefined) found.push(`Started out of order: ${item} before ${earlier}`)
-    for (const [other, packed] of rows as ReadonlyMap<string, string>) {
-      const theirs = parseClaim(packed)
-      if (theirs?.lane !== row.lane || theirs.worker === '' || theirs.worker === row.worker || moved.has(other))
-        continue
-      if (theirs.untilMs > nowMs + AHEAD_MS)
-        found.push(`Two at once in the serial lane ${row.lane}: ${other} and ${item}`)
-    }
-  }
-  return found
 }
 
 function epochOf(token: string): number {

@@ -73,8 +73,17 @@ export class SimProcess {
   state: 'running' | 'paused' | 'stopping' | 'dead' = 'running'
   /** Virtual time until which nothing passes between it and the store, and since when. */
   cutOff = { sinceMs: 0, untilMs: 0 }
-  /** The connection through which nothing passes, and from when until when in virtual time. */
-  ill: { readonly connection: Connection; readonly sinceMs: number; untilMs: number; isJudged: boolean } | null = null
+  /**
+   * The connection through which nothing passes, and from when until when in virtual time. `isSlow`: others did not
+   * answer in time either.
+   */
+  ill: {
+    readonly connection: Connection
+    readonly sinceMs: number
+    untilMs: number
+    isJudged: boolean
+    isSlow: boolean
+  } | null = null
   /** Virtual time of its last heartbeat in the store, and whether one came too late ever. */
   beatAtMs = Number.POSITIVE_INFINITY
   wasSilent = false

@@ -191,8 +191,9 @@ export class SimStore implements Store {
     return { kind: 'ok', nowMs: this.nowMs, workers: new Map(this.hashOf(WORKERS_KEY)) }
   }
 
-  async retire(worker: string): Promise<void> {
+  async retire(worker: string, seen?: string): Promise<void> {
     this.step([WORKERS_KEY])
+    if (seen !== undefined && this.hashOf(WORKERS_KEY).get(worker) !== seen) return
     applyOp(this.data, { key: WORKERS_KEY, write: 'HDEL', args: [worker] }, this.nowMs)
   }
 

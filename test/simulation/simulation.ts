@@ -62,7 +62,7 @@ export class Simulation {
   readonly chance: Chance
   readonly time = new VirtualTime()
   readonly base: SimStore | SimCluster
-  readonly network = new Network()
+  readonly network = new Network(() => this.time.nowMs)
   readonly observer = new Observer(() => this.time.nowMs)
   readonly clients: Clients
   processes: SimProcess[] = []

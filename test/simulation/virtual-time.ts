@@ -4,7 +4,7 @@
  * Each worker's monotonic time runs at its own rate from its own origin; its idea of the store's time is what the store
  * last told it plus that. A timer is due when its worker's monotonic time has reached it; the scheduler calls it.
  */
-import type { Clock } from '../../cluster/clock.ts'
+import { type Clock, timeAfter } from '../../cluster/clock.ts'
 
 export interface Timer {
   readonly owner: WorkerClock
@@ -70,8 +70,10 @@ export class WorkerClock implements Clock {
   }
 
   set(storeMs: number, sentAtMs: number): void {
-    this.storeMs = storeMs
-    this.readAtMs = sentAtMs + (this.monotonicMs() - sentAtMs) / 2
+    const arrivedAtMs = this.monotonicMs()
+    const shownMs = this.storeMs + arrivedAtMs - this.readAtMs
+    this.storeMs = timeAfter(shownMs, { nowMs: storeMs, wayMs: arrivedAtMs - sentAtMs })
+    this.readAtMs = arrivedAtMs
   }
 
   after(ms: number, call: () => void): () => void {

@@ -39,7 +39,7 @@ export async function startSubmission(
   // Processes that take no mail do without the library.
   const { startSubmissionListener } = await import('./listener.ts')
   const room = makeBodyRoom()
-  const tls = openCertificate({ tlsCert, tlsKey, dataDir, name }, Date.now())
+  const tls = openCertificate({ tlsCert, tlsKey, dataDir, name }, { nowMs: Date.now(), log })
   const failedLogins = new FailedLogins(() => performance.now())
   const handlers = makeHandlers({ ...deps, room }, { keys, read: deps.read })
   const open: SubmissionListener[] = []

@@ -30,7 +30,7 @@ function makeStore(t: Test) {
   const incr = join(folder, INCR)
   writeFileSync(incr, bytesOf(2))
   const sizes = { [BASE]: 1000, [INCR]: 1000 }
-  const endOf = (name: string): string => digestOfTail(tailOf(join(folder, name), 1000))
+  const endOf = (name: string): string => digestOfTail(tailOf(join(folder, name), 1000) ?? '')
   const mark: StoreMark = { at: AT, manifest: MANIFEST, sizes, ends: { [BASE]: endOf(BASE), [INCR]: endOf(INCR) } }
   writeMark(directory, mark)
   const fault = (known: StoreMark | null = readMark(directory)) =>
@@ -45,6 +45,12 @@ t.test('store mark: files that are as they were, or have grown', async (t) => {
   appendFileSync(incr, bytesOf(3))
   t.equal(fault(), null)
   t.equal(fault(null), null, 'no mark: nothing is known')
+})
+
+t.test('store mark: bytes that stat reports and read does not return are no end of a file', async (t) => {
+  const { incr } = makeStore(t)
+  t.equal(tailOf(incr, 1000), bytesOf(2).subarray(-32).toString('latin1'))
+  t.equal(tailOf(incr, 1010), null, 'not zeros: a mark of them would refuse a sound store')
 })
 
 t.test('store mark: a file that was cut', async (t) => {

@@ -19,6 +19,15 @@ test('known-commits: what others had committed when the shard was taken is known
   t.same(known.lossAt(4), { commits: 3, sinceMs: null })
 })
 
+test('known-commits: a store that has forgotten the grant has lost all that was confirmed under it', async (t) => {
+  const known = new KnownCommits()
+  known.begin(7)
+  t.equal(known.lossAt(known.sinceGrant(9)), null, 'nothing was confirmed')
+  known.note(8, 800)
+  t.same(known.lossAt(known.sinceGrant(9)), { commits: 1, sinceMs: 800 }, 'however far others have come since')
+  t.equal(known.sinceGrant(3), 3, 'and what it has lost from before')
+})
+
 test('known-commits: of a loss that goes further back than is remembered, the oldest that is', async (t) => {
   const known = new KnownCommits()
   for (let seq = 1; seq <= 200; seq += 1) known.note(seq, seq)

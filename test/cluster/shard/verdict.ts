@@ -23,7 +23,7 @@ const entry = workOf('mailbox', 'entry')
 const outcome = workOf('outcome', 'outcome')
 const works = [ask, entry, outcome]
 const on = (verdict: Verdict, of: readonly Work[] = works): Action =>
-  actionOn(verdict, { plan: { works: of }, commit: { seq: SEQ } })
+  actionOn(verdict, { plan: { works: of }, commit: { seq: SEQ }, isDoubted: false })
 
 const CASES: [string, Verdict, Action][] = [
   ['what was committed is confirmed', { kind: 'ok' }, { kind: 'confirm' }],
@@ -64,6 +64,20 @@ t.test('verdict: what is done about each', async (t) => {
   )
   t.throws(() => on({ kind: 'lost' }), /in doubt/)
 })
+
+t.test(
+  'verdict: a commit in doubt that did not happen: what was read since is read again, with the shard',
+  async (t) => {
+    const doubted = (verdict: Verdict): Action =>
+      actionOn(verdict, { plan: { works }, commit: { seq: SEQ }, isDoubted: true })
+    t.strictSame(doubted({ kind: 'late', nowMs: 5 }), { kind: 'give up', storeNowMs: 5 })
+    t.strictSame(doubted({ kind: 'clock', nowMs: 5 }), { kind: 'give up', storeNowMs: 5 })
+    t.strictSame(doubted({ kind: 'missing', key: '{s000}:content:ask-0:body' }), { kind: 'give up' })
+    t.strictSame(doubted({ kind: 'badop', reason: 'Why' }), { kind: 'give up' })
+    for (const verdict of [{ kind: 'ok' }, { kind: 'dup' }, { kind: 'fenced' }, { kind: 'conflict', seq: 6 }] as const)
+      t.strictSame(doubted(verdict), on(verdict), `${verdict.kind} says what it says`)
+  },
+)
 
 t.test('verdict: a commit against the rules is halved until one command is left, which is blamed, once', async (t) => {
   const verdict: Verdict = { kind: 'badop', reason: 'Why' }

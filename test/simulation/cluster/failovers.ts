@@ -87,7 +87,8 @@ export function goOn(sim: Simulation, isPeace = false): void {
       sim.note(`${typeof ear === 'string' ? ear : ear.name} hears of s${claim.shard} at ${claim.by.name}`)
       base.hear(claim, ear)
     }
-  for (const node of base.nodes) if (isPeace || chance.hit(EPOCH_CHANCE)) base.hearEpoch(node)
+  if (isPeace) base.endCollisions()
+  for (const node of isPeace ? base.members : base.nodes) if (isPeace || chance.hit(EPOCH_CHANCE)) base.hearEpoch(node)
   for (const node of base.nodes)
     if (!node.hasReplicas && (isPeace || chance.hit(FOLLOWED_CHANCE))) node.hasReplicas = true
   if (isPeace || chance.hit(KEYS_CHANCE)) base.goOn()

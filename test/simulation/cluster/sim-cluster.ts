@@ -119,7 +119,8 @@ export class SimCluster {
   replicate(node: SimNode): boolean {
     if (node.state !== 'primary' || !node.hasReplicas) return false
     node.settle()
-    this.observer.replicated(node.shards)
+    const arrived = [...this.moving].flatMap(([shard, { to, isOver }]) => (to === node && isOver ? [shard] : []))
+    this.observer.replicated([...node.shards, ...arrived])
     return true
   }
 
@@ -200,6 +201,13 @@ export class SimCluster {
   private collide(node: SimNode): void {
     node.epoch = this.nextEpoch()
     node.heardEpoch = node.epoch
+  }
+
+  /** Two primaries with one epoch receive each other's messages: one of them raises its own. */
+  endCollisions(): void {
+    const standing = this.members.filter(({ heir, state }) => heir === null && state === 'primary')
+    for (const one of standing)
+      if (standing.some((other) => other !== one && other.epoch === one.epoch)) this.collide(one)
   }
 
   /** All hear of the epoch of a node, and of what its replicas know. */
@@ -338,7 +346,7 @@ export class SimCluster {
       fenced: async (request) => (has(request.shard) ? watched().fenced(request) : null),
       metas: async (shards) => (shards.every(has) ? watched().metas(shards) : null),
       heartbeat: async (request) => (hasCommon() ? watched().heartbeat(request) : { kind: 'failed' }),
-      retire: async (worker) => (hasCommon() ? watched().retire(worker) : undefined),
+      retire: async (worker, seen) => (hasCommon() ? watched().retire(worker, seen) : undefined),
       look: async (clients) => (hasCommon() ? watched().look(clients) : null),
       enqueue: async (request) =>
         request.parcels.every(({ shard }) => has(shard))

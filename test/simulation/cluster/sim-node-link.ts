@@ -163,7 +163,7 @@ export class SimNodeLink implements ShardNode, NodeLink {
   async sendOn(commit: Commit, { hops, isAsking }: { hops: number; isAsking: boolean }): Promise<Verdict> {
     const { cluster, from, network, node } = this.options
     const lost: Verdict = { kind: 'lost' }
-    const request = { from, method: 'commit', shard: commit.shard, commit } as const
+    const request = { from, method: 'commit', shard: commit.shard, commit, node } as const
     const verdict = await this.orEnd(
       network.ask<Verdict>(request, lost, () => cluster.commit(node, commit, isAsking)),
       lost,

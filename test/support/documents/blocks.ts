@@ -12,7 +12,7 @@ export interface Block {
 export const DOCUMENTS: readonly string[] = [
   'README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md') && !/^\.vitepress|node_modules/.test(name))
+    .filter((name) => name.endsWith('.md') && !/^\.vitepress/.test(name))
     .map((name) => `docs/${name}`)
     .sort(),
 ]
@@ -20,7 +20,7 @@ export const DOCUMENTS: readonly string[] = [
 /** The blocks of a document, in its order. */
 export function blocksOf(document: string): Block[] {
   const text = readFileSync(join(ROOT, document), 'utf8')
-  return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = '', code = '']) => ({
+  return [...text.matchAll(/^```(\w*)(?: \[[^\]\n]+\])?\n(.*?)^```$/gms)].map(([, language = '', code = '']) => ({
     document,
     language,
     code,

@@ -20,10 +20,7 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
   ['src/cli', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/cli/cluster', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/cli/console', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
-  [
-    'src/service',
-    /new Error\(|\bfault = |runLast\(\s*'[^']*',\s*(?=['`])|return code === 0 \? null : |isCompiled\(\) \? null : /g,
-  ],
+  ['src/service', /new Error\(|console\.error\((?='T)|return (?='The )|=== undefined \? null : (?=`)/g],
   [
     'src/store',
     /new (?:Error|InstallationMismatch|WrongDirectory)\(|return \(\s*(?=['`])|return (?=['`](?:The store|\$\{path))/g,

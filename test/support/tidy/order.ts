@@ -27,7 +27,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/dashboard'],
   ['src/dashboard/factor'],
   ['src/routes'],
-  ['src/routes/broadcast'],
+  ['src/routes/broadcast', 'src/routes/pages'],
   ['src/sending/broadcast'],
   ['src/sending'],
   ['src/health'],

@@ -10,8 +10,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Handler } from '../http/request.ts'
-import { type Reply, refuse } from '../http/respond.ts'
+import type { Handler } from '../../http/request.ts'
+import { type Reply, refuse } from '../../http/respond.ts'
 import { type Encodings, encodingOf } from './content-encoding.ts'
 
 /** A built site: where it is, its files with their encodings, and its policy. */
@@ -22,7 +22,7 @@ export interface Site {
 }
 
 /** Beside the compiled service. */
-const FOLDER = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'docs')
+const FOLDER = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'docs')
 /** Written by the build: hashes of the inline scripts, as a Content-Security-Policy names them. */
 const HASHES = 'inline-scripts.json'
 const TYPES: Readonly<Record<string, string>> = {

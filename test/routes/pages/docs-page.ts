@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync } from 'node:zlib'
 import t from 'tap'
-import type { EdgeRequest } from '../../src/http/request.ts'
-import type { Reply } from '../../src/http/respond.ts'
-import { makeDocs, readSite, type Site } from '../../src/routes/docs-page.ts'
-import { startTestService } from '../support/service/service.ts'
+import type { EdgeRequest } from '../../../src/http/request.ts'
+import type { Reply } from '../../../src/http/respond.ts'
+import { makeDocs, readSite, type Site } from '../../../src/routes/pages/docs-page.ts'
+import { startTestService } from '../../support/service/service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sendwright-docs-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))

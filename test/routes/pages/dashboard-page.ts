@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import type { EdgeRequest } from '../../src/http/request.ts'
-import type { Reply } from '../../src/http/respond.ts'
-import { makeDashboard, readPages } from '../../src/routes/dashboard-page.ts'
-import { startTestService } from '../support/service/service.ts'
+import type { EdgeRequest } from '../../../src/http/request.ts'
+import type { Reply } from '../../../src/http/respond.ts'
+import { makeDashboard, readPages } from '../../../src/routes/pages/dashboard-page.ts'
+import { startTestService } from '../../support/service/service.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'sendwright-pages-'))
 const folder = join(dir, 'dashboard')

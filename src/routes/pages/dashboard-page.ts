@@ -10,8 +10,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Handler } from '../http/request.ts'
-import { type Reply, refuse } from '../http/respond.ts'
+import type { Handler } from '../../http/request.ts'
+import { type Reply, refuse } from '../../http/respond.ts'
 import { encodingOf } from './content-encoding.ts'
 
 /** A file as it was made, and how each encoding of it looks. */
@@ -25,7 +25,7 @@ interface PageFile {
 export type PageFiles = ReadonlyMap<string, PageFile>
 
 /** Where they are made: beside the compiled service. */
-const FOLDER = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dashboard')
+const FOLDER = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'dashboard')
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',

@@ -1,0 +1,46 @@
+/**
+ * build - `npm run build`: compiles the service and makes the dashboard's pages.
+ *
+ * `--stale` does nothing where both are as new as their sources. A project of TypeScript may be named: the tests name
+ * the one that holds them too (`npm run build:test`). Killed at any point, it leaves a build that says that it is none.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { BUILD, faultOfBuild, PROJECT, ROOT, STAMP } from './built.mjs'
+import { bundle } from './bundle.mjs'
+
+const [option = PROJECT] = process.argv.slice(2)
+if (option !== '--stale') await build(option)
+else if (faultOfBuild() !== null) await build(PROJECT)
+
+async function build(project) {
+  const begunAt = new Date()
+  mkdirSync(BUILD, { recursive: true })
+  rmSync(STAMP, { force: true })
+  // What tsc believes to have written is not there any more after this.
+  if (project === PROJECT) rmSync(join(BUILD, '.tsbuildinfo'), { force: true })
+  console.error('Compiling ...')
+  const { status } = spawnSync(process.execPath, [findCompiler(), '--project', project], {
+    cwd: ROOT,
+    stdio: 'inherit',
+  })
+  if (status !== 0) process.exit(1)
+  const pages = join(BUILD, 'dashboard')
+  rmSync(pages, { recursive: true, force: true })
+  await bundle(ROOT, pages)
+  writeFileSync(STAMP, '')
+  utimesSync(STAMP, begunAt, begunAt)
+}
+
+function findCompiler() {
+  try {
+    const require = createRequire(import.meta.url)
+    const manifest = require.resolve('typescript/package.json')
+    return join(dirname(manifest), require(manifest).bin.tsc)
+  } catch {
+    console.error('TypeScript is not installed: run npm install')
+    process.exit(1)
+  }
+}

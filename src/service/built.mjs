@@ -1,0 +1,39 @@
+/**
+ * built - whether the service can run as it is compiled.
+ *
+ * `build/.built` is written by `npm run build`, with the time at which that began; a source that was changed later is
+ * not in what was compiled. An archive (`npm run pack`) has no sources.
+ */
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+export const BUILD = join(ROOT, 'build')
+export const MAIN = join(BUILD, 'src', 'cli', 'main.js')
+/** What TypeScript compiles for the service, without benchmarks and tests. */
+export const PROJECT = 'tsconfig.service.json'
+export const STAMP = join(BUILD, '.built')
+const FOLDERS = ['schemas', 'cluster', 'src']
+
+/** Out: null, or the sentence that says what to do. */
+export function faultOfBuild() {
+  if (!existsSync(join(ROOT, PROJECT)) && existsSync(MAIN)) return null
+  const builtAtMs = statSync(STAMP, { throwIfNoEntry: false })?.mtimeMs
+  if (builtAtMs === undefined || !existsSync(MAIN))
+    return 'The service is not compiled: run npm install, then npm run build'
+  const newer = FOLDERS.flatMap(sourcesIn).find((path) => (changedAtMs(path) ?? 0) > builtAtMs)
+  return newer === undefined ? null : `${newer} is newer than what is compiled: run npm run build`
+}
+
+/** Everything but documents; what is there through a link is no source. */
+function sourcesIn(folder) {
+  const entries = readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.md'))
+  return files.map(({ path, name }) => join(path, name).slice(ROOT.length + 1))
+}
+
+/** Out: null where it was removed just now. */
+function changedAtMs(path) {
+  return statSync(join(ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? null
+}

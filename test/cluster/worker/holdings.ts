@@ -1,0 +1,60 @@
+/** Tests of cluster/worker/holdings.ts: a store that has forgotten that a shard was taken here. */
+import { test } from 'tap'
+import { KnownCommits } from '../../../cluster/shard/known-commits.ts'
+import type { Shard } from '../../../cluster/shard/shard.ts'
+import type { Meta, Store } from '../../../cluster/store.ts'
+import { Holdings } from '../../../cluster/worker/holdings.ts'
+import { Members } from '../../../cluster/worker/members.ts'
+import { VirtualTime, WorkerClock } from '../../simulation/virtual-time.ts'
+
+const ME = 'me'
+
+/** Holds shard 0, taken under the epoch 3 when it had 10 commits, with two more confirmed since. */
+async function held(now: Partial<Meta>): Promise<{ losses: number[]; isDropped: boolean }> {
+  const known = new KnownCommits()
+  known.begin(10)
+  known.note(11, 1_100)
+  known.note(12, 1_200)
+  const [losses, state] = [[] as number[], { isDropped: false }]
+  const shard = {
+    id: 0,
+    token: '3:mine',
+    seq: 12,
+    accepts: true,
+    halted: false,
+    running: true,
+    knownCommits: known,
+    noteLoss: (storeSeq: number) => losses.push(known.lossAt(storeSeq)?.commits ?? 0),
+    drop: () => {
+      state.isDropped = true
+    },
+  } as unknown as Shard
+  const metas: Store['metas'] = async () => [{ owner: ME, seq: 12, token: '3:mine', ...now } as Meta]
+  const holdings = new Holdings({
+    me: ME,
+    store: { metas } as Store,
+    clock: new WorkerClock(new VirtualTime(), { rate: 1, originMs: 0, storeMs: 0 }),
+    members: new Members(ME),
+    count: 1,
+    takesShards: true,
+    makeShard: () => shard,
+    ails: () => false,
+    lost: () => undefined,
+    beat: async () => true,
+  })
+  holdings.shards.set(0, shard)
+  await holdings.check()
+  return { losses, ...state }
+}
+
+test('holdings: commits under a grant that the store has forgotten are lost, however far others have come', async (t) => {
+  t.same(await held({}), { losses: [], isDropped: false }, 'as it was')
+  t.same(await held({ owner: ME, token: '4:next' }), { losses: [], isDropped: true }, 'the next owner')
+  t.same(await held({ token: '2:before', seq: 14 }), { losses: [2], isDropped: true }, 'the owner before, who goes on')
+  t.same(
+    await held({ token: '3:theirs', seq: 12 }),
+    { losses: [2], isDropped: true },
+    'another grant of the same epoch',
+  )
+  t.same(await held({ seq: 11 }), { losses: [1], isDropped: true }, 'a store that stands before what was confirmed')
+})
