@@ -20,7 +20,7 @@ import { type InboundLocalPart, parseInboundLocalPart } from '../state/received/
 import { receivedObjectName } from '../state/received/object.ts'
 import type { AddresseeFinder } from '../views/inbound/address.ts'
 import { type FreshMails, FreshPieces } from './fresh-mails.ts'
-import type { IncomingMail, RcptAddress, SmtpAnswer } from './mx-listener.ts'
+import type { IncomingMail, RcptAddress } from './mx-listener.ts'
 import {
   type JoinedTransaction,
   judgeInboundRecipient,
@@ -29,6 +29,7 @@ import {
   TEMPORARY_FAILURE,
   TOO_MANY_A_MINUTE,
 } from './recipient-rules.ts'
+import type { SmtpAnswer } from './smtp-answer.ts'
 
 /** A recipient that was taken. */
 export interface InboundTarget extends InboundLocalPart {

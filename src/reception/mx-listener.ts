@@ -9,21 +9,17 @@
  * is taken, is never answered 250, whatever its handler says; memory is bounded by sessions times what the library
  * reads ahead; a listener that closes lets mail in hand finish.
  *
- * Spec mx.commands, mx.rate, mx.refused, mx.size, mx.loop, mx.slow, listener.port, listener.close
+ * Spec mx.commands, mx.rate, mx.refused, mx.size, mx.loop, mx.slow, mx.dots, listener.port, listener.close
  */
 
 import { domainToASCII } from 'node:url'
-import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { MAIL_BYTES_MAX, MX_DATA_MINUTES_MAX, MX_RECIPIENTS_MAX, MX_REFUSED_MAX } from '../../schemas/limits.ts'
 import type { EdgeLog } from '../http/request.ts'
 import { listenFault } from '../process/listen-fault.ts'
+import { MxServer } from './mx-server.ts'
 import type { SenderRate } from './sender-rate.ts'
-
-/** What is said to a peer: 250 takes. The text begins with the enhanced code (RFC 3463). */
-export interface SmtpAnswer {
-  readonly code: number
-  readonly text: string
-}
+import type { SmtpAnswer } from './smtp-answer.ts'
 
 /** An address as the envelope names it; the domain in lower case and as it stands in the DNS. */
 export interface RcptAddress {
@@ -82,7 +78,6 @@ const IDLE_MS_MAX = 300_000
 const MINUTE_MS = 60_000
 /** The whole stop has ten seconds; a sender that is cut comes again. */
 const CLOSE_MS_MAX = 5000
-const CLIENTS_MAX = 500
 const RECEIVED_MAX = 50
 const COMMAND_BYTES_MAX = 4096
 /** A peer that goes on past the limit is let go at so many times of it. */
@@ -92,6 +87,8 @@ const LOCAL_PART = /^[\x21-\x7e]{1,292}$/
 const SENDER_PART = /^[\x21-\x7e]+$/
 
 const UNAVAILABLE: SmtpAnswer = { code: 451, text: '4.3.0 Temporary failure, try again later' }
+const TOO_SLOW: SmtpAnswer = { code: 421, text: '4.4.2 Too slow, or too much' }
+const CLOSING: SmtpAnswer = { code: 421, text: '4.3.2 Service shutting down' }
 const TOO_BIG: SmtpAnswer = { code: 552, text: '5.3.4 Message too big' }
 const LOOPS: SmtpAnswer = { code: 554, text: '5.4.6 Too many hops: mail loops' }
 const BAD_ADDRESS: SmtpAnswer = { code: 501, text: '5.1.3 Bad recipient address' }
@@ -104,8 +101,6 @@ interface Session<Target> {
   targets: Map<string, Target>
   sender: string | null
   refused: number
-  /** A mail is being received, or is in the handler's hands. */
-  isBusy: boolean
 }
 
 /** Starts the listener. Throws Error when its port is taken. */
@@ -113,10 +108,10 @@ export async function startMxListener<Target>(
   options: MxListenerOptions<Target>,
 ): Promise<{ close(): Promise<void>; readonly port: number }> {
   const sessions = new Map<string, Session<Target>>()
-  const server = new SMTPServer({
+  const server = new MxServer({
     ...serverOptions(options),
     onConnect(session, done) {
-      sessions.set(session.id, { targets: new Map(), sender: null, refused: 0, isBusy: false })
+      sessions.set(session.id, { targets: new Map(), sender: null, refused: 0 })
       const isAllowed = options.rate.open(session.remoteAddress)
       done(isAllowed ? null : errorOf({ code: 421, text: '4.7.0 Too many connections' }))
     },
@@ -136,16 +131,20 @@ export async function startMxListener<Target>(
       )
     },
     onData(stream, session, done) {
-      const cut = () => cutSession(server, session.id)
+      const cut = () => server.say(session.id, TOO_SLOW)
+      server.mailBegins(session.id)
       guarded(options.log, () => onMail(options, sessionOf(sessions, session), { session, stream, cut })).then(
-        (answer) => done(answer.code === 250 ? null : errorOf(answer), answer.text),
+        (answer) => {
+          server.mailDone(session.id)
+          done(answer.code === 250 ? null : errorOf(answer), answer.text)
+        },
       )
     },
   })
   // A connection that breaks is nobody's business; without a listener it would end the process.
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
   await listen(server, options)
-  return { close: () => close(server, sessions), port: (server.server.address() as { port: number }).port }
+  return { close: () => close(server), port: (server.server.address() as { port: number }).port }
 }
 
 function serverOptions<Target>({ name, tls }: MxListenerOptions<Target>) {
@@ -156,7 +155,6 @@ function serverOptions<Target>({ name, tls }: MxListenerOptions<Target>) {
     size: MAIL_BYTES_MAX,
     rejectOversized: true,
     maxRecipients: MX_RECIPIENTS_MAX,
-    maxClients: CLIENTS_MAX,
     maxCommandLength: COMMAND_BYTES_MAX,
     socketTimeout: IDLE_MS_MAX,
     closeTimeout: CLOSE_MS_MAX,
@@ -246,7 +244,6 @@ async function onMail<Target>(
   session: Session<Target>,
   { session: told, stream, cut }: Coming,
 ): Promise<SmtpAnswer> {
-  session.isBusy = true
   const timer = setTimeout(cut, MX_DATA_MINUTES_MAX * MINUTE_MS)
   const mail = new MailStream(stream, cut)
   try {
@@ -270,7 +267,6 @@ async function onMail<Target>(
     clearTimeout(timer)
     // What a handler left is read and forgotten: the answer follows the end of the mail.
     stream.resume()
-    session.isBusy = false
   }
 }
 
@@ -331,17 +327,11 @@ const LF = 0x0a
 /** Characters of a line that show which field it begins. */
 const LINE_START = 80
 
-/** Ends a connection in the midst of a mail. */
-function cutSession(server: SMTPServer, sessionId: string): void {
-  for (const connection of server.connections)
-    if (connection.session.id === sessionId) connection.send(421, '4.4.2 Too slow, or too much')
-}
-
 function errorOf({ code, text }: SmtpAnswer): Error {
   return Object.assign(new Error(text), { responseCode: code })
 }
 
-function listen<Target>(server: SMTPServer, { host, port }: MxListenerOptions<Target>): Promise<void> {
+function listen<Target>(server: MxServer, { host, port }: MxListenerOptions<Target>): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error) => reject(listenFault({ setting: 'MX_PORT', host, port }, error))
     server.server.once('error', onError)
@@ -353,12 +343,11 @@ function listen<Target>(server: SMTPServer, { host, port }: MxListenerOptions<Ta
 }
 
 /** No new connections; idle ones are told at once, a mail in hand gets its answer. */
-function close<Target>(server: SMTPServer, sessions: ReadonlyMap<string, Session<Target>>): Promise<void> {
+function close(server: MxServer): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
     const tell = () => {
-      for (const connection of server.connections)
-        if (sessions.get(connection.session.id)?.isBusy !== true) connection.send(421, '4.3.2 Service shutting down')
+      server.sayToIdle(CLOSING)
       if (server.connections.size === 0) clearInterval(timer)
     }
     const timer = setInterval(tell, 50).unref()

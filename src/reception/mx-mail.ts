@@ -12,8 +12,9 @@ import {
   judgeInbound,
   takeInbound,
 } from './inbound-mail.ts'
-import type { IncomingMail, MxHandlers, MxTransaction, RcptAddress, SmtpAnswer } from './mx-listener.ts'
+import type { IncomingMail, MxHandlers, MxTransaction, RcptAddress } from './mx-listener.ts'
 import type { ReturnedKind, ReturnedMail, ReturnedTarget } from './returned/returned-mail.ts'
+import type { SmtpAnswer } from './smtp-answer.ts'
 
 /** What becomes of mail to the listener, for the operator's figures. */
 export type ReceivedKind = ReturnedKind | InboundResult | 'dropped' | 'refused_recipient'

@@ -9,7 +9,7 @@
  */
 
 /** What became of a newcomer. `displaced`: the session whose place it has now. */
-export type Entry<Session> =
+export type PlaceEntry<Session> =
   | { readonly isPlaced: true; readonly displaced: Session | null }
   | { readonly isPlaced: false; readonly displaced: null }
 
@@ -35,7 +35,7 @@ export class Places<Session> {
   }
 
   /** A session of a client begins. */
-  enter(session: Session, client: string): Entry<Session> {
+  enter(session: Session, client: string): PlaceEntry<Session> {
     const { max, crowdedFrom } = this.#bounds
     const displaced = this.size < crowdedFrom ? null : this.#oldestOfMost(client)
     if (displaced !== null) this.leave(displaced)

@@ -10,7 +10,7 @@
 
 import { periodOf, used } from '../state/quota.ts'
 import type { InboundAddressee } from '../views/inbound/address.ts'
-import type { SmtpAnswer } from './mx-listener.ts'
+import type { SmtpAnswer } from './smtp-answer.ts'
 
 /** The transaction that a recipient would join. */
 export interface JoinedTransaction {

@@ -1,7 +1,7 @@
 /** refuse-socket - ends a connection that has no place, with a reply if one can be read before TLS */
 
 import type { Socket } from 'node:net'
-import type { SmtpAnswer } from './mx-listener.ts'
+import type { SmtpAnswer } from './smtp-answer.ts'
 
 /** For the reply to arrive. */
 const LINGER_MS = 1000

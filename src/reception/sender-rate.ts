@@ -1,7 +1,8 @@
 /**
  * sender-rate - how many connections one sender may open to the MX listener: at once, and in a minute.
  *
- * A sender is an IPv4 address or the /64 network of an IPv6 one.
+ * A sender is an IPv4 address or the /64 network of an IPv6 one, whose /56 has bounds of its own: many providers give
+ * one customer all of it.
  * Minutes are those of the clock, counted in each process, not in the store: a connection is let in or turned away
  * before anything is asked of anybody, also while the store is away. With n processes a sender may have n times as
  * much.
@@ -9,7 +10,12 @@
  * Spec mx.rate
  */
 
-import { MX_CONNECTIONS_MAX, MX_CONNECTIONS_PER_MINUTE_MAX } from '../../schemas/limits.ts'
+import {
+  MX_CONNECTIONS_MAX,
+  MX_CONNECTIONS_PER_MINUTE_MAX,
+  MX_SITE_CONNECTIONS_MAX,
+  MX_SITE_CONNECTIONS_PER_MINUTE_MAX,
+} from '../../schemas/limits.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
 
 /** Senders remembered in one minute; those beyond are held to be one sender. */
@@ -25,6 +31,36 @@ export interface SenderRate {
 
 /** In: a monotonic clock, milliseconds. */
 export function makeSenderRate(nowMs: () => number): SenderRate {
+  const own = countBy((address) => clientNetwork(address), {
+    atOnceMax: MX_CONNECTIONS_MAX,
+    perMinuteMax: MX_CONNECTIONS_PER_MINUTE_MAX,
+    nowMs,
+  })
+  const site = countBy((address) => clientNetwork(address, 56), {
+    atOnceMax: MX_SITE_CONNECTIONS_MAX,
+    perMinuteMax: MX_SITE_CONNECTIONS_PER_MINUTE_MAX,
+    nowMs,
+  })
+  return {
+    open(address) {
+      // Both are counted, whatever the first says.
+      const isOwnAllowed = own.open(address)
+      return site.open(address) && isOwnAllowed
+    },
+    close(address) {
+      own.close(address)
+      site.close(address)
+    },
+  }
+}
+
+interface RateBounds {
+  readonly atOnceMax: number
+  readonly perMinuteMax: number
+  readonly nowMs: () => number
+}
+
+function countBy(networkOf: (address: string) => string, { atOnceMax, perMinuteMax, nowMs }: RateBounds): SenderRate {
   const atOnce = new Map<string, number>()
   let perMinute = new Map<string, number>()
   let minute = 0
@@ -33,16 +69,16 @@ export function makeSenderRate(nowMs: () => number): SenderRate {
       const now = Math.floor(nowMs() / MINUTE_MS)
       if (now !== minute) perMinute = new Map()
       minute = now
-      const sender = clientNetwork(address)
+      const sender = networkOf(address)
       const counted = perMinute.has(sender) || perMinute.size < SENDERS_MAX ? sender : REST
       const opened = (perMinute.get(counted) ?? 0) + 1
       perMinute.set(counted, opened)
       const open = (atOnce.get(sender) ?? 0) + 1
       atOnce.set(sender, open)
-      return open <= MX_CONNECTIONS_MAX && opened <= MX_CONNECTIONS_PER_MINUTE_MAX
+      return open <= atOnceMax && opened <= perMinuteMax
     },
     close(address) {
-      const sender = clientNetwork(address)
+      const sender = networkOf(address)
       const left = (atOnce.get(sender) ?? 1) - 1
       if (left <= 0) atOnce.delete(sender)
       else atOnce.set(sender, left)

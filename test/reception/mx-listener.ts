@@ -329,3 +329,59 @@ const ADDRESSES: [address: string, expected: object | null][] = [
 ]
 for (const [address, expected] of ADDRESSES)
   t.test(`mx-listener: ${address}`, async (t) => t.same(parseEnvelopeAddress(address), expected))
+
+t.test('mx: a dot behind a bare LF is text, a stuffed one goes, however the bytes come [mx.dots]', async (t) => {
+  const { listener, port, received } = await start()
+  t.teardown(() => listener.close())
+  const sent = 'Subject: a\r\n\r\na\n.b\n..c\r\n..d\r\n.e\r\n...\r\n.\rf\n.\ng\r\n..\r\n'
+  const kept = 'Subject: a\r\n\r\na\n.b\n..c\r\n.d\r\ne\r\n..\r\n\rf\n.\ng\r\n.\r\n'
+  for (const step of [1, 2, 3, 1000]) {
+    const dialog = await openDialog(port)
+    for (const line of ['EHLO a.example', 'MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await dialog.say(line)
+    for (let at = 0; at < sent.length; at += step) {
+      dialog.write(sent.slice(at, at + step))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    t.match(await dialog.say('.'), /^250 /)
+    t.match(await dialog.say('NOOP'), /^250 /, 'what follows is a command')
+    t.equal(received.at(-1)?.text, kept, `${step} at a time`)
+    dialog.end()
+  }
+})
+
+t.test('mx: commands without a mail have an end, those between mails begin again [mx.idle]', async (t) => {
+  const { listener, port } = await start()
+  t.teardown(() => listener.close())
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO a.example')
+  for (let mails = 0; mails < 3; mails += 1) {
+    for (let n = 0; n < 90; n += 1) await dialog.say(n % 2 ? 'NOOP' : 'RSET')
+    for (const line of ['MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await dialog.say(line)
+    t.match(await dialog.say('Subject: a\r\n\r\ntext\r\n.'), /^250 /)
+  }
+  let last = ''
+  let said = 0
+  for (; !last.startsWith('421') && said < 300; said += 1) last = await dialog.say('NOOP')
+  t.match(last, /^421 4\.7\.0 Too many commands/)
+  t.equal(said, 201)
+})
+
+t.test('mx: a /56 has twice the connections of a /64, at once and in a minute [mx.rate]', async (t) => {
+  const rate = makeSenderRate(() => 0)
+  const opened = (count: number, addressOf: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => rate.open(addressOf(n))).filter(Boolean).length
+  t.equal(
+    opened(40, () => '2001:db8:0:1::1'),
+    30,
+  )
+  t.equal(
+    opened(60, (n) => `2001:db8:0:${(n + 2).toString(16)}::1`),
+    20,
+    'those that were refused count too',
+  )
+  t.equal(
+    opened(60, (n) => `2001:db8:1:${n.toString(16)}00::1`),
+    60,
+    'each of another /56',
+  )
+})

@@ -7,7 +7,7 @@
 import { isAscii } from 'node:buffer'
 import type { Socket } from 'node:net'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
-import type { SmtpAnswer } from '../mx-listener.ts'
+import type { SmtpAnswer } from '../smtp-answer.ts'
 import type { Login } from './login.ts'
 import { BAD_RECIPIENT, BAD_SENDER, correctReply, LATE } from './replies.ts'
 

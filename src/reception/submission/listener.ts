@@ -31,9 +31,9 @@ import { parseAddress } from '../../mail/address.ts'
 import { clientNetwork } from '../../mail/ip-address.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
 import { listenFault } from '../../process/listen-fault.ts'
-import type { SmtpAnswer } from '../mx-listener.ts'
 import { Places } from '../places.ts'
 import { refuseSocket } from '../refuse-socket.ts'
+import type { SmtpAnswer } from '../smtp-answer.ts'
 import { SubmissionConnection } from './connection.ts'
 import { gatherMessage } from './data.ts'
 import type { FailedLogins } from './failed-logins.ts'
@@ -184,6 +184,8 @@ class SubmissionServer extends SMTPServer {
     socket: Socket | TLSSocket,
     socketOptions?: ConstructorParameters<typeof SubmissionConnection>[2],
   ): void {
+    // Closed since it was accepted: nothing would tell its end.
+    if (socket.destroyed) return
     const connection = new SubmissionConnection(this, socket, socketOptions)
     this.connections.add(connection)
     this.#open.set(connection.id, connection)

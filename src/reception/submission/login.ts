@@ -12,7 +12,7 @@ import { type KeyFinder, type ParsedKey, parseKey, type TokenKind } from '../../
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { entityFact, stateOf } from '../../views/entity.ts'
 import type { Reader, ServerKey } from '../../views/key.ts'
-import type { SmtpAnswer } from '../mx-listener.ts'
+import type { SmtpAnswer } from '../smtp-answer.ts'
 import { LOGIN_UNAVAILABLE, UNKNOWN_KEY, WRONG_KIND } from './replies.ts'
 
 /** Who a session is for. */

@@ -12,7 +12,7 @@ import { MESSAGE_BYTES_MAX, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../.
 import { REFUSALS, type RefusalCode } from '../../../schemas/refusals.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
 import type { SendResult } from '../../sending/send.ts'
-import type { SmtpAnswer } from '../mx-listener.ts'
+import type { SmtpAnswer } from '../smtp-answer.ts'
 
 /** Octets of a reply line with its end. RFC 5321 4.5.3.1.5 */
 const REPLY_OCTETS_MAX = 512

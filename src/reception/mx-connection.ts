@@ -1,0 +1,143 @@
+/**
+ * mx-connection - one session of the MX listener: the library's dialogue, bounded in commands, and DATA as RFC 5321 has
+ * it
+ *
+ * Spec mx.idle, mx.dots
+ */
+
+import type { Socket } from 'node:net'
+import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
+import { SMTPStream } from 'smtp-server/lib/smtp-stream.js'
+import { MX_COMMANDS_MAX, MX_MAILLESS_MINUTES_MAX, MX_SESSION_MINUTES_MAX } from '../../schemas/limits.ts'
+
+const MINUTE_MS = 60_000
+
+/** A session. States: idle -> (a mail in hand -> idle)* -> closed. */
+export class MxConnection extends SMTPConnection {
+  /** The socket that was accepted, under TLS too: its place. */
+  readonly place: Socket = this._socket as Socket
+  /** A mail is being received, or is in the handler's hands. */
+  isBusy = false
+  /** The session has ended, under TLS too. */
+  onGone: () => void = () => undefined
+  readonly #openedMs = performance.now()
+  /** When the last mail was done, or the session was opened. */
+  #sinceMs = performance.now()
+  #commands = 0
+
+  /** A mail was answered. */
+  mailDone(): void {
+    this.isBusy = false
+    this.#sinceMs = performance.now()
+    this.#commands = 0
+  }
+
+  /** Whether the session has had its time; one with a mail in hand has what its mail has. */
+  isOver(nowMs: number): boolean {
+    if (this.isBusy) return false
+    const isMailless = nowMs - this.#sinceMs >= MX_MAILLESS_MINUTES_MAX * MINUTE_MS
+    return isMailless || nowMs - this.#openedMs >= MX_SESSION_MINUTES_MAX * MINUTE_MS
+  }
+
+  override _onClose(): void {
+    super._onClose()
+    this.onGone()
+  }
+
+  override _onCommand(command: Buffer, callback?: () => void): void {
+    this.#commands += 1
+    if (this.#commands <= MX_COMMANDS_MAX) super._onCommand(command, callback)
+    else this.send(421, '4.7.0 Too many commands without a mail')
+  }
+
+  // The constructor of the library calls it: no field of this class is there yet.
+  override _createParser(): SMTPStream {
+    const parser = new MxStream({ maxCommandLength: this._server.options.maxCommandLength })
+    parser.oncommand = (command, callback) => this._onCommand(command, callback)
+    parser.on('error', (error: Error) => this.send(421, `Error: ${error.message}`))
+    return parser
+  }
+}
+
+const CR = 0x0d
+const LF = 0x0a
+const DOT = 0x2e
+
+/** Where in the lines of DATA the next octet is. */
+type Place = 'text' | 'cr' | 'start' | 'dot' | 'dot-cr'
+
+/**
+ * The library takes a dot away after a bare LF too, which is no end of a line (RFC 5321 2.3.8): the mail loses an
+ * octet, and its signature breaks. Here a line ends in CRLF and in nothing else; a dot that is followed by other
+ * characters of its line goes (4.5.2).
+ */
+class MxStream extends SMTPStream {
+  #place: Place = 'start'
+
+  override startDataMode(...args: Parameters<SMTPStream['startDataMode']>): ReturnType<SMTPStream['startDataMode']> {
+    this.#place = 'start'
+    return super.startDataMode(...args)
+  }
+
+  override _feedDataStream(chunk: Buffer, done: (error?: Error | null) => void): void {
+    const kept: Buffer[] = []
+    let from = 0
+    for (let at = 0; at < chunk.length; at += 1) {
+      const octet = chunk[at] as number
+      if (this.#place === 'start' && octet === DOT) {
+        kept.push(chunk.subarray(from, at))
+        from = at + 1
+        this.#place = 'dot'
+      } else if (this.#place === 'dot' && octet === CR) {
+        // Held back: with LF it is the end, else it is text behind a dot that has gone.
+        from = at + 1
+        this.#place = 'dot-cr'
+      } else if (this.#place === 'dot-cr') {
+        if (octet === LF) {
+          this.#emit(kept)
+          this._endDataMode(false, chunk.subarray(at + 1), done)
+          return
+        }
+        kept.push(HELD_CR)
+        this.#place = octet === CR ? 'cr' : 'text'
+      } else if (octet === LF && this.#place === 'cr') this.#place = 'start'
+      else {
+        this.#place = octet === CR ? 'cr' : 'text'
+        if (this.#place === 'text') at = skipText(chunk, at)
+      }
+    }
+    kept.push(chunk.subarray(from))
+    this.#whenDrained(this.#emit(kept), done)
+  }
+
+  /** Whether the reader takes more now. */
+  #emit(pieces: readonly Buffer[]): boolean {
+    const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+    this._countDataBytes(bytes.length)
+    return bytes.length === 0 || this._dataStream?.writable !== true || this._dataStream.write(bytes)
+  }
+
+  #whenDrained(isReady: boolean, done: () => void): void {
+    const stream = this._dataStream
+    if (isReady || stream === null || stream.destroyed) {
+      done()
+      return
+    }
+    // A stream that is destroyed never drains, it only closes.
+    const go = () => {
+      stream.off('drain', go)
+      stream.off('close', go)
+      done()
+    }
+    stream.once('drain', go)
+    stream.once('close', go)
+  }
+}
+
+const HELD_CR = Buffer.of(CR)
+
+/** The last octet before the next CR: nothing else changes the place. */
+function skipText(chunk: Buffer, at: number): number {
+  const cr = chunk.indexOf(CR, at)
+  return (cr < 0 ? chunk.length : cr) - 1
+}
