@@ -1,10 +1,9 @@
 /**
  * exchange - one request from its first byte to its answer
  *
- * States: receiving (head known, body coming), draining (a refusal is certain: the rest of the body is counted and
- * thrown away), working (the handler has it), over (answered, closed or aborted).
- * Guarantees: one answer or none; nothing is written after an abort; a body is held once and no longer than its
- * request; what a handler throws becomes a 500 that tells nothing.
+ * States: receiving (head known, body coming), draining (refused: the rest of the body is counted and discarded),
+ * working (the handler has it), over (answered, closed or aborted).
+ * Guarantees: one answer or none; nothing is written after an abort; a handler's error becomes a 500 without details.
  *
  * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
