@@ -16,7 +16,6 @@ import type {
   Verdict,
   WorkerRecord,
 } from '../../cluster/store.ts'
-import type { SimNode } from './cluster/sim-node.ts'
 
 export type Method =
   | 'read'
@@ -60,6 +59,11 @@ export const CONNECTION_OF: Readonly<Record<Method, Connection>> = {
   nodes: 'views',
 }
 
+/** A primary, and the store that it holds. */
+interface CommitNode {
+  readonly base: Pick<Store, 'metas'> & { readonly nowMs: number }
+}
+
 /** A request under way. */
 export interface Request {
   readonly n: number
@@ -69,7 +73,7 @@ export interface Request {
   readonly shard: number
   readonly commit: Commit | null
   /** Of several primaries, the one that a commit goes to. */
-  readonly node?: SimNode
+  readonly node?: CommitNode
   /** Virtual time. */
   readonly sentAtMs: number
   run(): Promise<unknown>

@@ -1,12 +1,15 @@
 /**
  * seeds - the runtime under simulated faults, one seed after the other; none may break a promise.
  *
- * `SEEDS` sets how many (200). `SEED=n` runs one and shows its trace.
+ * `SEEDS` sets how many (200). `SEED=n` runs one and shows its trace. `SEEDS=from..to` runs a slice on one primary, and
+ * with `PRIMARIES=2` on two: every seed of it that breaks a promise is named.
  */
 import { type Test, test } from 'tap'
 import { type SimResult, simulate } from '../../simulation/run.ts'
 
-const SEEDS = Number(process.env.SEEDS ?? '200')
+const [, FROM = '', TO = ''] = /^(\d+)\.\.(\d+)$/.exec(process.env.SEEDS ?? '') ?? []
+const isSlice = TO !== ''
+const SEEDS = isSlice ? 0 : Number(process.env.SEEDS ?? '200')
 const FIRST = 1
 const TRACE_SHOWN = 60
 /** Seeds on several primaries. */
@@ -19,12 +22,21 @@ test('simulation: the same seed gives the same trace', async (t) => {
   t.ok(once.trace.length > 1_000, 'something happened')
 })
 
-test('simulation: every seed keeps every promise', async (t) => {
+test('simulation: a slice of seeds keeps every promise', { skip: !isSlice && 'SEEDS is no slice' }, async (t) => {
+  const primaries = Number(process.env.PRIMARIES ?? '1')
+  for (let seed = Number(FROM); seed <= Number(TO); seed += 1) {
+    const result = await simulate(seed, null, primaries)
+    if (result.violations.length > 0) t.fail(`seed ${seed} on ${primaries}: ${describe(result)}`)
+  }
+  t.comment(`${FROM}..${TO} on ${primaries}`)
+})
+
+test('simulation: every seed keeps every promise', { skip: isSlice }, async (t) => {
   const { accepted, commits, seeds } = await keepPromises(t, SEEDS, 1)
   t.ok(accepted > seeds * 10 && commits > seeds * 20, 'the seeds did real work')
 })
 
-test('simulation: on two primaries that fail over every seed keeps every promise', async (t) => {
+test('simulation: on two primaries that fail over every seed keeps every promise', { skip: isSlice }, async (t) => {
   const { accepted, commits, failovers, moves, seeds } = await keepPromises(t, SEVERAL, 2)
   t.ok(accepted > seeds * 10 && commits > seeds * 20 && failovers > seeds / 2, 'the seeds did real work')
   t.ok(moves > seeds / 4, 'shards moved')

@@ -5,10 +5,12 @@ import { Fence, type FenceState, type Pass } from '../../../cluster/fence.ts'
 import type { Claim } from '../../../cluster/items/pump.ts'
 import { decideBatch, type Plan } from '../../../cluster/shard/batch.ts'
 import type { Batch } from '../../../cluster/shard/batch-reader.ts'
+import type { Flight } from '../../../cluster/shard/flight.ts'
 import { KnownCommits } from '../../../cluster/shard/known-commits.ts'
 import { CommitLoop } from '../../../cluster/shard/loop.ts'
 import type { LoopHost } from '../../../cluster/shard/loop-host.ts'
 import type { ShardWorld } from '../../../cluster/shard/world.ts'
+import type { Verdict } from '../../../cluster/store.ts'
 
 /** Performs when a claim is sent, not when it is confirmed. */
 export class EagerLoop extends CommitLoop {
@@ -104,6 +106,14 @@ export class StaleLoop extends CommitLoop {
     const { fields } = this.reader
     const note = fields.note.bind(fields)
     fields.note = (noted) => note({ ...noted, ops: noted.ops.filter(({ key }) => !key.includes(':due:')) })
+  }
+}
+
+/** Believes what it read while the outcome of a commit that did not happen was unknown. */
+export class BelievingLoop extends CommitLoop {
+  protected override settle(flight: Flight, verdict: Verdict): void {
+    flight.isDoubted = false
+    super.settle(flight, verdict)
   }
 }
 

@@ -161,7 +161,7 @@ export class SimCluster {
    * One that was lost hears what has become of it: what it claims by a newer epoch than all others is its own. Of two
    * with the same epoch the other one raises its own. (Of Redis the one with the lesser id does: where that is who was
    * lost in the moment between its claim and the first who hears of it, it takes back what its heir has taken
-   * meanwhile. docs/understand/known-limits.md says so.)
+   * meanwhile. docs/understand/known-limits.md says that this loses mail.)
    */
   depose(node: SimNode): void {
     this.trouble()
