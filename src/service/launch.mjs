@@ -20,7 +20,18 @@ await import(pathToFileURL(MAIN).href)
 /** Out: null, or what is wrong with this Node.js. */
 function faultOfNode() {
   const wanted = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node
-  const [have, need] = [process.version, wanted].map((text) => text.match(/\d+/g).map(Number))
-  const at = need.findIndex((number, n) => number !== have[n])
-  return at === -1 || have[at] > need[at] ? null : `Node.js ${wanted} is needed, and this is ${process.version}`
+  const [least, past] = wanted.split(' ').map(numbersIn)
+  const have = numbersIn(process.version)
+  const isIn = compare(have, least) >= 0 && compare(have, past) < 0
+  return isIn ? null : `Node.js ${wanted} is needed, and this is ${process.version}`
+}
+
+function numbersIn(version) {
+  return version.match(/\d+/g).map(Number)
+}
+
+/** Out: below 0, 0 or above 0, by the numbers that the second version has. */
+function compare(one, other) {
+  const at = other.findIndex((number, n) => number !== one[n])
+  return at === -1 ? 0 : one[at] - other[at]
 }

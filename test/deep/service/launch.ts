@@ -29,7 +29,7 @@ function project(t: Test) {
   t.teardown(() => rmSync(dir, { recursive: true }))
   for (const folder of ['schemas', 'cluster', 'src/cli', 'src/service'])
     mkdirSync(join(dir, folder), { recursive: true })
-  writeFileSync(join(dir, 'package.json'), '{"type": "module", "engines": {"node": ">=20.18.1"}}')
+  writeFileSync(join(dir, 'package.json'), '{"type": "module", "engines": {"node": ">=20.18.1 <27"}}')
   for (const name of ['tsconfig.json', PROJECT])
     writeFileSync(join(dir, name), JSON.stringify({ compilerOptions: OPTIONS, include: ['src', 'schemas'] }))
   for (const part of PARTS) copyFileSync(join(ROOT, part), join(dir, part))
@@ -156,7 +156,7 @@ t.test('launch: an archive has no sources and runs', async (t) => {
   t.match(await launch(), { code: 0, out: /^first /, err: '' })
 })
 
-t.test('launch: a Node.js that is too old is named', async (t) => {
+t.test('launch: a Node.js outside the range is named', async (t) => {
   const { write, build, launchWith } = project(t)
   write(SAY('first'))
   await build()
@@ -164,11 +164,15 @@ t.test('launch: a Node.js that is too old is named', async (t) => {
     ['v20.18.0', 1],
     ['v18.99.99', 1],
     ['v20.18.1', 0],
+    ['v20.19.0', 0],
     ['v22.0.0', 0],
+    ['v24.11.0', 0],
+    ['v26.99.0', 0],
+    ['v27.0.0', 1],
   ] as const) {
     const script = `Object.defineProperty(process,'version',{value:'${version}'})`
     const ran = await launchWith(`--import=data:text/javascript,${encodeURIComponent(script)}`)
     t.equal(ran.code, code, version)
-    if (code === 1) t.equal(ran.err, `Node.js >=20.18.1 is needed, and this is ${version}\n`)
+    if (code === 1) t.equal(ran.err, `Node.js >=20.18.1 <27 is needed, and this is ${version}\n`)
   }
 })
