@@ -219,12 +219,8 @@ export class Exchange implements Receiver {
     }
     this.#heldBytes += chunk.byteLength
     // The bytes go away with the call. A body in one piece that can be used at once need not be copied.
-    const isUsedNow =
-      isLast &&
-      this.#chunks.length === 0 &&
-      this.#refusal === null &&
-      !this.#head.headers.isChunked &&
-      this.#target.held === null
+    const isOnlyPiece = isLast && this.#chunks.length === 0 && !this.#head.headers.isChunked
+    const isUsedNow = isOnlyPiece && this.#refusal === null && this.#target.held === null
     const { buffer, byteOffset, byteLength } = isUsedNow ? chunk : new Uint8Array(chunk)
     // Memory of its own, never part of a pool: a piece may be transferred to a thread.
     this.#chunks.push(Buffer.from(buffer, byteOffset, byteLength))

@@ -8,13 +8,11 @@ import { makeRate } from '../../../src/http/rate.ts'
 import type { Answer, FeedSink } from '../../../src/http/respond.ts'
 import { HeldBytes } from '../../../src/process/held-bytes.ts'
 import { makeKeyRing, makeRoutes, sendRaw, startEdge } from '../../support/service/edge-listener.ts'
-import { ENGINES, readAnswer } from '../../support/service/engines.ts'
+import { ENGINES, isWhole, readAnswer } from '../../support/service/engines.ts'
 
 const ring = makeKeyRing()
 /** What the libraries write of their own. `connection` is one of them unless it says `close`. */
 const EXEMPT = ['date', 'keep-alive', 'uwebsockets', 'transfer-encoding']
-/** Longer than both take on a loaded machine; only answers without an end wait for so long. */
-const QUIET_MS = 1500
 const BODY = JSON.stringify({ from: 'a@example.com', to: ['b@example.com'], subject: 'Grüße', text: 'T' })
 
 /** An answer by the number in `/v1/messages/{id}`. */
@@ -99,7 +97,7 @@ async function answersOf(engine: (typeof ENGINES)[number], refuses: boolean): Pr
   const rate = makeRate({ perSecond: 1, burst: refuses ? 0 : 1000, nowMs: () => 0 })
   const edge = await startEdge(ring, { engine, routes, rate, held: new HeldBytes(10_000) })
   const answers = Object.entries(REQUESTS).map(async ([name, raw]) => {
-    const came = await sendRaw(edge.port, Buffer.from(raw, 'latin1'), () => false, QUIET_MS)
+    const came = await sendRaw(edge.port, Buffer.from(raw, 'latin1'), (text) => isWhole(text, raw.startsWith('HEAD ')))
     const answer = readAnswer(came.text)
     if (answer === null) return [name, came.isClosed ? 'the connection ends' : 'nothing']
     const kept = Object.entries(answer.headers).filter(

@@ -32,6 +32,17 @@ export function readAnswer(text: string): RawAnswer | null {
   return { status: Number(line.split(' ')[1]), headers, body }
 }
 
+/** Whether the first answer of a connection is there to its last byte. In: whether it is one to HEAD. */
+export function isWhole(text: string, isHead = false): boolean {
+  const answer = readAnswer(text)
+  if (answer === null) return false
+  const { status, headers } = answer
+  if (isHead || status === 204) return true
+  if (headers['transfer-encoding'] === 'chunked') return text.endsWith('0\r\n\r\n')
+  // Without a length the answer ends with its connection.
+  return answer.body.length >= Number(headers['content-length'] ?? Number.POSITIVE_INFINITY)
+}
+
 function joinChunks(text: string): string {
   let body = ''
   let at = 0

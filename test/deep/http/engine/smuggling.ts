@@ -5,9 +5,9 @@
 
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { findSuite } from '../../support/machine/suites.ts'
-import { makeKeyRing, makeRoutes, sendRaw, startEdge } from '../../support/service/edge-listener.ts'
-import { ENGINES, readAnswer } from '../../support/service/engines.ts'
+import { findSuite } from '../../../support/machine/suites.ts'
+import { makeKeyRing, makeRoutes, sendRaw, startEdge } from '../../../support/service/edge-listener.ts'
+import { ENGINES, readAnswer } from '../../../support/service/engines.ts'
 
 const SUITE = findSuite('http/smuggler.json')
 const ring = makeKeyRing()

@@ -8,11 +8,11 @@ import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'tap'
-import type { Answer, FeedSink } from '../../../src/http/respond.ts'
-import { HeldBytes } from '../../../src/process/held-bytes.ts'
-import { until } from '../../support/machine/until.ts'
-import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../../support/service/edge-listener.ts'
-import { ENGINES } from '../../support/service/engines.ts'
+import type { Answer, FeedSink } from '../../../../src/http/respond.ts'
+import { HeldBytes } from '../../../../src/process/held-bytes.ts'
+import { until } from '../../../support/machine/until.ts'
+import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../../../support/service/edge-listener.ts'
+import { ENGINES } from '../../../support/service/engines.ts'
 
 const ring = makeKeyRing()
 const KEY = `Authorization: Bearer ${ring.sk}`
