@@ -8,6 +8,7 @@
  * Spec link.once, link.purpose, link.mail, link.operator
  */
 
+import { randomBytes } from 'node:crypto'
 import { homeShard } from '../../cluster/id.ts'
 import type { Link } from '../../schemas/dashboard/link.ts'
 import { NAME_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from '../../schemas/limits.ts'
@@ -16,6 +17,7 @@ import type { AddUserBody, ChangeUserBody, UserChanged, UserReply } from '../act
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { linkEndMs, type StoredLink } from '../state/dashboard/link.ts'
+import { LINK_ID_BYTES, newLinkId, parseLinkToken } from '../state/dashboard/link-token.ts'
 import { roleOf } from '../state/dashboard/member.ts'
 import { hasFactor, NO_FACTORS, type User } from '../state/dashboard/user.ts'
 import { bucketOfHmac } from '../state/person.ts'
@@ -24,7 +26,6 @@ import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
 import { endOthers, endSessions, enter } from './enter.ts'
 import { endJoin, listAccount, undoJoin, useLink } from './join.ts'
-import { newLinkId, parseLinkToken } from './link-token.ts'
 import { orderUserChange } from './me-routes.ts'
 import { noteLimit } from './noted-tries.ts'
 import { hashPassword } from './password.ts'
@@ -57,7 +58,11 @@ async function mailLink(
   const shard = homeShard(user.userId)
   const endsAtMs = linkEndMs(purpose, deps.nowMs())
   const bound = { ownerId: user.userId, invitationId: null, address: user.address, level: null }
-  const body: MakeLinkBody = { linkId: newLinkId(shard), link: { purpose, ...bound, endsAtMs }, isMailed: true }
+  const body: MakeLinkBody = {
+    linkId: newLinkId(shard, randomBytes(LINK_ID_BYTES)),
+    link: { purpose, ...bound, endsAtMs },
+    isMailed: true,
+  }
   await giveOrder(deps, shard, { name: 'make-link', body })
 }
 

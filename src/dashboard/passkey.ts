@@ -14,8 +14,8 @@ import { SECOND_STEP_MINUTES } from '../../schemas/limits.ts'
 import type { Shown } from '../actors/dashboard/factor.ts'
 import type { DashboardEdge } from '../http/dashboard-edge.ts'
 import { MINUTE_MS } from '../state/calendar.ts'
+import { dashboardBase } from '../state/dashboard/link-token.ts'
 import type { StoredPasskey, User } from '../state/dashboard/user.ts'
-import { dashboardBase } from './link-token.ts'
 
 /** COSE: EdDSA, ES256, RS256. */
 const ALGORITHMS = [-8, -7, -257]

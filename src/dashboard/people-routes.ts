@@ -6,9 +6,11 @@
  * Spec member.role, member.last, invitation.send
  */
 
+import { randomBytes } from 'node:crypto'
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { ChangeMemberBody, InvitationReply, InviteBody, MemberReply } from '../actors/dashboard/member.ts'
 import { type Answer, refuse } from '../http/respond.ts'
+import { LINK_ID_BYTES, newLinkId } from '../state/dashboard/link-token.ts'
 import { levelOf, membersFact, roleOf, unpackMember } from '../state/dashboard/member.ts'
 import { STEP_MS } from '../state/dashboard/user-list.ts'
 import { formatInvitation, readInvitations, readMember, readMembers } from '../views/dashboard/people.ts'
@@ -17,7 +19,6 @@ import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
 import { announceLeave, leave } from './join.ts'
 import { endSiblings } from './link-routes.ts'
-import { newLinkId } from './link-token.ts'
 import { noteSessionLimit } from './noted-tries.ts'
 import { refuseTry } from './tries.ts'
 
@@ -148,7 +149,7 @@ async function refuseInvitation(
 }
 
 function newLinkIdOf({ accountId }: SessionKey): string {
-  return newLinkId(homeShard(accountId))
+  return newLinkId(homeShard(accountId), randomBytes(LINK_ID_BYTES))
 }
 
 function answerInvitation(status: number, { invitationId, invitation }: InvitationReply): Answer {

@@ -10,12 +10,13 @@
  * Keys: `{cl}:first-start` (the lock), `key:<sha256>`, `accounts`.
  */
 
+import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { newLinkId } from '../dashboard/link-token.ts'
 import { makeKey, parseKey } from '../http/key.ts'
 import { moveFile, replaceFile } from '../process/whole-file.ts'
+import { LINK_ID_BYTES, newLinkId } from '../state/dashboard/link-token.ts'
 import { apiKeyKey } from '../state/keys.ts'
 import { readRow } from '../store/direct.ts'
 import { countAccounts } from '../store/installation.ts'
@@ -186,7 +187,7 @@ function makeKeys(): PendingKeys {
     accountToken: makeKey('ak', FIRST_SHARD).token,
     liveToken: makeKey('sk', FIRST_SHARD).token,
     testToken: makeKey('sk_test', FIRST_SHARD).token,
-    linkId: newLinkId(FIRST_SHARD),
+    linkId: newLinkId(FIRST_SHARD, randomBytes(LINK_ID_BYTES)),
   }
 }
 
@@ -199,7 +200,7 @@ function readPending(path: string): PendingKeys | null {
     accountToken: value.accountToken ?? value.account?.token ?? '',
     liveToken: value.liveToken ?? value.liveServer?.token ?? '',
     testToken: value.testToken ?? value.testServer?.token ?? '',
-    linkId: value.linkId ?? linkIdIn(value.dashboardUrl) ?? newLinkId(FIRST_SHARD),
+    linkId: value.linkId ?? linkIdIn(value.dashboardUrl) ?? newLinkId(FIRST_SHARD, randomBytes(LINK_ID_BYTES)),
   }
 }
 

@@ -6,14 +6,15 @@
  * Spec account.create, account.list, account.detail, account.states, operator.account, operator.note
  */
 
+import { randomBytes } from 'node:crypto'
 import { shardOf } from '../../../cluster/id.ts'
 import type { AccountActReply } from '../../actors/account/change-account.ts'
 import { type CreateAccountBody, type CreateAccountReply, placeAccount } from '../../actors/account/create-account.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
-import { newLinkId } from '../../dashboard/link-token.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { AccountState } from '../../state/account.ts'
+import { LINK_ID_BYTES, newLinkId } from '../../state/dashboard/link-token.ts'
 import { formatAccount } from '../../views/account.ts'
 import { listAccounts, readAccountDetail } from '../../views/operator/accounts.ts'
 import { readAccountOf } from '../../views/owned.ts'
@@ -55,7 +56,7 @@ export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createA
       operatorKey: null,
       servers: [],
       administrators: addresses,
-      invitationLinkIds: addresses.map(() => newLinkId(shard)),
+      invitationLinkIds: addresses.map(() => newLinkId(shard, randomBytes(LINK_ID_BYTES))),
       by,
     }
     const command = { name: 'create-account', body: order }

@@ -6,13 +6,14 @@
  * Spec link.operator, link.once, operator.note
  */
 
+import { randomBytes } from 'node:crypto'
 import { shardOf } from '../../../cluster/id.ts'
 import type { LinkMade } from '../../../schemas/dashboard/link.ts'
 import type { AccountLinkMade, MakeAccountLinkBody } from '../../actors/dashboard/link.ts'
-import { dashboardBase, linkUrl, newLinkId } from '../../dashboard/link-token.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { dashboardBase, LINK_ID_BYTES, linkUrl, newLinkId } from '../../state/dashboard/link-token.ts'
 import { levelOf } from '../../state/dashboard/member.ts'
 import { formatInstant } from '../../views/instant.ts'
 import { giveOrder } from '../answer.ts'
@@ -31,7 +32,7 @@ export function makeCreateAccountLink(deps: OperatorLinkDeps): HandlerOf<'create
     const shard = shardOf(accountId)
     if (shard === null) return refuse('not_found')
     const { address, role, removeFactors } = body
-    const linkId = newLinkId(shard)
+    const linkId = newLinkId(shard, randomBytes(LINK_ID_BYTES))
     const level = levelOf(role, false)
     const bound = { address, level, removesFactors: removeFactors }
     const order: MakeAccountLinkBody = { ...bound, accountId, linkId, operatorHash: key.hash, by }

@@ -7,6 +7,7 @@
  * Spec operator.session, operator.link, operator.note
  */
 
+import { randomBytes } from 'node:crypto'
 import type { LinkMade } from '../../../schemas/dashboard/link.ts'
 import type { OperatorSession } from '../../../schemas/operator/session.ts'
 import type {
@@ -16,12 +17,18 @@ import type {
   OpenDeskBody,
   UseDeskLinkBody,
 } from '../../actors/dashboard/desk.ts'
-import { dashboardBase, formatLinkToken, newLinkId, parseLinkToken } from '../../dashboard/link-token.ts'
 import { makeKey } from '../../http/key.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { DESK_SHARD, deskLinkIn, deskLinksFact } from '../../state/dashboard/desk.ts'
+import {
+  dashboardBase,
+  formatLinkToken,
+  LINK_ID_BYTES,
+  newLinkId,
+  parseLinkToken,
+} from '../../state/dashboard/link-token.ts'
 import { isOperatorLive } from '../../views/account.ts'
 import { formatInstant } from '../../views/instant.ts'
 import { giveOrder } from '../answer.ts'
@@ -62,7 +69,7 @@ export function makeEndSession(deps: OperatorSessionDeps): HandlerOf<'endOperato
 /** POST /v1/operator/link */
 export function makeCreateDeskLink(deps: OperatorSessionDeps): HandlerOf<'createDeskLink'> {
   return withOwnKey(deps.read, async ({ key }, by) => {
-    const linkId = newLinkId(DESK_SHARD)
+    const linkId = newLinkId(DESK_SHARD, randomBytes(LINK_ID_BYTES))
     const body: MakeDeskLinkBody = { linkId, operatorHash: key.hash, tokenId: key.tokenId, by }
     const { reply, answer } = await giveOrder<{ readonly kind: 'made'; readonly endsAtMs: number }>(deps, DESK_SHARD, {
       name: 'make-desk-link',

@@ -23,7 +23,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/cli/console'],
   ['src/main.ts'],
   ['src/service'],
-  ['src/reception', 'src/routes/operator'],
+  ['src/reception'],
   ['src/dashboard'],
   ['src/dashboard/factor'],
   ['src/routes'],

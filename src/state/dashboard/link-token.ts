@@ -4,15 +4,15 @@
  * Spec link.once
  */
 
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { makeLinkId, shardOfLink } from '../state/dashboard/link.ts'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { makeLinkId, shardOfLink } from './link.ts'
 
-const ID_BYTES = 16
+export const LINK_ID_BYTES = 16
 const TOKEN = /^([0-9a-f]{34})\.([\w-]{43})$/
 
-/** A link's id; whoever makes it knows its shard. */
-export function newLinkId(shard: number): string {
-  return makeLinkId(shard, randomBytes(ID_BYTES).toString('hex'))
+/** A link's id. In: its shard, and `LINK_ID_BYTES` of randomness. */
+export function newLinkId(shard: number, random: Buffer): string {
+  return makeLinkId(shard, random.toString('hex'))
 }
 
 /** The token of a link. */
