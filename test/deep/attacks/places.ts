@@ -1,38 +1,50 @@
 /** Clients that take all places of SMTP submission and of the MX listener, and hold them: others are served. */
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
+import { until } from '../../support/machine/until.ts'
 import { isHarmless, startAttacked } from '../../support/service/attacked.ts'
+
+interface Flood {
+  readonly connections: number
+  readonly addresses: number
+  readonly isTalking: boolean
+}
+
+/** Both listeners are crowded with them. */
+const HELD_MIN = 180
+const WAIT_MS = 60_000
 
 const service = await startAttacked(t, { SERVICE_DOMAIN: 'service.example' })
 
-/** Opens connections that greet and then say a command every quarter of a second. */
-function flood(port: number, { connections, addresses }: { connections: number; addresses: number }): () => void {
-  const sockets: Socket[] = []
-  for (let n = 0; n < connections; n += 1) {
+/** Opens connections that greet; out: what ends them. With `isTalking` each says a command every half second. */
+async function flood(port: number, { connections, addresses, isTalking }: Flood): Promise<() => void> {
+  // Whoever speaks before the greeting is hung up on.
+  const greeted = new Set<Socket>()
+  const sockets = Array.from({ length: connections }, (_, n) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: `127.0.77.${1 + (n % addresses)}` })
     socket.on('error', () => undefined)
-    socket.once('data', () => socket.write('EHLO flood.example\r\n'))
-    socket.resume()
-    sockets.push(socket)
-  }
+    socket.once('data', () => greeted.add(socket) && socket.write('EHLO flood.example\r\n'))
+    socket.on('close', () => greeted.delete(socket))
+    return socket.resume()
+  })
   const noops = setInterval(() => {
-    for (const socket of sockets) if (socket.writable) socket.write('NOOP\r\n')
-  }, 250)
+    for (const socket of isTalking ? greeted : []) socket.write('NOOP\r\n')
+  }, 500)
+  await until(async () => greeted.size >= HELD_MIN || null, WAIT_MS)
   return () => {
     clearInterval(noops)
     for (const socket of sockets) socket.destroy()
   }
 }
 
-for (const { others, port, connections, addresses } of [
-  { others: 'submission', port: service.submissionPort, connections: 260, addresses: 1 },
-  { others: 'mx', port: service.mxPort, connections: 600, addresses: 20 },
+for (const { others, port, ...asked } of [
+  { others: 'submission', port: service.submissionPort, connections: 260, addresses: 1, isTalking: false },
+  { others: 'mx', port: service.mxPort, connections: 600, addresses: 20, isTalking: true },
 ] as const)
   t.test(
-    `places: ${connections} connections hold no other client of ${others} up [submission.connections] [mx.places]`,
+    `places: ${asked.connections} connections hold no other client of ${others} up [submission.connections] [mx.places]`,
     async (t) => {
-      const end = flood(port, { connections, addresses })
-      await new Promise((resolve) => setTimeout(resolve, 2_000))
+      const end = await flood(port, asked)
       const harm = await service.during(() => new Promise((resolve) => setTimeout(resolve, 3_000)), ['http', others])
       end()
       isHarmless(t, harm, { grownMb: 100 })
