@@ -235,6 +235,9 @@ export const INVITATIONS_MAX = 100
 /** Spec session.limits: minutes in which tries count, and how many of each kind an address and a client have. */
 export const TRIES_MINUTES = 15
 export const SIGN_INS_OF_ADDRESS_MAX = 10
+/** Devices of a user whose tries count apart from those with the address, and the days that their cookies live. */
+export const USER_DEVICES_MAX = 10
+export const DEVICE_DAYS = 180
 export const SIGN_INS_OF_CLIENT_MAX = 30
 export const MAILED_LINKS_OF_ADDRESS_MAX = 3
 export const MAILED_LINKS_OF_CLIENT_MAX = 10

@@ -41,7 +41,7 @@ export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confi
     const tried =
       password === undefined
         ? await tryFactor(deps, session, request.body)
-        : await tryOwnPassword(deps, session, password)
+        : await tryOwnPassword(deps, session, { password, client: request.client })
     if (!('userId' in tried)) return tried
     const showsFactor = password === undefined
     return noteSession(deps, session.accountId, { hash: session.hash, isConfirmed: true, showsFactor })
@@ -49,8 +49,12 @@ export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confi
 }
 
 /** A try of somebody who is signed in with his own password. Out: the user; the refusal. */
-export function tryOwnPassword(deps: DashboardDeps, session: SessionKey, password: string): Promise<User | Answer> {
-  return tryOwn(deps, session, (user) => compare(user, password))
+export function tryOwnPassword(
+  deps: DashboardDeps,
+  session: SessionKey,
+  { password, client }: { readonly password: string; readonly client: string },
+): Promise<User | Answer> {
+  return tryOwn(deps, session, (user) => compare(user, password, client))
 }
 
 /** The same with a code of his or a passkey. */

@@ -9,10 +9,10 @@
  */
 
 import { homeShard } from '../../cluster/id.ts'
-import { SESSION_DAYS } from '../../schemas/limits.ts'
+import { DEVICE_DAYS, SESSION_DAYS } from '../../schemas/limits.ts'
 import type { MemberSession, OpenSessionBody, SessionReply } from '../actors/dashboard/session.ts'
 import type { IndexSessionBody, SessionIndexed } from '../actors/dashboard/user.ts'
-import { cookieHeader } from '../http/dashboard-edge.ts'
+import { cookieHeader, deviceHeader } from '../http/dashboard-edge.ts'
 import { makeKey } from '../http/key.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
@@ -20,6 +20,8 @@ import type { SessionRow } from '../state/dashboard/session.ts'
 import { type NamedSession, namedSessions, type User, userSessionsFact } from '../state/dashboard/user.ts'
 import { formatSession } from '../views/dashboard/session.ts'
 import type { DashboardDeps } from './deps.ts'
+import { formatDevice, newDeviceId } from './factor/device.ts'
+import { deviceIn } from './tries.ts'
 
 const DAY_S = 86_400
 /** What is kept of how a browser names itself. */
@@ -31,6 +33,8 @@ export interface Entrant {
   /** The account; null: the first that still has him. */
   readonly accountId: string | null
   readonly userAgent: string
+  /** Of the request. */
+  readonly cookies: string
   /** He has just shown who he is; a session alone shows it not. */
   readonly isConfirmed: boolean
   /** Until when a second factor that he has shown counts as just shown, in ms; 0: he has shown none. */
@@ -49,37 +53,49 @@ export async function enter(deps: DashboardDeps, { user, accountId, ...shown }: 
   return refuse('sign_in_failed')
 }
 
+interface Opened {
+  readonly token: string
+  readonly row: SessionRow
+  readonly deviceId: string
+}
+
 /** Null: he is no member there. */
 async function openIn(
   deps: DashboardDeps,
-  { user, accountId, userAgent, isConfirmed, factorMs, sinceMs }: Entrant & { readonly accountId: string },
-): Promise<{ readonly token: string; readonly row: SessionRow } | Answer | null> {
+  { user, accountId, userAgent, cookies, isConfirmed, factorMs, sinceMs }: Entrant & { readonly accountId: string },
+): Promise<Opened | Answer | null> {
   const { userId, password } = user
   const shard = homeShard(accountId)
   const { token, hash } = makeKey('ss', shard)
   const named = { userId, accountId, hash }
   const shown = { userAgent: userAgent.slice(0, USER_AGENT_CHARS_MAX), expects: { password } }
-  const index: IndexSessionBody = { ...named, ...shown, sinceMs, showsFactor: factorMs > 0 }
+  const deviceId = deviceIn(deps, cookies, user) ?? newDeviceId()
+  const index: IndexSessionBody = { ...named, ...shown, sinceMs, showsFactor: factorMs > 0, deviceId }
   const listed = await giveOrder<SessionIndexed>(deps, homeShard(userId), { name: 'index-session', body: index })
   if (listed.answer !== undefined) return listed.answer
   const { sessionId, sinceMs: beganMs, ended } = listed.reply
   await endSessions(deps, userId, ended)
   const body: OpenSessionBody = { ...named, sessionId, isConfirmed, sinceMs: beganMs, factorMs }
   const opened = await giveOrder<SessionReply>(deps, shard, { name: 'open-session', body })
-  if (opened.reply !== undefined) return { token, row: opened.reply.session }
+  if (opened.reply !== undefined) return { token, row: opened.reply.session, deviceId }
   if (opened.refused === null) return opened.answer
   await forget(deps, userId, [sessionId])
   return null
 }
 
-/** The session with its cookie. */
+/** The session with its cookie and that of its device. */
 async function answerSession(
   deps: DashboardDeps,
-  { token, row, user }: { readonly token: string; readonly row: SessionRow; readonly user: User },
+  { token, row, deviceId, user }: Opened & { readonly user: User },
 ): Promise<Answer> {
   const json = await formatSession(deps.read, { row, user, nowMs: deps.nowMs() })
   if (json === null) return refuse('unavailable')
-  return { status: 200, json, headers: { 'Set-Cookie': cookieHeader(deps.edge, token, SESSION_DAYS * DAY_S) } }
+  const device = formatDevice(deps.secrets.deviceKey, { userId: user.userId, deviceId })
+  const cookies = [
+    cookieHeader(deps.edge, token, SESSION_DAYS * DAY_S),
+    deviceHeader(deps.edge, device, DEVICE_DAYS * DAY_S),
+  ]
+  return { status: 200, json, cookies }
 }
 
 /** Ends all sessions of a user but one (null: all). Out: what is answered where one of them could not be. */

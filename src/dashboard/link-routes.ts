@@ -35,9 +35,9 @@ import { judgeTry } from './tries.ts'
 
 /** POST /dashboard/api/links: the same answer, whoever has the address. */
 export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {
-  return async ({ body, client }) => {
+  return async ({ body, client, cookies }) => {
     const { address, purpose } = body
-    const refused = await judgeTry(deps, 'mailed-link', { client, address })
+    const refused = await judgeTry(deps, 'mailed-link', { client, address, cookies })
     if (refused !== null) {
       if (refused.isOfAddress) noteLimit(deps, address)
       return refused.answer
@@ -111,7 +111,7 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   const isReset = link.purpose === 'reset'
   const issues = isReset ? passwordIssues(body.password) : []
   if (issues.length > 0) return refuse('invalid_request', { issues })
-  const password = isReset ? await hashPassword(body.password ?? '') : null
+  const password = isReset ? await hashPassword(body.password ?? '', request.client) : null
   if (isReset && password === null) return refuse('unavailable')
   const userId = link.ownerId
   const unendedFirst = isReset ? await endOthers(deps, userId, null) : null
@@ -123,7 +123,7 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   if (unended !== null) return unended
   const user = await readUser(deps.read, userId)
   if (user === null || user === 'unavailable') return refuse('unavailable')
-  return enterOrAsk(deps, { user, accountId: null, userAgent, isConfirmed: true, sinceMs: null }, cookies)
+  return enterOrAsk(deps, { user, accountId: null, userAgent, cookies, isConfirmed: true, sinceMs: null })
 }
 
 /** Somebody becomes a member of an account. */
@@ -155,10 +155,10 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   if (unchanged !== null) return unchanged
   const unlisted = await endJoin(deps, body)
   const accounts = [accountId, ...user.accounts.filter((one) => one !== accountId)]
-  const came = { user: { ...user, accounts, ...changes }, accountId, userAgent, sinceMs: null }
+  const came = { user: { ...user, accounts, ...changes }, accountId, userAgent, cookies, sinceMs: null }
   if (unlisted !== null) return unlisted
   if (ownRow !== null && hasShown) return enter(deps, { ...came, isConfirmed: false, factorMs: ownRow.factorMs })
-  return enterOrAsk(deps, { ...came, isConfirmed: true }, cookies)
+  return enterOrAsk(deps, { ...came, isConfirmed: true })
 }
 
 /**
@@ -209,17 +209,20 @@ async function whoJoins(
   if (known === null) {
     const issues = [...(name === undefined ? [missing('name')] : []), ...passwordIssues(password)]
     if (issues.length > 0) return refuse('invalid_request', { issues })
-    return joining(await makeUser(deps, { address, name: name ?? '', password: password ?? '' }))
+    return joining(
+      await makeUser(deps, { address, name: name ?? '', password: password ?? '', client: request.client }),
+    )
   }
   if (isVouched(link)) {
     const issues = passwordIssues(password)
     if (issues.length > 0) return refuse('invalid_request', { issues })
-    const newPassword = await hashPassword(password ?? '')
+    const newPassword = await hashPassword(password ?? '', request.client)
     return newPassword === null ? refuse('unavailable') : { user: known, newPassword }
   }
   if (request.key?.row.userId === known.userId) return joining(known)
   if (password === undefined) return refuse('invalid_request', { issues: [missing('password')] })
-  return joining(await tryPassword(deps, { address, password, client: request.client }))
+  const { client, cookies } = request
+  return joining(await tryPassword(deps, { address, password, client, cookies }))
 }
 
 function joining(user: User | Answer): Joining | Answer {
@@ -228,9 +231,9 @@ function joining(user: User | Answer): Joining | Answer {
 
 async function makeUser(
   deps: DashboardDeps,
-  { address, name, password }: { readonly address: string; readonly name: string; readonly password: string },
+  { address, name, password, client }: Readonly<Record<'address' | 'name' | 'password' | 'client', string>>,
 ): Promise<User | Answer> {
-  const hashed = await hashPassword(password)
+  const hashed = await hashPassword(password, client)
   if (hashed === null) return refuse('unavailable')
   const hmac = deps.secrets.loginHmac(address)
   const body: AddUserBody = { hmac, address, name: name.slice(0, NAME_CHARS_MAX), password: hashed }

@@ -48,9 +48,9 @@ export function makeChangePassword(deps: DashboardDeps): DashboardHandler<'chang
   return async (request) => {
     const session = sessionOf(request)
     const { current, password } = request.body
-    const tried = await tryOwnPassword(deps, session, current)
+    const tried = await tryOwnPassword(deps, session, { password: current, client: request.client })
     if (!('userId' in tried)) return tried
-    const hashed = await hashPassword(password)
+    const hashed = await hashPassword(password, request.client)
     if (hashed === null) return refuse('unavailable')
     const { userId } = tried
     const { sessionId } = session.row

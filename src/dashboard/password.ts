@@ -1,13 +1,15 @@
 /**
  * password - passwords are hashed and compared: scrypt of `node:crypto`, two at once in a process
  *
- * 32 MiB and a quarter of a second each; beyond those that wait nobody is let in (`null`), so that a flood of tries
- * takes neither the memory nor the threads from everything else.
+ * 32 MiB and a quarter of a second each. Twenty wait, served by client network; beyond these a try is refused (`null`),
+ * so that a flood takes neither the memory nor the threads from everything else. A network with fewer waiting takes a
+ * place of the one with the most.
  *
  * Spec session.password
  */
 
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { FairQueue } from '../process/fair-queue.ts'
 
 const LN = 15
 const BLOCK = 8
@@ -23,32 +25,32 @@ const STORED = /^\$scrypt\$ln=15,r=8,p=3\$([\w+/]+)\$([\w+/]+)$/
 const NOBODY = `$scrypt$ln=${LN},r=${BLOCK},p=${PARALLEL}$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
 let underWay = 0
-const waiting: (() => void)[] = []
+const waiting = new FairQueue<(mayRun: boolean) => void>(WAITING_MAX, () => performance.now())
 
-/** Hashes a password that was chosen. Null: too many wait. */
-export async function hashPassword(password: string): Promise<string | null> {
+/** Hashes a password that was chosen. In: the client's network. Null: too many wait. */
+export async function hashPassword(password: string, client: string): Promise<string | null> {
   const salt = randomBytes(SALT_BYTES)
-  const hash = await derive(password, salt)
+  const hash = await derive(password, salt, client)
   const text = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
   return hash && `$scrypt$ln=${LN},r=${BLOCK},p=${PARALLEL}$${text(salt)}$${text(hash)}`
 }
 
-/** Whether a password is the stored one; null stored: nobody's, which takes as long. Null: too many wait. */
-export async function isPassword(password: string, stored: string | null): Promise<boolean | null> {
+/**
+ * Whether a password is the stored one. In: null stored: nobody's, which takes as long; the client's network. Null: too
+ * many wait.
+ */
+export async function isPassword(password: string, stored: string | null, client: string): Promise<boolean | null> {
   const [, salt = '', hash = ''] = STORED.exec(stored ?? NOBODY) ?? []
-  const found = await derive(password, Buffer.from(salt, 'base64'))
+  const found = await derive(password, Buffer.from(salt, 'base64'), client)
   if (found === null) return null
   const expected = Buffer.from(hash, 'base64')
   return expected.length === found.length && timingSafeEqual(found, expected) && stored !== null
 }
 
-async function derive(password: string, salt: Buffer): Promise<Buffer | null> {
-  if (underWay >= AT_ONCE) {
-    if (waiting.length >= WAITING_MAX) return null
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  } else {
-    underWay += 1
-  }
+async function derive(password: string, salt: Buffer, client: string): Promise<Buffer | null> {
+  if (underWay < AT_ONCE) underWay += 1
+  else if (!(await hasTurn(client))) return null
+  const startedAtMs = performance.now()
   try {
     return await new Promise((resolve, reject) =>
       scrypt(password.normalize('NFKC'), salt, HASH_BYTES, OPTIONS, (fault, hash) =>
@@ -56,9 +58,21 @@ async function derive(password: string, salt: Buffer): Promise<Buffer | null> {
       ),
     )
   } finally {
-    // Whoever waits takes the place over.
-    const next = waiting.shift()
-    if (next === undefined) underWay -= 1
-    else next()
+    waiting.charge(client, performance.now() - startedAtMs)
+    // The next takes the place over.
+    const next = waiting.take()
+    if (next === null) underWay -= 1
+    else next.item(true)
   }
+}
+
+/** Waits for a place; false if there is none to wait in. */
+function hasTurn(client: string): Promise<boolean> {
+  return new Promise((settle) => {
+    if (waiting.push(client, settle)) return
+    const displaced = waiting.displace(client)
+    if (displaced === null) return settle(false)
+    displaced(false)
+    waiting.push(client, settle)
+  })
 }

@@ -143,7 +143,7 @@ async function refuseInvitation(
   request: DashboardRequest,
   address: string,
 ): Promise<Answer | null> {
-  const refused = await refuseTry(deps, 'invitation', { client: request.client, address })
+  const refused = await refuseTry(deps, 'invitation', { client: request.client, address, cookies: '' })
   if (refused !== null && 'status' in refused && refused.status === 429) noteSessionLimit(deps, sessionOf(request))
   return refused
 }

@@ -32,12 +32,8 @@ const STEP_S = SECOND_STEP_MINUTES * 60
 const BROWSER_BYTES = 32
 
 /** Lets somebody in who has shown the first of it, or asks for the second. */
-export async function enterOrAsk(
-  deps: DashboardDeps,
-  entrant: Omit<Entrant, 'factorMs'>,
-  cookies: string,
-): Promise<Answer> {
-  const { user, accountId } = entrant
+export async function enterOrAsk(deps: DashboardDeps, entrant: Omit<Entrant, 'factorMs'>): Promise<Answer> {
+  const { user, accountId, cookies } = entrant
   return hasFactor(user)
     ? askFactor(deps, { user, accountId, linkId: null }, cookies)
     : enter(deps, { ...entrant, factorMs: 0 })
@@ -69,10 +65,10 @@ function beginStep(
 /** POST /dashboard/api/session/code */
 export function makeSignInByCode(deps: DashboardDeps): DashboardHandler<'signInByCode'> {
   return async (request) => {
-    const { body, client } = request
+    const { body, client, cookies } = request
     const begun = await readBegun(deps, request, ['sign-in'])
     if (begun === 'unavailable') return refuse('unavailable')
-    const refused = await judgeTry(deps, 'sign-in', { client, address: begun?.user.address ?? null })
+    const refused = await judgeTry(deps, 'sign-in', { client, address: begun?.user.address ?? null, cookies })
     if (refused !== null) {
       if (begun !== null && refused.isOfAddress) noteLimit(deps, begun.user.address)
       return refused.answer
@@ -103,8 +99,8 @@ export function makeBeginPasskey(deps: DashboardDeps): DashboardHandler<'beginPa
 /** POST /dashboard/api/session/passkey: it counts for its client alone, so that nobody locks it out. */
 export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'signInByPasskey'> {
   return async (request) => {
-    const { body, client } = request
-    const refused = await refuseTry(deps, 'sign-in', { client, address: null })
+    const { body, client, cookies } = request
+    const refused = await refuseTry(deps, 'sign-in', { client, address: null, cookies })
     if (refused !== null) return refused
     const { credential } = body
     const begun = await readBegun(deps, request, ['sign-in', 'passkey'], userIdOf(credential))
@@ -143,7 +139,7 @@ async function readBegun(
 /** Takes the step with what was shown, and opens the session. In: null shown: it was wrong. */
 async function goOn(
   deps: DashboardDeps,
-  { userAgent }: Pick<DashboardRequest, 'userAgent'>,
+  { userAgent, cookies }: Pick<DashboardRequest, 'userAgent' | 'cookies'>,
   { challenge, user, shown }: Begun & { readonly shown: Shown | null },
 ): Promise<Answer> {
   const refused = shown === null ? refuse('sign_in_failed') : await spendFactor(deps, { user, shown, step: challenge })
@@ -158,8 +154,8 @@ async function goOn(
   if (unjoined !== null) return unjoined
   const accounts = accountId === null ? user.accounts : [...new Set([accountId, ...user.accounts])]
   const factorMs = confirmedUntilMs(deps.nowMs())
-  const came = { user: { ...user, accounts }, accountId, userAgent, isConfirmed: true, factorMs, sinceMs: null }
-  return enter(deps, came)
+  const came = { user: { ...user, accounts }, accountId, userAgent, cookies }
+  return enter(deps, { ...came, isConfirmed: true, factorMs, sinceMs: null })
 }
 
 /** Uses a factor, for a step where it is shown for one. Out: the refusal, or null. */

@@ -27,32 +27,39 @@ import { judgeTry } from './tries.ts'
 /** POST /dashboard/api/session */
 export function makeSignIn(deps: DashboardDeps): DashboardHandler<'signIn'> {
   return async ({ body, client, cookies, userAgent }) => {
-    const tried = await tryPassword(deps, { ...body, client })
+    const tried = await tryPassword(deps, { ...body, client, cookies })
     if (!('userId' in tried)) return tried
-    return enterOrAsk(deps, { user: tried, accountId: null, userAgent, isConfirmed: true, sinceMs: null }, cookies)
+    return enterOrAsk(deps, { user: tried, accountId: null, userAgent, cookies, isConfirmed: true, sinceMs: null })
   }
+}
+
+interface Tried {
+  readonly address: string
+  readonly password: string
+  readonly client: string
+  readonly cookies: string
 }
 
 /** A try with an address and a password. Out: the user whose they are; the refusal. */
 export async function tryPassword(
   deps: DashboardDeps,
-  { address, password, client }: { readonly address: string; readonly password: string; readonly client: string },
+  { address, password, client, cookies }: Tried,
 ): Promise<User | Answer> {
-  const refused = await judgeTry(deps, 'sign-in', { client, address })
+  const refused = await judgeTry(deps, 'sign-in', { client, address, cookies })
   if (refused !== null) {
     if (refused.isOfAddress) noteLimit(deps, address)
     return refused.answer
   }
   const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
   if (user === 'unavailable') return refuse('unavailable')
-  const tried = await compare(user, password)
+  const tried = await compare(user, password, client)
   if (tried === null && user !== null) noteRefusal(deps, user.accounts[0], user.userId)
   return tried ?? refuse('sign_in_failed')
 }
 
 /** The user, where the password is his; null where it is not. In: null for an address that nobody has. */
-export async function compare(user: User | null, password: string): Promise<User | Answer | null> {
-  const isRight = await isPassword(password, user?.password ?? null)
+export async function compare(user: User | null, password: string, client: string): Promise<User | Answer | null> {
+  const isRight = await isPassword(password, user?.password ?? null, client)
   if (isRight === null) return refuse('unavailable')
   return isRight ? user : null
 }
@@ -94,9 +101,9 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
     if (user === null || !user.accounts.includes(accountId)) return refuse('not_found')
     if (accountId === row.accountId) return answerRow(deps, row)
     if (hasFactor(user) && row.factorMs === 0) return refuse('confirmation_required', {}, SHOW_FACTOR)
-    const { userAgent } = request
+    const { userAgent, cookies } = request
     const { factorMs } = row
-    const answer = await enter(deps, { user, accountId, userAgent, isConfirmed: false, factorMs, sinceMs })
+    const answer = await enter(deps, { user, accountId, userAgent, cookies, isConfirmed: false, factorMs, sinceMs })
     if (!('status' in answer) || answer.status !== 200) {
       return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
     }

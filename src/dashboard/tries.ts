@@ -1,8 +1,9 @@
 /**
  * tries - what somebody tries counts, of the client first, then of the address
  *
- * One that the client's limit refuses counts nowhere; one that the address's refuses stays counted for the client. What
- * somebody who is signed in confirms with counts for him, whatever strangers try with his address.
+ * One that the client's limit refuses counts nowhere; one that the address's refuses stays counted for the client. A
+ * try from a device in which the user has signed in counts for that device in place of the address, so that strangers
+ * who try the address do not lock the user out. A confirmation counts for its signed-in user alone.
  *
  * Spec session.limits
  */
@@ -10,10 +11,14 @@
 import { homeShard } from '../../cluster/id.ts'
 import * as limits from '../../schemas/limits.ts'
 import type { CountTryBody } from '../actors/dashboard/count-try.ts'
+import { readDevice } from '../http/dashboard-edge.ts'
 import type { Answer } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
+import type { User } from '../state/dashboard/user.ts'
 import { bucketOfHmac } from '../state/person.ts'
+import { readUserByLogin } from '../views/dashboard/user.ts'
 import type { DashboardDeps } from './deps.ts'
+import { type Device, parseDevice } from './factor/device.ts'
 
 export type TryKind = 'sign-in' | 'mailed-link' | 'invitation'
 
@@ -26,7 +31,7 @@ const MAX: Readonly<Record<TryKind, { readonly address: number; readonly client:
 /** A try that is refused. */
 export interface TryRefused {
   readonly answer: Answer
-  /** Whether the address has reached its limit; else its client has, or nothing could be counted. */
+  /** Whether the address or its device has reached its limit; else its client has, or nothing could be counted. */
   readonly isOfAddress: boolean
 }
 
@@ -34,6 +39,8 @@ interface Trying {
   readonly client: string
   /** Null: nobody can be locked out by it. */
   readonly address: string | null
+  /** Of the request. */
+  readonly cookies: string
 }
 
 /** Counts a try. In: who tries. Out: the refusal, or null. */
@@ -45,13 +52,36 @@ export async function refuseTry(deps: DashboardDeps, kind: TryKind, of: Trying):
 export async function judgeTry(
   deps: DashboardDeps,
   kind: TryKind,
-  { client, address }: Trying,
+  { client, address, cookies }: Trying,
 ): Promise<TryRefused | null> {
   const { loginHmac, clientHmac } = deps.secrets
   const ofClient = await count(deps, { by: 'c', hmac: clientHmac(client) }, kind)
   if (ofClient !== null) return { answer: ofClient, isOfAddress: false }
-  const ofAddress = address === null ? null : await count(deps, { by: 'a', hmac: loginHmac(address) }, kind)
+  if (address === null) return null
+  const device = await knownDevice(deps, cookies, address)
+  const ofAddress =
+    device === null
+      ? await count(deps, { by: 'a', hmac: loginHmac(address) }, kind)
+      : await countTry(deps, homeShard(device.userId), { name: `${kind}.d.${device.deviceId}`, max: MAX[kind].address })
   return ofAddress && { answer: ofAddress, isOfAddress: 'status' in ofAddress && ofAddress.status === 429 }
+}
+
+/** The device of a user that a request's cookies name; null if it is none of this user's. */
+export function deviceIn({ secrets, edge }: DashboardDeps, cookies: string, user: User): string | null {
+  const device = parseDevice(secrets.deviceKey, readDevice(edge, cookies))
+  return device?.userId === user.userId && user.devices.includes(device.deviceId) ? device.deviceId : null
+}
+
+/**
+ * The device of whoever has an address. The store is asked only for a cookie that this installation made, so that the
+ * time of an answer does not show a stranger whether the address is known.
+ */
+async function knownDevice(deps: DashboardDeps, cookies: string, address: string): Promise<Device | null> {
+  if (parseDevice(deps.secrets.deviceKey, readDevice(deps.edge, cookies)) === null) return null
+  const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
+  if (user === null || user === 'unavailable') return null
+  const deviceId = deviceIn(deps, cookies, user)
+  return deviceId === null ? null : { userId: user.userId, deviceId }
 }
 
 /** Counts a confirmation of a user, in all his sessions and accounts. Out: the refusal, or null. */

@@ -74,6 +74,16 @@ export function readStep({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: str
   return step !== null && STEP.test(step) ? step : null
 }
 
+/** The header that names a device in which a user has signed in. */
+export function deviceHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, device: string, maxAgeS: number): string {
+  return cookieHeader({ cookie: `${cookie}-device` }, device, maxAgeS)
+}
+
+/** The value of that cookie; null where there is none, or more than one. */
+export function readDevice({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
+  return cookieOf(cookies, `${cookie}-device`)
+}
+
 /** Null where there is none of the name, or more than one. */
 function cookieOf(cookies: string, name: string): string | null {
   const found = cookies.split(';').flatMap((one) => {

@@ -15,6 +15,8 @@ export interface Reply {
   /** Of `text` and `bytes`; plain text where absent. JSON is always `application/json`. */
   readonly contentType?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** `Set-Cookie` headers beside those. */
+  readonly cookies?: readonly string[]
 }
 
 /** Where a feed writes. Both do nothing once the feed is over. */

@@ -18,11 +18,11 @@ export interface WriteOptions {
 
 /** Writes one answer in one write. In: a response that is neither aborted nor answered. */
 export function writeReply(wire: Wire, reply: Reply, { requestId, isHead, closes }: WriteOptions): void {
-  const { status, json, text, bytes, headers } = reply
+  const { status, json, text, bytes, headers, cookies } = reply
   const hasContent = json !== undefined || text !== undefined || bytes !== undefined
   const ownType = hasContent ? (reply.contentType ?? 'text/plain') : null
   const contentType = json === undefined ? ownType : 'application/json'
   const body = json === undefined ? (bytes ?? text ?? '') : JSON.stringify(json)
   // RFC 9110 8.6: no Content-Length on a 204.
-  wire.answer({ status, requestId, contentType, headers }, status === 204 ? null : body, { isHead, closes })
+  wire.answer({ status, requestId, contentType, headers, cookies }, status === 204 ? null : body, { isHead, closes })
 }

@@ -34,6 +34,18 @@ export class FairQueue<Item> {
     return true
   }
 
+  /**
+   * Makes room for an item of a client: takes back the last item of the client with the most. Null if no client has at
+   * least two more than this one.
+   */
+  displace(client: string): Item | null {
+    let most: Item[] = []
+    for (const items of this.#waiting.values()) if (items.length > most.length) most = items
+    if (most.length < (this.#waiting.get(client)?.length ?? 0) + 2) return null
+    this.#size -= 1
+    return most.pop() as Item
+  }
+
   /** The next item of a client that may be served; null for none. Of two that cost the same, who waits longer. */
   take(mayServe: (client: string) => boolean = () => true): { readonly client: string; readonly item: Item } | null {
     this.#forget()

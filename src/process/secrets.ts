@@ -59,6 +59,8 @@ export interface Secrets {
   readonly linkKey: Buffer
   /** Signs what stands between two steps: of signing in, of setting up a second factor. */
   readonly challengeKey: Buffer
+  /** Signs the cookies of devices in which a user has signed in. */
+  readonly deviceKey: Buffer
   /** HMAC of a user's recovery code: 22 characters. */
   recoveryHmac(userId: string, code: string): string
   /** Signs the tokens of return paths and of unsubscribe links. */
@@ -105,6 +107,7 @@ export function makeSecrets(secretKey: string): Secrets {
     clientHmac: makeKeyedHash(deriveKey(secretKey, 'client hmac'), HASH_CHARS),
     linkKey: deriveKey(secretKey, 'link mac'),
     challengeKey: deriveKey(secretKey, 'challenge mac'),
+    deviceKey: deriveKey(secretKey, 'device mac'),
     recoveryHmac: (userId, code) => hashRecovery(`${userId}\0${code}`),
     tokenKey: deriveKey(secretKey, 'token mac'),
     sealingKey: deriveSealingKey(secretKey),

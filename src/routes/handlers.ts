@@ -7,6 +7,7 @@
 
 import type { PublicRouteName } from '../../schemas/routes.ts'
 import type { Handlers } from '../http/request.ts'
+import type { Scans } from '../http/scans.ts'
 import type { MessageDeps } from '../views/message/message.ts'
 import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from './account.ts'
 import {
@@ -86,7 +87,7 @@ import {
 } from './webhooks.ts'
 
 /** What the handlers of its routes need. */
-export type PublicDeps = { readonly baseUrl: string } & StreamDeps &
+export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & StreamDeps &
   SearchMessagesDeps &
   EmailDeps &
   InboundDeps &
@@ -101,6 +102,7 @@ export type PublicDeps = { readonly baseUrl: string } & StreamDeps &
 
 /** The handlers, by the names of their routes. */
 export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
+  const { scans } = deps
   return {
     readOpenapi: makeReadOpenapi(deps),
     sendEmail: makeSendEmail(deps),
@@ -108,10 +110,10 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     readServer: makeReadServer(deps),
     ...messageHandlers(deps),
     ...scheduleHandlers(deps),
-    searchRequests: makeSearchRequests(deps),
+    searchRequests: scans.limit(makeSearchRequests, deps),
     readRequest: makeReadRequest(deps),
     readStats: makeReadStats(deps),
-    searchReceived: makeSearchReceived(deps),
+    searchReceived: scans.limit(makeSearchReceived, deps),
     readReceived: makeReadReceived(deps),
     readReceivedRaw: makeReadReceivedRaw(deps),
     readReceivedFile: makeReadReceivedFile(deps),
@@ -149,7 +151,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     rotateDkim: makeRotateDkim(deps),
     createErasure: makeCreateErasure(deps),
     readErasure: makeReadErasure(deps),
-    searchSuppressions: makeSearchSuppressions(deps),
+    searchSuppressions: scans.limit(makeSearchSuppressions, deps),
     addSuppressions: makeAddSuppressions(deps),
     readSuppression: makeReadSuppression(deps),
     liftSuppression: makeLiftSuppression(deps),

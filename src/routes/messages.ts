@@ -9,6 +9,7 @@
 import type { MessageSearch } from '../../schemas/message.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { refuse } from '../http/respond.ts'
+import type { Scans } from '../http/scans.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { SourceLetter } from '../state/message/log-entry.ts'
 import type { ServerKey } from '../views/key.ts'
@@ -25,9 +26,9 @@ export interface SearchMessagesDeps extends SearchDeps {
 const LETTERS = { api: 'a', smtp: 's', broadcast: 'b' } as const satisfies Record<string, SourceLetter>
 
 /** The handlers of messages that were sent. */
-export function messageHandlers(deps: SearchMessagesDeps & MessageDeps) {
+export function messageHandlers(deps: SearchMessagesDeps & MessageDeps & { readonly scans: Scans }) {
   return {
-    searchMessages: makeSearchMessages(deps),
+    searchMessages: deps.scans.limit(makeSearchMessages, deps),
     readMessage: makeReadMessage(deps),
     listMessageDeliveries: makeListMessageDeliveries(deps),
   }

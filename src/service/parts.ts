@@ -22,6 +22,7 @@ import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import { loadEngine } from '../http/engine/load.ts'
+import { Scans } from '../http/scans.ts'
 import { type DomainLaneDeps, makeDomainLanes } from '../outbound/domain-lanes.ts'
 import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
 import { makeLanes } from '../outbound/perform.ts'
@@ -317,6 +318,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     refreshHolds: outbound.holds.refresh,
     newCmdId: () => newCmdId(worker.nowMs(), Math.random),
     nowMs: () => worker.nowMs(),
+    scans: new Scans(monotonicMs),
     secrets,
     sealingKey: secrets.sealingKey,
     readRoom: parts.readRoom,

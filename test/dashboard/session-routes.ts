@@ -30,8 +30,9 @@ t.test('link: the first person comes in by the printed link, once [link.once] [s
   const made = await browser.call('POST /links/consume', body)
   t.equal(made.status, 200, made.text)
   t.ok(isSession(made.json).ok, made.text)
-  const flags = made.headers.get('set-cookie') ?? ''
-  t.match(flags, /^sendwright=ss_\w+; HttpOnly; SameSite=Strict; Path=\/; Max-Age=\d+$/)
+  const [session = '', device = ''] = made.headers.getSetCookie()
+  t.match(session, /^sendwright=ss_\w+; HttpOnly; SameSite=Strict; Path=\/; Max-Age=\d+$/)
+  t.match(device, /^sendwright-device=[\w.-]+; HttpOnly; SameSite=Strict; Path=\/; Max-Age=15552000$/)
   t.equal(made.headers.get('cache-control'), 'no-store')
   t.match(made.json, { user: { address: ADDRESS, name: 'Ada' }, role: 'administrator', readOnly: false })
   t.equal(made.json.accounts.length, 1)

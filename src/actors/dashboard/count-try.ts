@@ -11,7 +11,7 @@ import { judgeTries, triesFact, tryOps } from '../../state/dashboard/tries.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
 export interface CountTryBody {
-  /** What is tried, and by whom: `<what>.<a or c>.<HMAC>`, `<what>.u.<userId>`. */
+  /** What is tried, and by whom: `<what>.<a or c>.<HMAC>`, `<what>.d.<deviceId>`, `<what>.u.<userId>`. */
   readonly name: string
   /** Tries that fit. */
   readonly max: number

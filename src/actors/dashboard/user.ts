@@ -3,13 +3,14 @@
  *
  * A change, and a session that begins, may say what they were made of: where that has changed meanwhile, nothing
  * happens. No session begins without a second factor where its user has one. One that ends stays on its user's list
- * until its row has ended: nobody forgets one that lives.
+ * until its row has ended: nobody forgets one that lives. The device of a new session is listed with it; a change of
+ * password ends all devices.
  *
  * Spec session.password, session.list
  */
 
 import type { CommandType, Facts, Op } from '../../../cluster/behaviour.ts'
-import { SESSION_DAYS, USER_SESSIONS_MAX } from '../../../schemas/limits.ts'
+import { SESSION_DAYS, USER_DEVICES_MAX, USER_SESSIONS_MAX } from '../../../schemas/limits.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { loginsKey, userKey, userSessionsKey } from '../../state/dashboard/places.ts'
 import {
@@ -98,7 +99,7 @@ export const changeUser: CommandType<ChangeUserBody, UserChanged | Refused> = {
       endsAllBut === undefined
         ? []
         : sessionsOf(facts, shard, userId).filter(({ sessionId }) => sessionId !== endsAllBut)
-    const fields = fieldsOfUser(changes)
+    const fields = fieldsOfUser({ ...changes, ...(changes.password !== undefined && { devices: [] }) })
     const ops: Op[] = fields.length === 0 ? [] : [{ key: userKey(shard, userId), write: 'HSET', args: fields }]
     const losesFactors = hasFactor(user) && !hasFactor({ ...user, ...changes })
     const what = tells === 'operator-link' && losesFactors ? 'operator-link-factors' : tells
@@ -118,6 +119,8 @@ export interface IndexSessionBody {
   readonly expects: Pick<User, 'password'>
   /** Whether a second factor was shown too. */
   readonly showsFactor: boolean
+  /** The device that signs in; absent: none is known. */
+  readonly deviceId?: string
 }
 
 export interface SessionIndexed {
@@ -135,7 +138,8 @@ export const indexSession: CommandType<IndexSessionBody, SessionIndexed | Refuse
   entities: () => [],
   counters: () => [],
   facts: ({ userId }, _states, { shard }) => [userFact(shard, userId), userSessionsFact(shard, userId)],
-  decide({ userId, accountId, hash, userAgent, sinceMs, expects, showsFactor }, _states, facts, context) {
+  decide(body, _states, facts, context) {
+    const { userId, accountId, hash, userAgent, sinceMs, expects, showsFactor, deviceId } = body
     const { shard, nowMs } = context
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
@@ -151,7 +155,11 @@ export const indexSession: CommandType<IndexSessionBody, SessionIndexed | Refuse
     return {
       kind: 'done',
       reply: { kind: 'indexed', sessionId, sinceMs: createdAtMs, ended },
-      ops: [{ key, write: 'HSET', args: [sessionId, place] }, ...forgetOps(shard, userId, past)],
+      ops: [
+        { key, write: 'HSET', args: [sessionId, place] },
+        ...forgetOps(shard, userId, past),
+        ...deviceOps(shard, user, deviceId),
+      ],
     }
   },
 }
@@ -185,6 +193,13 @@ export function userIn(facts: Facts, shard: number, userId: string): User | null
 /** The sessions of a turn that has read `userSessionsFact`. */
 export function sessionsOf(facts: Facts, shard: number, userId: string): NamedSession[] {
   return namedSessions(facts.hash(userSessionsKey(shard, userId)))
+}
+
+/** Puts the device that signs in first; the one that signed in the longest ago goes beyond the most there may be. */
+function deviceOps(shard: number, { userId, devices }: User, deviceId: string | undefined): Op[] {
+  if (deviceId === undefined || devices[0] === deviceId) return []
+  const listed = [deviceId, ...devices.filter((one) => one !== deviceId)].slice(0, USER_DEVICES_MAX)
+  return [{ key: userKey(shard, userId), write: 'HSET', args: fieldsOfUser({ devices: listed }) }]
 }
 
 function forgetOps(shard: number, userId: string, ended: readonly NamedSession[]): Op[] {

@@ -40,6 +40,8 @@ export interface AnswerHead {
   /** Null if there is no content. */
   readonly contentType: string | null
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** A `Set-Cookie` header each. */
+  readonly cookies?: readonly string[] | undefined
 }
 
 /** How a whole answer goes out. */

@@ -106,9 +106,10 @@ export class NodeWire implements Wire {
   }
 }
 
-function fieldsOf({ requestId, contentType, headers }: AnswerHead): string[] {
+function fieldsOf({ requestId, contentType, headers, cookies = [] }: AnswerHead): string[] {
   const fields = ['Request-Id', requestId]
   if (contentType !== null) fields.push('Content-Type', contentType)
   for (const name in headers) fields.push(name, headers[name] ?? '')
+  for (const cookie of cookies) fields.push('Set-Cookie', cookie)
   return fields
 }

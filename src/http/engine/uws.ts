@@ -138,13 +138,14 @@ class UwsWire implements Wire {
     this.#res.close()
   }
 
-  #writeHead({ status, requestId, contentType, headers }: AnswerHead, closes: boolean): void {
+  #writeHead({ status, requestId, contentType, headers, cookies = [] }: AnswerHead, closes: boolean): void {
     // The library's own status is 200.
     if (status !== 200) this.#res.writeStatus(STATUS_LINES[status] ?? '500 Internal Server Error')
     // The library writes a value as it is given: one call for all headers costs a third of one for each.
     let value = requestId
     if (contentType !== null) value += `\r\nContent-Type: ${contentType}`
     for (const name in headers) value += `\r\n${name}: ${headers[name] ?? ''}`
+    for (const cookie of cookies) value += `\r\nSet-Cookie: ${cookie}`
     if (closes) value += '\r\nConnection: close'
     this.#res.writeHeader('Request-Id', value)
   }

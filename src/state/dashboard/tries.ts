@@ -1,9 +1,9 @@
 /**
  * tries - how often somebody has tried something in the last fifteen minutes, exact at any moment.
  *
- * Key: `tries:<what>.<a or c>.<HMAC>`, of an address or a client, and `tries:<what>.u.<userId>` zset, a try by its
- * instant; what is older than the window goes with the next try, the key with the last one. Everything that is counted
- * of one address, client or user lies on one shard.
+ * Key: `tries:<what>.<a or c>.<HMAC>`, of an address or a client, `tries:<what>.d.<deviceId>` and
+ * `tries:<what>.u.<userId>` zset, a try by its instant; what is older than the window goes with the next try, the key
+ * with the last one. Everything that is counted of one address, client, device or user lies on one shard.
  *
  * Spec session.limits
  */

@@ -4,9 +4,9 @@
  * Keys, on the shard of the HMAC of the address: `logins` hash HMAC -> userId; `user:<id>` hash `address`, `name`,
  * `created`, `password` (scrypt), `links` (how often links of it were used), `accounts` (JSON, an index: the account
  * decides), `joins` (how many steps were taken on that list), `unsure` (JSON, account -> ms of the last of them, until
- * the account was asked again), `totp` (the authenticator's secret, sealed), `step` (the last of its steps that was
- * used), `codes` (JSON, HMACs of recovery codes that were not used), `passkeys` (JSON); `sessions:<user>` hash
- * sessionId -> `[accountId, hash, ms, user agent]`
+ * the account was asked again), `devices` (JSON, ids, the last that signed in first), `totp` (the authenticator's
+ * secret, sealed), `step` (the last of its steps that was used), `codes` (JSON, HMACs of recovery codes that were not
+ * used), `passkeys` (JSON); `sessions:<user>` hash sessionId -> `[accountId, hash, ms, user agent]`
  *
  * Spec member.index, session.password, session.factor, session.passkey, session.list
  */
@@ -29,6 +29,8 @@ export interface User {
   readonly joins: number
   /** Accounts that were put there or taken off, or are about to be, -> when, ms: it may be half done. */
   readonly unsure: Readonly<Record<string, number>>
+  /** Ids of the devices in which this password signed in, the last one first. */
+  readonly devices: readonly string[]
   /** Sealed secret of the authenticator, base64; null: none. */
   readonly totp: string | null
   /** The last step of the authenticator that was used. */
@@ -76,6 +78,7 @@ export const USER_FIELDS = [
   'passkeys',
   'joins',
   'unsure',
+  'devices',
 ] as const
 
 /** What a user has who never had a second factor, or none any more. */
@@ -108,7 +111,7 @@ export function userSessionsFact(shard: number, userId: string): FactOf<'hash'> 
 
 /** The user that `userFact` has read; null where there is none. */
 export function userOfRow(userId: string, row: readonly (string | null)[]): User | null {
-  const [address, name, created, password, links, accounts, totp, step, codes, passkeys, joins, unsure] = row
+  const [address, name, created, password, links, accounts, totp, step, codes, passkeys, joins, unsure, devices] = row
   if (address === null || address === undefined) return null
   return {
     userId,
@@ -120,6 +123,7 @@ export function userOfRow(userId: string, row: readonly (string | null)[]): User
     accounts: JSON.parse(accounts || '[]') as string[],
     joins: Number(joins ?? 0),
     unsure: JSON.parse(unsure || '{}') as Record<string, number>,
+    devices: JSON.parse(devices || '[]') as string[],
     totp: totp || null,
     totpStep: Number(step ?? 0),
     codes: JSON.parse(codes || '[]') as string[],
@@ -130,7 +134,7 @@ export function userOfRow(userId: string, row: readonly (string | null)[]): User
 /** The fields of a user, or of what changes of one, as they are stored. */
 export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
   const { address, name, createdAtMs, password, linkRound, accounts, totp, totpStep, codes } = user
-  const { passkeys, joins, unsure } = user
+  const { passkeys, joins, unsure, devices } = user
   const fields: Record<string, string | undefined> = {
     address,
     name,
@@ -144,6 +148,7 @@ export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
     passkeys: passkeys && JSON.stringify(passkeys),
     joins: joins?.toString(),
     unsure: unsure && JSON.stringify(unsure),
+    devices: devices && JSON.stringify(devices),
   }
   return Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [field, value]))
 }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { beginSession } from '../../../src/actors/dashboard/session.ts'
 import { addUser, changeUser, forgetSessions, indexSession } from '../../../src/actors/dashboard/user.ts'
 import { packMember } from '../../../src/state/dashboard/member.ts'
-import { membersKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
+import { membersKey, userKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
 import { unpackSessionPlace } from '../../../src/state/dashboard/user.ts'
 import { World } from '../../support/world/turn.ts'
 
@@ -79,5 +79,24 @@ t.test('user: a session of another account begins when the first one began [sess
     factorMs: 0,
   }
   t.match(world.run(beginSession, body), { kind: 'session', session: { sinceMs, seenMs: NOW_MS } })
+  t.end()
+})
+
+t.test('user: ten devices at most, the last first; a change of password ends them all [session.limits]', (t) => {
+  const world = new World(NOW_MS)
+  const { userId } = makeUser(world)
+  const signIn = (deviceId: string) =>
+    world.run(indexSession, {
+      ...{ userId, accountId: ACCOUNT, userAgent: 'Chrome', hash: deviceId, sinceMs: null, showsFactor: false },
+      expects: { password: 'old' },
+      deviceId,
+    })
+  const devices = () => JSON.parse(world.hash(userKey(world.shard, userId)).get('devices') ?? '[]') as string[]
+  for (const deviceId of 'abcdefghijka') signIn(deviceId)
+  t.equal(devices().join(''), 'akjihgfedc')
+  world.run(changeUser, { userId, changes: { name: 'Ada L.' } })
+  t.equal(devices().length, 10)
+  world.run(changeUser, { userId, changes: { password: 'new' } })
+  t.same(devices(), [])
   t.end()
 })

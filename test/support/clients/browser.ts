@@ -1,5 +1,5 @@
 /**
- * browser - what a browser does for the dashboard, without one: keeps its cookie, names its origin, speaks JSON.
+ * browser - what a browser does for the dashboard, without one: keeps its cookies, names its origin, speaks JSON.
  *
  * `address` is what the client seems to come from, by X-Forwarded-For: limits count by it.
  */
@@ -15,7 +15,10 @@ export interface Page {
 export class Browser {
   readonly origin: string
   readonly address: string
+  /** Of the session or of a step of signing in. */
   cookie: string | null = null
+  /** Of a browser in which a user has signed in. */
+  device: string | null = null
 
   constructor(origin: string, address = '192.0.2.1') {
     this.origin = origin
@@ -31,13 +34,16 @@ export class Browser {
         'x-forwarded-for': this.address,
         ...(method !== 'GET' && { origin: this.origin }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(this.cookie !== null && { cookie: this.cookie }),
+        ...((this.cookie ?? this.device) && { cookie: [this.cookie, this.device].filter(Boolean).join('; ') }),
         ...headers,
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    const set = answer.headers.get('set-cookie')?.split(';')[0] ?? null
-    if (set !== null) this.cookie = set.endsWith('=') ? null : set
+    for (const set of answer.headers.getSetCookie()) {
+      const [cookie = ''] = set.split(';')
+      if (cookie.includes('-device=')) this.device = cookie
+      else this.cookie = cookie.endsWith('=') ? null : cookie
+    }
     const text = await answer.text()
     const isJson = answer.headers.get('content-type') === 'application/json'
     return { status: answer.status, headers: answer.headers, text, json: isJson ? JSON.parse(text) : null }
