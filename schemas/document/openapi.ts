@@ -29,7 +29,7 @@ import { SUPPRESSION } from '../suppression.ts'
 import { TOKEN, TOKEN_MADE } from '../token.ts'
 import { DELIVERY, EVENT_BODIES, HTTPS_URI, MESSAGE_DELIVERY, WEBHOOK, WEBHOOK_CREATED } from '../webhook.ts'
 import { exampleOf } from './example.ts'
-import { GROUP_NAMES, groupOf, SUMMARIES } from './summary.ts'
+import { GROUP_DESCRIPTIONS, GROUP_NAMES, groupOf, SUMMARIES } from './summary.ts'
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json }
 type Fields = { readonly [field: string]: Json }
@@ -105,10 +105,31 @@ const INFO: Readonly<Record<Route['listener'], Fields>> = {
     description: 'Accounts, queue, health. On a listener of its own, which never stands behind the public proxy.',
   },
 }
+const LICENSE = { name: 'MIT', identifier: 'MIT' }
 const EVENT_STREAM = 'text/event-stream'
 const GO_ON = 'Goes on after the event of that id, where all since then is kept'
 const REQUEST_ID = { description: 'Names this request in the log', schema: UUID }
 const SECONDS = { type: 'integer', minimum: 1 }
+
+/** A post to a webhook, for each event. Spec webhook.signature */
+const WEBHOOKS: Fields = Object.fromEntries(
+  EVENT_COMPONENTS.map(([name]) => {
+    const event = name.replace('Event_', '')
+    const header = { name: 'Service-Signature', in: 'header', required: true, schema: { type: 'string' } }
+    const description = 't=<unix seconds>,v1=<hex>: HMAC-SHA256 of "<t>.<body>", keyed with the secret of the webhook'
+    const operation = {
+      operationId: `receive_${event}`,
+      summary: `Receive the event ${event}`,
+      description: 'Answer with any 2xx within 10 seconds. Any other answer is retried.',
+      tags: ['Webhooks'],
+      security: [],
+      parameters: [{ ...header, description }],
+      requestBody: { required: true, content: { 'application/json': { schema: ref(name) } } },
+      responses: { '2XX': { description: 'The event was received' } },
+    }
+    return [event, { post: operation }]
+  }),
+)
 
 /** The document of a listener's routes. In: the routes of the table, the address of the listener. */
 export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener: Route['listener'] = 'public'): object {
@@ -121,21 +142,39 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
   const kinds = new Set(shown.flatMap(({ keys }) => keys))
   return {
     openapi: '3.1.0',
-    info: INFO[listener],
+    info: { ...INFO[listener], license: LICENSE },
     servers: [{ url: baseUrl }],
-    tags: GROUP_NAMES.filter((name) => groups.has(name)).map((name) => ({ name })),
+    tags: GROUP_NAMES.filter((name) => groups.has(name)).map((name) => ({
+      name,
+      description: GROUP_DESCRIPTIONS[name] as string,
+    })),
     paths,
+    ...(listener === 'public' && { webhooks: WEBHOOKS }),
     components: {
       securitySchemes: Object.fromEntries([...kinds].map((kind) => [SCHEMES[kind], BEARERS[kind]])),
-      schemas: {
-        ...Object.fromEntries(
-          [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [name, fieldsOf(schema)]),
-        ),
-        Event: { oneOf: EVENT_COMPONENTS.map(([name]) => ref(name)) },
-        ...Object.fromEntries(REFUSALS.map((refusal) => [schemaName(refusal.code), fieldsOf(branchOf(refusal))])),
-      },
+      schemas: schemasFor([paths, listener === 'public' ? [WEBHOOKS, ref('Event')] : []]),
     },
   }
+}
+
+/** The shared schemas that a document refers to, directly or through others. In: what refers to them. */
+function schemasFor(roots: Json): Fields {
+  const all: Readonly<Record<string, Json>> = {
+    ...Object.fromEntries(
+      [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [name, fieldsOf(schema)]),
+    ),
+    Event: { oneOf: EVENT_COMPONENTS.map(([name]) => ref(name)) },
+    ...Object.fromEntries(REFUSALS.map((refusal) => [schemaName(refusal.code), fieldsOf(branchOf(refusal))])),
+  }
+  const used = new Set<string>()
+  const names = [JSON.stringify(roots)]
+  for (const text of names)
+    for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (used.has(name)) continue
+      used.add(name)
+      names.push(JSON.stringify(all[name]))
+    }
+  return Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name)))
 }
 
 /** Every code that a route may refuse with, in the order of the table. Spec refusal.order */
@@ -159,17 +198,26 @@ export function refusalsOf(route: Route): Refusal[] {
 
 function operationOf(route: Route): Json {
   const { name, keys, body, path } = route
-  const example = body === null ? null : exampleOf(body, { isBody: true })
+  const example = body === null ? null : exampleOf((body as Conditional).else ?? body, { isBody: true })
   const content = body === null ? null : { 'application/json': { schema: schemaOf(body), example } }
   return {
     operationId: name,
     summary: SUMMARIES[name as RouteName],
+    description: descriptionOf(route),
     tags: [groupOf(path)],
     security: keys.map((kind) => ({ [SCHEMES[kind]]: [] })),
     parameters: parametersOf(route),
     ...(content !== null && { requestBody: { required: true, content } }),
     responses: responsesOf(route),
   }
+}
+
+/** Which key an operation takes, and whether repeating it is safe. */
+function descriptionOf({ keys, isIdempotent }: Route): string {
+  const names = { S: 'a server key', A: 'an account key', O: 'an operator key' }
+  const kinds = keys.map((kind) => names[kind]).join(' or ')
+  const key = kinds === '' ? 'Needs no key.' : `Needs ${kinds}.`
+  return isIdempotent ? `${key} With an Idempotency-Key a repeated request takes effect once.` : key
 }
 
 function parametersOf({ path, query, isIdempotent, takesLastEventId }: Route): Json[] {
@@ -215,7 +263,7 @@ function responsesOf(route: Route): Fields {
       headers: headersOf(status),
       content: {
         'application/json': {
-          schema: { oneOf: told.map(({ code }) => ref(schemaName(code))) },
+          schema: oneOf(told.map(({ code }) => ref(schemaName(code)))),
           examples: Object.fromEntries(told.map((refusal) => [refusal.code, { value: refusalExample(refusal) }])),
         },
         ...before?.content,
@@ -294,6 +342,12 @@ function fieldsOf(schema: object): Fields {
       (rest.properties === undefined ? { anyOf: schemaOf(anyOf) } : { allOf: [{ anyOf: schemaOf(anyOf) }] })),
     ...(sentences.length > 0 && { description: sentences.join('. ') }),
   }
+}
+
+/** One of several schemas, or the only one. */
+function oneOf(schemas: readonly Fields[]): Fields {
+  const [only, second] = schemas
+  return only !== undefined && second === undefined ? only : { oneOf: schemas }
 }
 
 function ref(name: string): Fields {

@@ -148,6 +148,28 @@ const OTHER = 'This document'
 /** Every group, in the order of documents. */
 export const GROUP_NAMES: readonly string[] = [...GROUPS.map(([, group]) => group), OTHER]
 
+/** What each group is about. */
+export const GROUP_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  Sending: 'Send messages, one at a time or in batches.',
+  Broadcasts: 'Send one message to many people, and control its release.',
+  Messages: 'Search and read sent messages, and act on scheduled ones.',
+  Figures: 'Counts of the outcome of mail, by hour or day and stream.',
+  Requests: 'Find recent API requests by their Request-Id.',
+  'Received messages': 'Search and read mail that inbound streams received.',
+  Events: 'A live feed of events.',
+  Webhooks: 'Register webhooks, manage their secrets, and inspect and replay deliveries.',
+  Suppressions: 'Addresses that a stream does not send to.',
+  Streams: 'Separate kinds of mail of one server.',
+  Domains: 'Sending domains and their DNS records.',
+  Erasures: "Delete one person's data.",
+  Accounts: 'Accounts and their limits.',
+  Keys: 'API keys.',
+  Servers: 'Live and test servers of an account.',
+  Queue: 'Inspect and control queued mail.',
+  Installation: 'Health, metrics, shards and the audit log.',
+  [OTHER]: 'The OpenAPI document itself.',
+}
+
 /** The group of a path. */
 export function groupOf(path: string): string {
   return GROUPS.find(([expression]) => expression.test(path))?.[1] ?? OTHER

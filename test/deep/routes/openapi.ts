@@ -4,7 +4,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
 import { refusalsOf } from '../../../schemas/document/openapi.ts'
-import { REFUSALS } from '../../../schemas/refusals.ts'
 import { ROUTES, type Route } from '../../../schemas/routes.ts'
 import { type DocumentSchema, makeGenerator, withRules } from '../../support/clients/generate.ts'
 import { type Called, startTestService } from '../../support/service/service.ts'
@@ -108,10 +107,12 @@ for (const [listener, whole] of [
         const headers = operation.parameters.filter((one: { in: string }) => one.in === 'header')
         t.equal(headers.length, route.isIdempotent || route.takesLastEventId ? 1 : 0)
         t.equal(operation.requestBody !== undefined, route.body !== null)
-        const refused = Object.values<DocumentSchema>(operation.responses).flatMap(
-          ({ content }) => content?.['application/json']?.schema.oneOf ?? [],
-        )
-        const codes = refused.map(({ $ref }: { $ref: string }) => resolve($ref).properties.error.const).sort()
+        const refused = Object.entries<DocumentSchema>(operation.responses).flatMap(([status, { content }]) => {
+          const schema = content?.['application/json']?.schema
+          return Number(status) < 400 || schema === undefined ? [] : (schema.oneOf ?? [schema])
+        })
+        const shared = (ref: string) => whole.components.schemas[ref.slice(ref.lastIndexOf('/') + 1)]
+        const codes = refused.map(({ $ref }: { $ref: string }) => shared($ref).properties.error.const).sort()
         t.same(
           codes,
           refusalsOf(route)
@@ -120,8 +121,14 @@ for (const [listener, whole] of [
           route.name,
         )
       }
-      const names = REFUSALS.map(({ code }) => `Refusal_${code}`)
-      t.ok(names.every((name) => name in whole.components.schemas))
+      const text = JSON.stringify(whole)
+      const isUsed = (name: string) => text.includes(`"#/components/schemas/${name}"`)
+      t.same(
+        Object.keys(whole.components.schemas).filter((name) => name !== 'Event' && !isUsed(name)),
+        [],
+      )
+      t.ok(whole.tags.every(({ description }: { description?: string }) => /^[A-Z].+\.$/.test(description ?? '')))
+      t.notMatch(text, /"oneOf":\[\{[^[\]{}]*\}\]/, 'no alternative of one')
     },
   )
 
