@@ -109,7 +109,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
 }
 
 /** Fields of a body that only some requests have: an example that holds them all would be no example. */
-const LEFT_OUT: readonly string[] = ['streamId', 'after', 'replyTo']
+const LEFT_OUT: readonly string[] = ['streamId', 'after', 'replyTo', 'sendAt']
 
 /**
  * Makes an example.

@@ -86,6 +86,9 @@ export function makeGenerator(
 export function withRules(made: Record<string, unknown>): Record<string, unknown> {
   const body = { ...made }
   if (body.mode === 'test') for (const name of ['perMinuteLimit', 'monthlyCap']) delete body[name]
+  // A generated time is in the past, or further ahead than a message may be scheduled.
+  const sends = [body, ...(Array.isArray(body.messages) ? body.messages : [])]
+  for (const one of sends) if (typeof one === 'object' && one !== null && 'from' in one) delete one.sendAt
   if (typeof body.index === 'number') body.index %= (body.messages as unknown[]).length
   return body
 }
