@@ -101,7 +101,6 @@ t.test('dashboard-link: a link that works, for the only open account or the one 
 
 t.test('sendwright: wrong calls of the operator’s commands exit 2 and name what is missing', async (t) => {
   const calls: [string[], RegExp][] = [
-    [['account', 'approve', 'x'], /--monthly-cap/],
     [['account', 'approve', 'x', '--monthly-cap', 'many'], /not a whole number/],
     [['server', 'create', 'x', 'y'], /--mode/],
     [['token', 'list', '--account', 'x', '--server', 'y'], /give one of --account, --server/],
