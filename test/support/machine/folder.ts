@@ -35,7 +35,9 @@ for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
   await pause(0)
   while (!t.idle) await pause(LOOK_STEP_MS)
   for (const ending of endings) await ending()
-  process.env = environment
+  // Not replaced: native code reads the environment of the process itself.
+  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name]
+  Object.assign(process.env, environment)
 }
 
 async function begin(path: string): Promise<void> {
