@@ -117,7 +117,7 @@ ${open?.table}
 
 ${open?.text}
 
-# For the operator
+## For the operator
 
 On \`OPERATOR_PORT\`, with an operator key. Keep it off the public network.
 

@@ -52,11 +52,12 @@ const PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>HTTP API | Sendwright</title>
+<link rel="icon" href="data:,">
 <style>body { margin: 0 } .back { display: block; padding: 12px 20px; font: 14px system-ui, sans-serif }</style>
 </head>
 <body>
-<a class="back" href="/docs/">Sendwright documentation</a>
-<div id="reference"></div>
+<nav aria-label="Site"><a class="back" href="/docs/">Sendwright documentation</a></nav>
+<main id="reference"></main>
 <noscript>The reference needs JavaScript. The same text is <a href="/docs/reference/api">one page without it</a>.</noscript>
 <script src="/docs/http-api/redoc.js"></script>
 <script src="/docs/http-api/start.js"></script>
