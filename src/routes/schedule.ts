@@ -50,27 +50,32 @@ async function order(
 ): Promise<Answer> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const stored = await readStoredMessage(deps, key, messageId)
-    if (typeof stored === 'string') return refuse(stored)
-    const message = await scheduledOf(deps, key, stored)
-    if (typeof message === 'string') return refuse(message)
-    const { accountId, serverId, mode, hash } = key
-    const body: OrderScheduledBody = {
-      accountId,
-      serverId,
-      orderedBy: 'server',
-      keyHash: hash,
-      test: mode === 'test',
-      message,
-      sendAtMs,
-    }
-    const { reply, answer } = await giveOrder<OrderScheduledReply>(deps, homeShard(accountId), {
-      name: 'order-scheduled',
-      body,
-    })
+    const message = typeof stored === 'string' ? stored : await scheduledOf(deps, key, stored)
+    if (message === 'unauthorized' || message === 'unavailable') return refuse(message)
+    const found = typeof message === 'string' ? nothingScheduled(key) : message
+    const { reply, answer, refused } = await give(deps, key, { message: found, sendAtMs })
+    // Without such a message the account is checked all the same: its state is refused first. Spec refusal.order
+    if (typeof message === 'string' && (answer === undefined || refused?.code === 'not_found')) return refuse(message)
     if (answer !== undefined) return answer
     if (reply.kind === 'ordered') return answerMessage(deps, key, messageId)
   }
   return refuse('unavailable')
+}
+
+function give(
+  deps: ScheduleDeps,
+  { accountId, serverId, mode, hash }: ServerKey,
+  { message, sendAtMs }: Pick<OrderScheduledBody, 'message' | 'sendAtMs'>,
+) {
+  const order = { accountId, serverId, orderedBy: 'server', keyHash: hash, test: mode === 'test' } as const
+  const body: OrderScheduledBody = { ...order, message, sendAtMs }
+  return giveOrder<OrderScheduledReply>(deps, homeShard(accountId), { name: 'order-scheduled', body })
+}
+
+/** Stands for a message that is not there: its id is that of no message. */
+function nothingScheduled({ serverId }: ServerKey): ScheduledMessage {
+  const none = { segment: '-', contentId: '', hasAttachments: false, broadcastStreamId: null, sendAtMs: 0 }
+  return { messageId: serverId, ...none, lanes: [[]] }
 }
 
 async function answerMessage(deps: ScheduleDeps, key: ServerKey, messageId: string): Promise<Answer> {

@@ -40,8 +40,7 @@ export async function sendEach(deps: SendDeps, order: EachOrder): Promise<EachRe
     messages.push(message)
   }
   const outcomes: EachOutcome[] = order.messages.map(() => null)
-  if (messages.length === 0)
-    return { kind: 'each', outcomes, test: order.key.mode === 'test', replayed: false, rate: [] }
+  // Without a valid message the account is asked all the same: its state is refused first.
   const result = await sendAll(deps, { ...order, messages, batch: false, partial: true })
   if (result.kind !== 'answer') return result
   const { reply } = result

@@ -208,6 +208,7 @@ test('email: a message has one form whatever the body looked like [send.normal]'
     tag: null,
     metadata: {},
     raw: null,
+    sendAtMs: null,
   })
   const whole = normaliseEmail(
     valid({

@@ -134,7 +134,13 @@ t.test('submitted-header: the Message-ID that stays is told', async (t) => {
 })
 
 t.test('submitted-header: control fields order what requests have fields for [submission.control]', async (t) => {
-  t.same(read('From: a@b.co').control, { streamId: null, tag: null, metadata: {}, idempotencyKey: null })
+  t.same(read('From: a@b.co').control, {
+    streamId: null,
+    tag: null,
+    metadata: {},
+    idempotencyKey: null,
+    sendAtMs: null,
+  })
   const { control, edited } = read(
     `X-Sendwright-Stream: ${STREAM}`,
     'X-SENDWRIGHT-TAG: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=',
@@ -153,6 +159,7 @@ t.test('submitted-header: control fields order what requests have fields for [su
       ['Empty', ''],
     ]),
     idempotencyKey: 'order 17/1',
+    sendAtMs: null,
   })
   t.equal(Object.keys(control.metadata).length, 3)
   t.same(edited, mailOf('From: a@b.co'))
