@@ -63,11 +63,11 @@ export const orderScheduled: CommandType<OrderScheduledBody, OrderScheduledReply
     const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { message, sendAtMs, test } = body
-    const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, { test, nowMs: context.nowMs })
-    if (fault !== null) return refuse('invalid_request', { sendAt: fault })
     const { key, fields } = headFact(context.shard, body)
     const packed = facts.field(key, fields[0])
     if (packed === null) return refuse('not_found')
+    const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, { test, nowMs: context.nowMs })
+    if (fault !== null) return refuse('invalid_request', { sendAt: fault })
     const head = unpackHead(packed, message.lanes.length)
     if (head.sendAtMs === undefined) return refuse('message_not_scheduled')
     const stage = stageOf(facts, context, body)
