@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { journalKey, mailboxKey, metaKey, repliesKey, shardTag } from '../../cluster/keyspace.ts'
+import { STAGED_MS } from '../../cluster/redis/mailbox-script.ts'
 import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
 import type { Commit, Verdict } from '../../cluster/store.ts'
 import type { Dumped } from '../simulation/sim-data.ts'
@@ -192,10 +193,15 @@ class Trial {
   }
 }
 
+const STARTED_MS = performance.now()
+
 async function compareDumps(t: Test, { real, sim }: Pair, shard: number): Promise<boolean> {
   sim.nowMs = Date.now()
   const mine = new Map([...sim.dump()].filter(([name]) => name.startsWith(shardTag(shard))))
   const theirs = await dumpRedis(real.views, `${shardTag(shard)}*`)
+  // A staged parcel expires by Redis' own clock, which a slow machine does not stop; the simulation's never comes to it.
+  const isOld = performance.now() - STARTED_MS > STAGED_MS
+  for (const name of mine.keys()) if (isOld && name.includes(':staged:') && !theirs.has(name)) mine.delete(name)
   const same = JSON.stringify(comparable(theirs, shard)) === JSON.stringify(comparable(mine, shard))
   if (!same) t.same(comparable(mine, shard), comparable(theirs, shard), `contents of shard ${shard}, SEED=${SEED}`)
   return same
