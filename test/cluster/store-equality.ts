@@ -199,7 +199,7 @@ async function compareDumps(t: Test, { real, sim }: Pair, shard: number): Promis
   sim.nowMs = Date.now()
   const mine = new Map([...sim.dump()].filter(([name]) => name.startsWith(shardTag(shard))))
   const theirs = await dumpRedis(real.views, `${shardTag(shard)}*`)
-  // A staged parcel expires by Redis' own clock, which a slow machine does not stop; the simulation's never comes to it.
+  // A staged parcel expires by Redis' own clock, which a slow machine does not stop.
   const isOld = performance.now() - STARTED_MS > STAGED_MS
   for (const name of mine.keys()) if (isOld && name.includes(':staged:') && !theirs.has(name)) mine.delete(name)
   const same = JSON.stringify(comparable(theirs, shard)) === JSON.stringify(comparable(mine, shard))
