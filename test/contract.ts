@@ -272,7 +272,7 @@ t.test('contract: the Procfile sets only what schemas/config.ts knows, and the t
 })
 
 t.test('contract: the changelog has a section for what comes next', async (t) => {
-  t.match(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), /^## Pending$/m)
+  t.match(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), /^## Unreleased$/m)
 })
 
 t.test(
