@@ -16,6 +16,7 @@ import t from 'tap'
 import { parseSiteLimits } from '../src/mail/site.ts'
 import { eventHeaders } from '../src/webhooks/sign-event.ts'
 import { type Block, blocksOf, DOCUMENTS, startsOf } from './support/documents/blocks.ts'
+import { sendersOf } from './support/documents/senders.ts'
 import { ROOT } from './support/machine/root.ts'
 import { startZone } from './support/peers/zone.ts'
 import { startTestService } from './support/service/service.ts'
@@ -67,14 +68,19 @@ const env = {
   WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 }
 
+/** What a block has in place of the ports of a default installation. */
+function withOwnPorts(code: string): string {
+  return code
+    .replaceAll('127.0.0.1:8080', `127.0.0.1:${config.httpPort}`)
+    .replaceAll('127.0.0.1:8081', `127.0.0.1:${config.operatorPort}`)
+    .replaceAll('2587', String(config.submissionPort))
+}
+
 async function run({ language, code }: Pick<Block, 'language' | 'code'>) {
   const command = RUNNERS[language] ?? []
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
   const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], { cwd: dir, env, timeout: BLOCK_MS_MAX })
-  const own = code
-    .replaceAll('127.0.0.1:8080', `127.0.0.1:${config.httpPort}`)
-    .replaceAll('127.0.0.1:8081', `127.0.0.1:${config.operatorPort}`)
-  child.stdin.end(own.replaceAll('2587', String(config.submissionPort)))
+  child.stdin.end(withOwnPorts(code))
   const [out, err, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { out, err, status: status as number | null }
 }
@@ -82,9 +88,12 @@ async function run({ language, code }: Pick<Block, 'language' | 'code'>) {
 const isThere = new Map<string, boolean>()
 function hasRunner(language: string): boolean {
   const [first = ''] = RUNNERS[language] ?? []
-  const command = language === 'go' ? 'go' : first
-  const known = isThere.get(language) ?? spawnSync('sh', ['-c', `command -v ${command}`]).status === 0
-  isThere.set(language, known)
+  return isInstalled(language === 'go' ? 'go' : first)
+}
+
+function isInstalled(command: string): boolean {
+  const known = isThere.get(command) ?? spawnSync('sh', ['-c', `command -v ${command}`]).status === 0
+  isThere.set(command, known)
   return known
 }
 
@@ -136,6 +145,21 @@ t.test('documents: the domain that README adds is verified once the records that
     zone.set(name, type === 'CNAME' ? { type, domain: value } : { type: 'TXT', data: value })
   const verified = await run({ language: 'sh', code: verify })
   t.equal(verified.status, 0, verified.out + verified.err)
+})
+
+t.test('documents: each sender of mail sends with its settings for this machine', async (t) => {
+  const senders = sendersOf('docs/start/smtp.md')
+  t.ok(senders.length >= 5)
+  for (const { name, needs, language, code } of senders) {
+    const missing = needs.filter((command) => !isInstalled(command))
+    const skip = missing.length > 0 && `${missing.join(', ')}: not installed`
+    await t.test(name, { skip }, async (t) => {
+      const ran = await run({ language, code })
+      t.equal(ran.status, 0, ran.out + ran.err)
+      const found = await service.call('POST /v1/messages/search', { token: firstRun.testServer.token, body: {} })
+      t.ok(found.json.messages.some((one: { subject: string }) => one.subject === name))
+    })
+  }
 })
 
 t.test('documents: the limits of sites that they show are taken', async (t) => {

@@ -23,6 +23,13 @@ const DAY_MS = 86_400_000
 const LIFE_DAYS = 3650
 /** One that ends within this time is made anew. */
 const RENEW_DAYS = 30
+/** Names under which a client on this machine connects, beside the host name. */
+const LOCAL_NAMES = ['localhost', 'sendwright.localhost']
+/** 127.0.0.1 and ::1. */
+const LOCAL_ADDRESSES = [Buffer.from([127, 0, 0, 1]), Buffer.from([...new Array(15).fill(0), 1])]
+const LOCAL_ADDRESSES_TEXT = ['127.0.0.1', '0:0:0:0:0:0:0:1']
+/** RFC 5280 4.2.1.6: tags of names in an extension. */
+const TAGS = { dnsName: 0x82, ipAddress: 0x87 }
 /** RFC 5280 A.1: characters of a common name. */
 const COMMON_NAME_CHARS_MAX = 64
 
@@ -88,12 +95,19 @@ function orNull<Value>(read: () => Value): Value | null {
   }
 }
 
-/** A certificate for a host name, signed with its own key (P-256), from now for ten years. */
+/**
+ * A certificate for a host name and for connections on this machine, signed with its own key (P-256), from now for ten
+ * years.
+ */
 export function makeCertificate(name: string, nowMs: number): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = der(0x30, oid(OIDS.ecdsaWithSha256))
   const subject = nameOf(name)
-  const altName = der(0x30, der(0x82, Buffer.from(name)))
+  const altName = der(
+    0x30,
+    ...namesWith(name).map((one) => der(TAGS.dnsName, Buffer.from(one))),
+    ...LOCAL_ADDRESSES.map((one) => der(TAGS.ipAddress, one)),
+  )
   const extension = der(0x30, oid(OIDS.subjectAltName), der(0x04, altName))
   const told = der(
     0x30,
@@ -119,10 +133,20 @@ export function makeCertificate(name: string, nowMs: number): Certificate {
 function holds(cert: string, name: string, nowMs: number): boolean {
   try {
     const { validTo, subjectAltName } = new X509Certificate(cert)
-    return Date.parse(validTo) - nowMs > RENEW_DAYS * DAY_MS && subjectAltName === `DNS:${name}`
+    return Date.parse(validTo) - nowMs > RENEW_DAYS * DAY_MS && subjectAltName === altNameText(name)
   } catch {
     return false
   }
+}
+
+function namesWith(name: string): string[] {
+  return [...new Set([name, ...LOCAL_NAMES])]
+}
+
+/** The extension as `X509Certificate` prints it. */
+function altNameText(name: string): string {
+  const names = namesWith(name).map((one) => `DNS:${one}`)
+  return [...names, ...LOCAL_ADDRESSES_TEXT.map((one) => `IP Address:${one}`)].join(', ')
 }
 
 function nameOf(name: string): Buffer {

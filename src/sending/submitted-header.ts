@@ -57,7 +57,8 @@ export type ReadSubmission =
 /** Servers that a message has passed (RFC 5321 6.3). */
 const RECEIVED_MAX = 50
 const CONTROL_PREFIX = 'x-sendwright-'
-const METADATA_PREFIX = `${CONTROL_PREFIX}metadata-`
+const METADATA = `${CONTROL_PREFIX}metadata`
+const METADATA_PREFIX = `${METADATA}-`
 /** Written by servers on the way, or for them alone. */
 const DROPPED: ReadonlySet<string> = new Set([
   ...['bcc', 'return-path', 'received', 'received-spf', 'dkim-signature', 'domainkey-signature'],
@@ -66,6 +67,7 @@ const DROPPED: ReadonlySet<string> = new Set([
 const DROPPED_PREFIX = /^(?:arc|resent)-/
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
+const LONE_SURROGATE = /\p{Surrogate}/u
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 const MESSAGE_ID = /^<[^<>\s]+>$/
 /**
@@ -191,12 +193,14 @@ const SINGLE: readonly { name: string; wanted: string; check: (value: string) =>
   },
 ]
 
-/** Keys as they are written behind the prefix; a sentence where one is wrong. */
+/** All metadata: that of the JSON field, and a key from each single field; a sentence if a field is wrong. */
 function readMetadata(mail: Buffer, given: readonly FieldRange[]): Record<string, string> | string {
-  const metadata = new Map<string, string>()
+  const metadata = readMetadataObject(given.filter(({ name }) => name === METADATA).map((one) => lineOf(mail, one)))
+  if (typeof metadata === 'string') return metadata
   for (const field of given) {
     if (!field.name.startsWith(METADATA_PREFIX)) continue
     const from = field.start + METADATA_PREFIX.length
+    // The key as it is written, not in lower case.
     const key = mail.toString('latin1', from, field.start + field.name.length)
     if (key === '' || key.length > METADATA_KEY_CHARS_MAX)
       return `X-Sendwright-Metadata- must be followed by a key of 1 to ${METADATA_KEY_CHARS_MAX} characters`
@@ -207,16 +211,46 @@ function readMetadata(mail: Buffer, given: readonly FieldRange[]): Record<string
     metadata.set(key, value)
   }
   return metadata.size > METADATA_MAX
-    ? `X-Sendwright-Metadata- has more than ${METADATA_MAX} keys`
+    ? `X-Sendwright-Metadata has more than ${METADATA_MAX} keys`
     : Object.fromEntries(metadata)
+}
+
+/** What the field of all metadata holds, which is an object of strings in JSON. In: the values of its fields. */
+function readMetadataObject([line, ...others]: readonly string[]): Map<string, string> | string {
+  if (line === undefined) return new Map()
+  if (others.length > 0) return 'X-Sendwright-Metadata stands there more than once'
+  const value = parseJson(decodeWords(line))
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return 'X-Sendwright-Metadata must be a JSON object of strings, such as {"orderId": "42"}'
+  const entries = Object.entries(value)
+  for (const [key, one] of entries) {
+    if (key === '' || !isPrintable(key, METADATA_KEY_CHARS_MAX))
+      return `X-Sendwright-Metadata must have keys of 1 to ${METADATA_KEY_CHARS_MAX} characters without control characters`
+    if (typeof one !== 'string' || !isPrintable(one, METADATA_VALUE_CHARS_MAX))
+      return `X-Sendwright-Metadata must have strings of up to ${METADATA_VALUE_CHARS_MAX} characters without control characters`
+  }
+  return new Map(entries)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 /** A value with its encoded words decoded; null where it is none of so many characters (Unicode code points). */
 function printable(value: string, { min, max }: { min: number; max: number }): string | null {
   const text = decodeWords(value)
-  if (CONTROLS.test(text) || text.length > max * 2) return null
-  const chars = [...text].length
-  return chars < min || chars > max ? null : text
+  return isPrintable(text, max) && [...text].length >= min ? text : null
+}
+
+/** Whether a text has no control character or lone surrogate, and at most so many characters. */
+function isPrintable(text: string, charsMax: number): boolean {
+  return (
+    !CONTROLS.test(text) && !LONE_SURROGATE.test(text) && text.length <= charsMax * 2 && [...text].length <= charsMax
+  )
 }
 
 function lineOf(mail: Buffer, { valueStart, end }: FieldRange): string {

@@ -14,10 +14,14 @@ t.test('self-signed: a certificate that holds for its name, signed with its own 
     ['mx.service.example', NOW_MS],
     [`${'a'.repeat(60)}.${'b'.repeat(60)}.example`, NOW_MS],
     ['late.example', Date.UTC(2045, 0, 1)],
+    ['sendwright.localhost', NOW_MS],
   ] as const) {
     const { cert, key } = makeCertificate(name, nowMs)
     const parsed = new X509Certificate(cert)
     t.equal(parsed.checkHost(name), name)
+    for (const local of ['localhost', 'sendwright.localhost']) t.equal(parsed.checkHost(local), local)
+    for (const address of ['127.0.0.1', '::1']) t.equal(parsed.checkIP(address), address)
+    t.equal(parsed.checkHost('other.example'), undefined)
     t.ok(parsed.verify(parsed.publicKey))
     t.ok(parsed.checkPrivateKey(createPrivateKey(key)))
     t.ok(Date.parse(parsed.validFrom) < nowMs)

@@ -148,6 +148,7 @@ t.test('submitted-header: control fields order what requests have fields for [su
     'X-Sendwright-Metadata-orderId: 17',
     'X-Sendwright-metadata-__proto__: p',
     'x-sendwright-Metadata-Empty:',
+    'X-SENDWRIGHT-METADATA: {"cartId": "=?utf-8?Q?=C3=9F?=",\r\n "Kunde Nr.": "\\u00fc"}',
     'X-Sendwright-Idempotency-Key: order 17/1',
   )
   t.same(control, {
@@ -157,16 +158,28 @@ t.test('submitted-header: control fields order what requests have fields for [su
       ['orderId', '17'],
       ['__proto__', 'p'],
       ['Empty', ''],
+      ['cartId', 'ß'],
+      ['Kunde Nr.', 'ü'],
     ]),
     idempotencyKey: 'order 17/1',
     sendAtMs: null,
   })
-  t.equal(Object.keys(control.metadata).length, 3)
+  t.equal(Object.keys(control.metadata).length, 5)
   t.same(edited, mailOf('From: a@b.co'))
 })
 
 const X = 'X-Sendwright-'
 const many = (count: number) => Array.from({ length: count }, (_, n) => `${X}Metadata-k${n}: v`)
+
+const objectOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 'v']))
+/** In ASCII, a line for each entry. */
+const inJson = (value: object) => {
+  const text = JSON.stringify(value).replace(
+    /[^\x00-\x7f]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return `${X}Metadata: ${text.replaceAll(',"', ',\r\n "')}`
+}
 
 /** Fields, and whether they pass. */
 const BOUNDS: readonly (readonly [name: string, fields: readonly string[], passes: boolean])[] = [
@@ -188,6 +201,28 @@ const BOUNDS: readonly (readonly [name: string, fields: readonly string[], passe
   ['a key in another case', [`${X}Metadata-k: v`, `${X}Metadata-K: w`], true],
   ['a value of 500', [`${X}Metadata-k: ${'v'.repeat(500)}`], true],
   ['a value of 501', [`${X}Metadata-k: ${'v'.repeat(501)}`], false],
+  ['no metadata in JSON', [inJson({})], true],
+  ['20 keys in JSON', [inJson(objectOf(20))], true],
+  ['21 keys in JSON', [inJson(objectOf(21))], false],
+  ['20 keys in both forms', [inJson(objectOf(10)), ...many(20).slice(10)], true],
+  ['21 keys in both forms', [inJson(objectOf(10)), ...many(21).slice(10)], false],
+  ['a key in both forms', [inJson({ k: 'v' }), `${X}Metadata-k: w`], false],
+  ['two fields in JSON', [inJson({ k: 'v' }), inJson({ l: 'w' })], false],
+  ['__proto__ in JSON', [`${X}Metadata: {"__proto__": "p"}`], true],
+  ['a key of 40 wide characters in JSON', [inJson({ ['\u{1f600}'.repeat(40)]: 'v' })], true],
+  ['a key of 41 in JSON', [inJson({ ['k'.repeat(41)]: 'v' })], false],
+  ['an empty key in JSON', [inJson({ '': 'v' })], false],
+  ['a control character in a key of JSON', [`${X}Metadata: {"a\\u0000": "v"}`], false],
+  ['a value of 500 in JSON', [inJson({ k: 'v'.repeat(500) })], true],
+  ['a value of 501 in JSON', [inJson({ k: 'v'.repeat(501) })], false],
+  ['a control character in a value of JSON', [`${X}Metadata: {"k": "\\n"}`], false],
+  ['half a character in JSON', [`${X}Metadata: {"k": "\\ud83d"}`], false],
+  ['a number in JSON', [inJson({ k: 42 })], false],
+  ['null in JSON', [`${X}Metadata: null`], false],
+  ['a list in JSON', [`${X}Metadata: ["a"]`], false],
+  ['JSON that is cut off', [`${X}Metadata: {"k": "v"`], false],
+  ['a field of JSON without a value', [`${X}Metadata:`], false],
+  ['JSON of many levels', [`${X}Metadata: ${'[\r\n '.repeat(50_000)}`], false],
   ['an Idempotency-Key of 255', [`${X}Idempotency-Key: ${'i'.repeat(255)}`], true],
   ['an Idempotency-Key of 256', [`${X}Idempotency-Key: ${'i'.repeat(256)}`], false],
   ['an empty Idempotency-Key', [`${X}Idempotency-Key:`], false],
