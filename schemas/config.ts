@@ -24,6 +24,7 @@ export type SettingKind =
         | 'content'
         | 'word'
         | 'password'
+        | 'doors'
     }
 
 export type Setting = SettingKind & {
@@ -42,6 +43,9 @@ export const DURABILITIES = ['fsync', 'memory', 'replica'] as const
 export const APPROVALS = ['automatic', 'manual'] as const
 export const BILLINGS = ['off', 'on'] as const
 export const HTTP_ENGINES = ['auto', 'uws', 'node'] as const
+/** APIs of other providers that the listener serves. */
+export const COMPATIBLE_APIS = ['resend', 'postmark', 'mailgun'] as const
+export type CompatibleApi = (typeof COMPATIBLE_APIS)[number]
 const SWITCHES = ['off', 'on'] as const
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -313,6 +317,13 @@ export const SETTINGS = [
     choices: SWITCHES,
     default: 'on',
     meaning: 'Whether the API listener serves the documentation of this version under `/docs`.',
+  },
+  {
+    name: 'COMPATIBLE_APIS',
+    kind: 'doors',
+    default: 'resend,postmark,mailgun',
+    meaning:
+      'APIs of other providers that the API listener also serves: any of `resend`, `postmark`, `mailgun`, comma-separated, or `none`.',
   },
   {
     name: 'LOG_LEVEL',

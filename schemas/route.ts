@@ -24,7 +24,7 @@ export interface SessionNeed {
   readonly isBefore: boolean
 }
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** One route; by its name, the kinds of key that it takes and the schema of its body where these are known. */
 export interface Route<Name extends string = string, Keys extends KeyKind = KeyKind, Body = object | null> {

@@ -10,6 +10,7 @@ import { IDEMPOTENCY_KEY_CHARS_MAX } from '../../schemas/limits.ts'
 import type { SessionNeed } from '../../schemas/route.ts'
 import type { KeyKind, Route } from '../../schemas/routes.ts'
 import { admitToDashboard, type DashboardEdge, NOT_SIGNED_IN } from './dashboard-edge.ts'
+import type { DoorRouteOptions } from './door.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { KeyOwner, ParsedKey, TokenKind } from './key.ts'
 import { parseKey } from './key.ts'
@@ -26,7 +27,10 @@ export interface Gate {
   readonly owners: readonly KeyOwner['kind'][]
   readonly wrongKind: Reply
   readonly takesBody: boolean
+  readonly media: DoorRouteOptions['media']
   readonly isIdempotent: boolean
+  readonly badIdempotencyKey: Reply
+  readonly idempotencyCharsMax: number
   /** What a route of the dashboard takes; null elsewhere. */
   readonly session: SessionNeed | null
   readonly method: Route['method']
@@ -45,14 +49,15 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
 export const UNAUTHORIZED: Reply = refuse('unauthorized')
 const UNSUPPORTED: Reply = refuse('unsupported_media_type')
-const BAD_IDEMPOTENCY_KEY: Reply = refuse(
-  'invalid_request',
+const UNSUPPORTED_FORM: Reply = refuse(
+  'unsupported_media_type',
   {},
-  `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters`,
+  'Body must be multipart/form-data or application/x-www-form-urlencoded without a Content-Encoding',
 )
+const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
 /** Makes the gate of a route. */
-export function makeGate(route: Route): Gate {
+export function makeGate(route: Route, options?: DoorRouteOptions): Gate {
   const kinds = route.keys.map((kind) => KIND_NAMES[kind]).join(' or ')
   return {
     listener: route.listener,
@@ -61,7 +66,9 @@ export function makeGate(route: Route): Gate {
     owners: route.keys.map((kind) => OWNERS[kind]),
     wrongKind: refuse('wrong_token_kind', {}, `Wrong kind of key: this operation takes ${kinds}`),
     takesBody: route.body !== null,
+    media: options?.media ?? 'json',
     isIdempotent: route.isIdempotent,
+    ...boundsOfKey(options?.idempotencyCharsMax),
     session: route.session,
     method: route.method,
   }
@@ -81,7 +88,9 @@ export function makeDeadEnd(
     owners: [],
     wrongKind: UNAUTHORIZED,
     takesBody: false,
+    media: 'json',
     isIdempotent: false,
+    ...boundsOfKey(),
     session,
     method: 'GET',
   }
@@ -111,21 +120,26 @@ export function admit(
   }
   // Spec key.kind
   else if (owner !== null && gate.needsKey && !gate.owners.includes(owner.kind)) return gate.wrongKind
-  if (gate.takesBody && !isJson(headers)) return UNSUPPORTED
-  if (gate.isIdempotent && !isIdempotencyKey(headers.idempotencyKey)) return BAD_IDEMPOTENCY_KEY
+  if (gate.takesBody && !isOfMedia(gate.media, headers)) return gate.media === 'json' ? UNSUPPORTED : UNSUPPORTED_FORM
+  if (gate.isIdempotent && !isIdempotencyKey(gate, headers.idempotencyKey)) return gate.badIdempotencyKey
   return null
 }
 
 // Spec request.media
-function isJson({ contentType, contentEncoding }: RequestHeaders): boolean {
+function isOfMedia(expected: Gate['media'], { contentType, contentEncoding }: RequestHeaders): boolean {
   if (contentEncoding !== '') return false
-  if (contentType === 'application/json') return true
+  if (expected === 'json' && contentType === 'application/json') return true
   const end = contentType.indexOf(';')
-  const media = end === -1 ? contentType : contentType.slice(0, end)
-  return media.trim().toLowerCase() === 'application/json'
+  const media = (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
+  return expected === 'json' ? media === 'application/json' : FORMS.includes(media)
 }
 
 // Spec request.idempotency
-function isIdempotencyKey(value: string | null): boolean {
-  return value === null || (value.length <= IDEMPOTENCY_KEY_CHARS_MAX && PRINTABLE_ASCII.test(value))
+function isIdempotencyKey({ idempotencyCharsMax }: Gate, value: string | null): boolean {
+  return value === null || (value.length <= idempotencyCharsMax && PRINTABLE_ASCII.test(value))
+}
+
+function boundsOfKey(charsMax = IDEMPOTENCY_KEY_CHARS_MAX): Pick<Gate, 'idempotencyCharsMax' | 'badIdempotencyKey'> {
+  const message = `Idempotency-Key must be 1 to ${charsMax} printable ASCII characters`
+  return { idempotencyCharsMax: charsMax, badIdempotencyKey: refuse('invalid_request', {}, message) }
 }

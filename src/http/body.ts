@@ -24,6 +24,8 @@ export interface ContentCheck {
   readonly body: Check<unknown> | null
   readonly query: (text: string) => Checked<Query>
   readonly hasQuery: boolean
+  /** The body is a form, which its handler reads. */
+  readonly isForm: boolean
 }
 
 const NO_BODY: Checked<undefined> = { ok: true, value: undefined }
@@ -31,9 +33,9 @@ const NO_QUERY: Checked<Query> = { ok: true, value: Object.freeze({}) }
 const NOT_JSON: Checked<never> = { ok: false, issues: [{ path: '', message: 'Must be JSON in UTF-8' }] }
 
 /** Compiles the checks of a route. */
-export function makeContentCheck(route: Route): ContentCheck {
+export function makeContentCheck(route: Route, media: 'json' | 'form' = 'json'): ContentCheck {
   const body = route.body === null ? null : compileBody(route.body)
-  return { body, query: compileQuery(route.query), hasQuery: route.query !== null }
+  return { body, query: compileQuery(route.query), hasQuery: route.query !== null, isForm: media === 'form' }
 }
 
 /** Checks body and query. In: the bytes of the body, the raw query. Out: both, or the refusal with the issues. */
@@ -42,11 +44,16 @@ export function readContent(
   bytes: Buffer,
   query: string,
 ): { content: Content } | { refusal: Reply } {
-  const body = check.body === null ? NO_BODY : readBody(check.body, bytes)
+  const body = check.body === null ? NO_BODY : check.isForm ? bytesOf(bytes) : readBody(check.body, bytes)
   const parameters = query === '' && !check.hasQuery ? NO_QUERY : check.query(query)
   if (body.ok && parameters.ok) return { content: { body: body.value, query: parameters.value } }
   const issues = [...(body.ok ? [] : body.issues), ...(parameters.ok ? [] : parameters.issues)].slice(0, ISSUES_MAX)
   return { refusal: refuse('invalid_request', { issues }) }
+}
+
+/** Memory of its own: a body in one piece is the library's, and valid during the call only. */
+function bytesOf(bytes: Buffer): Checked<Buffer> {
+  return { ok: true, value: Buffer.from(bytes) }
 }
 
 // Spec request.json

@@ -13,6 +13,7 @@ import { clientNetwork } from '../mail/ip-address.ts'
 import { admit, readKey, UNAUTHORIZED } from './admit.ts'
 import { type Content, readContent } from './body.ts'
 import { DASHBOARD_HEADERS, readSession } from './dashboard-edge.ts'
+import { presented } from './door.ts'
 import { startDownload } from './download.ts'
 import type { Receiver, Wire } from './engine/engine.ts'
 import { startFeed } from './feed.ts'
@@ -276,6 +277,7 @@ export class Exchange implements Receiver {
       cookies: route.session === null ? '' : this.#head.headers.cookie,
       userAgent: this.#head.headers.userAgent,
       fetchDest: this.#head.headers.fetchDest,
+      named: this.#head.named,
       aborted: false,
     }
     return this.#request
@@ -356,23 +358,24 @@ export class Exchange implements Receiver {
   #write(answer: Reply): void {
     const requestId = this.#requestId
     const isKept = this.#target.gate.session === null
-    const reply = isKept ? answer : { ...answer, headers: { ...DASHBOARD_HEADERS, ...answer.headers } }
+    const shown = presented(this.#target.door, answer, this.#head.headers)
+    const reply = isKept ? shown : { ...shown, headers: { ...DASHBOARD_HEADERS, ...shown.headers } }
     try {
       writeReply(this.#wire, reply, { requestId, isHead: this.#head.isHead, closes: this.#desk.isClosing })
     } catch (fault) {
       this.#logFault(fault, 'Answer could not be written')
       this.#wire.close()
     }
-    this.#tell(reply)
+    this.#tell({ ...answer, status: reply.status })
     this.#desk.log.debug({ requestId, route: this.#target.route?.name, status: reply.status }, 'Answered')
   }
 
   /** Counts an answer, keeps it in the log of its account, and tells the operator of a refusal and of a failure. */
-  #tell({ status, json }: Reply): void {
+  #tell({ status, json, messageIds }: Reply): void {
     const [requestId, owner, head, target] = [this.#requestId, this.#owner, this.#head, this.#target]
     const ms = performance.now() - this.#headAtMs
     target.tally.answered(status, ms)
-    tellAnswer(this.#desk, { requestId, owner, head, target, status, json, ms })
+    tellAnswer(this.#desk, { requestId, owner, head, target, status, json, messageIds, ms })
   }
 
   #drop(): void {

@@ -17,6 +17,7 @@ import { RequestTallies } from '../process/request-tally.ts'
 import type { RequestLog } from '../store/request-log.ts'
 import { makeClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
+import { type DoorDeadEnd, type DoorRouteOptions, NO_NAMED, readNamed } from './door.ts'
 import type { Engine, EngineListener, EngineRoute, Incoming, Open, Wire } from './engine/engine.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
@@ -24,12 +25,23 @@ import type { KeyFinder } from './key.ts'
 import { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Desk, EdgeLog, Handler, Target } from './request.ts'
-import { makeLargeHeld, makeNoMethod, makeNowhere, makeNowhereSignedIn, makeTarget, patternOf } from './targets.ts'
+import {
+  makeClosedDoor,
+  makeDoorDeadEnd,
+  makeLargeHeld,
+  makeNoMethod,
+  makeNowhere,
+  makeNowhereSignedIn,
+  makeTarget,
+  patternOf,
+} from './targets.ts'
 
 /** A route and what answers it. */
 export interface RouteHandler {
   readonly route: Route
   readonly handle: Handler
+  /** Present on a route of a door. */
+  readonly at?: DoorRouteOptions
 }
 
 /** How a listener is made. */
@@ -42,6 +54,10 @@ export interface ListenerOptions {
   readonly setting: 'HTTP_PORT' | 'OPERATOR_PORT'
   /** All of one listener, public or operator. */
   readonly routes: readonly RouteHandler[]
+  /** Paths of doors that lead nowhere. */
+  readonly deadEnds?: readonly DoorDeadEnd[]
+  /** Paths of doors that are switched off. */
+  readonly closed?: readonly string[]
   /** Absent: no rate. */
   readonly rate?: Rate
   /** CIDRs whose X-Forwarded-For is believed. */
@@ -84,7 +100,7 @@ const CLOSE_QUIET_POLLS = 25
 /** Below it nothing is a page. */
 const DASHBOARD_PATH = '/dashboard/api'
 
-const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'del' } as const
+const METHODS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Starts a listener. Throws Error when the port is taken or the address is not this machine's. */
@@ -152,24 +168,43 @@ function cutSlow(desk: Desk, bodyMsMax: number): void {
 
 function routesOf(
   desk: Desk,
-  { routes, requests = new RequestTallies() }: Pick<ListenerOptions, 'routes' | 'requests'>,
+  {
+    routes,
+    requests = new RequestTallies(),
+    deadEnds = [],
+    closed = [],
+  }: Pick<ListenerOptions, 'routes' | 'requests' | 'deadEnds' | 'closed'>,
 ): EngineRoute[] {
   const listener = routes[0]?.route.listener ?? 'public'
-  const byPath = new Map<string, Route[]>()
+  const byPath = new Map<string, RouteHandler[]>()
   const large = makeLargeHeld(routes.map(({ route }) => route))
   const made: EngineRoute[] = []
-  for (const { route, handle } of routes) {
+  for (const one of routes) {
+    const { route, handle, at } = one
     if (route.listener !== listener) throw new Error(`Route of the other listener: ${route.name}`)
-    const target = makeTarget(route, handle, { tally: requests.of(route), large })
+    const target = makeTarget(route, handle, { tally: requests.of(route), large, ...(at && { at }) })
     const pattern = patternOf(route.path)
     made.push({ method: METHODS[route.method], pattern, open: openerOf(desk, target, false) })
     if (route.method === 'GET') made.push({ method: 'head', pattern, open: openerOf(desk, target, true) })
-    byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
+    byPath.set(route.path, [...(byPath.get(route.path) ?? []), one])
   }
   for (const [path, siblings] of byPath) {
-    const target = makeNoMethod(listener, siblings, requests.of(null))
+    const about = { tally: requests.of(null), door: siblings[0]?.at?.door ?? null }
+    const target = makeNoMethod(
+      listener,
+      siblings.map(({ route }) => route),
+      about,
+    )
     made.push({ method: 'any', pattern: patternOf(path), open: openerOf(desk, target) })
   }
+  for (const end of deadEnds)
+    made.push({
+      method: 'any',
+      pattern: patternOf(end.path),
+      open: openerOf(desk, makeDoorDeadEnd(end, requests.of(null))),
+    })
+  for (const path of closed)
+    made.push({ method: 'any', pattern: patternOf(path), open: openerOf(desk, makeClosedDoor(requests.of(null))) })
   if (desk.dashboard !== null) {
     const unknown = makeNowhereSignedIn(requests.of(null))
     made.push({ method: 'any', pattern: `${DASHBOARD_PATH}/*`, open: openerOf(desk, unknown) })
@@ -189,8 +224,13 @@ function open(
   target: Target,
   { request, wire, isHead }: { request: Incoming; wire: Wire; isHead: boolean },
 ): Exchange {
+  const { door } = target
+  const headers = readHeaders(request)
+  const named = door === null ? NO_NAMED : readNamed(door, request)
+  if (door !== null) headers.authorization = door.authorize(headers, named)
   return new Exchange(desk, wire, target, {
-    headers: readHeaders(request),
+    headers,
+    named,
     isHead,
     query: request.getQuery() ?? '',
     params: readParams(target.paramNames, request),

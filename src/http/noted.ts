@@ -27,6 +27,8 @@ export interface AnsweredRequest {
   readonly target: Target
   readonly status: number
   readonly json: unknown
+  /** Undefined: they are in the body. */
+  readonly messageIds: readonly string[] | undefined
   readonly ms: number
 }
 
@@ -74,7 +76,10 @@ function rowOf(answered: AnsweredRequest, serverId: string | null, clientAddress
     // Where the listener has no rate nobody asked who the client is.
     client: head.peer === '' ? null : clientAddress(head.peer, forwardedFor),
     userAgent: userAgent === '' ? null : agentOf(userAgent),
-    messageIds: status < 300 && route?.isIdempotent === true ? messagesOf(json) : [],
+    messageIds:
+      status < 300 && route?.isIdempotent === true
+        ? (answered.messageIds ?? messagesOf(json)).slice(0, BATCH_MESSAGES_MAX)
+        : [],
   }
 }
 

@@ -14,6 +14,7 @@ import type { Gate } from './admit.ts'
 import type { ContentCheck } from './body.ts'
 import type { ClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
+import type { Door, NamedHeaders } from './door.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
 import type { KnownKeys } from './known-keys.ts'
@@ -46,6 +47,10 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   /** What the browser says of itself, and what for it fetches; of the dashboard's routes. */
   readonly userAgent: string
   readonly fetchDest: string
+  /** Headers that the route's door names; empty elsewhere. */
+  readonly named: NamedHeaders
+  /** The body as the client wrote it, if a door made another one of it; an Idempotency-Key is bound to it. */
+  readonly original?: unknown
   /** Becomes true when the client is gone. */
   readonly aborted: boolean
 }
@@ -80,6 +85,8 @@ export interface EdgeLog {
 /** What a path leads to. */
 export interface Target {
   readonly gate: Gate
+  /** Null: a path of our own API. */
+  readonly door: Door | null
   /** Null where no route is. */
   readonly route: Route | null
   readonly check: ContentCheck | null
@@ -132,6 +139,8 @@ export interface Desk {
 /** What was copied from a request before its handler returned. */
 export interface RequestHead {
   readonly headers: RequestHeaders
+  /** Those that the path's door names. */
+  readonly named: NamedHeaders
   readonly isHead: boolean
   readonly query: string
   readonly params: Readonly<Record<string, string>>

@@ -17,6 +17,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
   /** `Set-Cookie` headers beside those. */
   readonly cookies?: readonly string[]
+  /** Ids of messages that it accepted, for the log of requests, if its body has another form than ours. */
+  readonly messageIds?: readonly string[]
 }
 
 /** Where a feed writes. Both do nothing once the feed is over. */

@@ -10,6 +10,7 @@ import { HeldBytes } from '../process/held-bytes.ts'
 import type { RequestTally } from '../process/request-tally.ts'
 import { type Gate, makeDeadEnd, makeGate } from './admit.ts'
 import { makeContentCheck } from './body.ts'
+import type { Door, DoorDeadEnd, DoorRouteOptions } from './door.ts'
 import { makeRate, type Rate } from './rate.ts'
 import type { Handler, Target } from './request.ts'
 import { type Reply, refuse } from './respond.ts'
@@ -18,13 +19,14 @@ import { type Reply, refuse } from './respond.ts'
 export function makeTarget(
   route: Route,
   handle: Handler,
-  { tally, large }: { readonly tally: RequestTally; readonly large: HeldBytes },
+  { tally, large, at }: { readonly tally: RequestTally; readonly large: HeldBytes; readonly at?: DoorRouteOptions },
 ): Target {
   return {
     tally,
-    gate: makeGate(route),
+    gate: makeGate(route, at),
+    door: at?.door ?? null,
     route,
-    check: makeContentCheck(route),
+    check: makeContentCheck(route, at?.media),
     handle,
     paramNames: paramsOf(route.path),
     bodyBytesMax: route.bodyBytesMax,
@@ -54,17 +56,22 @@ function rateOf({ ratePerSecond }: Route): Rate | null {
 }
 
 /** What another method on a known path leads to: 405 with Allow. Spec request.head */
-export function makeNoMethod(listener: Route['listener'], siblings: readonly Route[], tally: RequestTally): Target {
+export function makeNoMethod(
+  listener: Route['listener'],
+  siblings: readonly Route[],
+  { tally, door }: { tally: RequestTally; door: Door | null },
+): Target {
   const methods = siblings.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   const refusal: Reply = { ...refuse('method_not_allowed'), headers: { Allow: methods.join(', ') } }
   const needsKey = siblings.some(({ keys, session }) => keys.length > 0 || session?.level != null)
-  return makeNoTarget(makeDeadEnd(listener, refusal, needsKey, siblings[0]?.session ?? null), tally)
+  return makeNoTarget(makeDeadEnd(listener, refusal, needsKey, siblings[0]?.session ?? null), tally, door)
 }
 
-function makeNoTarget(gate: Gate, tally: RequestTally): Target {
+function makeNoTarget(gate: Gate, tally: RequestTally, door: Door | null = null): Target {
   return {
     tally,
     gate,
+    door,
     route: null,
     check: null,
     handle: null,
@@ -83,6 +90,16 @@ export function patternOf(path: string): string {
 /** What an unknown path leads to: 404, once a key is known. */
 export function makeNowhere(listener: Route['listener'], tally: RequestTally): Target {
   return makeNoTarget(makeDeadEnd(listener, refuse('not_found', {}, 'No such route'), true), tally)
+}
+
+/** What a path of a door leads to that the door does not have. */
+export function makeDoorDeadEnd({ door, message }: DoorDeadEnd, tally: RequestTally): Target {
+  return makeNoTarget(makeDeadEnd('public', refuse('not_found', {}, message)), tally, door)
+}
+
+/** What a path of a door that is switched off leads to: 404, before a key is read. */
+export function makeClosedDoor(tally: RequestTally): Target {
+  return makeNoTarget(makeDeadEnd('public', refuse('not_found', {}, 'No such route'), false), tally)
 }
 
 /** What an unknown path of the dashboard's interface leads to: 404, once a session is known. */

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import {
   type APPROVALS,
   type BILLINGS,
+  type CompatibleApi,
   type DURABILITIES,
   type HTTP_ENGINES,
   type LOG_LEVELS,
@@ -73,6 +74,8 @@ export interface Config {
   approval: (typeof APPROVALS)[number]
   billing: (typeof BILLINGS)[number]
   docs: 'off' | 'on'
+  /** APIs of other providers that the API listener serves. */
+  compatibleApis: readonly CompatibleApi[]
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -194,6 +197,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     approval: read('APPROVAL') as Config['approval'],
     billing: read('BILLING') as Config['billing'],
     docs: read('DOCS') as Config['docs'],
+    compatibleApis: list('COMPATIBLE_APIS') as Config['compatibleApis'],
     logLevel: read('LOG_LEVEL') as Config['logLevel'],
   }
 }

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 import ipaddr from 'ipaddr.js'
-import { ROLES, SECRET_KEY_CHARS_MIN, type Setting } from '../../schemas/config.ts'
+import { COMPATIBLE_APIS, ROLES, SECRET_KEY_CHARS_MIN, type Setting } from '../../schemas/config.ts'
 
 /** What the letters after a number of bytes stand for. */
 const BYTES_OF: Readonly<Record<string, number>> = {
@@ -54,6 +54,8 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
       return parseUrl(text)
     case 'roles':
       return parseRoles(text)
+    case 'doors':
+      return parseDoors(text)
     case 'redis':
       return parseRedisUrls(text)
     case 'relay':
@@ -108,6 +110,14 @@ function parseUrl(text: string): string | Mistake {
   const url = URL.canParse(text) ? new URL(text) : null
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username
   return isPlain ? url.href.replace(/\/+$/, '') : new Mistake('an http or https URL without query')
+}
+
+function parseDoors(text: string): readonly string[] | Mistake {
+  if (text === 'none') return []
+  const doors = entriesOf(text)
+  const isKnown = doors.every((door) => (COMPATIBLE_APIS as readonly string[]).includes(door))
+  if (isKnown && doors.length > 0 && new Set(doors).size === doors.length) return doors
+  return new Mistake(`none, or any of ${COMPATIBLE_APIS.join(', ')}, each once`)
 }
 
 function parseRoles(text: string): readonly string[] | Mistake {

@@ -72,7 +72,7 @@ async function sendPartial(
 
 function orderOf<Message extends SendMessage | null>(
   { newCmdId }: EmailDeps,
-  { key, body, route, idempotencyKey }: RequestOf<'sendEmail' | 'sendBatch'>,
+  { key, body, original = body, route, idempotencyKey }: RequestOf<'sendEmail' | 'sendBatch'>,
   batch: boolean,
   messages: () => readonly Message[],
 ): Omit<SendOrder, 'messages'> & { readonly messages: readonly Message[] } {
@@ -84,7 +84,8 @@ function orderOf<Message extends SendMessage | null>(
     cmdId: newCmdId(),
     messages: messages(),
     batch,
-    idempotency: idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: fingerprintOf(route.path, body) },
+    idempotency:
+      idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: fingerprintOf(route.path, original) },
   }
 }
 

@@ -8,6 +8,7 @@ import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
 import type { InlineDeps } from '../dashboard/content-routes.ts'
 import { dashboardHandlers } from '../dashboard/handlers.ts'
 import type { LiveDeps } from '../dashboard/live.ts'
+import { openDoors } from '../doors/doors.ts'
 import { type DashboardEdge, makeDashboardEdge } from '../http/dashboard-edge.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import type { KeyFinder } from '../http/key.ts'
@@ -84,8 +85,11 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
   // Without a rate nothing asks who the client is.
   const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
   const edge = makeDashboardEdge(config.baseUrl, port, deps.handlers.nowMs)
+  const { baseUrl, nowMs } = deps.handlers
+  const doors = openDoors(config.compatibleApis, { handlers: publicHandlers(deps.handlers), baseUrl, nowMs })
   const routes = [
     ...routesOf('public', deps, ROUTE_NAMES),
+    ...doors.routes,
     ...pagesOf(deps, config.docs === 'on'),
     ...dashboardOf(deps, edge),
   ]
@@ -96,6 +100,8 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
     port,
     setting: 'HTTP_PORT',
     routes,
+    deadEnds: doors.deadEnds,
+    closed: doors.closed,
     ...rate,
     trustedProxies,
     dashboard: edge,

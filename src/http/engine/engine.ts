@@ -87,7 +87,7 @@ export type Open = (request: Incoming, wire: Wire) => Receiver
 /** What a method and a path lead to. Of several patterns the most specific one counts, segment by segment. */
 export interface EngineRoute {
   /** `any`: every method that no other route takes, on this path or on a less specific one. */
-  readonly method: 'get' | 'head' | 'post' | 'patch' | 'del' | 'any'
+  readonly method: 'get' | 'head' | 'post' | 'put' | 'patch' | 'del' | 'any'
   /** With `:name` for a segment that is not empty, and `/*` at the end for one or more segments. */
   readonly pattern: string
   readonly open: Open

@@ -1,0 +1,35 @@
+/**
+ * door-table - the form of a door: its routes as data with what answers them, and its paths that lead nowhere
+ */
+
+import type { CompatibleApi } from '../../../schemas/config.ts'
+import type { Route } from '../../../schemas/routes.ts'
+import type { Door } from '../../http/door.ts'
+import type { EdgeRequest } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { OwnApi } from './own-api.ts'
+
+/** Answers one request of a door. */
+export type DoorHandler = (request: EdgeRequest, own: OwnApi) => Answer | Promise<Answer>
+
+/** One route of a door. Paths are at the root of the listener, since most clients drop the path of a base URL. */
+export interface DoorRow {
+  readonly route: Route
+  readonly handle: DoorHandler
+  /** Absent: JSON. */
+  readonly media?: 'form'
+  /** Absent: as on our own routes. */
+  readonly idempotencyCharsMax?: number
+}
+
+/** A door. */
+export interface DoorTable {
+  readonly name: CompatibleApi
+  readonly door: Door
+  readonly rows: readonly DoorRow[]
+  /** Paths that its clients ask for and that it does not have, with what to do instead. */
+  readonly deadEnds: readonly { readonly path: string; readonly message: string }[]
+}
+
+/** The schema of a body that the handler maps: what it becomes is checked by our own route. */
+export const MAPPED = {}

@@ -1,0 +1,113 @@
+/**
+ * own-api - our own routes, as doors call them: a mapped request is checked by our route's schema and answered by our
+ * route's handler
+ *
+ * An Idempotency-Key is bound to the body as the client wrote it and to the door's route.
+ *
+ * Spec refusal.order, error.issues
+ */
+
+import type { Issue } from '../../../schemas/error.ts'
+import { ISSUES_MAX } from '../../../schemas/limits.ts'
+import { type PublicRouteName, ROUTES, type Route } from '../../../schemas/routes.ts'
+import { type ContentCheck, makeContentCheck } from '../../http/body.ts'
+import type { EdgeRequest, Handler, Handlers } from '../../http/request.ts'
+import { type Answer, type Reply, refuse } from '../../http/respond.ts'
+
+/** What one of our routes is asked for. */
+export interface Asked {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  /** The body of a route that takes it as it came. */
+  readonly pieces?: readonly Buffer[]
+  readonly idempotencyKey?: string | null
+  /** Names a field of ours as the client's request has it. */
+  readonly rename?: (path: string) => string
+}
+
+/** Our own routes. */
+export interface OwnApi {
+  readonly baseUrl: string
+  /** The store's clock. */
+  readonly nowMs: () => number
+  /** Calls a route as the key of a request. Out: its answer; a refusal names the client's fields. */
+  call(name: PublicRouteName, request: EdgeRequest, asked?: Asked): Promise<Answer>
+}
+
+/** What calling our own routes takes. */
+export interface OwnApiDeps {
+  readonly handlers: Handlers<PublicRouteName>
+  readonly baseUrl: string
+  readonly nowMs: () => number
+}
+
+/** Makes our own routes callable. */
+export function makeOwnApi({ handlers, baseUrl, nowMs }: OwnApiDeps): OwnApi {
+  const checks = new Map<PublicRouteName, ContentCheck>()
+  const checkOf = (name: PublicRouteName): ContentCheck => {
+    const known = checks.get(name)
+    if (known !== undefined) return known
+    const made = makeContentCheck(ROUTES[name])
+    checks.set(name, made)
+    return made
+  }
+  return {
+    baseUrl,
+    nowMs,
+    async call(name, request, asked = {}) {
+      const { params = {}, pieces = [], idempotencyKey = null, rename } = asked
+      const route: Route = ROUTES[name]
+      const checked = check(checkOf(name), route.takesPieces ? { ...asked, body: undefined } : asked)
+      if ('issues' in checked) return refuseFields(checked.issues, rename)
+      const { body, query } = checked
+      const original = request.body
+      const mapped: EdgeRequest = { ...request, params, query, body, pieces, idempotencyKey, original }
+      const answer = await (handlers[name] as Handler)(mapped)
+      return isReply(answer) ? renamed(answer, rename) : answer
+    },
+  }
+}
+
+function check(
+  { body, query }: ContentCheck,
+  asked: Asked,
+):
+  | { readonly body: unknown; readonly query: Readonly<Record<string, string>> }
+  | { readonly issues: readonly Issue[] } {
+  const parameters = query(new URLSearchParams(asked.query).toString())
+  if (!parameters.ok) return parameters
+  if (body === null || asked.pieces !== undefined) return { body: undefined, query: parameters.value }
+  const content = body(asked.body)
+  return content.ok ? { body: content.value, query: parameters.value } : content
+}
+
+/** Refuses fields of a client's request; none of our own routes was asked. */
+export function refuseFields(issues: readonly Issue[], rename: (path: string) => string = (path) => path): Reply {
+  const shown = issues.slice(0, ISSUES_MAX).map(({ path, message }) => ({ path: rename(path), message }))
+  return refuse('invalid_request', { issues: shown })
+}
+
+function renamed(answer: Reply, rename: Asked['rename']): Reply {
+  const { issues } = (answer.json ?? {}) as { issues?: readonly Issue[] }
+  if (rename === undefined || issues === undefined) return answer
+  const shown = issues.map(({ path, message }) => ({ path: rename(path), message }))
+  return { ...answer, json: { ...(answer.json as object), issues: shown } }
+}
+
+/** Whether an answer is whole: no feed, no download, and not the end of the connection. */
+export function isReply(answer: Answer): answer is Reply {
+  return 'status' in answer
+}
+
+/** Whether an answer is that of success. */
+export function isAccepted(answer: Answer): answer is Reply {
+  return isReply(answer) && answer.status < 300
+}
+
+/** Makes the client's answer out of ours; a refusal stays as it is. Headers are kept. */
+export function answerWith<Json>(answer: Answer, make: (json: Json) => Partial<Reply>): Answer {
+  if (!isAccepted(answer)) return answer
+  const made = make(answer.json as Json)
+  return { status: 200, ...(answer.headers && { headers: answer.headers }), ...made }
+}

@@ -1,0 +1,71 @@
+/**
+ * pages - the page that ends before an object, newest first: our lists are read from the top, page by page, until the
+ * object comes
+ */
+
+import type { Answer } from '../../http/respond.ts'
+import { isAccepted, refuseFields } from './own-api.ts'
+
+/** A page of one of our lists. */
+export interface OwnPage<Item> {
+  readonly items: readonly Item[]
+  readonly next: string | null
+}
+
+/** Reads the page after an object; null: from the top. */
+export type ReadPage<Item> = (
+  after: string | null,
+  limit: number,
+) => Promise<OwnPage<Item> | { readonly answer: Answer }>
+
+/** A page of a client's list. */
+export type ClientPage<Item> =
+  | { readonly items: readonly Item[]; readonly hasMore: boolean }
+  | { readonly answer: Answer }
+
+/** What a client asks for. At most one of both is given. */
+export interface PageAsked {
+  readonly limit: number
+  readonly after?: string | undefined
+  readonly before?: string | undefined
+}
+
+const PAGE_SIZE = 100
+/** Pages that one request reads in search of an object. */
+const PAGES_MAX = 50
+
+/** Reads the page that a client asks for; `keep` leaves objects out, which are then read on for. */
+export async function readClientPage<Item>(
+  read: ReadPage<Item>,
+  { limit, after, before }: PageAsked,
+  { idOf, keep }: { readonly idOf: (item: Item) => string; readonly keep?: (item: Item) => boolean },
+): Promise<ClientPage<Item>> {
+  if (after !== undefined && before !== undefined)
+    return { answer: refuseFields([{ path: 'before', message: 'Must not be given together with after' }]) }
+  const found: Item[] = []
+  const size = before === undefined && keep === undefined ? limit : PAGE_SIZE
+  let place: string | null = after?.toLowerCase() ?? null
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await read(place, size)
+    if ('answer' in page) return page
+    for (const item of page.items) {
+      if (idOf(item) === before?.toLowerCase()) return { items: found.slice(-limit), hasMore: found.length > limit }
+      if (keep === undefined || keep(item)) found.push(item)
+    }
+    const isFull = before === undefined && found.length >= limit
+    if (isFull) return { items: found.slice(0, limit), hasMore: found.length > limit || page.next !== null }
+    place = page.next
+    if (place === null) break
+  }
+  if (before === undefined) return { items: found, hasMore: place !== null }
+  return {
+    answer: refuseFields([{ path: 'before', message: 'Not found among the latest objects: use after instead' }]),
+  }
+}
+
+/** Our page out of the answer of one of our lists. */
+export function pageFrom<Item>(answer: Answer, name: string): OwnPage<Item> | { readonly answer: Answer } {
+  if (!isAccepted(answer)) return { answer }
+  const json = answer.json as Readonly<Record<string, readonly Item[]>> & { readonly next: string | null }
+  return { items: json[name] ?? [], next: json.next }
+}

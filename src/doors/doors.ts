@@ -1,0 +1,51 @@
+/**
+ * doors - the doors by name, and what the listener serves of them
+ *
+ * A path of a door that is switched off answers 404 before a key is read.
+ */
+
+import type { CompatibleApi } from '../../schemas/config.ts'
+import { IDEMPOTENCY_KEY_CHARS_MAX } from '../../schemas/limits.ts'
+import type { DoorDeadEnd } from '../http/door.ts'
+import type { RouteHandler } from '../http/listener.ts'
+import type { DoorTable } from './common/door-table.ts'
+import { makeOwnApi, type OwnApiDeps } from './common/own-api.ts'
+import { RESEND } from './resend/door.ts'
+
+/** Every door. */
+export const DOORS: readonly DoorTable[] = [RESEND]
+
+/** What the listener serves. */
+export interface OpenDoors {
+  readonly routes: readonly RouteHandler[]
+  readonly deadEnds: readonly DoorDeadEnd[]
+  /** Paths of doors that are switched off. */
+  readonly closed: readonly string[]
+}
+
+/** Opens the doors of a setting. */
+export function openDoors(names: readonly CompatibleApi[], deps: OwnApiDeps): OpenDoors {
+  const own = makeOwnApi(deps)
+  const open = DOORS.filter(({ name }) => names.includes(name))
+  const routes = open.flatMap(({ door, rows }) =>
+    rows.map(({ route, handle, media, idempotencyCharsMax = IDEMPOTENCY_KEY_CHARS_MAX }): RouteHandler => {
+      const at = { door, media: media ?? ('json' as const), idempotencyCharsMax }
+      return { route, handle: (request) => handle(request, own), at }
+    }),
+  )
+  const paths = new Set(routes.map(({ route }) => route.path))
+  const deadEnds: DoorDeadEnd[] = []
+  for (const { door, deadEnds: ends } of open) {
+    for (const end of ends) {
+      if (paths.has(end.path)) continue
+      paths.add(end.path)
+      deadEnds.push({ door, ...end })
+    }
+  }
+  const off = DOORS.filter((one) => !open.includes(one)).flatMap((one) => pathsOf(one))
+  return { routes, deadEnds, closed: [...new Set(off)].filter((path) => !paths.has(path)) }
+}
+
+function pathsOf({ rows, deadEnds }: DoorTable): string[] {
+  return [...rows.map(({ route }) => route.path), ...deadEnds.map(({ path }) => path)]
+}

@@ -1,0 +1,169 @@
+/**
+ * message - a message in Resend's fields becomes the body of POST /v1/email
+ *
+ * Values of a type that is not known are handed on as they are, so that our own check refuses them by name.
+ */
+
+import type { Issue } from '../../../schemas/error.ts'
+import { formatMailbox, type Mailbox, parseMailbox } from '../common/mailbox.ts'
+
+/** A mapped message, or the fields that have no counterpart. */
+export type MappedMessage = { readonly body: Record<string, unknown> } | { readonly issues: readonly Issue[] }
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Fields that are the same in both. */
+const SAME = ['subject', 'html', 'text', 'headers'] as const
+const NOT_OFFERED: Readonly<Record<string, string>> = {
+  template: 'Templates are not offered: render the message in the application',
+  topic_id: 'Topics are not offered: send to the recipients of the topic, on a stream of their own',
+}
+const KNOWN = new Set([...SAME, 'from', 'to', 'cc', 'bcc', 'reply_to', 'attachments', 'tags', 'scheduled_at'])
+const ATTACHMENT_FIELDS = new Set(['filename', 'content', 'content_type', 'content_id', 'path'])
+const TAG_FIELDS = new Set(['name', 'value'])
+
+/** Resend's names of our fields, where they differ. */
+const NAMES: readonly (readonly [RegExp, string])[] = [
+  [/^sendAt$/, 'scheduled_at'],
+  [/^headers\.Reply-To$/, 'reply_to'],
+  [/^metadata\b.*$/, 'tags'],
+  [/^from\..*$/, 'from'],
+  [/^(to|cc|bcc)\.(\d+)\..*$/, '$1.$2'],
+  [/^(attachments\.\d+)\.name$/, '$1.filename'],
+  [/^(attachments\.\d+)\.contentType$/, '$1.content_type'],
+  [/^(attachments\.\d+)\.contentId$/, '$1.content_id'],
+]
+
+const SPAN = /^in (\d{1,6}|an?) (second|sec|minute|min|hour|hr|day|week)s?$/i
+const SPAN_MS: Readonly<Record<string, number>> = {
+  second: 1000,
+  sec: 1000,
+  minute: 60_000,
+  min: 60_000,
+  hour: 3_600_000,
+  hr: 3_600_000,
+  day: 86_400_000,
+  week: 604_800_000,
+}
+
+/** Names a field of ours as Resend does. */
+export function resendField(path: string): string {
+  const [, batch = '', field = path] = /^messages\.(\d+\.)(.*)$/.exec(path) ?? []
+  const row = NAMES.find(([pattern]) => pattern.test(field))
+  return batch + (row === undefined ? field : field.replace(row[0], row[1]))
+}
+
+/** Maps one message. In: the body of POST /emails, the store's time in ms. */
+export function mapMessage(value: unknown, nowMs: number): MappedMessage {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { issues: [{ path: '', message: 'Must be an object' }] }
+  const fields = given(value)
+  const issues = fieldIssues(fields)
+  const body: Record<string, unknown> = {}
+  for (const name of SAME) if (fields[name] !== undefined) body[name] = fields[name]
+  // An empty text asks Resend for no text of its own making.
+  for (const name of ['text', 'html']) if (body[name] === '') delete body[name]
+  if (fields.from !== undefined) body.from = mailboxOf(fields.from)
+  for (const name of ['to', 'cc', 'bcc']) if (fields[name] !== undefined) body[name] = mailboxesOf(fields[name])
+  if (fields.reply_to !== undefined) setReplyTo(body, fields.reply_to, issues)
+  if (fields.tags !== undefined) body.metadata = metadataOf(fields.tags, issues)
+  if (fields.attachments !== undefined) body.attachments = attachmentsOf(fields.attachments, issues)
+  if (fields.scheduled_at !== undefined) body.sendAt = instantOf(fields.scheduled_at, nowMs)
+  return issues.length > 0 ? { issues } : { body }
+}
+
+/** The time of `scheduled_at`: ISO 8601, or `in 1 min`. Anything else stays as it is. */
+export function instantOf(value: unknown, nowMs: number): unknown {
+  if (typeof value !== 'string') return value
+  const [, count, unit = ''] = SPAN.exec(value.trim()) ?? []
+  if (count === undefined) return value
+  const spanMs = (/^a/i.test(count) ? 1 : Number(count)) * (SPAN_MS[unit.toLowerCase()] ?? 0)
+  return new Date(nowMs + spanMs).toISOString()
+}
+
+/** Clients write null, or leave a field out, for what is not given. */
+function given(value: object): Fields {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null))
+}
+
+function fieldIssues(fields: Fields): Issue[] {
+  return Object.keys(fields)
+    .filter((name) => !KNOWN.has(name))
+    .map((path) => ({ path, message: NOT_OFFERED[path] ?? 'Unknown field' }))
+}
+
+function mailboxOf(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  const { email, name } = parseMailbox(value)
+  return name === null ? email : { email, name }
+}
+
+function mailboxesOf(value: unknown): unknown {
+  return Array.isArray(value) ? value.map(mailboxOf) : [mailboxOf(value)]
+}
+
+function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue[]): void {
+  const list = Array.isArray(value) ? value : [value]
+  if (list.length === 0) return
+  const mailboxes = list.map((one) => (typeof one === 'string' ? parseMailbox(one) : null))
+  const headers = body.headers ?? {}
+  if (mailboxes.some((one) => one === null || !one.email.includes('@')) || typeof headers !== 'object') {
+    issues.push({ path: 'reply_to', message: 'Must be an e-mail address, or a list of addresses' })
+    return
+  }
+  body.headers = { ...headers, 'Reply-To': (mailboxes as Mailbox[]).map(formatMailbox).join(', ') }
+}
+
+function metadataOf(value: unknown, issues: Issue[]): unknown {
+  if (!Array.isArray(value)) return value
+  const metadata: Record<string, unknown> = {}
+  for (const [place, tag] of value.entries()) {
+    const path = `tags.${place}`
+    const { name, value: text } = (tag ?? {}) as Fields
+    if (typeof name !== 'string' || typeof text !== 'string') issues.push({ path, message: 'Must have name and value' })
+    else if (Object.hasOwn(metadata, name)) issues.push({ path, message: 'Name is given more than once' })
+    else {
+      for (const field of Object.keys(tag as object))
+        if (!TAG_FIELDS.has(field)) issues.push({ path: `${path}.${field}`, message: 'Unknown field' })
+      Object.defineProperty(metadata, name, { value: text, enumerable: true })
+    }
+  }
+  return metadata
+}
+
+function attachmentsOf(value: unknown, issues: Issue[]): unknown {
+  if (!Array.isArray(value)) return value
+  return value.map((one, place) => {
+    const path = `attachments.${place}`
+    if (typeof one !== 'object' || one === null) return one
+    const fields = given(one)
+    for (const name of Object.keys(fields))
+      if (!ATTACHMENT_FIELDS.has(name)) issues.push({ path: `${path}.${name}`, message: 'Unknown field' })
+    if (fields.path !== undefined)
+      issues.push({ path: `${path}.path`, message: 'URLs are not fetched: give the bytes as content' })
+    const { filename, content, content_type: type, content_id: id } = fields
+    return {
+      ...(filename !== undefined && { name: filename }),
+      ...(content !== undefined && { content: bytesOf(content) }),
+      ...(type !== undefined && { contentType: typeof type === 'string' ? mediaTypeOf(type) : type }),
+      ...(id !== undefined && { contentId: typeof id === 'string' ? id.replace(/^<(.*)>$/, '$1') : id }),
+    }
+  })
+}
+
+/** Base64, or a Buffer as JSON writes it. */
+function bytesOf(content: unknown): unknown {
+  if (typeof content === 'string') return content.replace(/\s+/g, '')
+  const { type, data } = content as Fields
+  const isBuffer = type === 'Buffer' && Array.isArray(data) && data.every(isByte)
+  return isBuffer ? Buffer.from(data).toString('base64') : content
+}
+
+function isByte(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255
+}
+
+/** Parameters, such as a charset, are not part of ours. */
+function mediaTypeOf(type: string): string {
+  return (type.split(';')[0] ?? '').trim().toLowerCase()
+}

@@ -1,0 +1,105 @@
+/**
+ * send - POST /emails, POST /emails/batch, PATCH /emails/{id} and POST /emails/{id}/cancel
+ */
+
+import { createHash } from 'node:crypto'
+import type { Issue } from '../../../schemas/error.ts'
+import { BATCH_MESSAGES_MAX, IDEMPOTENCY_KEY_CHARS_MAX } from '../../../schemas/limits.ts'
+import type { EdgeRequest } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { DoorHandler } from '../common/door-table.ts'
+import { answerWith, type OwnApi, refuseFields } from '../common/own-api.ts'
+import { type OwnRefusal, sentenceOf } from './errors.ts'
+import { instantOf, type MappedMessage, mapMessage, resendField } from './message.ts'
+
+/** Resend allows one character more than our own routes: such a key goes by its hash. */
+export const RESEND_KEY_CHARS_MAX = 256
+
+interface Sent {
+  readonly messageId: string
+}
+
+/** POST /emails */
+export const sendOne: DoorHandler = async (request, own) => {
+  const mapped = mapMessage(request.body, own.nowMs())
+  if ('issues' in mapped) return refuseFields(mapped.issues)
+  const asked = { body: mapped.body, idempotencyKey: keyOf(request), rename: resendField }
+  return answerWith<Sent>(await own.call('sendEmail', request, asked), ({ messageId }) => {
+    return { json: { id: messageId }, messageIds: [messageId] }
+  })
+}
+
+/** POST /emails/batch: all or nothing, or each message on its own. */
+export const sendMany: DoorHandler = async (request, own) => {
+  const { body, named } = request
+  const mode = named['x-batch-validation'] ?? 'strict'
+  if (mode !== 'strict' && mode !== 'permissive')
+    return refuseFields([{ path: 'x-batch-validation', message: 'Must be strict or permissive' }])
+  if (!Array.isArray(body) || body.length === 0 || body.length > BATCH_MESSAGES_MAX)
+    return refuseFields([{ path: '', message: `Must be a list of 1 to ${BATCH_MESSAGES_MAX} emails` }])
+  const nowMs = own.nowMs()
+  const mapped = body.map((message) => mapMessage(message, nowMs))
+  return mode === 'strict' ? sendStrict(request, own, mapped) : sendPermissive(request, own, mapped)
+}
+
+async function sendStrict(request: EdgeRequest, own: OwnApi, mapped: readonly MappedMessage[]): Promise<Answer> {
+  const issues = mapped.flatMap((one, place) => ('issues' in one ? one.issues.map((issue) => at(place, issue)) : []))
+  if (issues.length > 0) return refuseFields(issues)
+  const messages = mapped.map((one) => ('body' in one ? one.body : null))
+  const asked = { body: { messages }, idempotencyKey: keyOf(request), rename: resendField }
+  return answerWith<{ messages: readonly Sent[] }>(await own.call('sendBatch', request, asked), (answer) => {
+    const messageIds = answer.messages.map(({ messageId }) => messageId)
+    return { json: { data: messageIds.map((id) => ({ id })) }, messageIds }
+  })
+}
+
+async function sendPermissive(request: EdgeRequest, own: OwnApi, mapped: readonly MappedMessage[]): Promise<Answer> {
+  // What could not be mapped is refused in its place, as a message that is none.
+  const messages = mapped.map((one) => ('body' in one ? one.body : null))
+  const asked = { body: { messages, partial: true }, idempotencyKey: keyOf(request) }
+  type Outcome = Partial<Sent> & OwnRefusal
+  return answerWith<{ messages: readonly Outcome[] }>(await own.call('sendBatch', request, asked), (answer) => {
+    const messageIds: string[] = []
+    const errors: { index: number; message: string }[] = []
+    for (const [index, outcome] of answer.messages.entries()) {
+      const one = mapped[index] as MappedMessage
+      if (outcome.messageId !== undefined) messageIds.push(outcome.messageId)
+      else errors.push({ index, message: sentenceOf('issues' in one ? { issues: one.issues } : renamed(outcome)) })
+    }
+    return { json: { data: messageIds.map((id) => ({ id })), errors }, messageIds }
+  })
+}
+
+function renamed(refusal: OwnRefusal): OwnRefusal {
+  const { issues } = refusal
+  return issues === undefined
+    ? refusal
+    : { ...refusal, issues: issues.map((issue) => ({ ...issue, path: resendField(issue.path) })) }
+}
+
+function at(place: number, { path, message }: Issue): Issue {
+  return { path: path === '' ? String(place) : `${place}.${path}`, message }
+}
+
+/** PATCH /emails/{id} */
+export const reschedule: DoorHandler = async (request, own) => {
+  const { scheduled_at: time, ...others } = { ...(request.body as Readonly<Record<string, unknown>>) }
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) return refuseFields([{ path: unknown, message: 'Unknown field' }])
+  const body = time === undefined ? {} : { sendAt: instantOf(time, own.nowMs()) }
+  return answerObject(await own.call('patchMessage', request, { params: request.params, body, rename: resendField }))
+}
+
+/** POST /emails/{id}/cancel */
+export const cancel: DoorHandler = async (request, own) => {
+  return answerObject(await own.call('cancelMessage', request, { params: request.params }))
+}
+
+function answerObject(answer: Answer): Answer {
+  return answerWith<Sent>(answer, ({ messageId }) => ({ json: { object: 'email', id: messageId } }))
+}
+
+function keyOf({ idempotencyKey }: EdgeRequest): string | null {
+  if (idempotencyKey === null || idempotencyKey.length <= IDEMPOTENCY_KEY_CHARS_MAX) return idempotencyKey
+  return `resend-${createHash('sha256').update(idempotencyKey).digest('hex')}`
+}

@@ -1,0 +1,59 @@
+/**
+ * door - what the listener needs to serve the API of another provider: where its requests carry their key, and the form
+ * of its refusals
+ *
+ * A refusal is decided and logged with our code. Only the bytes that leave have the other form.
+ */
+
+import type { Incoming } from './engine/engine.ts'
+import type { RequestHeaders } from './headers.ts'
+import type { Reply } from './respond.ts'
+
+/** Headers that a door reads besides ours, by name in lower case; two of one name are joined by a comma. */
+export type NamedHeaders = Readonly<Record<string, string>>
+
+/** The API of another provider. */
+export interface Door {
+  /** Names of the headers that its requests are read for, in lower case. */
+  readonly headerNames: readonly string[]
+  /** Makes the Authorization header of our own routes out of a request's; '' if it has no key, or two. */
+  authorize(headers: RequestHeaders, named: NamedHeaders): string
+  /** Makes the answer that its clients read out of a refusal of ours. In: whether the request had a key. */
+  present(refusal: Reply, hasKey: boolean): Reply
+}
+
+/** How one route of a door differs from ours. */
+export interface DoorRouteOptions {
+  readonly door: Door
+  /** Media type of its bodies. A form is handed over as bytes. */
+  readonly media: 'json' | 'form'
+  /** Characters that an Idempotency-Key may have. */
+  readonly idempotencyCharsMax: number
+}
+
+/** A path of a door that leads nowhere. */
+export interface DoorDeadEnd {
+  readonly door: Door
+  /** As in a route; `/*` at its end: all that is below. */
+  readonly path: string
+  /** What to do instead. */
+  readonly message: string
+}
+
+export const NO_NAMED: NamedHeaders = Object.freeze({})
+
+/** Copies the headers that a door names, while the request is there. */
+export function readNamed({ headerNames }: Door, request: Pick<Incoming, 'forEach'>): NamedHeaders {
+  const named: Record<string, string> = {}
+  request.forEach((name, value) => {
+    if (!headerNames.includes(name)) return
+    const before = named[name]
+    named[name] = before === undefined ? value : `${before},${value}`
+  })
+  return named
+}
+
+/** An answer as its client reads it: a refusal of a door has the form of the door. */
+export function presented(door: Door | null, answer: Reply, { authorization }: RequestHeaders): Reply {
+  return door === null || answer.status < 400 ? answer : door.present(answer, authorization !== '')
+}
