@@ -14,7 +14,7 @@ import { makeOpenapi } from '../schemas/document/openapi.ts'
 import { COMMON, makeReference } from '../schemas/document/reference.ts'
 import { REFUSALS } from '../schemas/refusals.ts'
 import { ROUTES, type Route } from '../schemas/routes.ts'
-import { EVENT_BODIES } from '../schemas/webhook.ts'
+import { EVENT_BODIES, type EventName } from '../schemas/webhook.ts'
 import { makeProgram } from '../src/cli/program.ts'
 import { DOCUMENTS } from './support/documents/blocks.ts'
 import { errorSentences, sentencesIn } from './support/documents/sentences.ts'
@@ -46,7 +46,7 @@ const PARTS: Record<string, { readonly file: string; readonly text: string }> = 
 }
 
 /** What each event means, and the details of its example. */
-const EVENT_MEANINGS: Readonly<Record<string, string>> = {
+const EVENT_MEANINGS: Readonly<Record<EventName, string>> = {
   delivered: "The recipient's mail server accepted the message. `details` holds its reply.",
   bounced:
     'The recipient will not get the message. `classification` is the kind of bounce, `hard` is true if the address itself is wrong, and `expired` if all attempts within 48 hours failed.',
@@ -156,7 +156,7 @@ function eventsText(): string {
   const events = Object.entries(EVENT_BODIES).map(([name, schema]) => {
     const example = exampleOf(schema) as Record<string, unknown>
     const body = { ...example, ...EVENT_DETAILS[name] }
-    return `## ${name}\n\n${EVENT_MEANINGS[name]}\n\n\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\``
+    return `## ${name}\n\n${EVENT_MEANINGS[name as EventName]}\n\n\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\``
   })
   return `# Webhook events
 

@@ -57,11 +57,15 @@ const GROUPS = {
     ['reference/redis-keys', 'Keys in Redis'],
   ],
   Understand: [
-    ['understand/architecture', 'Architecture'],
+    ['ARCHITECTURE', 'Architecture'],
     ['understand/promise', 'The promise'],
-    ['understand/actor-runtime', 'The actor runtime'],
     ['understand/delivery', 'Delivery'],
     ['understand/known-limits', 'Known limits'],
+  ],
+  Contribute: [
+    ['CONTRIBUTING', 'Contribute'],
+    ['STYLE', 'Style'],
+    ['SECURITY', 'Security policy'],
   ],
 }
 
