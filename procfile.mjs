@@ -42,8 +42,8 @@ const lines = new Map(
 const wanted = (process.argv.length > 2 ? process.argv.slice(2) : DEFAULT).map((text) => {
   const [, name, count = '1'] = /^(\w+)(?:=(\d+))?$/.exec(text) ?? []
   if (!lines.has(name) || Number(count) > COUNT_MAX)
-    fail(`Not a line of the Procfile and how many of it: ${text} (there are ${[...lines.keys()].join(', ')})`)
-  if (name !== MANY && Number(count) > 1) fail(`One ${name} at most: a second one would want the same port`)
+    fail(`Not a Procfile line with a count: ${text} (the lines are ${[...lines.keys()].join(', ')})`)
+  if (name !== MANY && Number(count) > 1) fail(`At most one ${name} is possible: a second one would need the same port`)
   return { name, count: Number(count) }
 })
 

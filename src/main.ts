@@ -179,7 +179,7 @@ async function createFirstAccount(
   const cmdId = newCmdId(worker.nowMs(), Math.random)
   const { kind } = await worker.ask(shard, { name: 'create-account', cmdId, body })
   if (kind === 'answer' || kind === 'unavailable') return kind === 'answer'
-  throw new Error(`The first account was not made: the cluster answered ${kind}`)
+  throw new Error(`The first account was not created: the cluster answered ${kind}`)
 }
 
 async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchdog }: Partial<Running>): Promise<void> {

@@ -119,7 +119,9 @@ async function searchPath(): Promise<RedisBinary | null> {
     const [, version = '', major, minor] = /v=((\d+)\.(\d+)[^ ]*)/.exec(text) ?? []
     const isNew = Number(major) > versionMin[0] || (Number(major) === versionMin[0] && Number(minor) >= versionMin[1])
     if (!isNew)
-      throw new Error(`${command} ${version || 'of unknown version'} is too old: ${versionMin.join('.')} is the least`)
+      throw new Error(
+        `${command} ${version || 'of unknown version'} is too old: ${versionMin.join('.')} or newer is required`,
+      )
     return { command, version }
   }
   return null

@@ -153,7 +153,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
   async function follow(client: Redis): Promise<void> {
     const sinceMs = performance.now()
     const next = await runningOf(client)
-    if (client.status === 'end') throw new Error('The redis ended as soon as it was there')
+    if (client.status === 'end') throw new Error('Redis exited right after its start')
     running = next
     client.once('end', () => {
       running = null
@@ -190,7 +190,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
   return {
     processId: () => running?.processId ?? null,
     async rescue(directory: StoreDirectory): Promise<void> {
-      if (running === null) throw new Error('The redis is away')
+      if (running === null) throw new Error('Redis is unavailable')
       const { processId, client } = running
       await rescueStore(running, place.directory)
       directory.forget()
@@ -261,7 +261,7 @@ async function gone(hasGone: () => boolean | Promise<boolean>): Promise<void> {
     if (await hasGone()) return
     await pause(STEP_MS)
   }
-  throw new Error('The redis was asked to shut down and has not gone')
+  throw new Error('Redis did not exit after SHUTDOWN')
 }
 
 /** A path of the socket that connect(2) takes: the plain one, or through a short link where that is too long. */

@@ -56,7 +56,8 @@ export async function openStore(place: Place): Promise<{ client: Redis; adopted:
   for (let step = 0; step < STEPS_MAX; ) {
     const probe = await probeRedis(place.socketPath, place.directory)
     if (probe.state === 'ready') return { client: await adopt(place, probe.client), adopted: true }
-    if (probe.state === 'foreign') throw new Error(`The redis on ${place.socketPath} works in ${probe.directory}`)
+    if (probe.state === 'foreign')
+      throw new Error(`The Redis on ${place.socketPath} uses the directory ${probe.directory}`)
     if (probe.state === 'silent' && ++silent >= SILENT_MAX) throw notAnswering(place)
     if (probe.state === 'loading' && ++loading >= LOADING_STEPS_MAX) throw notAnswering(place)
     if (probe.state === 'absent') {
@@ -112,8 +113,8 @@ function refuseWrongFiles({ directory, durability, log, mustHold }: Place): void
   const stranded = strandedRedisPid(directory)
   if (stranded !== null)
     throw new Error(
-      `redis-server ${stranded} still holds what was in ${directory} before it was deleted, and nothing else does: no second ` +
-        `one is started. What it wrote is in /proc/${stranded}/fd; copy that, then end the process`,
+      `redis-server ${stranded} has the only copy of the deleted data of ${directory}: no second Redis ` +
+        `is started. Copy its files from /proc/${stranded}/fd, then stop the process`,
     )
   const fault = faultOfFiles(directory, {
     files: readAofFiles(directory),
@@ -157,7 +158,7 @@ function notAnswering({ directory }: Place): Error {
   const who = pid === null ? 'A process that holds' : `redis-server ${pid} in`
   const seen = pid === null ? '' : ` (${describeProcess(pid)})`
   return new Error(
-    `${who} ${directory} does not answer${seen}: no second one is started, because it would lose data. ` +
-      `See ${join(directory, 'redis.log')}; end the process if it is stuck, then start again`,
+    `${who} ${directory} does not answer${seen}: no second Redis is started, because that would lose data. ` +
+      `See ${join(directory, 'redis.log')}; if the process is stuck, stop it, then start again`,
   )
 }

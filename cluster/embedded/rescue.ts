@@ -73,7 +73,7 @@ export async function copyStore(
 ): Promise<number> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   // A copy of other data that somebody has laid there meanwhile is not ours to replace.
-  if (existsSync(join(directory, AOF_DIRECTORY))) throw new Error(`${directory} holds an ${AOF_DIRECTORY} already`)
+  if (existsSync(join(directory, AOF_DIRECTORY))) throw new Error(`${directory} already has an ${AOF_DIRECTORY}`)
   const fresh = join(directory, `${AOF_DIRECTORY}.${process.pid}.new`)
   rmSync(fresh, { recursive: true, force: true })
   mkdirSync(fresh, { mode: 0o700 })
@@ -117,7 +117,7 @@ function copyTo(spare: Redis, path: string): Promise<number> {
       if (error === null) resolve(bytes)
       else reject(error)
     }
-    const timer = setTimeout(() => end(new Error('The store does not tell what it holds')), SILENT_MS_MAX)
+    const timer = setTimeout(() => end(new Error('The store did not send its data')), SILENT_MS_MAX)
     const take = (piece: Buffer): void => {
       timer.refresh()
       held = Buffer.concat([held, piece])
@@ -127,7 +127,7 @@ function copyTo(spare: Redis, path: string): Promise<number> {
         const line = /^[\r\n]*(\S[^\r\n]*)\r\n/.exec(text)
         if (line === null) return
         const [, found] = /^\$EOF:(.{40})$/.exec(line[1] ?? '') ?? []
-        if (found === undefined) throw new Error(`The store does not tell what it holds: ${line[1]}`)
+        if (found === undefined) throw new Error(`The store did not send its data: ${line[1]}`)
         mark = Buffer.from(found, 'latin1')
         held = held.subarray(line[0].length)
       }
@@ -148,7 +148,7 @@ function copyTo(spare: Redis, path: string): Promise<number> {
         end(error as Error)
       }
     })
-    stream.once('close', () => end(new Error('The store ended its connection while it told what it holds')))
+    stream.once('close', () => end(new Error('The store closed its connection while sending its data')))
     stream.write('*1\r\n$4\r\nSYNC\r\n')
   })
 }

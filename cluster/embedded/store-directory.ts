@@ -166,8 +166,8 @@ export class StoreDirectory {
       return {
         kind: 'moved',
         sentence:
-          `${this.path} was moved away, unmounted or covered by a mount while Redis runs. Its files live on` +
-          `${now === this.path || now === '/' ? '' : ` in ${now}`}: bring it back to ${this.path}, and mail is taken again`,
+          `${this.path} was moved, unmounted or covered by a mount while Redis runs. Its files still exist` +
+          `${now === this.path || now === '/' ? '' : ` in ${now}`}: move it back to ${this.path} to accept mail again`,
       }
     return { kind: 'deleted', sentence: `${this.path} was deleted while Redis runs` }
   }

@@ -100,30 +100,30 @@ export function faultOfFiles(
   if (files === null) {
     if (!mustHold && mark === null) return null
     return refuse(
-      `${directory} held a store, and has no append-only files any more: it would begin empty. Put ${folder} back, from where ` +
-        `it was moved or from a backup, or set REDIS_URL if the store is elsewhere; for a new installation take a new directory.`,
+      `${directory} had a store, but its append-only files are missing: Redis would start empty. Restore ${folder} from where ` +
+        `it was moved or from a backup, or set REDIS_URL if the store is elsewhere. For a new installation, use a new directory.`,
     )
   }
   if (files.manifest === null)
     return refuse(
-      `${folder} has ${files.sizes.size} append-only files and no manifest. Their data is not lost: Redis would begin empty ` +
+      `${folder} has ${files.sizes.size} append-only files but no manifest. Their data is not lost, but Redis would start empty ` +
         `and replace them. ${mendOf(directory, files, mark)}`,
     )
   if (files.sizes.size > 0 && !isWholeManifest(files.manifest))
     return refuse(
-      `${manifestPath(directory)} was cut or changed. The data that it named is not lost. ${mendOf(directory, files, mark)}`,
+      `${manifestPath(directory)} was truncated or changed. The data of its files is not lost. ${mendOf(directory, files, mark)}`,
     )
   const above = filesAbove(files)
   if (above.length > 0)
     return refuse(
-      `${folder} holds ${above.join(', ')}, newer than anything that its manifest names: an older copy was laid over it. ` +
-        `The newer data is still there, and Redis would write over it. ${mendOf(directory, files, mark)} ` +
-        `To go on with the older copy instead, move ${above.join(', ')} and ${markPath(directory)} away.`,
+      `${folder} has ${above.join(', ')}, newer than the files of its manifest: an older copy replaced newer files. ` +
+        `The newer data still exists, but Redis would overwrite it. ${mendOf(directory, files, mark)} ` +
+        `To continue with the older copy instead, move ${above.join(', ')} and ${markPath(directory)} away.`,
     )
   const missing = files.named.find(({ name }) => !files.sizes.has(name))
   if (missing !== undefined)
     return refuse(
-      `${folder} has no ${missing.name}, which its manifest names. Put it back, from where it was moved or from a backup.`,
+      `${folder} has no ${missing.name}, which its manifest names. Restore it from where it was moved or from a backup.`,
     )
   return mark === null ? null : faultOfMark(directory, files, mark)
 }
@@ -133,13 +133,13 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
   const known = parseManifest(mark.manifest)
   const lastOf = (all: readonly { seq: number; type: string }[], type: string): number =>
     Math.max(0, ...all.filter((one) => one.type === type).map(({ seq }) => seq))
-  const goOn = `To go on without it, and only then: rm ${markPath(directory)}.`
+  const goOn = `To continue without the missing data: rm ${markPath(directory)}.`
   if (lastOf(files.named, 'i') < lastOf(known, 'i') || lastOf(files.named, 'b') < lastOf(known, 'b'))
     return {
       sentence:
         `The append-only files of ${directory} are an older copy: at ${mark.at} they were ` +
-        `${known.map(({ name }) => name).join(', ')}, and are ${files.named.map(({ name }) => name).join(', ')} now. ` +
-        `What was accepted since is missing; put the newer files back. ${goOn} Redis was not started`,
+        `${known.map(({ name }) => name).join(', ')}, now they are ${files.named.map(({ name }) => name).join(', ')}. ` +
+        `Data accepted since then is missing. Restore the newer files. ${goOn} Redis was not started`,
       isCut: false,
     }
   for (const { name } of files.named) {
@@ -148,8 +148,8 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
     if (bytes < knownBytes)
       return {
         sentence:
-          `${path} has ${bytes} bytes, and had ${knownBytes} at ${mark.at}: ` +
-          `the last ${knownBytes - bytes} bytes of what was accepted are missing. Put the whole file back. ${goOn} ` +
+          `${path} has ${bytes} bytes, but had ${knownBytes} at ${mark.at}: ` +
+          `the last ${knownBytes - bytes} bytes of accepted data are missing. Restore the complete file. ${goOn} ` +
           'Redis was not started',
         isCut: true,
       }
@@ -158,8 +158,8 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
     if (end !== undefined && (tail === null || digestOfTail(tail) !== end))
       return {
         sentence:
-          `${path} is not what it was at ${mark.at}: other bytes stand before its ${knownBytes}th. It was cut and written ` +
-          'on, or another file lies in its place, and something of what was accepted is missing. Put the right file back. ' +
+          `${path} has changed since ${mark.at}: its first ${knownBytes} bytes differ. It was truncated and extended, ` +
+          'or replaced by another file, and accepted data is missing. Restore the right file. ' +
           `${goOn} Redis was not started`,
         isCut: false,
       }
@@ -172,7 +172,7 @@ function mendOf(directory: string, files: AofFiles, mark: StoreMark | null): str
   const known = mark === null ? [] : parseManifest(mark.manifest)
   const areThere = known.length > 0 && known.every(({ name }) => files.sizes.has(name))
   const set = areThere && mark !== null ? known : newestSet(files)
-  if (set === null) return 'No base file is among them: put the directory back from a backup.'
+  if (set === null) return 'There is no base file: restore the directory from a backup.'
   const text = formatManifest(set).replaceAll('\n', '\\n')
   return `Copy ${directory} to a safe place, then run: printf '${text}' > ${manifestPath(directory)} - and start again.`
 }

@@ -159,7 +159,7 @@ export class RedisLink {
     clearInterval(this.watch)
     this.client.disconnect()
     this.goDown()
-    this.fail(new Error('The link to the store was closed'))
+    this.fail(new Error('The connection to the store was closed'))
   }
 
   /** Rejects whoever waits for the link. */

@@ -53,5 +53,5 @@ export function breachSentence(breaches: readonly Breach[], durability: Durabili
 /** A store that hides its settings cannot be trusted to keep anything; a broken connection says nothing about it. */
 function refuseSilence(error: Error): never {
   if (error.name !== 'ReplyError') throw error
-  throw new StoreRefused(`Redis does not show its settings: ${error.message}`)
+  throw new StoreRefused(`Cannot read the settings of Redis: ${error.message}`)
 }

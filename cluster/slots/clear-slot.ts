@@ -85,9 +85,7 @@ async function clearAt(
   await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
   if (count > 0 && !isOld && !(await isCopy(client, shard))) {
     if (!isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
-    throw new Error(
-      `${name} has keys of shard ${shard} that no move has left there: look at them, they are not touched`,
-    )
+    throw new Error(`${name} has keys of shard ${shard} that no move left there: inspect them; they were not changed`)
   }
   try {
     await clear(clearing, end, names)

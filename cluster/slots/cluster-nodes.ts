@@ -98,7 +98,7 @@ export class ClusterNodes<Node extends ShardNode> {
       if (performance.now() > endMs) break
       await pause(OPEN_STEP_MS)
     }
-    if (this.at(COMMON_SLOT) === null) throw new Error('The cluster does not answer: no node is known to be its own')
+    if (this.at(COMMON_SLOT) === null) throw new Error('The cluster does not answer: none of its nodes is known')
   }
 
   /** The primary of a slot that can be asked now; null while there is none. */

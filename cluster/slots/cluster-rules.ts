@@ -27,7 +27,7 @@ export function clusterFaults(look: ClusterLook, durability: Durability): string
     faults.push(`${name} and ${first?.name} are nodes of different clusters: REDIS_URL names nodes of one`)
   if (uncovered.length > 0)
     faults.push(
-      `No Redis holds ${uncovered.length} of the shards: give every slot to a primary, redis-cli --cluster check <node> says which have none`,
+      `No Redis has ${uncovered.length} of the shards: assign every slot to a primary; redis-cli --cluster check <node> lists the unassigned`,
     )
   if (durability === 'replica') faults.push(...tooFewReplicas(nodes))
   for (const node of nodes) if (node.answers !== null) faults.push(...nodeFaults(node, node.answers, durability))
@@ -48,7 +48,7 @@ function tooFewReplicas(nodes: readonly NodeLook[]): string[] {
   if (lacking <= away.length) return []
   const told = poor.slice(0, TOLD_MAX).map(({ name, replicas }) => `${name} has ${replicas}`)
   return [
-    `DURABILITY=replica wants two replicas of each primary: ${told.join(', ')}${poor.length > TOLD_MAX ? ', ...' : ''}; add some, or set DURABILITY=fsync`,
+    `DURABILITY=replica requires two replicas of each primary: ${told.join(', ')}${poor.length > TOLD_MAX ? ', ...' : ''}; add some, or set DURABILITY=fsync`,
   ]
 }
 
@@ -56,27 +56,29 @@ function nodeFaults({ name, isPrimary }: NodeLook, answers: NodeAnswers, durabil
   const { info, settings } = answers
   const version = info.get('redis_version') ?? '0'
   if (isOlder(version))
-    return [`${name} is too old for a cluster: it is Redis ${version}, and Redis 7.0 or Valkey 7.2 is needed`]
-  if (settings.size === 0) return [`${name} does not show its settings: allow CONFIG GET to the user of REDIS_URL`]
+    return [`${name} is too old for a cluster: it is Redis ${version}, and Redis 7.0 or Valkey 7.2 is required`]
+  if (settings.size === 0) return [`Cannot read the settings of ${name}: allow CONFIG GET for the user of REDIS_URL`]
   const is = (setting: string): string => settings.get(setting) ?? ''
   const faults: string[] = []
   const broken = breachSentence(breachesOf([...settings].flat(), durability), durability)
   if (broken !== null) faults.push(`${name}: ${broken}`)
   if (is('cluster-require-full-coverage') !== 'no')
     faults.push(
-      `${name} would serve nobody while one primary is away: ${order(['cluster-require-full-coverage', 'no'])}`,
+      `${name} would refuse requests while another primary is down: ${order(['cluster-require-full-coverage', 'no'])}`,
     )
   if (is('cluster-allow-reads-when-down') !== 'no')
-    faults.push(`${name} would tell what is old while it is cut off: ${order(['cluster-allow-reads-when-down', 'no'])}`)
+    faults.push(
+      `${name} would return outdated data while it is disconnected: ${order(['cluster-allow-reads-when-down', 'no'])}`,
+    )
   if (durability === 'replica') {
     const lag = Number(is('min-replicas-max-lag'))
     if (Number(is('min-replicas-to-write')) < 1 || lag < 1 || lag > LAG_SECONDS_MAX)
       faults.push(
-        `${name} would take what no replica gets: ${order(['min-replicas-to-write', '1'], ['min-replicas-max-lag', '5'])}`,
+        `${name} would accept writes without a replica: ${order(['min-replicas-to-write', '1'], ['min-replicas-max-lag', '5'])}`,
       )
   } else if (!isPrimary && is('cluster-replica-no-failover') !== 'yes')
     faults.push(
-      `${name} is a replica that would take over without all that was answered: ${order(['cluster-replica-no-failover', 'yes'])}; or set DURABILITY=replica, with two replicas of each primary`,
+      `${name} is a replica that would take over without all acknowledged writes: ${order(['cluster-replica-no-failover', 'yes'])}; or set DURABILITY=replica, with two replicas of each primary`,
     )
   return faults
 }

@@ -106,7 +106,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
   /** The Redis of a shard at this moment, for commands that are not the runtime's; throws while it has none. */
   viewsOf(shard: number | null): Redis {
     const node = this.nodes.named(shard === null ? COMMON_SLOT : (SHARD_SLOTS[shard] ?? 0))
-    if (node === null) throw new Error('No node of the cluster is known to hold what is asked for')
+    if (node === null) throw new Error('No node of the cluster is known to have the requested keys')
     return node.store.views
   }
 

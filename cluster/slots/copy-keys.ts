@@ -129,7 +129,7 @@ async function dumpAll({ client, name: node }: MoveEnd, names: readonly Buffer[]
       return payload === null ? [] : [[name, Math.max(0, Number(endsAtMs)), payload as Buffer]]
     }),
   ).catch((error: Error) => {
-    throw new Error(`${node} could not give a key: ${error.message}`)
+    throw new Error(`Cannot read a key from ${node}: ${error.message}`)
   })
   return found.flat()
 }
@@ -138,6 +138,6 @@ async function restoreAll({ client, name: node }: MoveEnd, packed: readonly Pack
   if (packed.length === 0) return
   const args = packed.flatMap(([name, endsAtMs, payload]) => [name, String(endsAtMs), payload])
   await asking(client, [['EVAL', RESTORE, '0', ...args]]).catch((error: Error) => {
-    throw new Error(`${node} could not take a key: ${error.message}`)
+    throw new Error(`Cannot write a key to ${node}: ${error.message}`)
   })
 }

@@ -34,7 +34,7 @@ export async function finishSlot(move: Resharding): Promise<boolean> {
   const [, id] = new RegExp(`\\[${slot}->-(\\w+)\\]`).exec(String(await source.client.call('CLUSTER', 'NODES'))) ?? []
   if (id === undefined) return false
   const target = primaries.find((end) => end.id === id)
-  if (target === undefined) throw new Error(`A node that slot ${slot} is on its way to does not answer: start it first`)
+  if (target === undefined) throw new Error(`The target of slot ${slot} does not answer: start it first`)
   await target.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.id)
   for (const name of await keysOf(source.client, slot)) {
     move.mustHold()

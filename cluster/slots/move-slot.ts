@@ -116,7 +116,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
   await reachReplicas(target, isReplicated)
   await step('kept')
   if ((await readHolder(source.client, shard)).token !== token)
-    throw new Error(`Another order has taken over shard ${shard}`)
+    throw new Error(`Another command has taken over shard ${shard}`)
   await mustSeeAll(move)
   // The source removes what it had in one step, and is silent meanwhile: what is large is freed beside it.
   await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
@@ -153,7 +153,7 @@ async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   const { owner, token } = await readHolder(target.client, shard)
   if (moveOf(owner) === null) return noteUncleared(target.client, shard, uncleared)
   if (!(await freeFence(target.client, shard, { token, uncleared })))
-    throw new Error(`Another order has taken over shard ${shard}`)
+    throw new Error(`Another command has taken over shard ${shard}`)
   await reachReplicas(target, isReplicated)
   await move.at?.('freed')
 }
@@ -162,7 +162,7 @@ async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
 async function fence({ shard, source, target, nonce }: SlotMove): Promise<string> {
   const { token: saw }: FenceHolder = await readHolder(source.client, shard)
   const token = await takeFence(source.client, shard, { saw, nonce, ends: { source: source.id, target: target.id } })
-  if (token === null) throw new Error(`Shard ${shard} has just been taken: again`)
+  if (token === null) throw new Error(`Another process has just claimed shard ${shard}: try again`)
   return token
 }
 
@@ -251,7 +251,7 @@ async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): 
   if (Number(await client.wait(Math.max(all, 1), ALL_REPLICAS_MS)) >= Math.max(all, 1)) return
   const reached = Number(await client.wait(1, REPLICA_MS_MAX))
   if (reached < 1 && isReplicated)
-    throw new Error(`No replica of ${name} has what was moved there: look at them, then go on`)
+    throw new Error(`No replica of ${name} has the moved data: check the replicas, then run the command again`)
 }
 
 /**
@@ -271,10 +271,10 @@ async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promis
   }
   const unseen = primaries.find((end) => !isSeen(end))
   if (!String(state).includes('cluster_state:ok') || unseen !== undefined)
-    throw new Error(`${target.name} does not see ${unseen?.name ?? source.name}: wait, and give the order again`)
+    throw new Error(`${target.name} cannot reach ${unseen?.name ?? source.name}: wait, then run the command again`)
   const holder = parseNodes(text, target.name).find((line) => hasSlot(line, slot))
   if (holder?.id !== source.id)
-    throw new Error(`Slot ${slot} is no more where it was copied from: give the order again`)
+    throw new Error(`Slot ${slot} has left the node from which it was copied: run the command again`)
 }
 
 /**
@@ -297,7 +297,7 @@ async function mustAgree(
     })
     if (other === undefined) return
     if (clock.monotonicMs() > endMs)
-      throw new Error(`${other.name} does not know yet that ${target.name} has slot ${slot}: give the order again`)
+      throw new Error(`${other.name} does not know yet that ${target.name} has slot ${slot}: run the command again`)
     await pauseBy(clock, AGREED_STEP_MS)
   }
 }

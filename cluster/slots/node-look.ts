@@ -150,13 +150,12 @@ function pairsOf(flat: readonly string[]): Map<string, string> {
 export function silenceFaults(name: string, why: NodeSilence): string[] {
   if (why === 'no-cluster')
     return [
-      `${name} is no node of a Redis Cluster: name one server alone in REDIS_URL, or start this one with cluster-enabled yes`,
+      `${name} is not a node of a Redis Cluster: name only one server in REDIS_URL, or start this one with cluster-enabled yes`,
     ]
-  if (why === 'password')
-    return [`${name} does not take the user and password of REDIS_URL: all nodes need the same ones`]
+  if (why === 'password') return [`${name} refuses the user and password of REDIS_URL: all nodes need the same`]
   if (why === 'certificate')
     return [
-      `${name} shows a certificate that is not trusted: it must name this address, and NODE_EXTRA_CA_CERTS the file with its authority`,
+      `The certificate of ${name} is not trusted: it must name this address, and NODE_EXTRA_CA_CERTS the file of its authority`,
     ]
   return []
 }

@@ -51,7 +51,7 @@ async function heard(
     const answers = await Promise.all(primaries.map(isSoAt))
     const deaf = primaries[answers.indexOf(false)]
     if (deaf === undefined) return
-    if (clock.monotonicMs() > endMs) throw new Error(`${deaf.name} hears nothing of the others: give the order again`)
+    if (clock.monotonicMs() > endMs) throw new Error(`${deaf.name} cannot reach the other nodes: run the command again`)
     await pauseBy(clock, HEARD_STEP_MS)
   }
 }

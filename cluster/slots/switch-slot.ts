@@ -22,5 +22,5 @@ export async function switchSlot({ client, id, name }: MoveEnd, slot: number): P
   const [seconds, micros] = (await client.call('TIME')) as [string, string]
   const untilMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) + SWITCH_MS_MAX
   if ((await client.eval(SWITCH, 0, slot, id, untilMs)) !== 1)
-    throw new Error(`${name} has stood still, and did not take slot ${slot}: give the order again`)
+    throw new Error(`${name} did not respond and has not taken slot ${slot}: run the command again`)
 }

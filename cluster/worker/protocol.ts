@@ -106,5 +106,5 @@ class Others {
 
 function sentenceOf(mine: Protocol, count: number, theirs: Protocol): string {
   const who = count === 1 ? 'Another process' : `${count} other processes`
-  return `Cannot talk to what runs on this store: ${who} of protocol ${theirs.speaks}, this release speaks ${mine.speaks} and understands ${mine.understands} and later. Stop the others first, or go by way of the release between`
+  return `Incompatible with the processes on this store: ${who} with protocol ${theirs.speaks}, this release uses ${mine.speaks} and understands ${mine.understands} and later. Stop the others first, or upgrade through the release between`
 }

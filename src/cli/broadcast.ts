@@ -101,7 +101,8 @@ async function previewBroadcast(streamId: string, options: PreviewOptions): Prom
   const { row = 1 } = options
   const content = await readContent(streamId, options)
   const count = content.messages.length
-  if (row < 1 || row > count) throw new CommandFailure(`--row must be 1 to ${count}, the rows of ${options.csv}`)
+  if (row < 1 || row > count)
+    throw new CommandFailure(`--row must be from 1 to ${count}, the number of rows in ${options.csv}`)
   const client = makeClient(options, 'server')
   const seen = await client.post<BroadcastPreview>(`${PATH}/preview`, { ...content, index: row - 1 })
   return print(options, seen, ({ from, to, subject, text, html, sizeBytes }) =>
@@ -171,7 +172,7 @@ async function readRecipients(file: string): Promise<object[]> {
     throw new CommandFailure(`${file}: ${(error as Error).message}`)
   }
   if (rows.length > BROADCAST_MESSAGES_MAX)
-    throw new CommandFailure(`${file} has ${rows.length} recipients: a broadcast takes ${BROADCAST_MESSAGES_MAX}`)
+    throw new CommandFailure(`${file} has ${rows.length} recipients: a broadcast can have ${BROADCAST_MESSAGES_MAX}`)
   return rows.map((row, index) => {
     const column = ADDRESS_COLUMNS.find((name) => Object.hasOwn(row, name))
     const email = column === undefined ? '' : row[column]

@@ -40,5 +40,5 @@ async function onlyAccount(client: Client): Promise<string> {
   const accounts = await readAll<Account>(client, PATH, 'accounts')
   const [only, ...others] = accounts.filter(({ status }) => status !== 'closed')
   if (only !== undefined && others.length === 0) return only.accountId
-  throw new CommandFailure('Not one account but several, or none: name it with --account (sendwright account list)')
+  throw new CommandFailure('There is not exactly one account: choose one with --account (sendwright account list)')
 }

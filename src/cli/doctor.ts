@@ -83,15 +83,15 @@ export async function runMailFile(options: MailFileOptions): Promise<number> {
 /** An IP address. */
 export function parseIp(text: string): string {
   if (isIP(text) !== 0) return text
-  throw new InvalidArgumentError('It is not an IP address.')
+  throw new InvalidArgumentError('Expected an IP address.')
 }
 
 async function readMail(path: string): Promise<Buffer> {
   const raw = await (path === '-' ? buffer(process.stdin) : readFile(path)).catch((error: Error) => {
-    throw new CommandFailure(`The mail could not be read: ${error.message}`)
+    throw new CommandFailure(`Cannot read the message: ${error.message}`)
   })
   if (raw.length <= MAIL_BYTES_MAX) return raw
-  throw new CommandFailure(`The mail has ${raw.length} bytes: over ${MAIL_BYTES_MAX} none is received`)
+  throw new CommandFailure(`The message has ${raw.length} bytes: the maximum is ${MAIL_BYTES_MAX}`)
 }
 
 async function judge(raw: Buffer, { mailFrom, ip, helo }: Session): Promise<Judgement> {

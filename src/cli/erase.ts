@@ -51,14 +51,14 @@ async function erase(options: EraseOptions): Promise<number> {
   }
   if (isTold) process.stderr.write('\n')
   if (seen.status === 'done') return print(options, seen, formatFields)
-  throw new CommandFailure(`It is still pending: sendwright erase --id ${ordered.erasureId} looks again`)
+  throw new CommandFailure(`The erasure is still pending: check it with sendwright erase --id ${ordered.erasureId}`)
 }
 
 /** The address: asked for on a terminal, else the first line of standard input. */
 async function readAddress(): Promise<string> {
   const line = process.stdin.isTTY === true ? await ask() : await firstLine()
   const address = line.trim()
-  if (address === '') throw new CommandFailure('No address was given')
+  if (address === '') throw new CommandFailure('No address given')
   return address
 }
 

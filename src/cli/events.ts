@@ -94,7 +94,7 @@ async function listenEvents(url: string, options: ListenOptions): Promise<number
 
 function clientOf(options: TailOptions): Client {
   const unknown = options.event?.find((name) => !(EVENTS as readonly string[]).includes(name))
-  if (unknown !== undefined) throw new CommandFailure(`No event ${unknown}: there are ${EVENTS.join(', ')}`)
+  if (unknown !== undefined) throw new CommandFailure(`Unknown event ${unknown}: the events are ${EVENTS.join(', ')}`)
   return makeClient(options, options.server === undefined ? 'server' : 'operator')
 }
 

@@ -148,7 +148,7 @@ async function sendInbound(file: string | undefined, options: SendOptions): Prom
   const settings = readConfig()
   const host = options.host ?? (settings.ok ? settings.config.smtpHost : '127.0.0.1')
   const port = options.port ?? (settings.ok ? settings.config.mxPort : 0)
-  if (port === 0) throw new CommandFailure('No listener: MX_PORT is 0, or the settings are wrong; give --port')
+  if (port === 0) throw new CommandFailure('No listener: MX_PORT is 0 or invalid; give --port')
   const to = options.to ?? (await liveAddress(options))
   const answer = await transmit({ host, port }, { from: options.from, to, raw })
   return print(options, { to, answer }, () => `${to}: ${answer}`)
@@ -161,7 +161,7 @@ async function liveAddress(options: ClientOptions): Promise<string> {
   const address = streams[0]?.inboundAddress
   if (typeof address === 'string') return address
   throw new CommandFailure(
-    'The server has no inbound stream. Make one on a live server: `sendwright stream create --live --kind inbound <name>`',
+    'The server has no inbound stream. Create one on a live server: `sendwright stream create --live --kind inbound <name>`',
   )
 }
 
@@ -182,7 +182,7 @@ async function transmit(
       })
     })
   } catch (error) {
-    throw new CommandFailure(`Not taken by ${host}:${port}: ${(error as Error).message}`)
+    throw new CommandFailure(`Refused by ${host}:${port}: ${(error as Error).message}`)
   } finally {
     connection.quit()
   }

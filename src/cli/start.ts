@@ -62,7 +62,7 @@ function requireDescriptors(): void {
   const most = descriptorsMax()
   if (most >= DESCRIPTORS_MIN) return
   throw new Error(
-    `Only ${most} files may be open, and ${DESCRIPTORS_MIN} are wanted: ulimit -n ${DESCRIPTORS_MIN}, or LimitNOFILE= of the unit`,
+    `The limit of open files is ${most}, but ${DESCRIPTORS_MIN} are required: raise it with ulimit -n ${DESCRIPTORS_MIN}, or LimitNOFILE= in the unit`,
   )
 }
 
@@ -103,6 +103,6 @@ export async function runUntilStopped(startService: () => Promise<RunningService
 
 async function givenUp(): Promise<number> {
   await pause(STOP_MS_MAX)
-  console.error(`Not stopped within ${STOP_MS_MAX / 1000} s: ending without`)
+  console.error(`Not stopped within ${STOP_MS_MAX / 1000} s: exiting`)
   return 1
 }

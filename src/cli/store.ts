@@ -64,7 +64,7 @@ async function makeKey({ json }: { json?: boolean }): Promise<number> {
   if (json) console.log(JSON.stringify(made))
   else {
     console.log(made.token)
-    if (made.broken !== null) console.error(`${made.broken}: put it back from a backup, or remove it`)
+    if (made.broken !== null) console.error(`${made.broken}: restore it from a backup, or remove it`)
     const told = made.path === null ? 'Set SENDWRIGHT_OPERATOR_TOKEN to it' : `It is in ${made.path} now`
     console.error(`${told}. Revoked: ${made.revoked.length}`)
   }
@@ -91,9 +91,9 @@ async function repairShard(shard: number, { yes, json }: RepairOptions): Promise
     console.log(json ? JSON.stringify({ isRepaired: false, sides }) : `\nShard ${shard} is whole: nothing to do`)
     return 0
   }
-  if (!yes && !(await isWanted(shard))) throw new CommandFailure(`Shard ${shard} is left as it is: give --yes`)
+  if (!yes && !(await isWanted(shard))) throw new CommandFailure(`Shard ${shard} was not changed: confirm with --yes`)
   const done = await inStore((config) => repair(config, shard))
-  console.log(json ? JSON.stringify(done) : `\nShard ${shard} is repaired: it runs again as soon as a process takes it`)
+  console.log(json ? JSON.stringify(done) : `\nShard ${shard} is repaired: it runs again as soon as a process owns it`)
   return 0
 }
 

@@ -166,7 +166,7 @@ async function replayDeliveries(
     console.log(`Queued ${queued.deliveryId} again, after ${queued.attempts} attempts`)
     return 0
   }
-  if (options.since === undefined) throw new CommandFailure('Name a delivery, or give --since to replay what is dead')
+  if (options.since === undefined) throw new CommandFailure('Give a delivery id, or --since to replay dead deliveries')
   const body = { createdFrom: options.since, status: 'dead' }
   const answer = await client.post<{ queued: number }>(`${path}/replay`, body)
   if (options.json) return printJson(answer)

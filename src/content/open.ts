@@ -60,7 +60,7 @@ async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise
   if (contentStore?.kind === 'redis') {
     if (known === null) return null
     throw new ContentMismatch(
-      'CONTENT_STORE is redis, but content of this installation lies in files or in a bucket: name that place until the last of it has reached its age, then HDEL {cl}:conf content',
+      'CONTENT_STORE is redis, but this installation has content in files or a bucket: set that place until all its content has expired, then run HDEL {cl}:conf content',
     )
   }
   if (contentStore?.kind === 's3') {
@@ -76,7 +76,7 @@ async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise
   if (known === null) return null
   if ((await files.readId()) === known) return files
   throw new ContentMismatch(
-    'The content of this installation lies in the DATA_DIR of other processes, or in a bucket: set DATA_DIR to the directory that they share, or CONTENT_STORE as they have it',
+    'The content of this installation is in the DATA_DIR of other processes, or in a bucket: set DATA_DIR to the shared directory, or CONTENT_STORE as in the other processes',
   )
 }
 
@@ -90,7 +90,7 @@ async function identify(home: Home, mark: HomeMark, known: string | null): Promi
   let id = await readId()
   if (id === null && known !== null)
     throw new ContentMismatch(
-      `${where} does not hold this installation's content. Restore it; or, if it is lost, write ${known} into ${home.kind === 'file' ? 'content/.id' : '.id'} there: attachments and large bodies that it held are gone`,
+      `${where} does not have this installation's content. Restore it. If it is lost, write ${known} into ${home.kind === 'file' ? 'content/.id' : '.id'} there; its attachments and large bodies are lost`,
     )
   if (id === null) {
     await home.writeId(randomUUID()).catch((error: unknown) => {
@@ -99,5 +99,5 @@ async function identify(home: Home, mark: HomeMark, known: string | null): Promi
     id = await readId()
   }
   const agreed = known ?? (await mark.claim(id as string))
-  if (agreed !== id) throw new ContentMismatch(`${where} holds the content of another installation`)
+  if (agreed !== id) throw new ContentMismatch(`${where} has the content of another installation`)
 }

@@ -221,10 +221,10 @@ function contradictions(config: Config, environment: Environment): string[] {
   const found: string[] = []
   const hasRedis = Boolean(environment.REDIS_URL)
   if (!config.isWhole && config.roles.length > 0 && !hasRedis) {
-    found.push('ROLES: other than "all" needs REDIS_URL, because processes meet in one Redis')
+    found.push('ROLES: values other than "all" need REDIS_URL, because the processes share one Redis')
   }
   if (Boolean(environment.TLS_CERT) !== Boolean(environment.TLS_KEY))
-    found.push('TLS_CERT, TLS_KEY: give both or neither')
+    found.push('TLS_CERT, TLS_KEY: set both or neither')
   if (config.contentStore?.kind === 's3' && config.s3 === null)
     found.push('S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: required with CONTENT_STORE=s3://')
   if (config.contentStore?.kind === 'file' && config.durability === 'replica') found.push(FILES_IN_NO_REPLICA)

@@ -10,7 +10,7 @@ interface Place {
 /** In: the system's error; null where only that it failed is known. */
 export function listenFault({ setting, host, port }: Place, error: NodeJS.ErrnoException | null): Error {
   const place = `${setting}: cannot listen on ${host}:${port}`
-  const another = `set ${setting} to another port, or end what listens there`
-  if (error === null) return new Error(`${place}: it is taken, or not an address of this machine: ${another}`)
-  return new Error(error.code === 'EADDRINUSE' ? `${place}: it is taken: ${another}` : `${place}: ${error.message}`)
+  const another = `set ${setting} to another port, or stop the program that uses it`
+  if (error === null) return new Error(`${place}: in use, or not an address of this machine: ${another}`)
+  return new Error(error.code === 'EADDRINUSE' ? `${place}: in use: ${another}` : `${place}: ${error.message}`)
 }

@@ -67,7 +67,7 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
     case 'content':
       return parseContentStore(text)
     case 'word':
-      return /^[\x21-\x7e]{1,256}$/.test(text) ? text : new Mistake('letters, digits and signs without a blank')
+      return /^[\x21-\x7e]{1,256}$/.test(text) ? text : new Mistake('printable ASCII without spaces')
     case 'password':
       return text
   }
@@ -117,7 +117,7 @@ function parseDoors(text: string): readonly string[] | Mistake {
   const doors = entriesOf(text)
   const isKnown = doors.every((door) => (COMPATIBLE_APIS as readonly string[]).includes(door))
   if (isKnown && doors.length > 0 && new Set(doors).size === doors.length) return doors
-  return new Mistake(`none, or any of ${COMPATIBLE_APIS.join(', ')}, each once`)
+  return new Mistake(`none, or a list of ${COMPATIBLE_APIS.join(', ')}, each at most once`)
 }
 
 function parseRoles(text: string): readonly string[] | Mistake {
@@ -125,7 +125,7 @@ function parseRoles(text: string): readonly string[] | Mistake {
   if (roles.length === 1 && roles[0] === 'all') return roles
   const isKnown = roles.every((role) => (ROLES as readonly string[]).includes(role))
   if (isKnown && new Set(roles).size === roles.length) return roles
-  return new Mistake(`all, or any of ${ROLES.join(', ')}, each once`)
+  return new Mistake(`all, or a list of ${ROLES.join(', ')}, each at most once`)
 }
 
 /** One server, or some nodes of one Redis Cluster: these share scheme, user and password. */
@@ -145,9 +145,7 @@ function parseRedisUrls(text: string): readonly string[] | Mistake {
       password === hosts[0]?.password &&
       /^\/?0?$/.test(pathname),
   )
-  return isSame
-    ? urls
-    : new Mistake('nodes of one cluster: the same scheme, user and password in each, and no database')
+  return isSame ? urls : new Mistake('nodes of one cluster: with the same scheme, user and password, and no database')
 }
 
 function hostUrlOf(text: string): URL | null {

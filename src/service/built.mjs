@@ -23,7 +23,7 @@ export function faultOfBuild() {
   if (builtAtMs === undefined || !existsSync(MAIN))
     return 'The service is not compiled: run npm install, then npm run build'
   const newer = FOLDERS.flatMap(sourcesIn).find((path) => (changedAtMs(path) ?? 0) > builtAtMs)
-  return newer === undefined ? null : `${newer} is newer than what is compiled: run npm run build`
+  return newer === undefined ? null : `${newer} is newer than the compiled service: run npm run build`
 }
 
 /** Everything but documents; what is there through a link is no source. */

@@ -149,7 +149,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
     linkId: keys.linkId,
   })
   const made = await findFirstRun(deps, keys)
-  if (made === null) throw new Error('The first account was committed and cannot be found')
+  if (made === null) throw new Error('The first account was created but cannot be found')
   return made
 }
 
@@ -158,7 +158,7 @@ async function create({ createAccount }: FirstStartDeps, account: FirstAccount):
   const startedAtMs = performance.now()
   while (!(await createAccount(FIRST_SHARD, account))) {
     if (performance.now() - startedAtMs >= CREATE_MS_MAX)
-      throw new Error('The first account was not made: shard 0 is not served')
+      throw new Error('The first account was not created: no process serves shard 0')
     await pause(CREATE_AGAIN_MS)
   }
 }
@@ -215,20 +215,20 @@ function parsePending(path: string): Partial<PendingKeys> & Partial<FirstRun> {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<PendingKeys> & Partial<FirstRun>
   } catch (error) {
     throw new Error(
-      `${path} is broken (${(error as Error).message}): put it back from a backup, or remove it; new keys are made then, ` +
-        'where the store does not hold its account yet (else: sendwright operator-key)',
+      `${path} is damaged (${(error as Error).message}): restore it from a backup, or remove it; new keys are created then ` +
+        'if the store has no account yet (otherwise: sendwright operator-key)',
     )
   }
 }
 
 function firstKey(token: string): FirstKey {
   const parsed = parseKey(token)
-  if (parsed === null) throw new Error(`${PENDING} holds something that is not a key: remove it`)
+  if (parsed === null) throw new Error(`${PENDING} contains an invalid key: remove it`)
   return { hash: parsed.hash, prefix: parsed.prefix }
 }
 
 async function hasAccount(nodes: Nodes): Promise<boolean> {
   const counts = await countAccounts(makeReadKeys(nodes))
-  if (counts === null) throw new Error('The store did not say whether it holds accounts')
+  if (counts === null) throw new Error('Cannot determine whether the store has accounts')
   return counts.some((count) => count > 0)
 }

@@ -23,7 +23,7 @@ function faultOfNode() {
   const [least, past] = wanted.split(' ').map(numbersIn)
   const have = numbersIn(process.version)
   const isIn = compare(have, least) >= 0 && compare(have, past) < 0
-  return isIn ? null : `Node.js ${wanted} is needed, and this is ${process.version}`
+  return isIn ? null : `Node.js ${wanted} is required, but this is ${process.version}`
 }
 
 function numbersIn(version) {

@@ -84,7 +84,7 @@ function tellFirstRun(dataDir: string, operatorToken: string): Pick<MadeOperator
   if (!existsSync(path)) return { path: null, broken: null }
   try {
     const firstRun: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    if (typeof firstRun !== 'object' || firstRun === null) throw new Error('it holds no object')
+    if (typeof firstRun !== 'object' || firstRun === null) throw new Error('not a JSON object')
     replaceFile(path, `${JSON.stringify({ ...firstRun, operatorToken }, null, 2)}\n`)
     return { path, broken: null }
   } catch (error) {

@@ -47,7 +47,7 @@ export async function makeBackup(
   { content = true }: { content?: boolean } = {},
 ): Promise<Backup> {
   const target = resolve(directory)
-  if (existsSync(target)) throw new Error(`${target} is there already: name a directory that is still to be made`)
+  if (existsSync(target)) throw new Error(`${target} already exists: name a new directory`)
   const fresh = join(dirname(target), `.${basename(target)}.${process.pid}.new`)
   // What a backup that was killed left under this name is no part of this one.
   rmSync(fresh, { recursive: true, force: true })
@@ -77,9 +77,7 @@ export async function makeBackup(
 export async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
   const client = nodes.common()
   if (/^cluster_enabled:1/m.test(await client.info('cluster')))
-    throw new Error(
-      'The store is a Redis Cluster, which is not copied by this command: docs/operate/backup.md says how',
-    )
+    throw new Error('This command cannot copy a Redis Cluster: see docs/operate/backup.md')
   const [seconds = 0] = await client.time()
   const installation = (await client.hget(CONF_KEY, 'id')) ?? ''
   const spare = client.duplicate({ retryStrategy: () => null, lazyConnect: true })

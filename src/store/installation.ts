@@ -62,7 +62,7 @@ export async function openInstallation(redis: Redis, place: InstallationPlace): 
   const conf = await redis.hgetall(CONF_KEY)
   const id = requireConf(conf, known)
   if (conf.secret !== place.secretCheck) {
-    throw new InstallationMismatch('SECRET_KEY is not the one that this store was made with')
+    throw new InstallationMismatch('SECRET_KEY does not match this store')
   }
   await agreeOnDomain(redis, conf.domain ?? null, place)
   if (known === null) replaceFile(join(place.dataDir, ID_FILE), `${id}\n`)
@@ -81,9 +81,9 @@ async function agreeOnDomain(
   if (before === serviceDomain) return
   if (before !== null && !acceptDomain)
     throw new InstallationMismatch(
-      `SERVICE_DOMAIN is ${serviceDomain}, and this installation runs under ${before}: the records of every sending domain name ` +
-        `${before}, and mail from them is refused 24 hours after the change. Set SERVICE_DOMAIN=${before}; or, to move all ` +
-        'of them, start once with --accept-service-domain and have every customer publish the new records',
+      `SERVICE_DOMAIN is ${serviceDomain}, but this installation uses ${before}: the DNS records of all sending domains name ` +
+        `${before}, and mail from them is refused from 24 hours after the change. Set SERVICE_DOMAIN=${before}. To change ` +
+        'it, start once with --accept-service-domain and let every customer publish the new records',
     )
   await redis.hset(CONF_KEY, 'domain', serviceDomain)
 }

@@ -124,7 +124,7 @@ function connect(
     },
     onDown: options.onDown,
     onCame: options.onUp,
-    onRefused: (error) => stopFor(options, error.message, 'The store breaks the durability level: stopping'),
+    onRefused: (error) => stopFor(options, error.message, 'The store is not durable: stopping'),
   })
   return opening
 }
@@ -184,7 +184,7 @@ function logOf(log: Log, redis: string): ClusterLog {
 
 async function stopIfLost(nodes: Nodes, id: string, options: OpenStoreOptions): Promise<void> {
   const reason = await checkInstallation(() => nodes.common(), id)
-  if (reason !== null) stopFor(options, reason, 'The store is another one than before: stopping')
+  if (reason !== null) stopFor(options, reason, 'This is a different store than before: stopping')
 }
 
 function stopFor({ log, end }: OpenStoreOptions, reason: string, sentence: string): void {

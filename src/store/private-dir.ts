@@ -29,8 +29,8 @@ export function closeDirectory(dataDir: string, uid = process.getuid?.() ?? ROOT
   if (status === undefined) return []
   if (uid !== ROOT && status.uid !== uid)
     throw new WrongDirectory(
-      `${dataDir} belongs to user ${status.uid}, and this is user ${uid}: start as that user, or give it to this one ` +
-        `(chown -R ${uid} ${dataDir}), or set DATA_DIR to a directory of its own`,
+      `${dataDir} belongs to user ${status.uid}, but this is user ${uid}: start as that user, change its owner ` +
+        `(chown -R ${uid} ${dataDir}), or set DATA_DIR to another directory`,
     )
   const names = readdirSync(dataDir)
   for (const name of names.filter((one) => OWN.test(one))) close(join(dataDir, name))
@@ -50,7 +50,7 @@ function statusOf(dataDir: string, uid: number): Stats | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
     throw new WrongDirectory(
-      `${dataDir} is closed to user ${uid}: start as the user whose it is, or set DATA_DIR to a directory of its own`,
+      `${dataDir} is closed to user ${uid}: start as its owner, or set DATA_DIR to another directory`,
     )
   }
 }

@@ -57,7 +57,7 @@ export function repairShard(config: Config, shard: number): Promise<{ isRepaired
   return withStore(config, async (nodes) => {
     const nonce = newCmdId(Date.now(), Math.random)
     const answer = await nodes.nodeOf(shard).eval(REPAIR_SCRIPT, 2, metaKey(shard), journalKey(shard), nonce)
-    if (answer === 'moving') throw new Error(`Shard ${shard} is on its way to another Redis: end the move first`)
+    if (answer === 'moving') throw new Error(`Shard ${shard} is being moved to another Redis: finish the move first`)
     return { isRepaired: answer === 'repaired', sides: await sidesOf(nodes, shard) }
   })
 }

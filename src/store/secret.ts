@@ -36,7 +36,7 @@ export function findSecret({ dataDir, secretKey, confirmed, checkOf, mayMake }: 
   const isRight = (secret: string): boolean => confirmed === null || checkOf(secret) === confirmed
   if (secretKey !== null) {
     if (isRight(secretKey)) return secretKey
-    throw new InstallationMismatch('SECRET_KEY is not the one that this store was made with')
+    throw new InstallationMismatch('SECRET_KEY does not match this store')
   }
   const path = join(dataDir, SECRET_FILE)
   const found = readSecrets(dataDir)
@@ -48,13 +48,13 @@ export function findSecret({ dataDir, secretKey, confirmed, checkOf, mayMake }: 
   if (found.length > 0) {
     const names = found.map(({ name }) => join(dataDir, name)).join(' and ')
     throw new InstallationMismatch(
-      `The secret in ${names} is not the one that this store was made with: put the right one there, or set SECRET_KEY`,
+      `The secret in ${names} does not match this store: put the right one there, or set SECRET_KEY`,
     )
   }
   if (confirmed !== null)
     throw new InstallationMismatch(
-      `The secret of this store is missing: ${path} is not there. Put it back from a backup, or set SECRET_KEY; ` +
-        'without it the stored hashes and keys are of no use',
+      `The secret of this store is missing: restore ${path} from a backup, or set SECRET_KEY; ` +
+        'without it the stored hashes and keys cannot be used',
     )
   if (!mayMake)
     throw new InstallationMismatch(`SECRET_KEY is required with REDIS_URL: set it, or put the secret into ${path}`)

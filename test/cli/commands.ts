@@ -365,7 +365,7 @@ t.test('refusals: every field is printed, and the form of an address with a name
 })
 
 t.test('tail: with a server’s key over the public listener, of the events that are wanted', async (t) => {
-  t.match(await run('tail', '--event', 'nothing'), { code: 1, err: /No event nothing: there are/ })
+  t.match(await run('tail', '--event', 'nothing'), { code: 1, err: /Unknown event nothing: the events are/ })
   const made = (await runJson('token', 'create', 'Laptop')).json
   const args = ['tail', '--event', 'bounced', '--token', made.token]
   const child = spawnNode([join(ROOT, 'build/src/cli/main.js'), ...args], { env: { ...process.env, ...ENVIRONMENT } })

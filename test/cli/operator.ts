@@ -88,7 +88,7 @@ t.test('dashboard-link: a link that works, for the only open account or the one 
   const [entry] = (await service.operate('GET /v1/operator/audit?limit=1', { token: operatorToken })).json.entries
   t.match(entry, { act: 'createAccountLink', note: 'locked out', targets: { accountId: account.accountId } })
   const second = (await run('account', 'create', 'Second')).out.trim()
-  t.match(await run('dashboard-link', 'ada@acme.example'), { code: 1, err: /name it with --account/ })
+  t.match(await run('dashboard-link', 'ada@acme.example'), { code: 1, err: /choose one with --account/ })
   const named = await runJson('dashboard-link', 'ada@acme.example', '--account', second)
   t.match(named.json, { url: /\/dashboard\/link#/, expiresAt: /Z$/ })
   t.match((await browser.call('POST /links/read', { token: Browser.tokenOf(named.json.url) })).json, {
@@ -101,7 +101,7 @@ t.test('dashboard-link: a link that works, for the only open account or the one 
 
 t.test('sendwright: wrong calls of the operator’s commands exit 2 and name what is missing', async (t) => {
   const calls: [string[], RegExp][] = [
-    [['account', 'approve', 'x', '--monthly-cap', 'many'], /not a whole number/],
+    [['account', 'approve', 'x', '--monthly-cap', 'many'], /Expected a whole number/],
     [['server', 'create', 'x', 'y'], /--mode/],
     [['token', 'list', '--account', 'x', '--server', 'y'], /give one of --account, --server/],
     [['inspect', 'account'], /a shard, or a kind and an id/],
@@ -188,7 +188,7 @@ t.test('operator-key: a new key works, the old one does not, and the act is logg
   const broken = await run('operator-key')
   t.match(broken, { code: 0, out: /^ok_\S+\n$/, err: /Set SENDWRIGHT_OPERATOR_TOKEN to it\. Revoked: 1/ })
   t.ok(broken.err.startsWith(`${path} is broken (`), 'the file is named')
-  t.match(broken.err, /and was left as it is: put it back from a backup, or remove it\n/)
+  t.match(broken.err, /and was left as it is: restore it from a backup, or remove it\n/)
   t.equal(readFileSync(path, 'utf8'), whole.slice(0, 40))
   writeFileSync(path, JSON.stringify({ ...JSON.parse(whole), operatorToken: broken.out.trim() }))
   t.match(await sendwright(['operator-key'], { DATA_DIR: '/nonexistent' }), { code: 1, err: /^No store in / })
@@ -212,7 +212,7 @@ t.test('repair: a torn shard stands still, is shown from both sides, and runs ag
   const status = await run('cluster', 'status')
   t.match(status, { code: 1, out: new RegExp(`^${shard} +torn +${seq} +${seq + 1} `, 'm') })
   const shown = await run('repair', String(shard))
-  t.match(shown, { code: 1, err: /is left as it is: give --yes/ })
+  t.match(shown, { code: 1, err: /was not changed: confirm with --yes/ })
   t.match(shown.out, new RegExp(`^meta +${seq} `, 'm'))
   t.match(shown.out, new RegExp(`^journal +${seq + 1} +cut off +3$`, 'm'))
   t.match(await run('repair', String(shard), '--yes'), { code: 0, out: /is repaired/ })

@@ -304,7 +304,7 @@ t.test('sendwright: a refusal is told in words, or as it came with --json, and e
   const plain = await listen(t, [[429, '429 Too Many Requests']])
   t.match(await run([...SEND, '--url', plain.url, '--token', 'sk_x']), {
     code: 1,
-    err: /^Answer 429: 429 Too Many Requests\n$/,
+    err: /^Unexpected answer 429: 429 Too Many Requests\n$/,
   })
 })
 
@@ -350,7 +350,7 @@ t.test('sendwright: of two kinds of key a command takes the one that it needs, o
   )
   t.match(await run(['domain', 'list', '--token', 'sk_given'], set), {
     code: 1,
-    err: /This needs an account key \(ak_\): the key given with --token is a server key \(sk_\)/,
+    err: /This command needs an account key \(ak_\): the key given with --token is a server key \(sk_\)/,
   })
   t.match(await run(['domain', 'list'], { ...set, DATA_DIR: '/nonexistent' }), {
     code: 1,

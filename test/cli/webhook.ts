@@ -68,7 +68,7 @@ t.test('webhook: created, listed, its deliveries read and replayed [webhook.crea
   for (const one of receiver.received) t.ok(isSigned(one, secret))
   t.match(await runJson('replay', url, '--since', '2026-01-01'), { queued: 0 })
   for (const day of ['2026-02-30', '2026-02-30T00:00:00Z', '2026-02-28T24:00:00', 'soon'])
-    t.match(await run('replay', url, '--since', day), { code: 2, err: 'It is not a date-time' }, day)
+    t.match(await run('replay', url, '--since', day), { code: 2, err: 'Expected a date-time' }, day)
 })
 
 t.test('webhook: what is asked for is found behind thousands of others [webhook.deliveries]', async (t) => {
@@ -111,6 +111,6 @@ t.test('webhook: what is asked for is found behind thousands of others [webhook.
 
 t.test('webhook: what cannot be done is said, with exit code 1', async (t) => {
   t.match(await run('deliveries', 'https://nowhere.example/'), { code: 1, err: 'No webhook https://nowhere.example/' })
-  t.match(await run('replay', url), { code: 1, err: 'Name a delivery, or give --since' })
+  t.match(await run('replay', url), { code: 1, err: 'Give a delivery id, or --since' })
   t.match(await run('create', 'http://example.com/'), { code: 1, err: /url/i })
 })

@@ -148,11 +148,11 @@ t.test('open: which home a process has, and that all of an installation have the
   t.match(id, /^[0-9a-f-]{36}$/)
   t.equal(await open({ ...apart, DATA_DIR: shared }), 'file', 'who shares the directory has the files')
   t.equal(await open({ DATA_DIR: shared }), 'file')
-  await t.rejects(open({ ...apart, DATA_DIR: other }), /lies in the DATA_DIR of other processes/)
+  await t.rejects(open({ ...apart, DATA_DIR: other }), /is in the DATA_DIR of other processes/)
   await t.rejects(open({ ...apart, DATA_DIR: other, CONTENT_STORE: 'redis' }), /CONTENT_STORE is redis, but/)
   await t.rejects(
     open({ ...apart, DATA_DIR: other, CONTENT_STORE: 'file' }),
-    new RegExp(`does not hold this installation's content.*write ${id}`),
+    new RegExp(`does not have this installation's content.*write ${id}`),
   )
   await t.rejects(open({ DATA_DIR: shared, DURABILITY: 'replica' }), /files of one machine are in no replica/)
   await redis.hset(CONF_KEY, 'content', 'another')

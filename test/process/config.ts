@@ -122,7 +122,7 @@ t.test('config: with a Redis a process may run some roles', async (t) => {
   for (const REDIS_URL of ['redis://a:1,b:2', 'unix:///a,unix:///b', 'redis://a,', 'http://a'])
     t.match(mistakesOf({ REDIS_URL, SECRET_KEY: SECRET }), [/^REDIS_URL: .* of one server, or redis:\/\/ /])
   for (const REDIS_URL of ['redis://a:1,rediss://b:2', 'redis://:p@a,redis://b', 'redis://a/1,redis://b/1'])
-    t.match(mistakesOf({ REDIS_URL, SECRET_KEY: SECRET }), [/^REDIS_URL: nodes of one cluster: the same scheme/])
+    t.match(mistakesOf({ REDIS_URL, SECRET_KEY: SECRET }), [/^REDIS_URL: nodes of one cluster: with the same scheme/])
 })
 
 /** name, wrong text, what the mistake must say */
@@ -132,13 +132,21 @@ const WRONG: [string, string, RegExp][] = [
   ['CONTENT_STORE', 's3://Bucket', /^CONTENT_STORE: file, redis, or/],
   ['CONTENT_STORE', 's3://mail', /^S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: required with CONTENT_STORE=s3:\/\//],
   ['S3_ENDPOINT', 's3.local', /^S3_ENDPOINT: an http or https URL/],
-  ['S3_REGION', 'eu west', /^S3_REGION: letters, digits and signs/],
-  ['S3_ACCESS_KEY_ID', 'a b', /^S3_ACCESS_KEY_ID: letters, digits and signs[^"]*$/],
-  ['ROLES', 'http,http', /^ROLES: all, or any of http, submission, mx, actors, each once \(is "http,http"\)$/],
+  ['S3_REGION', 'eu west', /^S3_REGION: printable ASCII without spaces/],
+  ['S3_ACCESS_KEY_ID', 'a b', /^S3_ACCESS_KEY_ID: printable ASCII without spaces[^"]*$/],
+  [
+    'ROLES',
+    'http,http',
+    /^ROLES: all, or a list of http, submission, mx, actors, each at most once \(is "http,http"\)$/,
+  ],
   ['ROLES', 'all,http', /^ROLES: all, or/],
   ['ROLES', 'web', /^ROLES: all, or/],
-  ['ROLES', 'http', /^ROLES: .*needs REDIS_URL/],
-  ['COMPATIBLE_APIS', 'none,resend', /^COMPATIBLE_APIS: none, or any of resend, postmark, mailgun, each once/],
+  ['ROLES', 'http', /^ROLES: .*need REDIS_URL/],
+  [
+    'COMPATIBLE_APIS',
+    'none,resend',
+    /^COMPATIBLE_APIS: none, or a list of resend, postmark, mailgun, each at most once/,
+  ],
   ['DURABILITY', 'always', /^DURABILITY: one of fsync, memory, replica/],
   ['HTTP_PORT', '0', /^HTTP_PORT: an integer from 1 to 65535 \(is "0"\)$/],
   ['HTTP_PORT', '65536', /^HTTP_PORT: an integer/],
@@ -155,7 +163,7 @@ const WRONG: [string, string, RegExp][] = [
   ['PRIVATE_NETWORKS_ALLOWED', 'intranet', /^PRIVATE_NETWORKS_ALLOWED: networks such as/],
   ['SERVICE_DOMAIN', 'localhost', /^SERVICE_DOMAIN: a domain name with a dot/],
   ['SMTP_HOSTNAME', '10.0.0.1', /^SMTP_HOSTNAME: a domain name with a dot/],
-  ['TLS_CERT', 'cert.pem', /^TLS_CERT, TLS_KEY: give both or neither$/],
+  ['TLS_CERT', 'cert.pem', /^TLS_CERT, TLS_KEY: set both or neither$/],
   ['RELAY_CONNECTIONS', '0', /^RELAY_CONNECTIONS: an integer from 1 to 1000/],
   ['SERVICE_DKIM', 'keyfile', /^SERVICE_DKIM: selector:keyfile/],
   ['DNS_SERVERS', 'dns.acme.com', /^DNS_SERVERS: addresses such as/],
@@ -177,7 +185,7 @@ const WRONG: [string, string, RegExp][] = [
   ['EDGE_RATE', '-1', /^EDGE_RATE: an integer from 0/],
   ['EDGE_BURST', '0', /^EDGE_BURST: an integer from 1/],
   ['INBOUND_DOMAIN', 'a', /^INBOUND_DOMAIN: a domain name with a dot/],
-  ['TLS_KEY', 'key.pem', /^TLS_CERT, TLS_KEY: give both or neither$/],
+  ['TLS_KEY', 'key.pem', /^TLS_CERT, TLS_KEY: set both or neither$/],
   ['RELAY_URL', 'https://a', /^RELAY_URL: /],
   ['REDIS_MAXMEMORY', '1tb', /^REDIS_MAXMEMORY: a number of bytes such as 512mb or 2gb/],
   ['REDIS_MAXMEMORY', '63mb', /^REDIS_MAXMEMORY: .* 64mb at least/],

@@ -44,6 +44,6 @@ t.test('backup: a Redis Cluster is refused, and nothing is left of the attempt',
     oneNode(() => redis),
     folder,
   )
-  await t.rejects(copying, /^The store is a Redis Cluster/)
+  await t.rejects(copying, /^This command cannot copy a Redis Cluster/)
   t.notOk(existsSync(join(folder, 'appendonlydir')))
 })

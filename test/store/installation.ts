@@ -87,7 +87,7 @@ t.test('another service domain is refused with what follows of it, unless it is 
   const other = { ...place(dataDir), serviceDomain: 'other.example' }
   await t.rejects(
     openInstallation(redis, other),
-    /SERVICE_DOMAIN is other\.example, and this installation runs under svc\.example: .* refused 24 hours after .* --accept-service-domain/,
+    /SERVICE_DOMAIN is other\.example, but this installation uses svc\.example: .* refused from 24 hours after .* --accept-service-domain/,
   )
   t.equal(await openInstallation(redis, { ...other, acceptDomain: true }), id)
   t.equal(await openInstallation(redis, other), id, 'and from then on')

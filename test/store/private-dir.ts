@@ -42,7 +42,7 @@ t.test('private-dir: the directory of another user is a sentence with what mends
   const uid = statSync(folder).uid
   t.throws(
     () => closeDirectory(folder, uid + 1),
-    new RegExp(`belongs to user ${uid}, and this is user ${uid + 1}: start as`),
+    new RegExp(`belongs to user ${uid}, but this is user ${uid + 1}: start as`),
   )
   t.equal(modeOf(folder), '755')
   t.same(closeDirectory(join(folder, 'none')), [])

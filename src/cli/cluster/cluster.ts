@@ -46,7 +46,7 @@ export function addClusterCommands(program: Command, ended: Ended): void {
 async function inspectShard(shard: number, options: ClientOptions): Promise<number> {
   const { shards, workers } = await readShards(options)
   const found = shards.find((one) => one.shard === shard)
-  if (found === undefined) throw new CommandFailure(`No shard ${shard}: there are ${shards.length}`)
+  if (found === undefined) throw new CommandFailure(`No shard ${shard}: there are ${shards.length} shards`)
   const owner = workers.find(({ worker }) => worker === found.owner) ?? null
   if (options.json) console.log(JSON.stringify({ ...found, worker: owner }))
   else {

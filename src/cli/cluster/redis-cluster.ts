@@ -102,11 +102,11 @@ async function planShards({ without = [], json }: PlanOptions): Promise<number> 
   const unknown = without.find((name) => !holders.some((one) => one.name === name))
   if (unknown !== undefined)
     throw new CommandFailure(
-      `No primary has this name in the cluster: it is ${unknown}, and there are ${holders.map(({ name }) => name).join(', ')}`,
+      `No primary is named ${unknown}: the primaries are ${holders.map(({ name }) => name).join(', ')}`,
     )
   const moves = await told((async () => planMoves(holders, new Set(without)))())
   if (json) console.log(JSON.stringify({ moves }))
-  else if (moves.length === 0) console.error('Nothing to move: every Redis holds as many shards as the others')
+  else if (moves.length === 0) console.error('Nothing to move: the shards are evenly distributed')
   else for (const move of moves) console.log(formatMove(move))
   return 0
 }
@@ -169,7 +169,7 @@ function told<Result>(act: Promise<Result>): Promise<Result> {
 function parsePrimaries(text: string): number {
   const primaries = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (primaries >= 1 && primaries <= PRIMARIES_MAX) return primaries
-  throw new InvalidArgumentError(`It is not a number from 1 to ${PRIMARIES_MAX}.`)
+  throw new InvalidArgumentError(`Expected a number from 1 to ${PRIMARIES_MAX}.`)
 }
 
 /** `17` or `3,8-11`, in order, each once. */
@@ -178,7 +178,7 @@ function parseShards(text: string): number[] {
   for (const part of text.split(',')) {
     const [, first = '', last = first] = /^(\d{1,3})(?:-(\d{1,3}))?$/.exec(part) ?? []
     if (first === '' || Number(last) < Number(first) || Number(last) >= SHARDS)
-      throw new InvalidArgumentError(`It is no list of shards from 0 to ${SHARDS - 1}, such as 17 or 3,8-11.`)
+      throw new InvalidArgumentError(`Expected shards from 0 to ${SHARDS - 1}, such as 17 or 3,8-11.`)
     for (let shard = Number(first); shard <= Number(last); shard += 1) found.add(shard)
   }
   return [...found]

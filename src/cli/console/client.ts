@@ -118,7 +118,7 @@ function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: 
   if (given !== undefined) {
     const kind = kindOf(given)
     if (kind !== null && kind !== owner)
-      throw new CommandFailure(`This needs ${name}: the key given with --token is ${KINDS[kind].name}`)
+      throw new CommandFailure(`This command needs ${name}: the key given with --token is ${KINDS[kind].name}`)
     return given
   }
   const kept = firstRun === null ? undefined : keyOf(firstRun, owner, isLive)
@@ -129,7 +129,7 @@ function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: 
   const variable = owner === 'operator' ? 'SENDWRIGHT_OPERATOR_TOKEN' : 'SENDWRIGHT_TOKEN'
   const wrong = named === null ? '' : `; ${variable} is ${KINDS[kind ?? owner].name}`
   throw new CommandFailure(
-    `No API key: this needs ${name}. Give --token, set ${variable}, or run where DATA_DIR holds first-run.json${wrong}`,
+    `No API key: this command needs ${name}. Give --token, set ${variable}, or run it where DATA_DIR contains first-run.json${wrong}`,
   )
 }
 
@@ -151,13 +151,13 @@ async function answerOf(base: string, url: URL, request: RequestInit): Promise<u
   }
   const { status, isOk, text } = await exchange().catch((error: Error) => {
     const cause = error.cause as NodeJS.ErrnoException | undefined
-    const hint = cause?.code === 'ECONNREFUSED' ? ' (is the service running there? `sendwright start` runs it)' : ''
+    const hint = cause?.code === 'ECONNREFUSED' ? ' (is the service running? Start it with `sendwright start`)' : ''
     throw new CommandFailure(`No answer from ${base}: ${cause?.code ?? cause?.message ?? error.message}${hint}`)
   })
   if (status === 204) return null
   const body = parseJson(text)
   if (isOk && body !== undefined) return body
-  if (body === undefined) throw new CommandFailure(`Answer ${status}: ${text.slice(0, 200)}`)
+  if (body === undefined) throw new CommandFailure(`Unexpected answer ${status}: ${text.slice(0, 200)}`)
   throw new CommandFailure(refusalText(status, body as Partial<ErrorBody>), body)
 }
 

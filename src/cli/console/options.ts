@@ -39,21 +39,21 @@ export function collect(value: string, before: string[] = []): string[] {
 /** `key=value`, which may be given several times. */
 export function collectPair(text: string, before: Record<string, string> = {}): Record<string, string> {
   const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  if (key === undefined || value === undefined) throw new InvalidArgumentError('It is not key=value.')
+  if (key === undefined || value === undefined) throw new InvalidArgumentError('Expected key=value.')
   return { ...before, [key]: value }
 }
 
 /** `Name: value`, which may be given several times. */
 export function collectHeader(text: string, before: Record<string, string> = {}): Record<string, string> {
   const [, name, value] = /^([^:\s]+):\s*(.+)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('It is not "Name: value".')
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('Expected "Name: value".')
   return { ...before, [name]: value }
 }
 
 /** A whole number from 0; what it may be is the service's to say. */
 export function parseInteger(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It is not a whole number.')
+  throw new InvalidArgumentError('Expected a whole number.')
 }
 
 /** A whole number, or `none` to take a limit away. (The library makes an empty text of a null.) */
@@ -69,11 +69,11 @@ export function orNull(value: number | 'none' | undefined): number | null | unde
 /** An http or https URL. */
 export function parseUrl(text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text
-  throw new InvalidArgumentError('It is not an http or https URL.')
+  throw new InvalidArgumentError('Expected an http or https URL.')
 }
 
 /** A date-time, or a day, as the API takes it; without an offset in the time of this machine. */
 export function parseInstant(text: string): string {
   if ([text, `${text}Z`, `${text}T00:00:00Z`].some(isInstant)) return new Date(text).toISOString()
-  throw new InvalidArgumentError('It is not a date-time such as 2026-11-20T00:00:00Z.')
+  throw new InvalidArgumentError('Expected a date-time such as 2026-11-20T00:00:00Z.')
 }

@@ -74,7 +74,7 @@ export class MoveLock {
   mustHold(): void {
     if (this.other !== null) throw otherOrder(this.other)
     if (performance.now() - this.saidAtMs > HELD_MS_MAX)
-      throw new Error('The primary of what belongs to no shard does not answer: give the order again')
+      throw new Error('The primary of {cl} does not answer: run the command again')
   }
 
   /** Gives it up. */
@@ -110,5 +110,5 @@ export class MoveLock {
 
 function otherOrder(holder: string): OtherOrder {
   const [, host, pid] = holder.split(' ')
-  return new OtherOrder(`Shards are moved already, by process ${pid} on ${host}: one order at a time`)
+  return new OtherOrder(`Another move is running, by process ${pid} on ${host}: only one can run at a time`)
 }

@@ -132,7 +132,7 @@ async function moveThrough(settings: Settings, one: ShardOrder): Promise<string>
 /** What Redis, or a connection to it, has said by itself is put into a sentence. */
 function inWords(error: Error, shard: number): Error {
   const isOurs = !/^(?:[A-Z]+ |Connection is closed|Command timed out|You can )/.test(error.message)
-  return isOurs ? error : new Error(`A step of the move of shard ${shard} was not done: ${error.message}; again`)
+  return isOurs ? error : new Error(`A step of moving shard ${shard} failed: ${error.message}; run the command again`)
 }
 
 /** Who has taken the place of a primary; the same while nobody has. In: names of its replicas. */
@@ -143,9 +143,9 @@ function heirIn({ nodes }: ClusterLook, name: string, heirs: readonly string[]):
 }
 
 async function lookAtAll({ redisUrls }: Settings): Promise<ClusterLook> {
-  if (redisUrls.length === 0) throw new Error('The store is no Redis Cluster: set REDIS_URL to one of its nodes')
+  if (redisUrls.length === 0) throw new Error('The store is not a Redis Cluster: set REDIS_URL to one of its nodes')
   const look = redisUrls.some((url) => url.startsWith('unix:')) ? null : await lookAtCluster(redisUrls)
-  if (look === null) throw new Error('No node of a Redis Cluster answers: REDIS_URL names none that does')
+  if (look === null) throw new Error('No node of a Redis Cluster answers: check REDIS_URL')
   return look
 }
 
@@ -184,33 +184,34 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   const { nodes } = look
   const target = nodes.find(({ name }) => name === to)
   if (target === undefined)
-    return never(`No ${to} in this cluster: there are ${nodes.map(({ name }) => name).join(', ')}`)
-  if (!target.isPrimary) return never(`${to} is a replica: name the primary that is to have the shards`)
+    return never(`This cluster has no node ${to}: its nodes are ${nodes.map(({ name }) => name).join(', ')}`)
+  if (!target.isPrimary) return never(`${to} is a replica: name a primary as the target`)
   const isHere = target.shards.includes(shard)
   const [fault] = isHere ? [] : clusterFaults(look, durability)
-  if (fault !== undefined) return never(`Nothing is moved in a cluster that is not well: ${fault}`)
+  if (fault !== undefined) return never(`No shard is moved while the cluster is unhealthy: ${fault}`)
   const needed = nodes.filter(({ name, shards: held }) => name === to || (held.length > 0 && !isHere))
   const silent = needed.find(({ answers }) => answers === null)
   const moves = openMoves(look)
   if (silent !== undefined)
-    return never(`Nothing is moved in a cluster that is not well: ${silent.name} does not answer`)
+    return never(`No shard is moved while the cluster is unhealthy: ${silent.name} does not answer`)
   const open = moves.find((one) => one.shard === shard)
   // Whoever misses a move may claim the shard later for the Redis that it thinks has it (Redis before 7.2).
   const missing = isHere || open?.from != null ? undefined : nodes.find(({ answers }) => answers === null)
   if (missing !== undefined)
-    return never(`Nothing is moved in a cluster that is not well: ${missing.name} does not answer`)
+    return never(`No shard is moved while the cluster is unhealthy: ${missing.name} does not answer`)
   // One that has just come takes part a moment later.
   const apart = needed.find(({ answers }) => answers?.isWell !== true)
-  if (apart !== undefined) return notYet(`Nothing is moved in a cluster that is not well: ${apart.name} takes no part`)
+  if (apart !== undefined)
+    return notYet(`No shard is moved while the cluster is unhealthy: ${apart.name} has not joined`)
   // What only lies in a file somewhere, or is marked at who does not hold it, keeps nobody from anything.
   const other = moves.find((one) => !shards.includes(one.shard) && (one.from !== null || one.to !== one.at))
   if (other !== undefined)
-    return never(`Another move is unfinished: first sendwright cluster move ${other.shard} ${goalOf(look, other)}`)
+    return never(`Another move is unfinished: first run sendwright cluster move ${other.shard} ${goalOf(look, other)}`)
   const lost = open === undefined ? null : awayOf(look, open, to)
   if (lost !== null)
-    return notYet(`Shard ${shard} is on its way, and ${lost} is silent: start it, or wait for its replica`)
+    return notYet(`Shard ${shard} is being moved, and ${lost} does not answer: start it, or wait for its replica`)
   if (!isHere && durability === 'replica' && replicasInStep(look, to) === 0)
-    return never(`${to} has no replica in step: what is moved there would not be answered`)
+    return never(`${to} has no replica in sync: writes to moved shards would get no answer`)
   const number = (key: string): number => Number(target.answers?.info.get(key) ?? 0)
   // What was copied there before is removed first.
   if (
@@ -219,10 +220,10 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
     number('maxmemory') > 0 &&
     number('used_memory') / number('maxmemory') >= FILLING_SHARE
   )
-    return never(`${to} is ${FILLING_SHARE * 100} % full or more: give it memory first`)
+    return never(`${to} is ${FILLING_SHARE * 100} % full or more: increase its maxmemory first`)
   return dissentOf(look).length === 0
     ? null
-    : notYet('The nodes do not agree who holds which shard: wait, and try again')
+    : notYet('The nodes disagree about the owners of shards: wait, then try again')
 }
 
 /** Where a move that was cut off can end: where it was to go, or where it lies if that is away. */
@@ -242,13 +243,13 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
     const ends = all.filter((_, place) => answering[place]?.isPrimary)
     const replicas = all.flatMap((end, place) => followerOf(look, answering[place] as NodeLook, end))
     const common = ends.find(({ name }) => name === look.common)
-    if (common === undefined) throw new Error('The primary of what belongs to no shard is away: again when it is back')
+    if (common === undefined) throw new Error('The primary of {cl} is unreachable: try again when it is back')
     await lock.take(common.name)
     for (const { client } of ends) await endOthers(client)
     const slot = SHARD_SLOTS[shard] ?? 0
     const source = await holderOf(ends, slot)
     const target = ends.find(({ name }) => name === to)
-    if (source === null || target === undefined) throw new Error(`Nobody holds shard ${shard}: look again`)
+    if (source === null || target === undefined) throw new Error(`No primary has shard ${shard}: try again`)
     const [user, password] = [form.username, form.password].map(decodeURIComponent) as [string, string]
     const giveMsMax = Math.max(1, Math.floor((nodeTimeoutMs(look) ?? NODE_TIMEOUT_MS) / 2))
     const isReplicated = settings.durability === 'replica'
@@ -306,7 +307,7 @@ async function mustFit({ shard, slot, source, target }: SlotMove): Promise<void>
   if (bytes <= room) return
   const [needed, left] = [bytes, Math.max(0, room)].map((one) => Math.round(one / 1024 ** 2))
   throw new NoRoom(
-    `Shard ${shard} takes ${needed} MB, and ${target.name} has room for ${left} before it is ${FULL_SHARE * 100} % full: give it memory first`,
+    `Shard ${shard} needs ${needed} MB, but ${target.name} has only ${left} MB left below ${FULL_SHARE * 100} %: increase its maxmemory first`,
   )
 }
 
@@ -342,7 +343,7 @@ function makeClient(form: URL, name: string, connectionName = CONNECTION): Redis
 
 async function connect({ id, name }: NodeLook, client: Redis): Promise<MoveEnd> {
   await client.connect().catch((error: Error) => {
-    throw new Error(`A node is not reached: ${name}, ${error.message}`)
+    throw new Error(`Cannot reach a node: ${name}, ${error.message}`)
   })
   return { id, name, client }
 }

@@ -23,7 +23,7 @@ export async function checkCluster(seeds: readonly string[], durability: Config[
     const faults = look === null ? [] : clusterFaults(look, durability)
     if (faults.length > 0) throw new StoreRefused(faults.slice(0, TOLD_MAX).join('; '))
     if (look !== null) return look
-    if (performance.now() > endMs) throw new Error('The cluster does not answer: none of the nodes in REDIS_URL is one')
+    if (performance.now() > endMs) throw new Error('The cluster does not answer: no node in REDIS_URL is a member')
     await pause(AGAIN_MS)
   }
 }

@@ -23,7 +23,7 @@ export interface PlannedMove {
  */
 export function planMoves(holders: readonly Holder[], leaving: ReadonlySet<string> = new Set()): PlannedMove[] {
   const staying = holders.filter(({ name }) => !leaving.has(name))
-  if (staying.length === 0) throw new Error('No Redis is left to take the shards: at least one has to stay')
+  if (staying.length === 0) throw new Error('No Redis is left for the shards: at least one must stay')
   const all = holders.reduce((sum, { shards }) => sum + shards.length, 0)
   const least = Math.floor(all / staying.length)
   // Who has most already keeps one more.

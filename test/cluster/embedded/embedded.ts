@@ -219,7 +219,7 @@ t.test('embedded redis: a socket that serves another directory stops the start',
   const other = spawn('redis-server', ['--dir', elsewhere, '--port', '0', '--unixsocket', socket], { stdio: 'ignore' })
   // The file is there before anybody listens: until then it is what a dead one has left.
   await until(() => takesConnections(socket), WAIT_MS)
-  await t.rejects(start(directory), { message: new RegExp(`works in ${elsewhere}`) })
+  await t.rejects(start(directory), { message: new RegExp(`uses the directory ${elsewhere}`) })
   await killed(other)
 })
 

@@ -56,12 +56,12 @@ t.test('store mark: bytes that stat reports and read does not return are no end 
 t.test('store mark: a file that was cut', async (t) => {
   const { incr, fault } = makeStore(t)
   truncateSync(incr, 999)
-  t.match(fault(), { isCut: true, sentence: /has 999 bytes, and had 1000 at 2026.*the last 1 bytes.*are missing/ })
+  t.match(fault(), { isCut: true, sentence: /has 999 bytes, but had 1000 at 2026.*the last 1 bytes.*are missing/ })
 })
 
 t.test('store mark: a file that was cut and written on, has a hole, or is another one', async (t) => {
   const { incr, mark, fault } = makeStore(t)
-  const other = /is not what it was at 2026.*before its 1000th.*Put the right file back/
+  const other = /has changed since 2026.*its first 1000 bytes differ.*Restore the right file/
   truncateSync(incr, 900)
   appendFileSync(incr, bytesOf(9))
   t.match(fault(), { isCut: false, sentence: other })
@@ -77,11 +77,11 @@ t.test('store mark: files of an earlier number, newer ones beside them, no manif
   const later = { ...mark, manifest: MANIFEST.replaceAll('.1.', '.2.').replaceAll('seq 1', 'seq 2') }
   t.match(fault(later), { isCut: false, sentence: /are an older copy: at .* they were .*\.2\.incr/ })
   writeFileSync(join(folder, 'appendonly.aof.2.incr.aof'), 'x')
-  t.match(fault(), { sentence: /holds appendonly\.aof\.2\.incr\.aof, newer than/ })
+  t.match(fault(), { sentence: /has appendonly\.aof\.2\.incr\.aof, newer than/ })
   truncateSync(join(folder, 'appendonly.aof.manifest'), 10)
-  t.match(fault(), { sentence: /manifest was cut or changed\. The data that it named is not lost\. Copy/ })
+  t.match(fault(), { sentence: /manifest was truncated or changed\. The data of its files is not lost\. Copy/ })
   rmSync(join(folder, 'appendonly.aof.manifest'))
-  t.match(fault(), { sentence: /3 append-only files and no manifest/ })
+  t.match(fault(), { sentence: /3 append-only files but no manifest/ })
   rmSync(folder, { recursive: true })
-  t.match(fault(), { sentence: /held a store, and has no append-only files any more/ })
+  t.match(fault(), { sentence: /had a store, but its append-only files are missing/ })
 })

@@ -75,7 +75,7 @@ test('protocol: a newcomer waits until those that it cannot talk to have left', 
 
 test('protocol: after half a minute it refuses, in a sentence', async (t) => {
   const { world, met } = newcomer((atMs) => ({ old: { beats: atMs }, older: { beats: atMs } }), NEXT)
-  await t.rejects(met, { name: 'StrangersLive', message: /2 other processes of protocol 1, this release speaks 3/ })
+  await t.rejects(met, { name: 'StrangersLive', message: /2 other processes with protocol 1, this release uses 3/ })
   t.equal(world.nowMs, 30_000)
   t.equal(world.hasLeft, true, 'and its record is gone')
 })

@@ -113,7 +113,7 @@ t.test('start: too few files that may be open are a sentence with the number wan
     said += chunk
   })
   t.same(await once(child, 'close'), [1, null])
-  t.match(said, /^Cannot run: Only 128 files may be open, and 1024 are wanted: ulimit -n 1024/)
+  t.match(said, /^Cannot run: The limit of open files is 128, but 1024 are required: raise it with ulimit -n 1024/)
 })
 
 t.test('start: a file that a setting names and that cannot be used exits 2, without a stack', async (t) => {
@@ -146,7 +146,7 @@ t.test('start: what cannot run says why in a sentence and exits 1', async (t) =>
   const taken = { DATA_DIR: `${folder}/data`, HTTP_PORT, OPERATOR_PORT: '0', MX_PORT: '0', ...NO_SUBMISSION }
   const cases: [Record<string, string>, RegExp][] = [
     [wrong, /^Cannot run: ENOTDIR: .*file\/data/],
-    [taken, /^Cannot run: HTTP_PORT: cannot listen on 127\.0\.0\.1:\d+: it is taken.*set HTTP_PORT to another port/],
+    [taken, /^Cannot run: HTTP_PORT: cannot listen on 127\.0\.0\.1:\d+: in use.*set HTTP_PORT to another port/],
     [{ ...wrong, LOG_LEVEL: 'debug' }, /^ +at /m],
   ]
   await Promise.all(

@@ -137,7 +137,7 @@ t.test('backup: of a store that nobody runs; what cannot be made is told, and le
   t.match(made, { code: 0, err: /content were left out/, out: /installation [0-9a-f-]{36}, as it was at / })
   t.same(scene.redisProcesses(), [], 'its Redis has ended again')
   t.ok(existsSync(join(target, 'secret-key')))
-  t.match(await command(scene, 'backup', target), { code: 1, err: /is there already: name a directory/ })
+  t.match(await command(scene, 'backup', target), { code: 1, err: /already exists: name a new directory/ })
   const closed = join(scene.top, 'file')
   writeFileSync(closed, '')
   t.match(await command(scene, 'backup', join(closed, 'backup')), { code: 1, err: /ENOTDIR|EEXIST/ })

@@ -61,7 +61,7 @@ async function isMoved(t: Test, { scene, service, load }: World): Promise<void> 
   const elsewhere = join(scene.top, 'elsewhere')
   renameSync(scene.dataDir, elsewhere)
   await isRefused(t, load)
-  await hears(service, new RegExp(`was moved away.* Its files live on in ${elsewhere}: bring it back`))
+  await hears(service, new RegExp(`was moved, .* Its files still exist in ${elsewhere}: move it back`))
   t.equal(await readiness(service.operatorPort), 503)
   renameSync(elsewhere, scene.dataDir)
   await hears(service, /keeps what it takes again/)

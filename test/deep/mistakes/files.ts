@@ -106,10 +106,10 @@ for (const [how, fixture] of [
     const said = await refused(
       t,
       scene,
-      /incr\.aof has \d+ bytes, and had \d+ at .* are missing\. Put the whole file back/,
+      /incr\.aof has \d+ bytes, but had \d+ at .* are missing\. Restore the complete file/,
     )
     t.match(said, new RegExp(`the last ${how === 'a stop' ? CUT_BYTES : '\\d+'} bytes`))
-    const [, step = 'false'] = /and only then: (rm \S+)\. Redis/.exec(said) ?? []
+    const [, step = 'false'] = /without the missing data: (rm \S+)\. Redis/.exec(said) ?? []
     cpSync(join(scene.top, 'whole'), file)
     await isWhole(t, scene)
     truncateSync(file, Math.floor(statSync(file).size / 2))
@@ -136,7 +136,7 @@ t.test('mistakes: a file that was cut, and written on by a Redis that was starte
   byHand.kill('SIGTERM')
   await once(byHand, 'exit')
   t.ok(statSync(file).size > size)
-  await refused(t, scene, /incr\.aof is not what it was at .* was cut and written on.* Put the right file back/)
+  await refused(t, scene, /incr\.aof has changed since .* was truncated and extended.* Restore the right file/)
   cpSync(join(scene.top, 'whole'), file)
   await isWhole(t, scene)
 })
@@ -158,7 +158,7 @@ t.test('mistakes: an older copy laid over a newer directory is refused; the step
   const said = await refused(
     t,
     scene,
-    /incr\.aof, newer than anything that its manifest names: an older copy was laid over it/,
+    /incr\.aof, newer than the files of its manifest: an older copy replaced newer files/,
   )
   follow(said)
   await isWhole(t, scene)
@@ -178,7 +178,7 @@ t.test('mistakes: an older copy in place of a newer directory is refused with wh
 t.test('mistakes: without its manifest a store is refused; the step that is told mends it', async (t) => {
   const scene = await Scene.copyOf(t, stopped)
   rmSync(join(folderOf(scene), 'appendonly.aof.manifest'))
-  const said = await refused(t, scene, /append-only files and no manifest\. Their data is not lost/)
+  const said = await refused(t, scene, /append-only files but no manifest\. Their data is not lost/)
   follow(said)
   await isWhole(t, scene)
 })
@@ -187,7 +187,7 @@ t.test('mistakes: without its appendonlydir a store is not begun anew', async (t
   const scene = await Scene.copyOf(t, stopped)
   const elsewhere = join(scene.top, 'elsewhere')
   renameSync(folderOf(scene), elsewhere)
-  await refused(t, scene, /held a store, and has no append-only files any more: it would begin empty\. Put .* back/)
+  await refused(t, scene, /had a store, but its append-only files are missing: Redis would start empty\. Restore/)
   renameSync(elsewhere, folderOf(scene))
   await isWhole(t, scene)
 })

@@ -60,12 +60,12 @@ t.test('mistakes: another user runs it, loses nothing, and is told whose directo
   await again.kill('SIGTERM')
   const stranger = await scene.start({ uid: NOBODY - 1, ready: false })
   t.equal(await endOf(stranger), 1)
-  t.match(stranger.said(), /data is closed to user 65533: start as the user whose it is/)
+  t.match(stranger.said(), /data is closed to user 65533: start as its owner/)
   chmodSync(scene.top, 0o755)
   chmodSync(scene.dataDir, 0o755)
   const other = await scene.start({ uid: NOBODY - 1, ready: false })
   t.equal(await endOf(other), 1)
-  t.match(other.said(), /belongs to user 65534, and this is user 65533: start as that user, or give it to this one/)
+  t.match(other.said(), /belongs to user 65534, but this is user 65533: start as that user, change its owner/)
 })
 
 t.test('mistakes: a pending first start that is broken is named, and nothing is ready before it is done', async (t) => {
@@ -75,7 +75,7 @@ t.test('mistakes: a pending first start that is broken is named, and nothing is 
   writeFileSync(path, '{"operatorToken": "ok_')
   const service = await scene.start({ ready: false })
   t.equal(await endOf(service), 1)
-  t.match(service.said(), new RegExp(`Cannot run: ${path} is broken \\(.*\\): put it back from a backup, or remove it`))
+  t.match(service.said(), new RegExp(`Cannot run: ${path} is damaged \\(.*\\): restore it from a backup, or remove it`))
   t.equal(await readiness(service.operatorPort), 0)
   t.same(scene.redisProcesses(), [])
 })

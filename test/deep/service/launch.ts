@@ -91,7 +91,7 @@ t.test('launch: what is older than its sources is not run, and is built again wh
   await build()
   write(SAY('second'))
   touch()
-  const err = 'src/cli/main.ts is newer than what is compiled: run npm run build\n'
+  const err = 'src/cli/main.ts is newer than the compiled service: run npm run build\n'
   t.match(await launch(), { code: 1, out: '', err })
   write(SAY('third'))
   t.match(await build('--stale'), { code: 0 })
@@ -173,6 +173,6 @@ t.test('launch: a Node.js outside the range is named', async (t) => {
     const script = `Object.defineProperty(process,'version',{value:'${version}'})`
     const ran = await launchWith(`--import=data:text/javascript,${encodeURIComponent(script)}`)
     t.equal(ran.code, code, version)
-    if (code === 1) t.equal(ran.err, `Node.js >=20.18.1 <27 is needed, and this is ${version}\n`)
+    if (code === 1) t.equal(ran.err, `Node.js >=20.18.1 <27 is required, but this is ${version}\n`)
   }
 })

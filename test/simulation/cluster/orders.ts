@@ -251,7 +251,7 @@ export class Orders {
 
   private mustHold(order: Order): void {
     if (this.deps.bugs.letsOthersBe === true) return
-    if (order.hasLost) throw new Error('The lock could not be held: give the order again')
+    if (order.hasLost) throw new Error('The lock could not be held: run the command again')
   }
 
   private didStep(order: Order, step: MoveStep, { name }: MoveEnd): void {

@@ -31,7 +31,7 @@ t.test('lock: the second order is refused while the first one lives, and names i
   await first.take('one')
   const refused = await second.take('one').catch((error: Error) => error)
   t.ok(refused instanceof OtherOrder)
-  t.match(String(refused), `Shards are moved already, by process ${process.pid} on `)
+  t.match(String(refused), `Another move is running, by process ${process.pid} on `)
   await second.end()
   t.match(await client.get(MOVE_KEY), /^a /, 'who never had it takes it from nobody')
   await first.end()
@@ -81,7 +81,7 @@ t.test('lock: who gets no answer for some seconds holds it no more', async (t) =
       lock.mustHold()
       return false
     } catch (error) {
-      return /does not answer: give the order again/.test((error as Error).message)
+      return /does not answer: run the command again/.test((error as Error).message)
     }
   }, WAIT_MS)
   await redis.kill('SIGCONT')

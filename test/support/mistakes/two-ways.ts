@@ -56,10 +56,7 @@ export async function playTwoWays(
       ready: false,
     })
     counts.strangers += 1
-    if (
-      (await endOf(stranger)) === 1 &&
-      /SECRET_KEY is not the one that this store was made with/.test(stranger.said())
-    )
+    if ((await endOf(stranger)) === 1 && /SECRET_KEY does not match this store/.test(stranger.said()))
       counts.refused += 1
     // One of the two is ended or killed, the other goes on with the one redis; then that one too.
     const [victim, survivor] = random() < 0.5 ? [first, second] : [second, first]
