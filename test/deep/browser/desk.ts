@@ -101,7 +101,7 @@ t.test('desk: the key is kept nowhere; a link opens the view once [operator.link
   await other.goto(way)
   await other.getByRole('button', { name: 'Go in', exact: true }).click()
   await other.getByRole('alert').waitFor()
-  t.match(await other.getByRole('alert').textContent(), /used, has expired/)
+  t.match(await other.getByRole('alert').textContent(), /invalid, expired or already used/)
   await context.close()
 })
 

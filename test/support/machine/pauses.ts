@@ -6,6 +6,7 @@
  * Linux counts it (proc(5), schedstat): a busy processor or disk is the machine's pause, not the attack's.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
 
 const TICK_MS = 5
 /** Shorter pauses are not written. */
@@ -43,4 +44,4 @@ function busyMs(): number {
   }
 }
 
-if (process.env.PAUSES_FILE !== undefined) watch(process.env.PAUSES_FILE)
+if (isMainThread && process.env.PAUSES_FILE !== undefined) watch(process.env.PAUSES_FILE)

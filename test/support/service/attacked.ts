@@ -73,8 +73,9 @@ export async function startAttacked(
     async during(attack, others = ['http']) {
       const sinceMs = Date.now()
       const beforeKb = resetPeak(scene.host.pid)
+      const shared = { token, pid: scene.host.pid }
       const port = { http: httpPort, mx: mxPort, report: mxPort, submission: submissionPort }
-      const workers = others.map((kind) => ({ kind, worker: startOthers({ kind, port: port[kind], token }) }))
+      const workers = others.map((kind) => ({ kind, worker: startOthers({ ...shared, kind, port: port[kind] }) }))
       try {
         await attack()
       } finally {
@@ -102,7 +103,8 @@ export function isHarmless(t: Test, harm: Harm, { grownMb }: { grownMb?: number 
 }
 
 function startOthers(workerData: object): Worker {
-  return new Worker(join(import.meta.dirname, 'other-clients.js'), { workerData })
+  // The runner's loader would answer in this thread's place: tap sends messages of its own to a parent.
+  return new Worker(join(import.meta.dirname, 'other-clients.js'), { workerData, execArgv: [] })
 }
 
 async function servedBy(worker: Worker): Promise<Served> {

@@ -2,8 +2,10 @@
  * other-clients - clients of a service under attack, in a thread: each connects from an address of its own, asks for
  * something small and leaves, one after another until the attack ends, and then once more
  *
- * How long a client was served leaves out the time in which this thread itself stood still.
+ * How long a client was served leaves out the time in which this thread stood still, and the time in which the service
+ * was ready to run and got no processor.
  */
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -26,7 +28,15 @@ const ADDRESS = '127.0.66.1'
 const EVERY_MS = 50
 const ANSWER_MS_MAX = 30_000
 
-async function run({ kind, port, token }: { kind: OtherClients; port: number; token: string }): Promise<Served> {
+interface Asked {
+  readonly kind: OtherClients
+  readonly port: number
+  readonly token: string
+  /** Process of the service. */
+  readonly pid: number
+}
+
+async function run({ kind, port, token, pid }: Asked): Promise<Served> {
   let isEnding = false
   parentPort?.once('message', () => {
     isEnding = true
@@ -42,16 +52,27 @@ async function run({ kind, port, token }: { kind: OtherClients; port: number; to
   const seen = { asked: 0, failed: 0, longestMs: 0 }
   for (let isLast = false; !isLast; ) {
     isLast = isEnding
+    const waitedMs = processorWaitMs(pid)
     const fromMs = performance.now()
     const isServed = await ask().catch(() => false)
     const toMs = performance.now()
     seen.asked += 1
     if (!isServed) seen.failed += 1
-    seen.longestMs = Math.max(seen.longestMs, toMs - fromMs - stalls.during(fromMs, toMs))
+    const machineMs = stalls.during(fromMs, toMs) + processorWaitMs(pid) - waitedMs
+    seen.longestMs = Math.max(seen.longestMs, toMs - fromMs - machineMs)
     await pause(EVERY_MS)
   }
   stop()
   return seen
+}
+
+/** How long the main thread of a process has waited for a processor until now (proc(5), schedstat); 0 if not counted. */
+function processorWaitMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+  } catch {
+    return 0
+  }
 }
 
 function askHttp(port: number, token: string): Promise<boolean> {
