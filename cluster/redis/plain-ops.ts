@@ -47,34 +47,42 @@ export function looksOf(
   { shard, letters }: { shard: number; letters: string },
 ): Look[] | null {
   if (!areOfShard(keys, shard)) return null
-  const forms: (KeyForm | undefined)[] = []
-  // In the order of the commands: where two things are wrong, the first is told.
-  const asked: (Look | KeyForm)[] = []
-  for (const command of commands) {
-    const { place } = command
-    const at = place - FIRST_PLACE
-    if (command.count > OP_ARGS_MAX || !isFormed(command)) return null
-    const known = forms[at]
-    if (command.write === 'PEXPIREAT') {
-      if (known === undefined) asked.push({ kind: 'there', place, id: '' })
-      else if (!known.isMade) return null
-      continue
+  const forms = new KeyForms()
+  for (const command of commands)
+    if (command.count > OP_ARGS_MAX || !isFormed(command) || !forms.take(command)) return null
+  return forms.looks(letters)
+}
+
+/** What commands write into each key. */
+class KeyForms {
+  private readonly forms: (KeyForm | undefined)[] = []
+  /** In the order of the commands: where two things are wrong, the first is reported. */
+  private readonly asked: (Look | KeyForm)[] = []
+
+  /** False if a command is not plain. */
+  take(command: Joined): boolean {
+    const { write, place } = command
+    const known = this.forms[place - FIRST_PLACE]
+    if (write === 'PEXPIREAT') {
+      if (known === undefined) this.asked.push({ kind: 'there', place, id: '' })
+      return known?.isMade ?? true
     }
-    const letter = LETTERS[command.write]
-    const form = known ?? { letter, place, isMade: false, firstId: '', lastId: '' }
-    if (form.letter !== letter || (letter === 'u' && known !== undefined)) return null
-    if (known === undefined) {
-      forms[at] = form
-      asked.push(form)
+    const letter = LETTERS[write]
+    if (known !== undefined) return known.letter === letter && letter !== 'u' && enters(known, command)
+    const form: KeyForm = { letter, place, isMade: false, firstId: '', lastId: '' }
+    this.forms[place - FIRST_PLACE] = form
+    this.asked.push(form)
+    return enters(form, command)
+  }
+
+  looks(letters: string): Look[] {
+    const looks: Look[] = []
+    for (const one of this.asked) {
+      const look = 'kind' in one ? one : lookOf(one, letters)
+      if (look !== null) looks.push(look)
     }
-    if (!enters(form, command)) return null
+    return looks
   }
-  const looks: Look[] = []
-  for (const one of asked) {
-    const look = 'kind' in one ? one : lookOf(one, letters)
-    if (look !== null) looks.push(look)
-  }
-  return looks
 }
 
 /** The look at a key, null where its type is certain or of no matter. */

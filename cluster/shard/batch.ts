@@ -4,7 +4,7 @@
  * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
  * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
  */
-import type { Decision, Due, Facts, HashFields, Need, Note, Op, OutcomeBody, Signal } from '../behaviour.ts'
+import type { Decision, Due, Facts, HashFields, Need, Note, Op, OutcomeBody, Signal, Staged } from '../behaviour.ts'
 import { Draft, type EntityTable, type Memory } from '../facts/memory.ts'
 import { Overlay } from '../facts/overlay.ts'
 import { Fault } from '../fault.ts'
@@ -213,30 +213,38 @@ class PlanBuilder {
   }
 
   stage(work: Work, decision: Decision<unknown>): void {
-    const staged = stagedOf(decision)
-    if (staged.events !== undefined) this.draft.apply(staged.events, work.command.name)
-    for (const { owner, value } of staged.counters ?? []) this.draft.counters.set(owner, value)
-    for (const op of staged.ops ?? []) this.push(op)
-    for (const signal of staged.signals ?? []) this.signals.push(signal)
-    for (const note of staged.notes ?? []) this.notes.push(note)
-    for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
-    for (const fields of staged.forgets ?? []) this.forgets.push(fields)
-    const claims = this.claims.length
-    for (const due of staged.due ?? []) this.place(due)
-    // Worth remembering only if an item is performed at once: then its outcome asks for these fields soon.
-    if (this.claims.length > claims) for (const fields of staged.absent ?? []) this.absent.push(fields)
+    this.take(stagedOf(decision), work.command.name)
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
     const fault = answer === FAULT
-    if ((work.source === 'claim' || work.source === 'outcome') && !fault && answer !== null) this.claim(answer as Claim)
+    const isOfItem = work.source === 'claim' || work.source === 'outcome'
+    if (isOfItem && !fault && answer !== null) this.claim(answer as Claim)
     if (work.source === 'index') this.indexed.add(work.lane)
-    if (work.origin !== null && work.origin.replyTo !== '') {
-      const result = fault ? 'fault' : answer === LATE ? 'unavailable' : null
-      const { wire } = work.type
-      const reply = result !== null || wire === undefined ? answer : wire.packReply(answer)
-      this.parcels.add(work.origin, work.place, result === null ? { kind: 'answer', reply } : { kind: result })
-    }
+    this.replyToParcel(work, answer)
     if (work.entryId !== '') this.consume(work, fault)
     this.replies.push({ work, reply: fault ? null : answer, fault })
+  }
+
+  private take(staged: Staged, by: string): void {
+    const { events = [], counters = [], ops = [], signals = [], notes = [] } = staged
+    const { done = [], forgets = [], due = [], absent = [] } = staged
+    if (events.length > 0) this.draft.apply(events, by)
+    for (const { owner, value } of counters) this.draft.counters.set(owner, value)
+    for (const op of ops) this.push(op)
+    for (const signal of signals) this.signals.push(signal)
+    for (const note of notes) this.notes.push(note)
+    for (const { lane, item } of done) this.leave(lane, item)
+    for (const fields of forgets) this.forgets.push(fields)
+    const claims = this.claims.length
+    for (const one of due) this.place(one)
+    // Worth remembering only if an item is performed at once: then its outcome asks for these fields soon.
+    if (this.claims.length > claims) for (const fields of absent) this.absent.push(fields)
+  }
+
+  private replyToParcel({ origin, place, type }: Work, answer: unknown): void {
+    if (origin === null || origin.replyTo === '') return
+    if (answer === FAULT) this.parcels.add(origin, place, { kind: 'fault' })
+    else if (answer === LATE) this.parcels.add(origin, place, { kind: 'unavailable' })
+    else this.parcels.add(origin, place, { kind: 'answer', reply: type.wire ? type.wire.packReply(answer) : answer })
   }
 
   finish(works: readonly Work[]): Plan {

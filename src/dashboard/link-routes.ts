@@ -126,39 +126,49 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   return enterOrAsk(deps, { user, accountId: null, userAgent, cookies, isConfirmed: true, sinceMs: null })
 }
 
-/** Somebody becomes a member of an account. */
+/** A user joins an account, and enters it. */
 async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consuming): Promise<Answer> {
   const address = link.address ?? request.body.address
   if (address === undefined) return refuse('invalid_request', { issues: [missing('address')] })
-  const who = await whoJoins(deps, link, { address, request })
-  if (!('user' in who)) return who
-  const { user, newPassword } = who
-  const { userId } = user
+  const joining = await whoJoins(deps, link, { address, request })
+  if (!('user' in joining)) return joining
+  const { user, newPassword } = joining
   const accountId = link.ownerId
   const { userAgent, cookies } = request
-  const ownRow = request.key?.row.userId === userId ? request.key.row : null
-  // Who is signed in has shown all of it before, where it was shown in this session.
-  const hasShown = ownRow !== null && (ownRow.factorMs > 0 || !hasFactor(user))
-  // A known user is asked for the rest first: the step that he takes makes him a member.
-  if (newPassword === null && hasFactor(user) && !hasShown) return askFactor(deps, { user, accountId, linkId }, cookies)
+  const ownRow = request.key?.row.userId === user.userId ? request.key.row : null
+  // A signed-in user has shown all of it before, if it was shown in this session.
+  const shown = ownRow !== null && (ownRow.factorMs > 0 || !hasFactor(user)) ? ownRow : null
+  // A known user is asked for the rest first: that step makes the user a member.
+  if (newPassword === null && hasFactor(user) && shown === null)
+    return askFactor(deps, { user, accountId, linkId }, cookies)
+  const member = await becomeMember(deps, { linkId, link }, { ...joining, address })
+  if (!('userId' in member)) return member
+  const entering = { user: member, accountId, userAgent, cookies, sinceMs: null }
+  if (shown !== null) return enter(deps, { ...entering, isConfirmed: false, factorMs: shown.factorMs })
+  return enterOrAsk(deps, { ...entering, isConfirmed: true })
+}
+
+/** Uses up a link and makes a user a member of its account. Out: the user as it is then, or the refusal. */
+async function becomeMember(
+  deps: DashboardDeps,
+  { linkId, link }: Pick<Found, 'linkId' | 'link'>,
+  { user, newPassword, address }: Joining & { readonly address: string },
+): Promise<User | Answer> {
+  const { userId } = user
+  const accountId = link.ownerId
   const begun = await listAccount(deps, { accountId, userId })
   if (!('kind' in begun)) return begun
   const body: UseAccountLinkBody = { linkId, accountId, userId, untilMs: begun.untilMs }
   const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
-  // A link that vouches is used up here, before a second factor is asked for: what it is for, another password, is done
-  // then. Were it kept until that step, whoever has seen it could choose a password again in between, and again.
+  // A link that vouches is used up here, before a second factor is asked for: its purpose, another password, is done
+  // then. If it was kept until that step, another reader of the mail could choose a password again in between.
   const unused = siblings ?? (await useLink(deps, body))
   if (unused !== null) return undoJoin(deps, user, { accountId, answer: unused })
-  const { removesFactors } = link
-  const changes = newPassword === null ? null : { password: newPassword, ...(removesFactors && NO_FACTORS) }
+  const changes = newPassword === null ? null : { password: newPassword, ...(link.removesFactors && NO_FACTORS) }
   const unchanged = changes === null ? null : await renew(deps, user, changes)
-  if (unchanged !== null) return unchanged
-  const unlisted = await endJoin(deps, body)
-  const accounts = [accountId, ...user.accounts.filter((one) => one !== accountId)]
-  const came = { user: { ...user, accounts, ...changes }, accountId, userAgent, cookies, sinceMs: null }
-  if (unlisted !== null) return unlisted
-  if (ownRow !== null && hasShown) return enter(deps, { ...came, isConfirmed: false, factorMs: ownRow.factorMs })
-  return enterOrAsk(deps, { ...came, isConfirmed: true })
+  const left = unchanged ?? (await endJoin(deps, body))
+  if (left !== null) return left
+  return { ...user, accounts: [accountId, ...user.accounts.filter((one) => one !== accountId)], ...changes }
 }
 
 /**

@@ -168,30 +168,47 @@ export async function listDeliveries(
   const place = { shard, webhook, nowMs }
   const slices = await slicesBelow(read, place, page.after)
   if (slices === null) return null
-  const deliveries: Delivery[] = []
-  let lookedAt = 0
-  let last = page.after
+  const filling: Filling = { deliveries: [], lookedAt: 0, last: page.after }
+  const { deliveries } = filling
   const looked = slices.slice(0, SLICES_LOOKED_AT_MAX)
   for (const [slice] of looked) {
-    for (;;) {
-      const step = page.limit - deliveries.length + 1
-      const seen = await readStep(read, place, { slice, below: last, count: step })
-      if (seen === null) return null
-      for (const [index, { item, record }] of seen.entries()) {
-        if (deliveries.length === page.limit) return { deliveries, next: last }
-        last = parseDeliveryItem(item).deliveryId
-        lookedAt += 1
-        if (fits(page, place, { item, record })) deliveries.push(formatDelivery(item, record))
-        const isLast = index === seen.length - 1 && seen.length < step
-        if (lookedAt >= LOOKED_AT_MAX && !isLast) return { deliveries, next: last }
-      }
-      if (seen.length < step) break
+    for (let isMore = true; isMore; ) {
+      const count = page.limit - deliveries.length + 1
+      const step = await readStep(read, place, { slice, below: filling.last, count })
+      if (step === null) return null
+      isMore = step.length === count
+      if (takeStep(filling, step, { page, place, isMore })) return { deliveries, next: filling.last }
     }
   }
   const oldest = looked.at(-1)
-  const isMore = oldest !== undefined && slices.length > SLICES_LOOKED_AT_MAX
+  const isCut = oldest !== undefined && slices.length > SLICES_LOOKED_AT_MAX
   // Below the first of the oldest slice: all that was looked into may have been empty.
-  return { deliveries, next: isMore ? idOfEntry(`${oldest[1]}-0`, shard) : null }
+  return { deliveries, next: isCut ? idOfEntry(`${oldest[1]}-0`, shard) : null }
+}
+
+/** A page while it is filled. */
+interface Filling {
+  readonly deliveries: Delivery[]
+  lookedAt: number
+  /** The delivery that was looked at last. */
+  last: string | null
+}
+
+/** Takes deliveries of a slice onto the page; true if the page ends with something left below it. */
+function takeStep(
+  filling: Filling,
+  step: readonly { item: string; record: DeliveryRecord }[],
+  { page, place, isMore }: { page: DeliveriesPage; place: Place; isMore: boolean },
+): boolean {
+  for (const [index, one] of step.entries()) {
+    if (filling.deliveries.length === page.limit) return true
+    filling.last = parseDeliveryItem(one.item).deliveryId
+    filling.lookedAt += 1
+    if (fits(page, place, one)) filling.deliveries.push(formatDelivery(one.item, one.record))
+    const isLast = index === step.length - 1 && !isMore
+    if (filling.lookedAt >= LOOKED_AT_MAX && !isLast) return true
+  }
+  return false
 }
 
 function fits(

@@ -48,51 +48,65 @@ export function readHeaderBlock(
   start: number,
   isDelimiter: (lineStart: number) => boolean = () => false,
 ): HeaderBlock {
-  const fields: HeaderField[] = []
-  let isMalformed = false
-  let open: { name: string; from: number } | null = null
-  let openEnd = start
-  const seen = raw.subarray(start, start + HEADER_BYTES_MAX + 3)
-  const close = (): void => {
-    if (open !== null) fields.push({ name: open.name, value: raw.subarray(open.from, openEnd) })
-    open = null
-  }
-  const done = (bodyStart: number, issue: HeaderBlock['issue']): HeaderBlock => ({
-    fields,
-    bodyStart,
-    isMalformed,
-    issue,
-  })
-  let at = start
-  while (at < raw.length) {
-    const newline = seen.indexOf(LF, at - start)
-    const next = newline < 0 ? Math.min(raw.length, start + seen.length) : start + newline + 1
-    const end = newline < 0 ? next : raw[next - 2] === CR && next - 2 >= at ? next - 2 : next - 1
-    if (newline >= 0 && end === at) break
-    if (raw[at] === DASH && raw[at + 1] === DASH && isDelimiter(at)) {
-      close()
-      return done(at, null)
-    }
-    if (next - start > HEADER_BYTES_MAX) {
-      close()
-      return done(raw.length, 'header_block_too_large')
-    }
-    if (raw[at] === SPACE || raw[at] === TAB) {
-      if (open !== null) openEnd = end
-      // A fold of nothing is no field; the fold of a line that was dropped is dropped with it.
-      else isMalformed = true
-    } else {
-      close()
-      const colon = colonOf(raw, at, end)
-      if (colon > at && fields.length === FIELDS_MAX) return done(raw.length, 'too_many_headers')
-      if (colon > at) open = { name: raw.toString('latin1', at, colon).trimEnd(), from: raw.indexOf(COLON, colon) + 1 }
-      else if (at > start || !MBOX_LINE.test(raw.toString('latin1', at, Math.min(end, at + 5)))) isMalformed = true
-      openEnd = end
-    }
+  const block = new BlockReader(raw, start)
+  const seen = raw.subarray(0, start + HEADER_BYTES_MAX + 3)
+  for (let at = start; at < raw.length; ) {
+    const newline = seen.indexOf(LF, at)
+    const next = newline < 0 ? seen.length : newline + 1
+    const end = newline < 0 ? next : newline > at && raw[newline - 1] === CR ? newline - 1 : newline
+    if (newline >= 0 && end === at) return block.end(next, null)
+    if (raw[at] === DASH && raw[at + 1] === DASH && isDelimiter(at)) return block.end(at, null)
+    if (next - start > HEADER_BYTES_MAX) return block.end(raw.length, 'header_block_too_large')
+    if (!block.add(at, end)) return block.end(raw.length, 'too_many_headers')
     at = next
   }
-  close()
-  return done(at < raw.length ? afterLine(raw, at) : raw.length, null)
+  return block.end(raw.length, null)
+}
+
+/** Makes fields of lines. */
+class BlockReader {
+  private readonly fields: HeaderField[] = []
+  private readonly raw: Buffer
+  private readonly start: number
+  private isMalformed = false
+  /** The field whose folds may follow. */
+  private open: { readonly name: string; readonly from: number; end: number } | null = null
+
+  constructor(raw: Buffer, start: number) {
+    this.raw = raw
+    this.start = start
+  }
+
+  /** Takes a line in, given by where it begins and ends; false if it is a field too many. */
+  add(at: number, end: number): boolean {
+    const { raw, open } = this
+    if (raw[at] === SPACE || raw[at] === TAB) {
+      // A fold without a field is no field; the fold of a line that was dropped is dropped with it.
+      if (open === null) this.isMalformed = true
+      else open.end = end
+      return true
+    }
+    this.close()
+    const colon = colonOf(raw, at, end)
+    if (colon > at) {
+      if (this.fields.length === FIELDS_MAX) return false
+      this.open = { name: raw.toString('latin1', at, colon).trimEnd(), from: raw.indexOf(COLON, colon) + 1, end }
+    } else this.isMalformed ||= at > this.start || !MBOX_LINE.test(raw.toString('latin1', at, Math.min(end, at + 5)))
+    return true
+  }
+
+  end(bodyStart: number, issue: HeaderBlock['issue']): HeaderBlock {
+    this.close()
+    return { fields: this.fields, bodyStart, isMalformed: this.isMalformed, issue }
+  }
+
+  private close(): void {
+    if (this.open !== null) {
+      const { name, from, end } = this.open
+      this.fields.push({ name, value: this.raw.subarray(from, end) })
+    }
+    this.open = null
+  }
 }
 
 /** Where the name ends that a line begins with (RFC 5322 2.2: printable, no colon); -1 where the line is no field. */
@@ -102,8 +116,4 @@ function colonOf(raw: Buffer, start: number, end: number): number {
   const nameEnd = at
   while (at < end && (raw[at] === SPACE || raw[at] === TAB)) at += 1
   return raw[at] === COLON && at < end ? nameEnd : -1
-}
-
-function afterLine(raw: Buffer, at: number): number {
-  return raw[at] === CR ? at + 2 : at + 1
 }

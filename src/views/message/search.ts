@@ -29,7 +29,7 @@ import type { Page } from '../newest.ts'
 import { readPersonMap } from '../person.ts'
 import { readTogether } from '../read-together.ts'
 import { readEntries, readStored } from './rows.ts'
-import { type Stretch, type Walk, walkMessages } from './scan.ts'
+import { type Round, type Stretch, type Walk, walkMessages } from './scan.ts'
 import { formatSummary, type StoredMessage } from './summary.ts'
 
 /** Segments of a server: more than one can fill in 13 months. */
@@ -84,7 +84,7 @@ export async function searchMessages(
   const walk = await begin(read, owner, { filter, page, nowMs: nowMs() })
   if (walk === 'nothing') return NOTHING
   if (typeof walk === 'string') return walk
-  const hits = await collect(read, owner, { walk, filter, limit: page.limit, lookedAtMax, nowMs: nowMs() })
+  const hits = await collect(read, { owner, walk, filter, limit: page.limit, lookedAtMax, nowMs: nowMs() })
   if (hits === null) return 'unavailable'
   const { shard } = walk
   const { accountId } = owner
@@ -167,50 +167,81 @@ interface Hits {
   readonly next: string | null
 }
 
+interface Search {
+  readonly owner: ServerKey
+  readonly walk: Walk
+  readonly filter: MessageFilter
+  readonly limit: number
+  readonly lookedAtMax: number
+  readonly nowMs: number
+}
+
+/** A page while it is filled. */
+interface Filling {
+  readonly found: StoredMessage[]
+  looked: number
+}
+
 /** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
-async function collect(
-  read: Reader,
-  owner: ServerKey,
-  {
-    walk,
-    filter,
-    limit,
-    lookedAtMax,
-    nowMs,
-  }: { walk: Walk; filter: MessageFilter; limit: number; lookedAtMax: number; nowMs: number },
-): Promise<Hits | null> {
-  const found: StoredMessage[] = []
+async function collect(read: Reader, search: Search): Promise<Hits | null> {
+  const { walk, lookedAtMax } = search
+  const page: Filling = { found: [], looked: 0 }
+  const { found } = page
   let next: string | null = null
-  let looked = 0
-  // Where an entry tells all, what is read is what is shown.
-  const needsHead =
-    filter.tag !== null || filter.metadata !== null || filter.status !== null || filter.broadcastId !== null
   for await (const round of walkMessages(read, walk, lookedAtMax)) {
-    if (round === null) return null
-    looked += round.looked
-    for (let start = 0, end = 0; start < round.found.length; start = end) {
-      end = start + (needsHead ? CANDIDATES_AT_ONCE : Math.max(limit - found.length, CANDIDATES_MIN))
-      const slice = round.found.slice(start, end)
-      const entries = await readEntries(read, walk, slice)
-      const meant = entries?.filter(({ entry }) => entryPasses(entry, walk, { filter, owner })) ?? null
-      const stored = meant === null ? null : await readStored(read, { owner, shard: walk.shard, entries: meant, nowMs })
-      if (stored === null) return null
-      for (const message of stored) {
-        if (!headPasses(message, filter)) {
-          looked += CANDIDATE_WEIGHT - 1
-          continue
-        }
-        found.push(message)
-        const isLast = round.isEnd && message.messageId === round.found.at(-1)?.messageId
-        if (found.length === limit) return { found, next: isLast ? null : message.messageId }
-      }
-      if (looked >= lookedAtMax && end < round.found.length)
-        return { found, next: slice.at(-1)?.messageId ?? round.last }
-    }
+    const end = round === null ? null : await fillFrom(read, search, { round, page })
+    if (round === null || end === null) return null
+    if (end !== 'goes on') return { found, next: end.next }
     next = round.isEnd ? null : round.last
-    if (looked >= (found.length > 0 ? Math.min(lookedAtMax, LOOKED_AT_ENOUGH) : lookedAtMax)) return { found, next }
+    if (page.looked >= (found.length > 0 ? Math.min(lookedAtMax, LOOKED_AT_ENOUGH) : lookedAtMax)) break
   }
   return { found, next }
+}
+
+/** Takes what passes of one round onto the page. Out: where the page ends if it does; null: the store did not answer. */
+async function fillFrom(
+  read: Reader,
+  search: Search,
+  { round, page }: { round: Round; page: Filling },
+): Promise<{ readonly next: string | null } | 'goes on' | null> {
+  const { filter, limit, lookedAtMax } = search
+  page.looked += round.looked
+  for (let start = 0; start < round.found.length; ) {
+    const slice = round.found.slice(start, start + sliceSize(filter, limit - page.found.length))
+    start += slice.length
+    const stored = await storedOf(read, search, slice)
+    if (stored === null) return null
+    const passed = stored.filter((message) => headPasses(message, filter))
+    const taken = passed.slice(0, limit - page.found.length)
+    page.found.push(...taken)
+    page.looked += (stored.length - passed.length) * (CANDIDATE_WEIGHT - 1)
+    const last = taken.at(-1)?.messageId ?? null
+    if (page.found.length === limit) return { next: isLastOf(round, last) ? null : last }
+    if (page.looked >= lookedAtMax && start < round.found.length) return { next: slice.at(-1)?.messageId ?? round.last }
+  }
+  return 'goes on'
+}
+
+/** How many candidates are read at once. Where an entry decides everything, what is read is what is shown. */
+function sliceSize({ tag, metadata, status, broadcastId }: MessageFilter, missing: number): number {
+  const needsHead = tag !== null || metadata !== null || status !== null || broadcastId !== null
+  return needsHead ? CANDIDATES_AT_ONCE : Math.max(missing, CANDIDATES_MIN)
+}
+
+function isLastOf(round: Round, messageId: string | null): boolean {
+  return round.isEnd && messageId === round.found.at(-1)?.messageId
+}
+
+/** Candidates whose entries pass, with their heads and statuses; null: the store did not answer. */
+async function storedOf(
+  read: Reader,
+  { owner, walk, filter, nowMs }: Search,
+  slice: Round['found'],
+): Promise<readonly StoredMessage[] | null> {
+  const entries = await readEntries(read, walk, slice)
+  if (entries === null) return null
+  const passed = entries.filter(({ entry }) => entryPasses(entry, walk, { filter, owner }))
+  return readStored(read, { owner, shard: walk.shard, entries: passed, nowMs })
 }
 
 function entryPasses(
