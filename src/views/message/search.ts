@@ -198,7 +198,7 @@ async function collect(read: Reader, search: Search): Promise<Hits | null> {
   return { found, next }
 }
 
-/** Takes what passes of one round onto the page. Out: where the page ends if it does; null: the store did not answer. */
+/** Takes what passes of one round onto the page. Out: where the page ends, if it does; null: the store is silent. */
 async function fillFrom(
   read: Reader,
   search: Search,

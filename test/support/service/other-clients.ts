@@ -66,7 +66,7 @@ async function run({ kind, port, token, pid }: Asked): Promise<Served> {
   return seen
 }
 
-/** How long the main thread of a process has waited for a processor until now (proc(5), schedstat); 0 if not counted. */
+/** How long the main thread of a process has waited for a processor (proc(5), schedstat); 0 if not counted. */
 function processorWaitMs(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
