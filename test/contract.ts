@@ -21,6 +21,8 @@ import { errorSentences, sentencesIn } from './support/documents/sentences.ts'
 import { ROOT } from './support/machine/root.ts'
 
 const README_LINES_MAX = 200
+/** What clients of other providers read. */
+const NAMES_OF_CLIENTS = ['RESEND_BASE_URL', 'RESEND_API_KEY', 'RESEND_API_URL']
 /** What Node.js reads, and the reasons that it has for a connection that fails. */
 const NAMES_OF_NODE = [
   'NO_COLOR',
@@ -240,7 +242,11 @@ t.test('contract: the comparison sees a missing and a surplus row', async (t) =>
 })
 
 t.test('contract: every variable of the README and of docs/ is one of schemas/config.ts', async (t) => {
-  const known = new Set<string>([...[...SETTINGS, ...CLIENT_SETTINGS].map(({ name }) => name), ...NAMES_OF_NODE])
+  const known = new Set<string>([
+    ...[...SETTINGS, ...CLIENT_SETTINGS].map(({ name }) => name),
+    ...NAMES_OF_NODE,
+    ...NAMES_OF_CLIENTS,
+  ])
   const named = [...documents.matchAll(/`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`/g)].map(([, name]) => name ?? '')
   t.ok(named.length > 10)
   t.same(
