@@ -132,6 +132,8 @@ export interface WorkerRecord {
   protocol?: Protocol
   /** What it runs, for people. */
   roles: readonly string[]
+  /** Where it serves HTTP: to clients, and to operators. Absent if it does not, and in records of earlier releases. */
+  urls?: { baseUrl: string; operatorUrl: string }
 }
 
 /** For how long a connection has owed an answer, ms; 0 when it owes none. */

@@ -32,6 +32,7 @@ export const PAGE_ROUTES = {
   confirmUnsubscribe: page('confirmUnsubscribe', 'POST', '/u/{token}/confirm'),
   showUndo: page('showUndo', 'GET', '/u/{token}/undo'),
   undoUnsubscribe: page('undoUnsubscribe', 'POST', '/u/{token}/undo'),
+  showFront: page('showFront', 'GET', '/'),
   showDashboard: page('showDashboard', 'GET', '/dashboard'),
   showDashboardFile: page('showDashboardFile', 'GET', '/dashboard/*'),
   showDocs: page('showDocs', 'GET', '/docs'),

@@ -22,6 +22,7 @@ import { figuresOf } from './service/figures-of.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
 import { makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
+import { findServedUrls } from './service/served-urls.ts'
 import { toldStart } from './service/told-start.ts'
 import { walkUsers } from './service/user-walk.ts'
 import { dashboardBase, linkUrl } from './state/dashboard/link-token.ts'
@@ -130,9 +131,8 @@ async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions)
   const first = await firstStart({
     nodes,
     dataDir: config.dataDir,
-    baseUrl: config.baseUrl,
-    operatorUrl: config.operatorUrl,
-    linkUrl: (linkId) => linkUrl(dashboardBase(config.baseUrl), linkId, secrets.linkKey),
+    findUrls: () => findServedUrls(config, { nodes, living: () => worker.livingWorkers }),
+    linkUrl: (baseUrl, linkId) => linkUrl(dashboardBase(baseUrl), linkId, secrets.linkKey),
     createAccount: (shard, account) => createFirstAccount(parts, worker, { shard, account }),
   })
   const print = options.print ?? ((text: string) => void process.stdout.write(text))

@@ -76,10 +76,14 @@ function withOwnPorts(code: string): string {
     .replaceAll('2587', String(config.submissionPort))
 }
 
-async function run({ language, code }: Pick<Block, 'language' | 'code'>) {
+async function run({ language, code }: Pick<Block, 'language' | 'code'>, changes: NodeJS.ProcessEnv = {}) {
   const command = RUNNERS[language] ?? []
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
-  const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], { cwd: dir, env, timeout: BLOCK_MS_MAX })
+  const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], {
+    cwd: dir,
+    env: { ...env, ...changes },
+    timeout: BLOCK_MS_MAX,
+  })
   child.stdin.end(withOwnPorts(code))
   const [out, err, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { out, err, status: status as number | null }
@@ -238,6 +242,11 @@ t.test('documents: the first email is sent from each language, and a block that 
       blocks.some((block) => block.language === language),
       language,
     )
+  for (const block of blocks.filter(({ language, code }) => hasRunner(language) && code.includes('/v1/email'))) {
+    const refused = await run(block, { SENDWRIGHT_TOKEN: 'sk_test_wrong' })
+    t.not(refused.status, 0, block.language)
+    t.match(refused.out + refused.err, /unauthorized|key/i, `${block.language}: the refusal is printed`)
+  }
   t.not((await run({ language: 'sh', code: './sendwright sned\ntrue\n' })).status, 0)
   if (hasRunner('python')) t.not((await run({ language: 'python', code: 'raise SystemExit(3)' })).status, 0)
   const found = await service.call('POST /v1/messages/search', { token: firstRun.testServer.token, body: {} })

@@ -2,8 +2,8 @@
  *
  *  Exit codes: 0 done, 1 refused or failed, 2 wrongly called or wrongly configured.
  */
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { readVersion } from '../process/version.ts'
 import { addAccountCommands } from './account.ts'
 import { addBroadcastCommands } from './broadcast.ts'
 import { addClusterCommands } from './cluster/cluster.ts'
@@ -98,9 +98,4 @@ export function makeProgram(ended: (code: number) => void): Command {
       ended(await (options.mailFile === undefined ? runDoctor(options) : runMailFile(options))),
     )
   return program
-}
-
-function readVersion(): string {
-  const manifest = new URL('../../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
 }

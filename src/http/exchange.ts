@@ -269,6 +269,7 @@ export class Exchange implements Receiver {
       body,
       idempotencyKey: route.isIdempotent ? this.#head.headers.idempotencyKey : null,
       lastEventId: route.takesLastEventId ? this.#head.headers.lastEventId : null,
+      accept: this.#head.headers.accept,
       acceptLanguage: this.#head.headers.acceptLanguage,
       acceptEncoding: this.#head.headers.acceptEncoding,
       key: this.#owner,

@@ -26,6 +26,7 @@ export interface RequestHeaders {
   range: string
   /** Null where the header is absent. */
   lastEventId: string | null
+  accept: string
   acceptLanguage: string
   cookie: string
   origin: string
@@ -43,6 +44,7 @@ export function readHeaders(req: Pick<Incoming, 'forEach'>): RequestHeaders {
   reading = makeHeaders()
   isRangeVoid = false
   req.forEach(readHeader)
+  if (isRangeVoid) reading.range = ''
   return reading
 }
 
@@ -80,12 +82,14 @@ function readHeader(name: string, value: string): void {
       reading.forwardedFor = reading.forwardedFor === '' ? value : `${reading.forwardedFor},${value}`
       break
     case 'range':
-      if (!isRangeVoid) reading.range ||= value
+      reading.range ||= value
       break
     case 'if-range':
       // No answer has a validator, so none that is named holds. RFC 9110 13.1.5
       isRangeVoid = true
-      reading.range = ''
+      break
+    case 'accept':
+      reading.accept = reading.accept === '' ? value : `${reading.accept},${value}`
       break
     case 'accept-language':
       reading.acceptLanguage ||= value
@@ -130,6 +134,7 @@ function makeHeaders(): RequestHeaders {
     idempotencyKey: null,
     range: '',
     lastEventId: null,
+    accept: '',
     acceptLanguage: '',
     cookie: '',
     origin: '',

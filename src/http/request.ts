@@ -32,6 +32,8 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly idempotencyKey: string | null
   /** Null where the route takes none, and where a request has none. */
   readonly lastEventId: string | null
+  /** The media types that its client takes; '' where it says nothing. */
+  readonly accept: string
   /** What languages its reader likes; '' where it says nothing. */
   readonly acceptLanguage: string
   /** The encodings that its client takes; '' where it says nothing. */

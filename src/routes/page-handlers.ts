@@ -2,8 +2,10 @@
 
 import type { OPERATOR_PAGE_ROUTES, PageName } from '../../schemas/page-routes.ts'
 import type { Handler } from '../http/request.ts'
+import { readVersion } from '../process/version.ts'
 import { makeDashboard, readPages } from './pages/dashboard-page.ts'
 import { makeDocs, readSite } from './pages/docs-page.ts'
+import { type FrontPage, makeFront } from './pages/front-page.ts'
 import {
   makeConfirmUnsubscribe,
   makeShowUnsubscribe,
@@ -15,9 +17,16 @@ import {
 
 export type PageDeps = UnsubscribeDeps
 
-/** The handlers, by the names of their pages. */
-export function pageHandlers(deps: PageDeps): Readonly<Record<PageName, Handler>> {
-  const dashboard = makeDashboard(readPages(), 'public')
+/**
+ * The handlers, by the names of their pages. In: what they need, the public URL of the listener, and whether it serves
+ * the documentation.
+ */
+export function pageHandlers(
+  deps: PageDeps,
+  { baseUrl, hasDocs }: Pick<FrontPage, 'baseUrl' | 'hasDocs'>,
+): Readonly<Record<PageName, Handler>> {
+  const pages = readPages()
+  const dashboard = makeDashboard(pages, 'public')
   const docs = makeDocs(readSite())
   return {
     showUnsubscribe: makeShowUnsubscribe(deps),
@@ -26,6 +35,7 @@ export function pageHandlers(deps: PageDeps): Readonly<Record<PageName, Handler>
     confirmUnsubscribe: makeConfirmUnsubscribe(deps),
     showUndo: makeShowUnsubscribeAgain(deps),
     undoUnsubscribe: makeUndoUnsubscribe(deps),
+    showFront: makeFront({ version: readVersion(), baseUrl, hasDocs, hasDashboard: pages.size > 0 }),
     showDashboard: dashboard,
     showDashboardFile: dashboard,
     showDocs: docs,

@@ -23,6 +23,7 @@ import { countAccounts } from '../store/installation.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { makeReadKeys } from '../store/read-keys.ts'
 import { lockFirstStart } from '../store/start-lock.ts'
+import type { ServedUrls } from './served-urls.ts'
 
 /** Shards are on their way while several processes start together. With the last ask, shorter than the lock lives. */
 const CREATE_MS_MAX = 20_000
@@ -78,10 +79,10 @@ export interface FirstAccount {
 export interface FirstStartDeps {
   readonly nodes: Nodes
   readonly dataDir: string
-  readonly baseUrl: string
-  readonly operatorUrl: string
-  /** The URL of a link into the dashboard. */
-  readonly linkUrl: (linkId: string) => string
+  /** Finds the URLs that are written down. */
+  readonly findUrls: () => Promise<ServedUrls>
+  /** The URL of a link into the dashboard at this URL. */
+  readonly linkUrl: (baseUrl: string, linkId: string) => string
   /**
    * Makes the account with its servers on shard 0; true once it is committed, false where nothing came true: ask again.
    */
@@ -170,11 +171,12 @@ async function findFirstRun(deps: FirstStartDeps, keys: PendingKeys): Promise<Fi
   const live = await rowOf(keys.liveToken)
   const test = await rowOf(keys.testToken)
   if (!account.accountId || !live.serverId || !test.serverId) return null
+  const { baseUrl, operatorUrl } = await deps.findUrls()
   return {
-    baseUrl: deps.baseUrl,
-    operatorUrl: deps.operatorUrl,
+    baseUrl,
+    operatorUrl,
     operatorToken: keys.operatorToken,
-    dashboardUrl: deps.linkUrl(keys.linkId),
+    dashboardUrl: deps.linkUrl(baseUrl, keys.linkId),
     account: { accountId: account.accountId, token: keys.accountToken },
     liveServer: { serverId: live.serverId, token: keys.liveToken, streamId: live.streamId ?? '' },
     testServer: { serverId: test.serverId, token: keys.testToken, streamId: test.streamId ?? '' },

@@ -90,7 +90,7 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
   const routes = [
     ...routesOf('public', deps, ROUTE_NAMES),
     ...doors.routes,
-    ...pagesOf(deps, config.docs === 'on'),
+    ...pagesOf(deps, { baseUrl: config.baseUrl, hasDocs: config.docs === 'on' }),
     ...dashboardOf(deps, edge),
   ]
   const { engine, keys, held } = deps
@@ -156,9 +156,9 @@ function operatorPages() {
   ]
 }
 
-function pagesOf(deps: ListenerDeps, hasDocs: boolean) {
-  const handlers = pageHandlers(deps.handlers)
-  const routes = Object.values(PAGE_ROUTES).filter(({ name }) => hasDocs || !DOCS_PAGES.includes(name))
+function pagesOf(deps: ListenerDeps, own: { baseUrl: string; hasDocs: boolean }) {
+  const handlers = pageHandlers(deps.handlers, own)
+  const routes = Object.values(PAGE_ROUTES).filter(({ name }) => own.hasDocs || !DOCS_PAGES.includes(name))
   return routes.map((route) => ({ route, handle: handlers[route.name as PageName] }))
 }
 

@@ -60,6 +60,7 @@ import { figuresOf } from './figures-of.ts'
 import type { RouteDeps } from './handlers.ts'
 import { makeHearNote } from './heard-notes.ts'
 import { roomLackOf, whyNotReady } from './readiness.ts'
+import { servedUrlsOf } from './served-urls.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
 const DNS_PORT = 53
@@ -271,6 +272,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     ...(room !== undefined && { room }),
   })
   const looks = makeUserLookLane({ read: makeReader(store), loginHmac: secrets.loginHmac })
+  const urls = servedUrlsOf(config)
   const worker = await startWorker({
     store,
     fence,
@@ -282,7 +284,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     shards: SHARDS,
     random: Math.random,
     takesShards: config.roles.includes('actors'),
-    identity: () => ({ ...self, ...store.identity, roles: rolesRun(config) }),
+    identity: () => ({ ...self, ...store.identity, roles: rolesRun(config), ...(urls && { urls }) }),
     processGone: (record) => isProcessGone(record, self),
     lags: () => store.lags,
     ...(parts.primaries !== null && { primaries: parts.primaries }),

@@ -47,7 +47,19 @@ export function makeStoreCondition(
 
 /** Names of what is run. In: ids of the workers that live. Throws what the store throws. */
 export async function readLivingRoles(nodes: Nodes, living: readonly string[]): Promise<ReadonlySet<string>> {
+  return new Set((await readRecords(nodes, living)).flatMap(({ roles }) => roles))
+}
+
+/** The URLs of each process that serves HTTP. In: ids of the workers that live. Throws what the store throws. */
+export async function readLivingUrls(
+  nodes: Nodes,
+  living: readonly string[],
+): Promise<NonNullable<WorkerRecord['urls']>[]> {
+  return (await readRecords(nodes, living)).flatMap(({ urls }) => urls ?? [])
+}
+
+async function readRecords(nodes: Nodes, living: readonly string[]): Promise<WorkerRecord[]> {
+  if (living.length === 0) return []
   const texts = await nodes.common().hmget(WORKERS_KEY, ...living)
-  const records = texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as WorkerRecord]))
-  return new Set(records.flatMap(({ roles }) => roles))
+  return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as WorkerRecord]))
 }

@@ -43,7 +43,12 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   await until(areReady, MS_MAX)
   const path = join(dataDir, 'first-run.json')
   await until(() => existsSync(path), MS_MAX)
-  const { testServer } = JSON.parse(readFileSync(path, 'utf8')) as FirstRun
+  const { baseUrl, operatorUrl, testServer } = JSON.parse(readFileSync(path, 'utf8')) as FirstRun
+  // A process with actors alone has made it: it names the listeners of the one that has them.
+  t.same(
+    [baseUrl, operatorUrl],
+    [httpPort, operatorPort].map((port) => `http://127.0.0.1:${port}`),
+  )
   const send = async (): Promise<number> => {
     const answer = await fetch(`http://127.0.0.1:${httpPort}/v1/email`, {
       method: 'POST',

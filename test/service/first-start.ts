@@ -40,9 +40,8 @@ function depsOf(dataDir: string, createAccount: FirstStartDeps['createAccount'] 
   return {
     nodes: oneNode(() => redis),
     dataDir,
-    baseUrl: 'http://api.test',
-    operatorUrl: 'http://operator.test',
-    linkUrl: (linkId) => `http://api.test/dashboard/link#${linkId}.mac`,
+    findUrls: async () => ({ baseUrl: 'http://api.test', operatorUrl: 'http://operator.test' }),
+    linkUrl: (baseUrl, linkId) => `${baseUrl}/dashboard/link#${linkId}.mac`,
     createAccount,
   }
 }

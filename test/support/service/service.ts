@@ -129,8 +129,11 @@ async function startWhole(settings: Settings, options: ServiceOptions): Promise<
 async function startApart(settings: Settings, options: ServiceOptions): Promise<Run> {
   const ownPort = String(await freePort())
   const actors = configOf({ ...settings, ROLES: 'actors', OPERATOR_PORT: ownPort })
-  const service = await startService(actors, { print: () => undefined, ...options })
-  const http = await startHost({ ...settings, ROLES: 'http,mx,submission' })
+  // At once: the first account's file names the URLs of the one with HTTP.
+  const [service, http] = await Promise.all([
+    startService(actors, { print: () => undefined, ...options }),
+    startHost({ ...settings, ROLES: 'http,mx,submission' }),
+  ])
   return {
     service,
     actorsPort: actors.operatorPort,
