@@ -178,6 +178,12 @@ export const NOTE_CHARS_MAX = 1000
  */
 export const FEED_EVENTS_KEPT = 10_000
 export const FEED_KEPT_MINUTES = 10
+/** Spec event.search: days for which the events of a server are kept. */
+export const EVENT_LOG_DAYS = 30
+/** Spec event.search: page of events, that of a search that names no limit, and events that one search looks at. */
+export const EVENTS_PAGE_MAX = 1000
+export const EVENTS_PAGE_DEFAULT = 100
+export const EVENTS_LOOKED_AT_MAX = 10_000
 /** Spec event.feed: feeds that one process has open of one server, and in all. */
 export const SERVER_FEEDS_MAX = 5
 export const FEEDS_MAX = 100

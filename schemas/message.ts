@@ -180,6 +180,15 @@ export const MESSAGE_PATCH = {
   additionalProperties: false,
 } as const
 
+/** A filter by metadata: one entry, exactly. */
+export const METADATA_ENTRY = {
+  type: 'object',
+  minProperties: 1,
+  maxProperties: 1,
+  propertyNames: { ...PRINTABLE, minLength: 1, maxLength: METADATA_KEY_CHARS_MAX },
+  additionalProperties: { ...PRINTABLE, maxLength: METADATA_VALUE_CHARS_MAX },
+} as const
+
 /** Body of POST /v1/messages/search: every filter that is given must hold. */
 export const MESSAGE_SEARCH = {
   type: 'object',
@@ -189,13 +198,7 @@ export const MESSAGE_SEARCH = {
     recipient: { type: 'string', format: 'address' },
     from: { type: 'string', format: 'address' },
     tag: { ...PRINTABLE, minLength: 1, maxLength: TAG_CHARS_MAX },
-    metadata: {
-      type: 'object',
-      minProperties: 1,
-      maxProperties: 1,
-      propertyNames: { ...PRINTABLE, minLength: 1, maxLength: METADATA_KEY_CHARS_MAX },
-      additionalProperties: { ...PRINTABLE, maxLength: METADATA_VALUE_CHARS_MAX },
-    },
+    metadata: METADATA_ENTRY,
     status: { enum: [...RECIPIENT_STATUSES, 'mixed'] },
     source: { enum: ['api', 'smtp', 'broadcast'] },
     submittedFrom: INSTANT,

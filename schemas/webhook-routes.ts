@@ -1,7 +1,7 @@
 /**
- * webhook-routes - the rows of webhooks and their deliveries, and of the feed of events
+ * webhook-routes - the rows of webhooks and their deliveries, of the feed and the search of events
  *
- * Spec route.table, webhook.create, webhook.deliveries, event.feed
+ * Spec route.table, webhook.create, webhook.deliveries, event.feed, event.search
  */
 
 import { PAGE_QUERY } from './domain.ts'
@@ -11,6 +11,8 @@ import {
   DELIVERY,
   DELIVERY_LIST,
   DELIVERY_READ,
+  EVENT_LIST,
+  EVENT_SEARCH,
   EXAMPLE_BODY,
   MESSAGE_DELIVERY_LIST,
   REPLAY_BODY,
@@ -27,6 +29,11 @@ export const WEBHOOK_ROUTES = {
     success: { status: 200, body: null, media: 'text/event-stream' },
     takesLastEventId: true,
     refusals: ['content_expired', 'feed_limit'],
+  }),
+  searchEvents: route('searchEvents', 'POST', '/v1/events/search', {
+    body: EVENT_SEARCH,
+    success: { status: 200, body: EVENT_LIST },
+    refusals: ['stream_not_found'],
   }),
   createWebhook: route('createWebhook', 'POST', '/v1/webhooks', {
     body: WEBHOOK_BODY,

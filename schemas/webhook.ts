@@ -10,15 +10,19 @@ import {
   DELIVERIES_PAGE_DEFAULT,
   DELIVERIES_PAGE_MAX,
   EVENT_PEOPLE_MAX,
+  EVENTS_PAGE_DEFAULT,
+  EVENTS_PAGE_MAX,
   PAGE_MAX,
+  TAG_CHARS_MAX,
   WEBHOOK_SECRETS_MAX,
 } from './limits.ts'
-import { MESSAGE_EVENTS } from './message.ts'
+import { MESSAGE_EVENTS, METADATA_ENTRY } from './message.ts'
 import {
   INSTANT,
   INSTANT_OR_NULL,
   INTEGER_OR_NULL,
   objectOf,
+  PRINTABLE,
   TEXT_MAP,
   TEXT_OR_NULL,
   UUID,
@@ -308,6 +312,40 @@ export const EVENT_BODIES: Readonly<Record<EventName, object>> = {
   inbound: { oneOf: [objectOf(INBOUND_EVENT), objectOf(INBOUND_FULL)] },
 }
 
+/** Body of POST /v1/events/search. */
+export const EVENT_SEARCH = {
+  type: 'object',
+  properties: {
+    event: { enum: EVENTS },
+    streamId: UUID,
+    tag: { ...PRINTABLE, minLength: 1, maxLength: TAG_CHARS_MAX },
+    metadata: METADATA_ENTRY,
+    messageId: UUID,
+    recipient: { type: 'string', format: 'address' },
+    from: INSTANT,
+    to: INSTANT,
+    limit: { type: 'integer', minimum: 1, maximum: EVENTS_PAGE_MAX, default: EVENTS_PAGE_DEFAULT },
+    after: UUID,
+  },
+  additionalProperties: false,
+} as const
+
+/** Answer of POST /v1/events/search. */
+export const EVENT_LIST = objectOf({
+  events: {
+    type: 'array',
+    maxItems: EVENTS_PAGE_MAX,
+    items: {
+      type: 'object',
+      properties: { id: UUID, attempt: { const: 1 }, event: { enum: EVENTS } },
+      required: ['id', 'attempt', 'event'],
+      additionalProperties: true,
+      description: 'The body of a webhook: its fields depend on `event`. Received mail has the form `reference`.',
+    },
+  },
+  next: UUID_OR_NULL,
+})
+
 /** Answer of GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}: the record, and what it would carry now. */
 export const DELIVERY_READ = {
   type: 'object',
@@ -319,6 +357,7 @@ export const DELIVERY_READ = {
 export type WebhookBody = FromSchema<typeof WEBHOOK_BODY>
 export type Webhook = FromSchema<typeof WEBHOOK>
 export type Delivery = FromSchema<typeof DELIVERY>
+export type EventSearch = FromSchema<typeof EVENT_SEARCH>
 export type DeliveryList = FromSchema<typeof DELIVERY_LIST>
 export type MessageDelivery = FromSchema<typeof MESSAGE_DELIVERY>
 export type MessageDeliveryList = FromSchema<typeof MESSAGE_DELIVERY_LIST>

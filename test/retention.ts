@@ -10,7 +10,10 @@ import { type CallOptions, startTestService, type TestService } from './support/
 
 const SWEPT_MS_MAX = 30_000
 const ADDRESS = 'someone.to.forget@example.com'
-const PATTERNS = ['log', 'head', 'status', 'by-person', 'by-tag', 'segments', 'bodies', 'content', 'idempotency']
+const PATTERNS = [
+  ...['log', 'head', 'status', 'by-person', 'by-tag', 'segments', 'bodies', 'content', 'idempotency'],
+  ...['events', 'event-slices'],
+]
 
 t.test('retention: what is past its age is gone [retention.all]', { skip: MOVED_CLOCK_SKIP }, async (t) => {
   const clock = makeMovedClock()

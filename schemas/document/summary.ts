@@ -24,6 +24,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readReceivedRaw: 'Download a received message, byte for byte as it came',
   readReceivedFile: 'Download one attachment of a received message',
   listenToEvents: 'Hear every event of the server from now on, as server-sent events',
+  searchEvents: 'Search the events of the server of the last 30 days, in the order in which they occurred',
   listStreams: 'List the streams of the server',
   createStream: 'Make a stream',
   readStream: 'Read one stream',

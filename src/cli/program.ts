@@ -13,6 +13,7 @@ import { addDashboardLinkCommand } from './dashboard-link.ts'
 import { parseIp, runDoctor, runMailFile } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEraseCommand } from './erase.ts'
+import { addEventSearchCommands } from './event-search.ts'
 import { addEventCommands } from './events.ts'
 import { addInboundCommands } from './inbound.ts'
 import { addMessageCommands } from './message.ts'
@@ -68,6 +69,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addRequestCommands(program, ended)
   addInboundCommands(program, ended)
   addEventCommands(program, ended)
+  addEventSearchCommands(program, ended)
   addWebhookCommands(program, ended)
   addBroadcastCommands(program, ended)
   addSuppressionCommands(program, ended)

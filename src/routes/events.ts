@@ -1,29 +1,35 @@
 /**
- * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has heard
+ * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has heard;
+ * POST /v1/events/search: those of a stretch of time, in the order in which they occurred
  *
  * While a feed is open the owner of the server's shard writes the references of its events down
  * (`actors/webhook/listen.ts`); the feed reads them from there, whenever a signal says that there are more and at every
  * beat, so that a signal which is lost delays an event and loses none. The id of an entry is the id of the feed's line.
  * Events of caps are told as they come, without an id. A feed ends at once when its key is revoked.
  *
- * Spec event.feed
+ * Addresses and tags are searched by their keyed hashes, which are made here.
+ *
+ * Spec event.feed, event.search
  */
 
 import type { Entry } from '../../cluster/behaviour.ts'
 import { homeShard, idOfEntry } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import { FEEDS_MAX, SERVER_FEEDS_MAX } from '../../schemas/limits.ts'
-import type { EventBody } from '../../schemas/webhook.ts'
+import type { EventBody, EventSearch } from '../../schemas/webhook.ts'
 import { accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { type Answer, type Feed, type FeedSink, refuse } from '../http/respond.ts'
+import type { Scans } from '../http/scans.ts'
+import type { Secrets } from '../process/secrets.ts'
 import type { ServerState } from '../state/server.ts'
 import { heardOf } from '../state/webhook/heard.ts'
 import { type EventReference, parseReference } from '../state/webhook/item.ts'
 import { isHeardStill, newestHeard, readHeard } from '../views/heard.ts'
-import type { Reader } from '../views/key.ts'
+import type { Reader, ServerKey } from '../views/key.ts'
 import type { EventReader } from '../views/message/event.ts'
+import { type EventFilter, type EventSearchDeps, searchEvents } from '../views/message/event-search.ts'
 import { giveOrder, type Replied } from './answer.ts'
 
 /** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
@@ -49,7 +55,7 @@ export interface EventFeedDeps {
 }
 
 /** GET /v1/events */
-export function makeListenToEvents(deps: EventFeedDeps): HandlerOf<'listenToEvents'> {
+function makeListenToEvents(deps: EventFeedDeps): HandlerOf<'listenToEvents'> {
   const { openFeeds: open } = deps
   return async ({ key, lastEventId }) => {
     const { serverId, hash: keyHash } = key
@@ -202,5 +208,41 @@ class FeedLines {
   private say(event: EventBody | null | undefined, id: string, line: string): void {
     if (event !== null && event !== undefined)
       this.sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)
+  }
+}
+
+/** What the search needs. */
+export interface SearchEventsDeps extends EventSearchDeps {
+  readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash'>
+}
+
+/** The handlers of a server's events. */
+export function eventHandlers(deps: SearchEventsDeps & EventFeedDeps & { readonly scans: Scans }) {
+  return { searchEvents: deps.scans.limit(makeSearchEvents, deps), listenToEvents: makeListenToEvents(deps) }
+}
+
+/** POST /v1/events/search */
+function makeSearchEvents(deps: SearchEventsDeps): HandlerOf<'searchEvents'> {
+  return async ({ key, body }) => {
+    const page = { limit: body.limit, after: body.after?.toLowerCase() ?? null }
+    const seen = await searchEvents(deps, key, { filter: filterOf(deps.secrets, key, body), page })
+    if (typeof seen === 'string') return refuse(seen)
+    const events = seen.events.map(({ id, body: event }) => ({ id, attempt: 1, ...event }))
+    return { status: 200, json: { events, next: seen.next } }
+  }
+}
+
+function filterOf(secrets: SearchEventsDeps['secrets'], owner: ServerKey, search: EventSearch): EventFilter {
+  const { event, streamId, tag, metadata, messageId, recipient, from, to } = search
+  const [entry] = Object.entries(metadata ?? {})
+  return {
+    events: event === undefined ? null : [event],
+    streamId: streamId?.toLowerCase() ?? null,
+    tag: tag === undefined ? null : { text: tag, hash: secrets.tagHash(owner.serverId, tag) },
+    metadata: entry === undefined ? null : { name: entry[0], value: entry[1] },
+    messageId: messageId?.toLowerCase() ?? null,
+    recipient: recipient === undefined ? null : secrets.addressHmac(owner.accountId, recipient),
+    fromMs: from === undefined ? null : Date.parse(from),
+    toMs: to === undefined ? null : Date.parse(to),
   }
 }

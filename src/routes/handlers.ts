@@ -29,7 +29,7 @@ import {
 } from './domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
 import { type ErasureDeps, makeCreateErasure, makeReadErasure } from './erasures.ts'
-import { type EventFeedDeps, makeListenToEvents } from './events.ts'
+import { type EventFeedDeps, eventHandlers } from './events.ts'
 import {
   type InboundDeps,
   makeReadReceived,
@@ -155,7 +155,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     addSuppressions: makeAddSuppressions(deps),
     readSuppression: makeReadSuppression(deps),
     liftSuppression: makeLiftSuppression(deps),
-    listenToEvents: makeListenToEvents(deps),
+    ...eventHandlers(deps),
     createWebhook: makeCreateWebhook(deps),
     listWebhooks: makeListWebhooks(deps),
     readWebhook: makeReadWebhook(deps),

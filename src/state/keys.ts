@@ -129,6 +129,11 @@ export const receivedByHashKey = (shard: number, serverId: string, segment: stri
 
 /** Stream: references of the events of a server that somebody listens to, entry id = id of the feed's entry. */
 export const heardKey = (shard: number, serverId: string): string => `${shardTag(shard)}:heard:${serverId}`
+/** Stream: the events of a server, of one slice. */
+export const eventsKey = (shard: number, serverId: string, slice: string): string =>
+  `${shardTag(shard)}:events:${serverId}:${slice}`
+/** Zset: slice of a server's events -> its first millisecond. */
+export const eventSlicesKey = (shard: number, serverId: string): string => `${shardTag(shard)}:event-slices:${serverId}`
 
 /** Zset: slices of a webhook's deliveries -> first ms. */
 export const slicesKey = (shard: number, webhookId: string): string => `${shardTag(shard)}:slices:${webhookId}`

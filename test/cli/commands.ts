@@ -44,6 +44,7 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   pauseBroadcast: 'broadcast pause',
   resumeBroadcast: 'broadcast resume',
   listenToEvents: 'tail',
+  searchEvents: 'events search',
   readEvents: 'listen',
   listStreams: 'stream list',
   createStream: 'stream create',
@@ -207,6 +208,9 @@ t.test('send: everything that a message may have, and what became of it', async 
 t.test('stats: what was sent, by day and by hour', async (t) => {
   const before = (await runJson('stats')).json.stats[0]?.accepted ?? 0
   await done('send', ...FROM, '--to', 'figures@simulator.test', '--text', 'x', '--wait')
+  const filter = ['--event', 'delivered', '--recipient']
+  t.match(await done('events', 'search', ...filter, 'figures@simulator.test'), 'delivered  figures@simulator.test')
+  t.notMatch(await done('events', 'search', ...filter, 'nobody@simulator.test'), 'delivered')
   const { json } = await runJson('stats', '--by', 'hour', '--stream', testServer.streamId)
   t.match(json.stats.at(-1), { streamId: testServer.streamId, accepted: Number })
   const counted = json.stats.reduce((sum: number, { accepted }: { accepted: number }) => sum + accepted, 0)

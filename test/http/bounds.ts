@@ -74,6 +74,8 @@ const OF_ROUTE: Readonly<Record<string, Bound>> = {
   'searchRequests status': ['number', 100, 599],
   'searchRequests error': NAME,
   'searchMessages metadata': ['entries', 1, 1],
+  'searchEvents metadata': ['entries', 1, 1],
+  'searchEvents limit': ['number', 1, 1_000],
   'searchSuppressions limit': ['number', 1, 1_000],
   'operatorSearchSuppressions limit': ['number', 1, 1_000],
   'listDeliveries limit': ['number', 1, 1_000],

@@ -48,6 +48,7 @@ import { addressFact, addressOfRow, keyOfNumber, personFacts } from '../../state
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { suppressedFacts } from '../../state/suppression.ts'
+import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import { acceptedSignals, announced, announceMessages } from '../webhook/announce.ts'
 import { Released } from './released.ts'
 import { BROADCAST_TIMER, endWrites, runningFact, stepDue } from './running.ts'
@@ -86,9 +87,10 @@ export const releaseBroadcast: CommandType<TimerBody, null> = {
     const [broadcastId, turn] = running[0] ?? ['', 0]
     if (stream === null || broadcastId === '') return NOTHING
     const [ref, owner] = [broadcastRef(broadcastId), broadcastOwner(broadcastId)]
-    const [server, serverCounts] = [serverRef(stream.serverId), serverOwner(stream.serverId)]
-    if (!states.has(ref) || !states.has(server) || !states.hasCounter(owner) || !states.hasCounter(serverCounts))
-      return { kind: 'need', entities: [ref, server], counters: [owner, serverCounts] }
+    const server = serverRef(stream.serverId)
+    const owners = [owner, serverOwner(stream.serverId), eventLogOwner(stream.serverId)]
+    if (!states.has(ref) || !states.has(server) || !owners.every((one) => states.hasCounter(one)))
+      return { kind: 'need', entities: [ref, server], counters: owners }
     const broadcast = states.get<BroadcastState | null>(ref)
     if (broadcast === null || !isOpenBroadcast(broadcast)) return forget(broadcastId, { streamId, context })
     const progress = states.counter<Progress>(owner) ?? NO_PROGRESS

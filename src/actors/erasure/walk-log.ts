@@ -160,7 +160,7 @@ function eraseMessages(
   const erased = new ErasedMessages({ server, segment, walk, facts, context })
   let done = 0
   for (const { messageId, short, entry } of logged) {
-    if (erased.writes + erased.news.length * listeners.length * WRITES_OF_EVENT >= STEP_WRITES) break
+    if (erased.writes + erased.news.length * (1 + listeners.length * WRITES_OF_EVENT) >= STEP_WRITES) break
     done += 1
     if (entry !== null) erased.add({ messageId, short, entry } satisfies PersonsMessage)
   }

@@ -24,6 +24,7 @@ import { accountOfParseLane, type ReceivedPlace, readParseItem } from '../../sta
 import { fromPostingOps } from '../../state/received/posting.ts'
 import type { ReceivedStanding } from '../../state/received/standing.ts'
 import { serverOwner, serverRef } from '../../state/server.ts'
+import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import type { CheckResult, ParseJob, ParseOutcome, ParseResult } from './parse-job.ts'
@@ -62,7 +63,10 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
   name: 'parse outcome',
   frees: true,
   entities: ({ item }) => [serverRef(readParseItem(item).serverId)],
-  counters: ({ item }) => [serverOwner(readParseItem(item).serverId)],
+  counters: ({ item }) => {
+    const { serverId } = readParseItem(item)
+    return [serverOwner(serverId), eventLogOwner(serverId)]
+  },
   facts({ lane, item, outcome }, _states, { shard }, known) {
     const place = readParseItem(item)
     const from = outcome?.result === 'parsed' ? outcome.parsed.from : null

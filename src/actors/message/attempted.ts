@@ -47,6 +47,7 @@ import {
 import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { unitOf } from '../../state/spread.ts'
+import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { unsubscribeDue } from '../suppression/click.ts'
 import {
@@ -207,7 +208,7 @@ function forgotten({ recipient, recipients, hasAttachments }: AttemptItem, key: 
 
 /** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
 function outcomeCounters({ serverId, broadcastStreamId }: AttemptItem): string[] {
-  const owners = [serverOwner(serverId), hourOwner(serverId)]
+  const owners = [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
   if (broadcastStreamId !== null) owners.push(streamOwner(broadcastStreamId))
   return owners
 }

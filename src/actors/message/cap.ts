@@ -107,11 +107,12 @@ function newsOf(turn: Turn, event: CapEventName, { scope, limit, used }: Limit):
   const { account, server, requested, context } = turn
   const taken = event === 'cap_warning' ? used + requested : used
   const reference = { kind: 'cap', event, scope, cap: limit, used: taken, occurredAtMs: context.nowMs } as const
+  const senderId = server.serverId
   if (scope === 'server')
-    return { reference, serverIds: server.hasWebhooks ? [server.serverId] : [], topic: serverTopic(server.serverId) }
+    return { reference, senderId, serverIds: server.hasWebhooks ? [senderId] : [], topic: serverTopic(senderId) }
   const mode = scope === 'test' ? 'test' : 'live'
   const serverIds = (account.webhookServers ?? []).filter((one) => one.mode === mode).map(({ serverId }) => serverId)
-  return { reference, serverIds, topic: accountTopic(account.accountId, mode) }
+  return { reference, senderId, serverIds, topic: accountTopic(account.accountId, mode) }
 }
 
 function toldOf({ accountCounters, serverCounters }: Turn, scope: LimitScope): CapTold | undefined {

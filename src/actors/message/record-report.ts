@@ -31,6 +31,7 @@ import {
 } from '../../state/message/status.ts'
 import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
+import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { bothNeeds, newsOf } from './attempted.ts'
@@ -60,7 +61,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
   entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
   counters(body) {
     const { serverId } = parseAttemptItem(body.item)
-    return [serverOwner(serverId), hourOwner(serverId)]
+    return [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
   },
   facts(body, _states, { shard }) {
     const { serverId, segment, short, recipient } = parseAttemptItem(body.item)

@@ -4,10 +4,11 @@
  * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the
  * server's counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and
  * statuses by HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before
- * it. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left
- * the next step is due at once, else in a day. Content and idempotency records expire by themselves.
+ * it. Of the log of events what is over 30 days old goes first. An attempt that ends later writes no row any more:
+ * `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and
+ * idempotency records expire by themselves.
  *
- * Spec retention.message
+ * Spec retention.message, event.search
  */
 
 import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
@@ -36,7 +37,9 @@ import { statusField } from '../../state/message/status.ts'
 import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { inboundName, type StreamState, streamName, streamRef } from '../../state/stream.ts'
+import { eventCutoffMs } from '../../state/webhook/event-log.ts'
 import { listedFact, sweepListed } from '../suppression/sweep-suppressions.ts'
+import { oldestSlicesFact, sweepEvents } from '../webhook/sweep-events.ts'
 
 export const SWEEP_TIMER = 'sweep'
 
@@ -68,13 +71,18 @@ export const sweep: CommandType<TimerBody, null> = {
   frees: true,
   entities: (body) => [serverRef(serverOf(body))],
   counters: (body) => [serverOwner(serverOf(body))],
-  facts: (body, _states, { shard }) => [segmentsFact(shard, serverOf(body))],
+  facts: (body, _states, { shard }) => [segmentsFact(shard, serverOf(body)), oldestSlicesFact(shard, serverOf(body))],
   decide(body, states, facts, { shard, nowMs }): Decision<null> {
     const serverId = serverOf(body)
     const server = states.get<ServerState | null>(serverRef(serverId))
     if (server === null) return { kind: 'done', reply: null }
     // By the minute: what is read follows from it, and the clock goes on between two rounds of reading.
-    const cutoff = cutoffMs(nowMs - (nowMs % MINUTE_MS), server.mode === 'test')
+    const minuteMs = nowMs - (nowMs % MINUTE_MS)
+    const events = sweepEvents(facts, { shard, serverId, cutoff: eventCutoffMs(minuteMs) })
+    if ('kind' in events) return events
+    if (events.ops.length > 0)
+      return { kind: 'done', reply: null, ops: events.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
+    const cutoff = cutoffMs(minuteMs, server.mode === 'test')
     const counters = states.counter<ServerCounters>(serverOwner(serverId))
     const segments = stretchesOf(facts.sorted(segmentsFact(shard, serverId)), counters)
     const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
@@ -85,7 +93,7 @@ export const sweep: CommandType<TimerBody, null> = {
       const reads = [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]
       if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
       // What it has received leaves by its own sweep, which needs the streams.
-      if (facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
+      if (events.isLeft || facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
         return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
       const listed = sweepListed(facts, of)
       if (listed !== null && 'kind' in listed) return listed

@@ -23,6 +23,7 @@ import { packStatus, type StatusEvent, statusField, unpackStatus } from '../../s
 import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { isWorse, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
+import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import {
   type Clicker,
   type ClickSource,
@@ -96,7 +97,7 @@ export const settleClick: CommandType<TimerBody, null> = {
   entities: (body) => [serverRef(parseClick(body.item).item.serverId)],
   counters(body) {
     const { serverId } = parseClick(body.item).item
-    return [serverOwner(serverId), hourOwner(serverId)]
+    return [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
   },
   facts(body, _states, { shard }) {
     const click = parseClick(body.item)

@@ -1,18 +1,19 @@
 /**
  * announce - the one place that every event of the catalogue passes on its way to clients.
  *
- * Each enabled webhook whose filters let the event through gets a delivery: a reference in its queue and an item in its
- * lane, in the commit of the event itself. Whoever listens now is told by a signal once that commit is confirmed; for
- * who listens, or did ten minutes ago, the references are written down too.
+ * Each event gets an entry in the event log of its server, and each enabled webhook whose filters let it through gets a
+ * delivery: a reference in its queue and an item in its lane, all in the commit of the event itself. Listeners get a
+ * signal once that commit is confirmed; for who listens, or did ten minutes ago, the references are written down too.
  *
- * Guarantees: a server without webhooks, to which nobody listens, costs no read and no write; a webhook's deliveries
- * are due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
+ * Guarantees: a server without webhooks, to which nobody listens, costs one entry an event; a webhook's deliveries are
+ * due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
  *
- * A command that announces names `serverRef` and `serverOwner` of the event's server.
+ * A command that announces names `serverRef` and `serverOwner` of the event's server, and `eventLogOwner` where events
+ * are likely.
  *
- * Keys: queue, slices, heard
+ * Keys: events, event-slices, queue, slices, heard
  *
- * Spec event.announce, webhook.filter, webhook.backlog
+ * Spec event.announce, event.search, webhook.filter, webhook.backlog
  */
 
 import type {
@@ -33,6 +34,7 @@ import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { eventLogOwner, logEvents } from '../../state/webhook/event-log.ts'
 import { type HeardCounters, heardOwner, keptUntilMs, writeHeard } from '../../state/webhook/heard.ts'
 import {
   type CapReference,
@@ -43,7 +45,7 @@ import {
   postLane,
   QUEUE_FIELD,
 } from '../../state/webhook/item.ts'
-import { enterSlice } from '../../state/webhook/slice.ts'
+import { enterSlice, type Slice } from '../../state/webhook/slice.ts'
 import { listenersRef, type Subscriber, type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
 
 export interface AnnounceTurn {
@@ -66,8 +68,12 @@ export interface MessageNews {
 export interface CapNews {
   readonly reference: CapReference
   readonly serverIds: readonly string[]
+  /** The server whose message it was. */
+  readonly senderId: string
   readonly topic: string
 }
+
+type Kept = Required<Pick<Staged, 'ops' | 'counters'>>
 
 export type Announced = Need | { readonly kind: 'told'; readonly staged: Staged }
 
@@ -116,12 +122,13 @@ export function announceMessages({ serverId, news, streamIds }: MessageNews, tur
   const counters = states.counter<ServerCounters>(serverOwner(serverId))
   const isHeard = (counters?.listenedUntilMs ?? 0) > context.nowMs
   const isKept = keptUntilMs(counters) > context.nowMs
-  if (server === null || news.length === 0 || !(server.hasWebhooks || isKept)) return NOTHING
-  if (isKept && !states.hasCounter(heardOwner(serverId))) return { kind: 'need', counters: [heardOwner(serverId)] }
+  if (server === null || news.length === 0) return NOTHING
+  const owners = isKept ? [eventLogOwner(serverId), heardOwner(serverId)] : [eventLogOwner(serverId)]
+  if (!owners.every((owner) => states.hasCounter(owner))) return { kind: 'need', counters: owners }
   const topic = serverTopic(serverId)
   const signals = isHeard ? news.map((one) => ({ topic, text: formatReference(one) })) : []
-  const heard = isKept ? keep(serverId, news, turn) : {}
-  if (!server.hasWebhooks) return { kind: 'told', staged: { ...heard, signals } }
+  const kept = keep(serverId, news, { turn, isKept })
+  if (!server.hasWebhooks) return { kind: 'told', staged: { ...kept, signals } }
   if (!states.has(listenersRef(serverId))) return { kind: 'need', entities: [listenersRef(serverId)] }
   const listeners = listenersOf(serverId, states)
   const wanted = listeners.filter((one) => news.some(({ event }) => wants(one, event)))
@@ -135,24 +142,40 @@ export function announceMessages({ serverId, news, streamIds }: MessageNews, tur
       if (wants(listener, one.event) && (listener.streamId === null || listener.streamId === stream))
         queue.add(listener.webhookId, one)
   }
-  const { ops = [], counters: counted = [], ...staged } = queue.staged()
-  const kept = { ops: [...ops, ...(heard.ops ?? [])], counters: [...counted, ...(heard.counters ?? [])] }
-  return { kind: 'told', staged: { ...staged, ...kept } }
+  return { kind: 'told', staged: withKept(queue.staged(), kept) }
 }
 
-/** Writes events down for who listens, or did a moment ago. */
-function keep(serverId: string, news: readonly MailReference[], { states, context }: AnnounceTurn): Staged {
-  const owner = heardOwner(serverId)
-  const events = news.map((reference) => ({ id: context.newId(), reference }))
+/** Writes events into the log of their server, and down for who listens, or did a moment ago. */
+function keep(
+  serverId: string,
+  news: readonly EventReference[],
+  { turn: { states, context }, isKept }: { readonly turn: AnnounceTurn; readonly isKept: boolean },
+): Kept {
   const place = { shard: context.shard, serverId }
-  const { ops, counters } = writeHeard(place, states.counter<HeardCounters>(owner), events)
-  return { ops, counters: [{ owner, value: counters }] }
+  const events = news.map((reference) => ({ id: context.newId(), reference }))
+  const owner = eventLogOwner(serverId)
+  const logged = logEvents(place, states.counter<Slice>(owner), events)
+  const log = { owner, value: logged.slice }
+  if (!isKept) return { ops: logged.ops, counters: [log] }
+  const listened = heardOwner(serverId)
+  const { ops, counters } = writeHeard(place, states.counter<HeardCounters>(listened), events)
+  return { ops: [...logged.ops, ...ops], counters: [log, { owner: listened, value: counters }] }
+}
+
+function withKept({ ops = [], counters = [], ...staged }: Staged, kept: Kept): Staged {
+  return { ...staged, ops: [...ops, ...kept.ops], counters: [...counters, ...kept.counters] }
 }
 
 /** Announces events of caps, which no stream's filter holds back. */
 export function announceCaps(news: readonly CapNews[], turn: AnnounceTurn): Announced {
   const refs = news.flatMap(({ serverIds }) => serverIds.map(listenersRef))
-  if (refs.some((ref) => !turn.states.has(ref))) return { kind: 'need', entities: refs }
+  const logs = new Map<string, CapReference[]>()
+  for (const { reference, serverIds, senderId } of news)
+    for (const serverId of new Set([senderId, ...serverIds]))
+      logs.set(serverId, [...(logs.get(serverId) ?? []), reference])
+  const owners = Array.from(logs.keys(), eventLogOwner)
+  if (refs.some((ref) => !turn.states.has(ref)) || owners.some((owner) => !turn.states.hasCounter(owner)))
+    return { kind: 'need', entities: refs, counters: owners }
   const listeners = news.flatMap(({ serverIds }) => serverIds.flatMap((serverId) => listenersOf(serverId, turn.states)))
   const need = needOf(listeners, turn, [])
   if (need !== null) return need
@@ -165,7 +188,8 @@ export function announceCaps(news: readonly CapNews[], turn: AnnounceTurn): Anno
   const signals = news.map(({ reference, topic }) => ({ topic, text: formatReference(reference) }))
   const queue = new DeliveryQueue(turn, signals)
   for (const { reference, wanted } of heard) for (const { webhookId } of wanted) queue.add(webhookId, reference)
-  return { kind: 'told', staged: queue.staged() }
+  const kept = Array.from(logs, ([serverId, references]) => keep(serverId, references, { turn, isKept: false }))
+  return { kind: 'told', staged: kept.reduce(withKept, queue.staged()) }
 }
 
 /** A decision with what an announcement stages beside it. */

@@ -32,25 +32,28 @@ export interface Slice {
   readonly deliveries: number
 }
 
-/** The slice that a delivery made at `nowMs` goes into. In: the open one, null for none. */
+/**
+ * The slice that a delivery made at `nowMs` goes into. In: the open one, null for none; `period` names the day of an
+ * instant, or the month.
+ */
 export function enterSlice(
   open: Slice | null,
   nowMs: number,
-  deliveriesMax = DELIVERIES_MAX,
+  { itemsMax = DELIVERIES_MAX, period = dayName }: { itemsMax?: number; period?: (ms: number) => string } = {},
 ): { readonly slice: Slice; readonly opened: boolean } {
-  const day = dayName(nowMs)
-  const isToday = open !== null && dayOf(open.name) === day
-  if (isToday && open.deliveries < deliveriesMax)
+  const now = period(nowMs)
+  const isNow = open !== null && periodOf(open.name) === now
+  if (isNow && open.deliveries < itemsMax)
     return { slice: { name: open.name, deliveries: open.deliveries + 1 }, opened: false }
-  const place = isToday ? Number(open.name.slice(open.name.indexOf('-') + 1)) + 1 : 0
-  return { slice: { name: `${day}-${place}`, deliveries: 1 }, opened: true }
+  const place = isNow ? Number(open.name.slice(open.name.indexOf('-') + 1)) + 1 : 0
+  return { slice: { name: `${now}-${place}`, deliveries: 1 }, opened: true }
 }
 
-/** First millisecond after the day of a slice. */
+/** First millisecond after the day, or the month, of a slice. */
 export function sliceEndMs(name: string): number {
-  return endOfNameMs(dayOf(name))
+  return endOfNameMs(periodOf(name))
 }
 
-function dayOf(name: string): string {
+function periodOf(name: string): string {
   return name.slice(0, name.indexOf('-'))
 }

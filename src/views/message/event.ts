@@ -14,9 +14,9 @@ import { homeShard, msOf, shortId } from '../../../cluster/id.ts'
 import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
-import { spelledAddress, unpackHead } from '../../state/message/head.ts'
+import { type Head, spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
-import { statusField, unpackStatus } from '../../state/message/status.ts'
+import { type StatusEvent, statusField, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import type { ServerState } from '../../state/server.ts'
 import { serverRef } from '../../state/server.ts'
@@ -94,8 +94,9 @@ export function deliveryBody(event: EventBody, { id, attempt }: { id: string; at
 async function readMessageEvent(
   read: Reader,
   { accountId, serverId }: EventOwner,
-  { event, segment, messageId, recipient, index }: MessageReference,
+  reference: MessageReference,
 ): Promise<EventBody | null | undefined> {
+  const { event, segment, messageId, recipient, index } = reference
   const shard = homeShard(serverId)
   const short = shortId(messageId)
   const seen = await read(shard, [
@@ -112,13 +113,35 @@ async function readMessageEvent(
   const server = stateOf<ServerState>(seen[3])
   const number = entry?.recipients[recipient]
   if (entry === null || packedHead === null || server === null || number === undefined) return null
-  const told = unpackStatus(row, msOf(messageId)).events[index]
-  if (told === undefined || told.event === 'cancelled' || told.event !== event) return null
+  const { events } = unpackStatus(row, msOf(messageId))
+  if (events[index]?.event !== event) return null
   const persons = await readPersons(read, { shard, accountId, numbers: [number] })
   const known = persons?.[0]
   if (known === undefined) return undefined
   const head = await wholeHead(read, shard, unpackHead(packedHead, entry.recipients.length))
   if (head === undefined) return undefined
+  const streamId = entry.streamId ?? server.defaultStreamId
+  return messageEvent(reference, { serverId, streamId, test: isTestSegment(segment), head, events, known })
+}
+
+/** What an event of a message is put together from: its message, its recipient's events and address. */
+export interface MessageEventSource {
+  readonly serverId: string
+  readonly streamId: string
+  readonly test: boolean
+  readonly head: Head
+  readonly events: readonly StatusEvent[]
+  /** The recipient's address as the store has it, in lower case, or the pseudonym. */
+  readonly known: string
+}
+
+/** An event of a message; null: the recipient has no such event. */
+export function messageEvent(
+  { event, messageId, recipient, index }: MessageReference,
+  { serverId, streamId, test, head, events, known }: MessageEventSource,
+): EventBody | null {
+  const told = events[index]
+  if (told === undefined || told.event === 'cancelled' || told.event !== event) return null
   const address = spelledAddress(head, recipient + 1, known)
   const { tag, metadata } = head
   return {
@@ -126,11 +149,11 @@ async function readMessageEvent(
     recipient: address,
     occurredAt: formatInstant(told.occurredAtMs),
     serverId,
-    streamId: entry.streamId ?? server.defaultStreamId,
+    streamId,
     broadcastId: head.broadcast?.broadcastId ?? null,
     tag,
     metadata,
-    test: isTestSegment(segment),
+    test,
     event,
     details: detailsOf(told, address),
   }

@@ -146,12 +146,13 @@ function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'s
 }
 
 /** Both places where the row of an HMAC may be. */
-function personPlaces(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
+export function personPlaces(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
   const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
   return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
 }
 
-function numberOf(row: string | null | undefined): number | null {
+/** The number in the row of an HMAC; null: there is none. */
+export function numberOf(row: string | null | undefined): number | null {
   return row === null || row === undefined ? null : unpackPerson(row).number
 }
 

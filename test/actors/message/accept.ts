@@ -109,17 +109,23 @@ t.test('accept: a request with every fault is repaired one fault at a time [refu
     perMinuteLimit: 1,
   })
   changeState(world, 'stream', tenant.live.streamId, { kind: 'inbound', archivedAtMs: 5, pausedAtMs: 7 })
-  const before = JSON.stringify([...world.counters, ...world.items.keys(), ...world.keyNames()])
+  const isLog = (key: string) => /:event(s|-slices):/.test(key)
+  const stored = () =>
+    JSON.stringify([...world.counters, ...world.items.keys(), ...world.keyNames().filter((key) => !isLog(key))])
+  const before = stored()
   for (const { code, extra, repair } of FAULTS) {
     const reply = send(world, tenant, body)
     const streamId = code === 'stream_archived' || code === 'stream_paused' ? { streamId: tenant.live.streamId } : {}
     t.same(reply, { kind: 'refused', code, extra: { ...streamId, ...extra } })
-    t.same(world.ops, [])
+    t.same(
+      world.ops.filter(({ key }) => code !== 'cap_reached' || !isLog(key)),
+      [],
+    )
     // A cap that refuses for the first time is told, and that is remembered: all that a refusal may leave.
     if (code === 'cap_reached') world.counters.clear()
     body = repair(world, tenant, body)
   }
-  t.equal(JSON.stringify([...world.counters, ...world.items.keys(), ...world.keyNames()]), before)
+  t.equal(stored(), before)
   t.equal(acceptedIds(send(world, tenant, body)).length, 2)
 })
 

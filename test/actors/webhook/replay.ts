@@ -47,7 +47,7 @@ function announceCap(world: World, serverId: string): void {
       counters: () => [],
       facts: () => [],
       decide: (_body, states, facts, context) => {
-        const news = [{ reference, serverIds: [serverId], topic: 'events' }]
+        const news = [{ reference, serverIds: [serverId], senderId: serverId, topic: 'events' }]
         const told = announceCaps(news, { states, facts, context })
         return told.kind === 'need' ? told : { kind: 'done', reply: null, ...told.staged }
       },

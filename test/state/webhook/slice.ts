@@ -16,7 +16,8 @@ const CASES: readonly [string, Slice | null, number, Slice, boolean][] = [
 ]
 
 t.test('webhook slice: by day, up to its bound', async (t) => {
-  for (const [name, open, nowMs, slice, opened] of CASES) t.same(enterSlice(open, nowMs, 3), { slice, opened }, name)
+  for (const [name, open, nowMs, slice, opened] of CASES)
+    t.same(enterSlice(open, nowMs, { itemsMax: 3 }), { slice, opened }, name)
 })
 
 t.test('webhook slice: ends with its day', async (t) => {

@@ -1,0 +1,49 @@
+/**
+ * sweep-events - what leaves the log of a server's events by its age: whole slices, and the oldest events of the next
+ *
+ * A step of the server's daily sweep, repeated until nothing is past its age.
+ *
+ * Spec event.search, retention.message
+ */
+
+import type { FactOf, Facts, Need, Op } from '../../../cluster/behaviour.ts'
+import { eventSlicesKey, eventsKey } from '../../state/keys.ts'
+import { eventSlicesFact } from '../../state/webhook/event-log.ts'
+import { sliceEndMs } from '../../state/webhook/slice.ts'
+
+/** Slices of one step. */
+const STEP_SLICES = 20
+
+/** What a step removes; `isLeft` says whether the log has any slice. */
+interface EventSweep {
+  readonly ops: readonly Op[]
+  readonly isLeft: boolean
+}
+
+/** The oldest slices, which a step of the sweep begins with. */
+export function oldestSlicesFact(shard: number, serverId: string): FactOf<'sorted'> {
+  return eventSlicesFact(shard, serverId, { count: STEP_SLICES + 1 })
+}
+
+/** A step of the sweep. In: events before `cutoff` go; the facts hold the oldest slices. */
+export function sweepEvents(
+  facts: Facts,
+  { shard, serverId, cutoff }: { readonly shard: number; readonly serverId: string; readonly cutoff: number },
+): EventSweep | Need {
+  const rows = facts.sorted(oldestSlicesFact(shard, serverId))
+  const past = rows
+    .filter(([name], place) => Math.min(rows[place + 1]?.[1] ?? Number.POSITIVE_INFINITY, sliceEndMs(name)) <= cutoff)
+    .map(([name]) => name)
+  if (past.length > 0) {
+    const ops: Op[] = past.map((name) => ({ key: eventsKey(shard, serverId, name), write: 'UNLINK', args: [] }))
+    ops.push({ key: eventSlicesKey(shard, serverId), write: 'ZREM', args: past })
+    return { ops, isLeft: true }
+  }
+  const [oldest] = rows
+  if (oldest === undefined) return { ops: [], isLeft: false }
+  const key = eventsKey(shard, serverId, oldest[0])
+  const first = { read: 'range', key, from: '-', to: String(cutoff - 1), count: 1 } as const
+  if (!facts.has(first)) return { kind: 'need', facts: [first] }
+  if (facts.range(first).length === 0) return { ops: [], isLeft: true }
+  return { ops: [{ key, write: 'XTRIM', args: ['MINID', `${cutoff}-0`] }], isLeft: true }
+}
