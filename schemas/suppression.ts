@@ -87,6 +87,11 @@ export const SUPPRESSIONS_BODY = {
       maxItems: SUPPRESSIONS_ADDED_MAX,
       items: { type: 'string', format: 'address' },
     },
+    reason: {
+      enum: SUPPRESSION_REASONS,
+      default: 'manual',
+      description: 'Why the addresses are suppressed; an entry keeps the worse reason. Only support lifts the last two',
+    },
   },
   required: ['streamId', 'recipients'],
   additionalProperties: false,

@@ -15,6 +15,7 @@ import { addDomainCommands } from './domain.ts'
 import { addEraseCommand } from './erase.ts'
 import { addEventSearchCommands } from './event-search.ts'
 import { addEventCommands } from './events.ts'
+import { addImportCommands } from './import.ts'
 import { addInboundCommands } from './inbound.ts'
 import { addMessageCommands } from './message.ts'
 import { addOperatorLinkCommand } from './operator-link.ts'
@@ -72,6 +73,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addEventSearchCommands(program, ended)
   addWebhookCommands(program, ended)
   addBroadcastCommands(program, ended)
+  addImportCommands(program, ended)
   addSuppressionCommands(program, ended)
   addStreamCommands(program, ended)
   addDomainCommands(program, ended)

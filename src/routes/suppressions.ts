@@ -53,7 +53,7 @@ export function makeReadSuppression(deps: SuppressionDeps): HandlerOf<'readSuppr
 export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppressions'> {
   return async ({ key, body }) => {
     const { accountId, serverId } = key
-    const { streamId, recipients } = body
+    const { streamId, recipients, reason } = body
     const shard = homeShard(accountId)
     // A stream of another shard is another account's, and its key name would not lie on this one.
     const isHere = shardOf(streamId.toLowerCase()) === shard
@@ -64,6 +64,7 @@ export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppre
       keyHash: key.hash,
       streamId: isHere ? streamId.toLowerCase() : serverId,
       recipients: personsOf(deps, accountId, recipients),
+      ...(reason !== undefined && { reason }),
     }
     const { reply, answer } = await giveOrder<SuppressionsAdded>(deps, shard, { name: 'add-suppressions', body: order })
     return answer ?? { status: 200, json: { added: reply.added, existing: reply.existing } }

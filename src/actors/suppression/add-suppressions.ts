@@ -1,7 +1,7 @@
 /**
  * add-suppressions - puts addresses onto a stream's suppression list by the client's own order, for moving in.
  *
- * An address that is on the list already stays as it is: no reason is lighter than `manual`.
+ * An address that is on the list already stays, and its entry takes a worse reason.
  *
  * Spec suppression.add
  */
@@ -17,16 +17,18 @@ import {
   personRowIn,
 } from '../../state/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { suppressedFacts, suppressionIn } from '../../state/suppression.ts'
+import { isWorse, type Suppression, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
-import { markEvents, suppressionEntryOps } from './suppress.ts'
+import { markEvents, rowOp, suppressionEntryOps } from './suppress.ts'
 
 export interface AddSuppressionsBody extends TokenOrder {
   readonly serverId: string
   readonly streamId: string
   /** Each once. */
   readonly recipients: readonly NamedPerson[]
+  /** Absent: `manual`. */
+  readonly reason?: Suppression['reason']
 }
 
 export interface SuppressionsAdded {
@@ -50,15 +52,20 @@ export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded
     const { shard, nowMs } = context
     const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
-    const { accountId, serverId, streamId, recipients } = body
+    const { accountId, serverId, streamId, recipients, reason = 'manual' } = body
     const stream = states.get<StreamState | null>(streamRef(streamId))
     if (stream === null || stream.serverId !== serverId) return refuse('stream_not_found')
     if (stream.kind === 'inbound') return refuse('stream_kind_not_allowed')
     const fresh = recipients.filter(({ hmac }) => suppressionIn(facts, shard, { streamId, hmac }) === null)
     const persons = new PersonNumbers(facts, { shard, accountId })
     const month = monthName(nowMs)
-    const rest = { reason: 'manual', messageId: null, code: null, response: null } as const
+    const rest = { reason, messageId: null, code: null, response: null }
     const entries: Op[] = []
+    for (const { hmac } of recipients) {
+      const known = suppressionIn(facts, shard, { streamId, hmac })
+      if (known !== null && isWorse(reason, known.reason))
+        entries.push(rowOp(shard, { streamId, hmac }, { ...known, ...rest, number: known.number }))
+    }
     for (const person of fresh) {
       const number = persons.numberOf(person, month)
       const entry = { suppressionId: context.newId(), number, ...rest }

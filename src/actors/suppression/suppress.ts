@@ -127,7 +127,8 @@ export function markEvents({ streamId, hasSuppressions }: StreamState): { ref: R
   return hasSuppressions === true ? [] : [{ ref: streamRef(streamId), event: { type: 'suppressing' } }]
 }
 
-function rowOp(shard: number, place: SuppressionPlace, entry: Suppression): Op {
+/** Writes an entry's row in place of the one before. */
+export function rowOp(shard: number, place: SuppressionPlace, entry: Suppression): Op {
   return { key: suppressedKeyOf(shard, place), write: 'HSET', args: [place.hmac, packSuppression(entry)] }
 }
 
