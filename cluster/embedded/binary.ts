@@ -1,13 +1,10 @@
-/** redis-binary - finds the redis-server to run, installs it where that is allowed, and says with which settings.
+/** redis-binary - finds the redis-server to run, and says with which settings.
  *
- *  Guarantees: what is found is Redis 7.0 or Valkey 7.2 at least. Nothing is installed unless this is root on a system
- *  with apt-get, and then the log says so.
+ *  Guarantees: what is found is Redis 7.0 or Valkey 7.2 at least. Nothing is installed.
  */
 import { execFile } from 'node:child_process'
 import { totalmem } from 'node:os'
-import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { lockDirectory } from './directory-lock.ts'
 
 const run = promisify(execFile)
 
@@ -17,12 +14,7 @@ const PROGRAMS = [
   { command: 'valkey-server', versionMin: [7, 2] },
 ] as const
 
-/** A mirror that does not answer must not hold a start for ever. */
-const INSTALL_MS_MAX = 300_000
-/** How often a process looks whether another one has finished its installation, and how often at most. */
-const INSTALL_STEP_MS = 100
-const INSTALL_STEPS_MAX = (2 * INSTALL_MS_MAX) / INSTALL_STEP_MS
-const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
+const VERSION_MS_MAX = 10_000
 /** Half of the machine is left to AOF rewrites (copy on write), to Node and to the page cache. */
 const MEMORY_SHARE = 0.5
 /**
@@ -53,16 +45,29 @@ export interface RedisBinary {
 }
 
 /**
- * Finds redis-server or valkey-server on the PATH, installing redis-server with apt-get when this is root on a
- * Debian-like system and neither is there.
+ * Finds redis-server or valkey-server on the PATH.
  * @throws Error with the line to run when there is none, or only one that is too old
  */
-export async function findRedisBinary(log: StoreLog): Promise<RedisBinary> {
-  const found = await searchPath()
+export async function findRedisBinary(): Promise<RedisBinary> {
+  const found = await searchRedis()
   if (found) return found
-  const installed = process.getuid?.() === 0 ? await installAlone(log) : null
-  if (installed) return installed
   throw new Error(`No redis-server or valkey-server on the PATH. ${INSTALL_LINES}`)
+}
+
+/** The same; null when there is none. @throws Error when there is only one that is too old */
+export async function searchRedis(): Promise<RedisBinary | null> {
+  for (const { command, versionMin } of PROGRAMS) {
+    const text = await versionOf(command)
+    if (text === null) continue
+    const [, version = '', major, minor] = /v=((\d+)\.(\d+)[^ ]*)/.exec(text) ?? []
+    const isNew = Number(major) > versionMin[0] || (Number(major) === versionMin[0] && Number(minor) >= versionMin[1])
+    if (!isNew)
+      throw new Error(
+        `${command} ${version || 'of unknown version'} is too old: ${versionMin.join('.')} or newer is required`,
+      )
+    return { command, version }
+  }
+  return null
 }
 
 /**
@@ -112,56 +117,12 @@ export function memoryBytesDefault(): number {
   return Math.max(MEMORY_BYTES_MIN, Math.floor(total * MEMORY_SHARE))
 }
 
-async function searchPath(): Promise<RedisBinary | null> {
-  for (const { command, versionMin } of PROGRAMS) {
-    const text = await outputOf(command, ['--version'])
-    if (text === null) continue
-    const [, version = '', major, minor] = /v=((\d+)\.(\d+)[^ ]*)/.exec(text) ?? []
-    const isNew = Number(major) > versionMin[0] || (Number(major) === versionMin[0] && Number(minor) >= versionMin[1])
-    if (!isNew)
-      throw new Error(
-        `${command} ${version || 'of unknown version'} is too old: ${versionMin.join('.')} or newer is required`,
-      )
-    return { command, version }
-  }
-  return null
-}
-
-/** Standard output of a program, or null when there is no such program on the PATH. */
-async function outputOf(command: string, args: string[]): Promise<string | null> {
+/** What a program says of its version, or null when there is no such program on the PATH. */
+async function versionOf(command: string): Promise<string | null> {
   try {
-    return (await run(command, args, { timeout: INSTALL_MS_MAX, maxBuffer: OUTPUT_BYTES_MAX })).stdout
+    return (await run(command, ['--version'], { timeout: VERSION_MS_MAX })).stdout
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-}
-
-/** Installs redis-server, or waits for the process that does: two apt-gets at once stop each other. */
-async function installAlone(log: StoreLog): Promise<RedisBinary | null> {
-  for (let step = 0; step < INSTALL_STEPS_MAX; step++) {
-    const lock = await lockDirectory('/')
-    if (lock !== null) {
-      try {
-        const found = await searchPath()
-        if (found) return found
-        return (await installWithApt(log)) ? await searchPath() : null
-      } finally {
-        await lock.release()
-      }
-    }
-    await pause(INSTALL_STEP_MS)
-  }
-  return null
-}
-
-async function installWithApt(log: StoreLog): Promise<boolean> {
-  if ((await outputOf('apt-get', ['--version'])) === null) return false
-  log.info({}, 'No redis-server on this machine: installing it with apt-get')
-  // Said with env(1), so that this folder reads no environment of its own.
-  const apt = ['DEBIAN_FRONTEND=noninteractive', 'apt-get', '-q', '-y']
-  await outputOf('env', [...apt, 'update'])
-  await outputOf('env', [...apt, 'install', '--no-install-recommends', 'redis-server'])
-  log.info({}, 'Installed redis-server; a service that the package starts on port 6379 is not used and may be disabled')
-  return true
 }

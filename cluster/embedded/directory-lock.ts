@@ -1,22 +1,30 @@
 /** directory-lock - one holder at a time for a directory, for as long as the holder's process lives.
  *
- *  Linux: a listening unix socket in the abstract name space, named by the directory's device and inode. The kernel
- *  takes the name back when the last descriptor closes, however the process ends, so there is nothing stale to judge
- *  and nothing to unlink (a socket or pid file on disk needs "is it stale? remove it", and two that ask at once both
- *  remove). The inode makes it independent of the path by which the directory was reached. macOS and BSD: a file
- *  opened with O_EXLOCK, which is flock(2) and ends the same way.
+ *  Linux: a listening unix socket in the directory, `redis.lock.<n>`. Only the highest n counts: a connection to it is
+ *  made, or waits, while a process has it open, and is refused once that process has ended, however it ended. Only
+ *  users who may write in the directory can make one. macOS and BSD: a file opened with O_EXLOCK, which is flock(2).
+ *
+ *  States of a socket: draft (it listens under a name of its own) -> linked as n + 1, once n was seen dead -> held, if
+ *  no higher number is there by then; else given up, and all is looked at again. A release that leaves no holder puts
+ *  an empty file under n + 1 in place of the dead socket, so that a stopped directory has no socket in it to copy.
  *
  *  Guarantees: the lock is a descriptor, so it can be inherited: a child that gets `fd` keeps the directory locked
- *  after its parent was killed. The abstract name space belongs to a network name space: the directory must not be
- *  shared by containers that start at the same moment.
+ *  after its parent was killed. Two that ask at once never both hold it: link(2) makes a name only if there is none,
+ *  and the highest number never falls, because it is not removed, not even by its release; its holder removes lower
+ *  ones. A judgement of n that is out of date therefore ends in a number below the highest, which is no lock.
  */
-import { close, constants, open, statSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { close, constants, linkSync, open, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** O_EXLOCK of macOS and the BSDs; node:fs passes it on but has no name for it. */
 const O_EXLOCK = 0x20
+const NAME = /^redis\.lock\.(\d{1,15})$/
+const DRAFT = 'redis.lock-'
+/** Another process was faster so many times: then it is theirs. */
+const TRIES_MAX = 10
 
 export interface DirectoryLock {
   /** The descriptor that is the lock: give it to a child and the child holds it too. */
@@ -30,23 +38,120 @@ export interface DirectoryLock {
  * @returns the lock, or null while another process holds it; other errors of the system are thrown
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
-  return process.platform === 'linux' ? lockByName(directory) : lockByFile(directory)
+  return process.platform === 'linux' ? lockBySocket(directory) : lockByFile(directory)
 }
 
-async function lockByName(directory: string): Promise<DirectoryLock | null> {
-  const { dev, ino } = statSync(directory)
-  const listener = net.createServer()
-  const taken = await new Promise<boolean>((resolve, reject) => {
-    listener.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve(false)
+async function lockBySocket(directory: string): Promise<DirectoryLock | null> {
+  const directoryFd = await promisify(open)(directory, constants.O_RDONLY | constants.O_DIRECTORY)
+  // By its descriptor a directory has a short path, and stays the same one if it is moved meanwhile.
+  const place = `/proc/self/fd/${directoryFd}`
+  let listener: net.Server | null = null
+  let number = 0
+  try {
+    for (let tries = 0; tries < TRIES_MAX && listener === null; tries++) {
+      const highest = highestIn(place)
+      if (highest > 0 && (await isHeld(nameOf(place, highest)))) break
+      number = highest + 1
+      listener = await take(place, number)
+    }
+  } finally {
+    if (listener === null) await promisify(close)(directoryFd)
+  }
+  if (listener === null) return null
+  const taken = listener
+  return {
+    fd: fdOf(taken),
+    async release() {
+      await closed(taken)
+      if (!(await isHeld(nameOf(place, number)))) retire(place, number)
+      await promisify(close)(directoryFd)
+    },
+  }
+}
+
+/** Puts an empty file of the next number in the place of a dead socket, unless another process was faster. */
+function retire(place: string, number: number): void {
+  try {
+    writeFileSync(nameOf(place, number + 1), '', { flag: 'wx', mode: 0o600 })
+    rmSync(nameOf(place, number), { force: true })
+  } catch (error) {
+    // The next holder has this number already, or the directory was removed.
+    if (!['EEXIST', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+/** Listens under a number. Out: null if that number, or a higher one, is another process's by now. */
+async function take(place: string, number: number): Promise<net.Server | null> {
+  const draft = join(place, `${DRAFT}${randomUUID()}`)
+  const listener = await listen(draft)
+  const isTaken = link(draft, nameOf(place, number)) && highestIn(place) === number
+  rmSync(draft, { force: true })
+  if (!isTaken) {
+    await closed(listener)
+    return null
+  }
+  for (const name of readdirSync(place)) {
+    // The draft of another process that is on its way: it cannot be linked then, and that process looks again.
+    const isOver = name.startsWith(DRAFT) || (numberOf(name) > 0 && numberOf(name) < number)
+    if (isOver) rmSync(join(place, name), { force: true })
+  }
+  return listener
+}
+
+/** Whether the new name was made; false where there is one, or the draft was removed. */
+function link(draft: string, name: string): boolean {
+  try {
+    linkSync(draft, name)
+    return true
+  } catch (error) {
+    if (['EEXIST', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
+    throw error
+  }
+}
+
+function highestIn(place: string): number {
+  return Math.max(0, ...readdirSync(place).map(numberOf))
+}
+
+function nameOf(place: string, number: number): string {
+  return join(place, `redis.lock.${number}`)
+}
+
+function numberOf(name: string): number {
+  return Number(NAME.exec(name)?.[1] ?? 0)
+}
+
+/** Whether a process has the socket open. A holder that accepts nothing has its queue full: EAGAIN. */
+function isHeld(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EAGAIN') resolve(true)
+      else if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
       else reject(error)
     })
-    listener.listen({ path: `\0embedded-redis-${dev}-${ino}`, exclusive: true }, () => resolve(true))
   })
-  if (!taken) return null
-  // The handle's number is not in the documented interface; a descriptor is what spawn() hands to a child.
-  const { fd } = (listener as unknown as { _handle: { fd: number } })._handle
-  return { fd, release: () => new Promise((resolve) => listener.close(() => resolve())) }
+}
+
+function listen(path: string): Promise<net.Server> {
+  return new Promise((resolve, reject) => {
+    const listener = net.createServer((socket) => socket.destroy())
+    listener.once('error', reject)
+    listener.listen({ path, backlog: 1, exclusive: true }, () => resolve(listener))
+  })
+}
+
+/** The handle's number is not in the documented interface; a descriptor is what spawn() hands to a child. */
+function fdOf(listener: net.Server): number {
+  return (listener as unknown as { _handle: { fd: number } })._handle.fd
+}
+
+function closed(listener: net.Server): Promise<void> {
+  return new Promise((resolve) => listener.close(() => resolve()))
 }
 
 async function lockByFile(directory: string): Promise<DirectoryLock | null> {

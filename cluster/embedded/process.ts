@@ -99,7 +99,7 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
     refuseWrongFiles(place)
     const files = removeHalfWritten(directory)
     if (files.length > 0) log.info({ files }, 'What a redis that was killed had only begun to write was removed')
-    const { command, version } = await findRedisBinary(log)
+    const { command, version } = await findRedisBinary()
     const client = await spawnRedis(command, lock, place)
     log.info({ binary: command, version, socketPath }, 'Started redis')
     return client

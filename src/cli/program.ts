@@ -23,7 +23,7 @@ import { addQueueCommands } from './queue.ts'
 import { addRequestCommands } from './requests.ts'
 import { addSendCommands } from './send.ts'
 import { addServerCommands } from './server.ts'
-import { start } from './start.ts'
+import { type StartOptions, start } from './start.ts'
 import { addStatsCommands } from './stats.ts'
 import { addStoreCommands } from './store.ts'
 import { addStreamCommands } from './stream.ts'
@@ -60,7 +60,8 @@ export function makeProgram(ended: (code: number) => void): Command {
     .command('start')
     .description('run the service with the settings of the environment (docs/reference/settings.md)')
     .option('--accept-service-domain', 'run under another SERVICE_DOMAIN than before')
-    .action(async (options: { acceptServiceDomain?: boolean }) => {
+    .option('--install-redis', 'install a missing redis-server with apt-get, without a question (root alone)')
+    .action(async (options: StartOptions) => {
       // Whatever is still open belongs to the service, which has ended.
       process.exit(await start(options))
     })

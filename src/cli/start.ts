@@ -9,6 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { RunningService } from '../main.ts'
 import { type Config, readConfig } from '../process/config.ts'
 import { WrongFile } from '../process/named-file.ts'
+import { provideRedis } from '../store/provide-redis.ts'
+import { isAgreed } from './console/agreed.ts'
 
 const STOP_MS_MAX = 10_000
 /** 200 connections of each listener, those of deliveries and webhooks, and what Node and the store need. */
@@ -21,9 +23,16 @@ const REPEAT_MS_MAX = 500
 /** Levels of the log at which a failed start shows where it failed. */
 const DETAILED: readonly string[] = ['debug', 'trace']
 
+export interface StartOptions {
+  readonly acceptServiceDomain?: boolean
+  /** Whether a missing redis-server is installed without a question. */
+  readonly installRedis?: boolean
+}
+
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
-export async function start({ acceptServiceDomain = false }: { acceptServiceDomain?: boolean } = {}): Promise<number> {
+export async function start({ acceptServiceDomain = false, installRedis = false }: StartOptions = {}): Promise<number> {
   return await run(async (config) => {
+    await provideRedis(config, { isOrdered: installRedis, ask: isAgreed })
     const { startService } = await import('../main.ts')
     return await startService(config, { isWatched: true, acceptDomain: acceptServiceDomain })
   })
@@ -32,6 +41,7 @@ export async function start({ acceptServiceDomain = false }: { acceptServiceDoma
 /** Runs the Redis of DATA_DIR alone, which listens on `port` of the loopback too. Resolves as `start` does. */
 export async function startStore(port: number): Promise<number> {
   return await run(async (config) => {
+    await provideRedis(config, { isOrdered: false, ask: isAgreed })
     const { runStore } = await import('../store/run-store.ts')
     return await runStore(config, port)
   })

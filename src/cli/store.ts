@@ -2,10 +2,10 @@
  * store - `sendwright store`, which runs it, and what is done straight in it without the service: `operator-key`,
  * `backup`, `repair`.
  */
-import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'
 import type { ShardSides } from '../store/repair.ts'
+import { isAgreed } from './console/agreed.ts'
 import { CommandFailure } from './console/failure.ts'
 import { parseInteger } from './console/options.ts'
 import { formatTable } from './console/table.ts'
@@ -91,7 +91,8 @@ async function repairShard(shard: number, { yes, json }: RepairOptions): Promise
     console.log(json ? JSON.stringify({ isRepaired: false, sides }) : `\nShard ${shard} is whole: nothing to do`)
     return 0
   }
-  if (!yes && !(await isWanted(shard))) throw new CommandFailure(`Shard ${shard} was not changed: confirm with --yes`)
+  if (!yes && !(await isAgreed(`Take shard ${shard} as the store holds it?`)))
+    throw new CommandFailure(`Shard ${shard} was not changed: confirm with --yes`)
   const done = await inStore((config) => repair(config, shard))
   console.log(json ? JSON.stringify(done) : `\nShard ${shard} is repaired: it runs again as soon as a process owns it`)
   return 0
@@ -104,15 +105,6 @@ async function inStore<Result>(act: (config: Config) => Promise<Result>): Promis
   return await act(settings.config).catch((error: Error) => {
     throw new CommandFailure(error.message)
   })
-}
-
-/** Asks on a terminal; without one nobody has said yes. */
-async function isWanted(shard: number): Promise<boolean> {
-  if (process.stdin.isTTY !== true) return false
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`Take shard ${shard} as the store holds it? [y/N] `)
-  terminal.close()
-  return /^y(es)?$/i.test(answer.trim())
 }
 
 function formatSides({ shard, meta, journal }: ShardSides): string {

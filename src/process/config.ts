@@ -126,6 +126,11 @@ export function readConfig(environment: Environment = process.env): ConfigResult
   return mistakes.length === 0 ? { ok: true, config } : { ok: false, mistakes }
 }
 
+/** Whether this is a run of continuous integration, whose systems set CI. */
+export function isContinuousIntegration(environment: Environment = process.env): boolean {
+  return Boolean(environment.CI) && environment.CI !== 'false'
+}
+
 /** Reads what a client command needs; a mistaken setting of the service does not hinder it. */
 export function readClientSettings(environment: Environment = process.env): ClientSettings {
   const result = readConfig(environment)

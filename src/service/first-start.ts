@@ -107,8 +107,9 @@ export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: Firs
 }
 
 /**
- * What is printed once: the link into the dashboard where it is shown, which is on a terminal alone (a journal keeps
- * what is printed), where the keys are, and a request that works, with the test server's key in it.
+ * What is printed once: where the keys are, the link into the dashboard, and a request that works with the test
+ * server's key. On a terminal the link and the key are shown; elsewhere, where a journal keeps what is printed, only
+ * where they are.
  */
 export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl }: FirstRun, isShown: boolean): string {
   const body = JSON.stringify({
@@ -117,6 +118,8 @@ export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl 
     subject: 'Hello',
     text: 'It works.',
   })
+  const stored = `$(node -p 'require(${JSON.stringify(path)}).testServer.token')`
+  const authorization = isShown ? `'Authorization: Bearer ${testServer.token}'` : `"Authorization: Bearer ${stored}"`
   return [
     '',
     `Dashboard: ${isShown ? dashboardUrl : `its first link is dashboardUrl in ${path}`}`,
@@ -124,7 +127,7 @@ export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl 
     `The keys of your first account are in ${path}`,
     'Send a first message (on the test server, nobody receives it):',
     '',
-    `curl ${baseUrl}/v1/email -H 'Authorization: Bearer ${testServer.token}' -H 'Content-Type: application/json' -d '${body}'`,
+    `curl ${baseUrl}/v1/email -H ${authorization} -H 'Content-Type: application/json' -d '${body}'`,
     '',
     'What becomes of it, as it happens: ./sendwright tail',
     '',

@@ -13,7 +13,7 @@ const STICKY = 0o1000
 const OTHERS = 0o077
 /** What we, and the Redis that we run, make in it. */
 const OWN =
-  /^(installation|store-mark|appendonlydir|content|unread-reports|redis\.(sock|pid|log|log\.1|lock)|(secret-key|cluster-secret)(\..*)?|first-run\.json(\..*)?|.*\.pem|dump\.rdb|temp-.*|lost\+found)$/
+  /^(installation|store-mark|appendonlydir|content|unread-reports|redis\.(sock|pid|log|log\.1|lock([.-][\w-]+)?)|(secret-key|cluster-secret)(\..*)?|first-run\.json(\..*)?|.*\.pem|dump\.rdb|temp-.*|lost\+found)$/
 /** Those of them whose own entries are closed too. Content is: it is made so. */
 const FOLDERS = ['appendonlydir']
 

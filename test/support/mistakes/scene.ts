@@ -109,8 +109,8 @@ export class Scene {
   /** A scene with what lies in the directory of another one that is stopped, and its ledger. */
   static async copyOf(t: { teardown(act: () => unknown): void }, other: Scene): Promise<Scene> {
     const scene = await Scene.make(t)
-    // A Redis that was killed has left its socket.
-    const filter = (path: string): boolean => basename(path) !== 'redis.sock'
+    // A Redis that was killed has left its socket and its lock's.
+    const filter = (path: string): boolean => !/^redis\.(sock|lock\.\d+)$/.test(basename(path))
     cpSync(other.dataDir, scene.dataDir, { recursive: true, filter })
     cpSync(other.ledgerPath, scene.ledgerPath)
     return scene

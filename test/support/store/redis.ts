@@ -75,10 +75,9 @@ export async function startRedis(
   }
 }
 
-/** The program of the embedded store, looked for once: it installs a missing one, and says so. */
+/** The program of the embedded store, looked for once. */
 function binary(): Promise<RedisBinary> {
-  const say = (_: object, text: string): void => console.error(text)
-  found ??= findRedisBinary({ info: say, warn: say, error: say })
+  found ??= findRedisBinary()
   return found
 }
 
