@@ -1,4 +1,4 @@
-/** redis-binary - finds the redis-server to run, and says with which settings.
+/** binary - finds the redis-server to run, and says with which settings.
  *
  *  Guarantees: what is found is Redis 7.0 or Valkey 7.2 at least. Nothing is installed.
  */

@@ -1,4 +1,4 @@
-/** embedded-redis - the redis-server that a process without a store of its own runs in its data directory.
+/** embedded - the redis-server that a process without a store of its own runs in its data directory.
  *
  *  States: adopt (one is there and answers) | start (none is there) | watch | recover (it went away) | stop.
  *

@@ -1,4 +1,4 @@
-/** redis-probe - who answers on a redis socket, and whether it is ours.
+/** probe - who answers on a redis socket, and whether it is ours.
  *
  *  States: `absent` nobody listens; `silent` somebody listens and says nothing in time (frozen, or stalled);
  *  `foreign` a redis that works in another directory; `loading` ours, still reading its files; `ready` ours.

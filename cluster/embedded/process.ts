@@ -1,5 +1,5 @@
 /**
- * redis-process - brings up the one redis-server of a directory: adopts it, or starts it under the directory's lock.
+ * process - brings up the one redis-server of a directory: adopts it, or starts it under the directory's lock.
  *
  * The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left. Before a redis is
  * spawned its files are looked at (store-mark.ts): one that would begin empty, or on less than there was, is not

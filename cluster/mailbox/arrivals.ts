@@ -1,4 +1,4 @@
-/** mailbox-work - what another process put into a mailbox, or into outcomes, as work of a shard. */
+/** arrivals - what another process put into a mailbox, or into outcomes, as work of a shard. */
 import type { Command, CommandType, OutcomeBody } from '../behaviour.ts'
 import { Fault } from '../fault.ts'
 import type { InboxEntry } from '../store.ts'

@@ -1,5 +1,5 @@
 /**
- * mailbox-cursor - where a mailbox is read on: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>`
+ * cursor - where a mailbox is read on: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>`
  * once n of them are.
  *
  * What is no cursor is read as well as it can be: nobody may be deaf because of it.

@@ -1,5 +1,5 @@
 /**
- * mailbox-reader - reads what other processes put into a shard's mailbox, or into its outcomes.
+ * reader - reads what other processes put into a shard's mailbox, or into its outcomes.
  *
  * Plain reads after a cursor: the cursor moves in the commit that executes the entries, so each is executed once and
  * a new owner goes on where the last confirmed commit stopped. An entry that the bell brought along is taken without a

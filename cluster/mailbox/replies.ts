@@ -1,5 +1,5 @@
 /**
- * parcel-replies - what became of the commands of parcels, as it is kept in the store and as it is told.
+ * replies - what became of the commands of parcels, as it is kept in the store and as it is told.
  *
  * The commands of a parcel are done in their order. What one commit has done of it is one field of `replies`,
  * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Told it is a line: the field, a

@@ -1,5 +1,5 @@
 /**
- * redis-link - one connection to the store that tells what became of every command.
+ * link - one connection to the store that tells what became of every command.
  *
  * States: down (connecting, or preparing what a new connection needs), up, closed (for good).
  *

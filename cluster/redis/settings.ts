@@ -1,4 +1,4 @@
-/** redis-settings - whether a store keeps what it acknowledges as well as its durability level says. */
+/** settings - whether a store keeps what it acknowledges as well as its durability level says. */
 import type { Redis } from 'ioredis'
 import type { Durability } from '../embedded/binary.ts'
 import { type Breach, breachesOf, DURABLE_SETTINGS } from '../embedded/durable.ts'

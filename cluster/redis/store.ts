@@ -1,5 +1,5 @@
 /**
- * redis-store - the store over Redis: connections, scripts, and what their answers mean.
+ * store - the store over Redis: connections, scripts, and what their answers mean.
  *
  * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
  * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a

@@ -1,5 +1,5 @@
 /**
- * known-keys - what this process knows of a shard's keys because it wrote them itself: their types, and the journal's
+ * sure-keys - what this process knows of a shard's keys because it wrote them itself: their types, and the journal's
  * end.
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which

@@ -1,5 +1,5 @@
 /**
- * redis-told - hears the replies that commits tell a worker: one stream, read to its end again and again.
+ * told - hears the replies that commits tell a worker: one stream, read to its end again and again.
  *
  * Not published: a listener that is behind is written to as soon as its socket has room, which may be before the
  * store's file. Whoever reads has heard all of the answer before when it asks again, so nothing of it is left to be

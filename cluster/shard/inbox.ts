@@ -1,5 +1,5 @@
 /**
- * shard-inbox - what comes to a shard from other processes: commands, outcomes, and claims that the dead left behind.
+ * inbox - what comes to a shard from other processes: commands, outcomes, and claims that the dead left behind.
  *
  * Guarantees: the claims of a dead worker are freed only after every outcome that lay there when its death was noticed
  * has been taken up, so that what it has ended is not performed again; a free looks at the claim's row once more.

@@ -1,5 +1,5 @@
 /**
- * shard-verdict - what a shard does about the verdict on a commit: (verdict, flight) -> action
+ * verdict - what a shard does about the verdict on a commit: (verdict, flight) -> action
  *
  * Guarantee: what was not written is decided again, in its order, before what came later.
  */

@@ -1,5 +1,5 @@
 /**
- * queue - what waits at a shard: asks of this process, commands of the mailbox, and the runtime's own work.
+ * work-queue - what waits at a shard: asks of this process, commands of the mailbox, and the runtime's own work.
  *
  * A batch takes at most half its places for the runtime's own work while asks wait, and local and mailbox commands in
  * turn, each in the order in which they came. What goes back keeps its place.

@@ -1,4 +1,4 @@
-/** shard-world - what all shards of a worker share, and what they tell it. */
+/** world - what all shards of a worker share, and what they tell it. */
 import type { CommandType, LaneType, Note, TimerBody } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ShardLog } from '../cluster-log.ts'

@@ -1,4 +1,4 @@
-/** worker-options - what a worker is made of, and what it tells of itself. */
+/** options - what a worker is made of, and what it tells of itself. */
 import type { Behaviours, Note } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ClusterLog } from '../cluster-log.ts'

@@ -1,6 +1,6 @@
 /**
- * route - where the mail for a domain goes: its mail servers in the order to try, the site that they are, and what its
- * MTA-STS policy demands.
+ * mx-route - where the mail for a domain goes: its mail servers in the order to try, their site, and the demands of its
+ * MTA-STS policy.
  *
  * Spec delivery.mx, delivery.sts
  */

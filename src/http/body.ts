@@ -1,5 +1,5 @@
 /**
- * content - body and query of a request become checked values, or one refusal that lists what is wrong
+ * body - body and query of a request become checked values, or one refusal that lists what is wrong
  *
  * Spec refusal.order, error.issues, request.json
  */

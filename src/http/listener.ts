@@ -1,5 +1,5 @@
 /**
- * http - the HTTP listener: what each path leads to, on either engine
+ * listener - the HTTP listener: what each path leads to, on either engine
  *
  * One wrapper for every path: a copy of all that is needed (the request is gone when the callback returns), then the
  * body, piece by piece, into an exchange, which decides and answers.

@@ -1,4 +1,4 @@
-/** outbound - delivery to the outside, put together: routes, sites, what the operator holds */
+/** open - delivery to the outside, put together: routes, sites, what the operator holds */
 import { findRoute as findRouteFor } from '../dns/mx-route.ts'
 import { createResolver } from '../dns/resolve.ts'
 import { createStsPolicies, type PolicyStore } from '../dns/sts.ts'

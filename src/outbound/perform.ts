@@ -1,5 +1,5 @@
 /**
- * lanes - the performers of delivery: room for attempts, the way to the site, the job's content, a mail thread, the
+ * perform - the performers of delivery: room for attempts, the way to the site, the job's content, a mail thread, the
  * outcome
  *
  * States of an attempt: routed -> waiting for its site -> content read -> composed and transmitted (or simulated) in a

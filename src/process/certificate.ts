@@ -1,5 +1,5 @@
 /**
- * self-signed - the certificate of the SMTP listeners: the operator's, or one of our own that is kept in the data
+ * certificate - the certificate of the SMTP listeners: the operator's, or one of our own that is kept in the data
  * directory
  *
  * Mail servers take any certificate (RFC 7435): encryption to a stranger is better than none. Node has no maker of

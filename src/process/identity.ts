@@ -1,5 +1,5 @@
 /**
- * process-identity - what tells this process from every other one, and whether another one is gone
+ * identity - what tells this process from every other one, and whether another one is gone
  *
  * A process id is used again, also after a reboot: with the machine's boot, the pid namespace and the time at which the
  * process started it names one process for good. Where /proc is missing nothing can be told, and nobody is called gone.

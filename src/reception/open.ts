@@ -1,5 +1,5 @@
 /**
- * mx-role - what a process with the role `mx` listens with: received mail, bounces and complaints, over SMTP
+ * open - what a process with the role `mx` listens with: received mail, bounces and complaints, over SMTP
  *
  * It decides nothing itself: what a mail means is asked of the owner of its shard, in this process or another.
  */

@@ -1,5 +1,5 @@
 /**
- * operator - what every operator route does first: the key is live now, and a write comes with who orders it
+ * as-operator - what every operator route does first: the key is live now, and a write comes with who orders it
  *
  * An operator's key is no entity's, so it is looked up uncached: a revocation holds from its answer on.
  *

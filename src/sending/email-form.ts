@@ -1,5 +1,5 @@
 /**
- * email - a valid body of POST /v1/email becomes the message that is decided on and kept
+ * email-form - a valid body of POST /v1/email becomes the message that is decided on and kept
  *
  * Pure. One recipient per address however often it is written; control characters never reach a header.
  *

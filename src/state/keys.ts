@@ -1,5 +1,5 @@
 /**
- * keyspace - the names of every key that holds mail, and of the items of its lanes.
+ * keys - the names of every key that holds mail, and of the items of its lanes.
  *
  * What each one holds, and in which packing, is told in README.md beside this file.
  */

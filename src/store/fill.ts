@@ -1,5 +1,5 @@
 /**
- * store-fill - how full the store is, so that a send need not ask
+ * fill - how full the store is, so that a send need not ask
  *
  * The last part of its memory is for what finishes or frees accepted mail: from 85 % on new mail is refused, and from
  * 70 % on the operator is told that it is filling up.

@@ -1,5 +1,5 @@
 /**
- * webhook-figures - what waits for webhooks and since when, of the shards that this process owns
+ * figures - what waits for webhooks and since when, of the shards that this process owns
  *
  * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. Of a webhook that was not
  * attempted here yet its oldest waiting delivery tells: once it has failed, so does the webhook; else it is healthy.

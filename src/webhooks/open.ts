@@ -1,5 +1,5 @@
 /**
- * webhook-room - what webhooks need in a process: secrets, events, connections to receivers; opened with the first
+ * open - what webhooks need in a process: secrets, events, connections to receivers; opened with the first
  * attempt
  */
 

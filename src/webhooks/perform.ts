@@ -1,5 +1,5 @@
 /**
- * webhook-posts - the performers of webhooks: room, the event's body, its signature, the post, the outcome
+ * perform - the performers of webhooks: room, the event's body, its signature, the post, the outcome
  *
  * States of an attempt: event read -> signed -> posted -> reported. While it is under way, the event of the delivery
  * that will probably be next is read ahead.

@@ -1,5 +1,5 @@
 /**
- * webhook-secrets - signing secrets of webhooks: made, sealed before they enter a command, opened to sign
+ * secrets - signing secrets of webhooks: made, sealed before they enter a command, opened to sign
  *
  * A sealed secret is bound to its server: copied to another one it does not open.
  *

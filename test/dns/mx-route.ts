@@ -1,4 +1,4 @@
-/** route - where mail for a domain goes, by what a real zone says and what its policy demands. */
+/** mx-route - where mail for a domain goes, by what a real zone says and what its policy demands. */
 
 import t from 'tap'
 import { findRoute, relayRoute } from '../../src/dns/mx-route.ts'

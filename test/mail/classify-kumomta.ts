@@ -1,6 +1,6 @@
 /**
- * classify - KumoMTA's rules as vectors: each pattern becomes a reply that it matches, and its class is compared with
- * ours.
+ * classify-kumomta - KumoMTA's rules as vectors: each pattern becomes a reply that it matches, whose class is compared
+ * with ours.
  *
  * KumoMTA's classes sort a sender's statistics; ours also decide who is suppressed. So the rule that may not break is:
  * where KumoMTA sees no dead address, neither do we. Where the classes differ else, most replies must still agree.

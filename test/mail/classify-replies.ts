@@ -1,5 +1,6 @@
 /**
- * classify - replies of the great receivers, from `test/fixtures/replies.tsv`: who is suppressed, and the class.
+ * classify-replies - replies of the great receivers, from `test/fixtures/replies.tsv`: who is suppressed, and the
+ * class.
  *
  * To add a reply: one line in that file. A row that should be hard and is not is counted against a bound; a row that is
  * hard and should not be fails at once: such a person can no longer be reached, and nobody sees why.

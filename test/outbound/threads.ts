@@ -1,4 +1,4 @@
-/** mail-room - which jobs need a thread, and that both ways come to the same. */
+/** threads - which jobs need a thread, and that both ways come to the same. */
 
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'

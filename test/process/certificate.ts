@@ -1,4 +1,4 @@
-/** self-signed - a certificate of our own: what it says, that it is kept, and when it is made anew. */
+/** certificate - a certificate of our own: what it says, that it is kept, and when it is made anew. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

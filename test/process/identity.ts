@@ -1,4 +1,4 @@
-/** process-identity - a living process, an ended one, and one of another boot. */
+/** identity - a living process, an ended one, and one of another boot. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'

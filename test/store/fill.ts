@@ -1,4 +1,4 @@
-/** store-fill - sends are refused from 85 % of the store's memory on, and taken again once there is room. */
+/** fill - sends are refused from 85 % of the store's memory on, and taken again once there is room. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { type FillLevel, fillLevel, fillOf } from '../../src/store/fill.ts'

@@ -1,4 +1,4 @@
-/** webhook-secrets - made, sealed for their server, opened again, and by nobody else. */
+/** secrets - made, sealed for their server, opened again, and by nobody else. */
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'

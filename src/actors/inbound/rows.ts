@@ -1,5 +1,5 @@
 /**
- * received-rows - the two rows of a received message that its outcomes read and write: its standing, and the head of
+ * rows - the two rows of a received message that its outcomes read and write: its standing, and the head of
  * its content
  */
 

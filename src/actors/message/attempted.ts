@@ -1,5 +1,5 @@
 /**
- * outcome - what the end of an attempt makes of its recipient.
+ * attempted - what the end of an attempt makes of its recipient.
  *
  * States: an open recipient (accepted, deferred) ends delivered, bounced or failed, or waits for its next attempt. A
  * temporary failure whose next attempt would come too late ends it as bounced, expired.

@@ -1,5 +1,5 @@
 /**
- * delivery - what a performer needs to compose and transmit a message to one recipient, and where it is found.
+ * prepare-attempt - what a performer needs to compose and transmit a message to one recipient, and where it is found.
  *
  * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the
  * item names server, segment and message; log entry, head and status are read, then the addresses of the persons named.

@@ -1,5 +1,5 @@
 /**
- * domain-order - what every order of an account key or a session about domains is refused for, in order.
+ * domain - what every order of an account key or a session about domains is refused for, in order.
  *
  * Spec refusal.order
  */

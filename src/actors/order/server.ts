@@ -1,5 +1,5 @@
 /**
- * server-order - who orders about the servers of an account, and what every such order is refused for, in order.
+ * server - who orders about the servers of an account, and what every such order is refused for, in order.
  *
  * Servers are managed by the keys of their account and by operators. That an operator's key is live is looked at before
  * the order: it lies on another shard.

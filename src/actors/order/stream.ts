@@ -1,5 +1,5 @@
 /**
- * stream-order - what every order of a server key about its streams is refused for, in order.
+ * stream - what every order of a server key about its streams is refused for, in order.
  *
  * Spec refusal.order
  */

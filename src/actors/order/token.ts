@@ -1,5 +1,5 @@
 /**
- * token-order - who orders about the keys of a server or of an account, and what every such order is refused for.
+ * token - who orders about the keys of a server or of an account, and what every such order is refused for.
  *
  * A server's keys are managed by its own keys, by its account's and by operators; an account's by its own and by
  * operators. That an operator's key is live is looked at before the order: it lies on another shard.

@@ -1,5 +1,5 @@
 /**
- * webhook-order - what every order of a server key about its webhooks is refused for, in order.
+ * webhook - what every order of a server key about its webhooks is refused for, in order.
  *
  * Spec refusal.order
  */

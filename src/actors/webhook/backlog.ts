@@ -1,5 +1,5 @@
 /**
- * webhook-backlog - ends the oldest deliveries of a webhook of which too many wait. They are dead and may be replayed.
+ * backlog - ends the oldest deliveries of a webhook of which too many wait. They are dead and may be replayed.
  *
  * A cursor goes along the deliveries: what lies before it was found to wait no more. A delivery that was replayed
  * counts by the place of its first queueing, so the cursor goes back to it. Of a slice that is thinned, what waits

@@ -1,5 +1,5 @@
 /**
- * create-webhook - registers a URL for events of a server, once. The first secret was made before and is sealed.
+ * create - registers a URL for events of a server, once. The first secret was made before and is sealed.
  *
  * Spec webhook.create, webhook.url
  */

@@ -1,5 +1,5 @@
 /**
- * webhook-secret - a second signing secret, and the end of one. Values are made before and come sealed.
+ * secrets - a second signing secret, and the end of one. Values are made before and come sealed.
  *
  * Spec webhook.secrets
  */

@@ -1,5 +1,5 @@
 /**
- * webhook-sweep - removes the deliveries of a webhook that are past their age, each day, in small steps.
+ * sweep - removes the deliveries of a webhook that are past their age, each day, in small steps.
  *
  * Of a slice that is 30 days old, what was delivered goes, with the queue; what is dead, or was and waits again, stays
  * listed among the dead. A slice whose messages are past their age goes whole.

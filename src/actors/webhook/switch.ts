@@ -1,5 +1,5 @@
 /**
- * switch-webhook - enables or disables a webhook. What was queued before a switch-off is dead with it.
+ * switch - enables or disables a webhook. What was queued before a switch-off is dead with it.
  *
  * The switch itself is one small commit: what was queued is told from what comes later by its id
  * (`state/webhook/delivery.ts`). A timer then writes it down, some hundred deliveries a step.

@@ -1,5 +1,5 @@
 /**
- * feed - a message as a stream that holds back its end, so that the final dot is sent only when it may be.
+ * data-feed - a message as a stream that holds back its end, so that the final dot is sent only when it may be.
  *
  * The first read means that the server has answered 354. The end is given once every byte before it has left for the
  * kernel, right after `mayFinish` said open: between that and the dot there is no wait. While it says held, the end

@@ -1,5 +1,5 @@
 /**
- * submission-role - what a process with the role `submission` listens with: STARTTLS on one port, TLS on another
+ * open - what a process with the role `submission` listens with: STARTTLS on one port, TLS on another
  *
  * It decides nothing itself: a message is accepted by the owner of the account's shard, in this process or another.
  */

@@ -1,5 +1,5 @@
 /**
- * operator-accounts - accounts, as the operator makes, reads, changes, approves, pauses, resumes and closes them
+ * accounts - accounts, as the operator makes, reads, changes, approves, pauses, resumes and closes them
  *
  * A change holds from its answer on: the next request is decided with it.
  *

@@ -1,5 +1,5 @@
 /**
- * operator-events - GET /v1/operator/servers/{serverId}/events: a server's events from now on
+ * events - GET /v1/operator/servers/{serverId}/events: a server's events from now on
  *
  * The owner of the server's shard is asked to say each event as it commits, for a minute at a time; what it says is a
  * reference, and the event is read back for it, received mail as a reference too: the operator sees no content here.

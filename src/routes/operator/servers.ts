@@ -1,5 +1,5 @@
 /**
- * operator-servers - servers of accounts, and the keys of both, as the operator makes, lists and revokes them
+ * servers - servers of accounts, and the keys of both, as the operator makes, lists and revokes them
  *
  * Spec server.create, server.list, key.create, key.list, key.revoke, operator.note
  */

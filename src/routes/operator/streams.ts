@@ -1,5 +1,5 @@
 /**
- * operator-streams - POST /v1/operator/streams/{streamId}/pause and /resume, PATCH /v1/operator/streams/{streamId}
+ * streams - POST /v1/operator/streams/{streamId}/pause and /resume, PATCH /v1/operator/streams/{streamId}
  *
  * Spec operator.stream, operator.note
  */

@@ -1,5 +1,5 @@
 /**
- * received-entry - one received message in the log: numbers, ids and keyed hashes only, never an address.
+ * entry - one received message in the log: numbers, ids and keyed hashes only, never an address.
  *
  * Packed in the field `r`: `[stream short, sender number or 0, hash of the mailbox hash or 0]`, zeros at the end left
  * off. The number is the envelope sender's. The entry's id is the message's.

@@ -1,5 +1,5 @@
 /**
- * received-object - the names of a received mail's objects, and which rows may name them.
+ * object - the names of a received mail's objects, and which rows may name them.
  *
  * An object's id begins with the moment at which the mail came, so its day follows from the id, and so do the rows that
  * can name it: those of that moment's slice, and of the ones beside it, because a mail takes its time to arrive. The

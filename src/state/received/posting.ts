@@ -1,5 +1,5 @@
 /**
- * received-posting - where a received message of a busy segment is found from who sent it, and from what stands after
+ * posting - where a received message of a busy segment is found from who sent it, and from what stands after
  * the plus sign of the address it came to.
  *
  * The envelope's sender and the hash are posted with the message, under the rank of its id. Who its From names is known

@@ -1,5 +1,5 @@
 /**
- * received-standing - what stays of a received message for as long as its reference, beside its entry in the log.
+ * standing - what stays of a received message for as long as its reference, beside its entry in the log.
  *
  * States: received (nothing is known but its size and address) -> parsed. Packed:
  * `[size, flags, attachments, issue letter, six verdict letters, checked after ms, mailbox hash, stream's id as it was

@@ -1,5 +1,5 @@
 /**
- * webhook-item - the name of one delivery in its webhook's lane: which delivery, and which event it tells of.
+ * item - the name of one delivery in its webhook's lane: which delivery, and which event it tells of.
  *
  * `<deliveryId>.<slice>.<reference>`, and a reference is one of
  *

@@ -1,5 +1,5 @@
 /**
- * webhook-slice - the deliveries of a webhook by UTC day, so that no key grows without bound and old ones go as a
+ * slice - the deliveries of a webhook by UTC day, so that no key grows without bound and old ones go as a
  * whole.
  *
  * A slice is called `<yyyymmdd>-<n>`; the next n begins at 50,000 deliveries.

@@ -1,5 +1,5 @@
 /**
- * inbound-address - the stream that an address under INBOUND_DOMAIN names, with its server and its account, as they are
+ * address - the stream that an address under INBOUND_DOMAIN names, with its server and its account, as they are
  * now
  *
  * Whose stream it is never changes, so that is remembered; in which state all three are is read each time: what an

@@ -1,5 +1,5 @@
 /**
- * received-rows - what the store holds of received messages: entries, standings, heads and streams, many messages a
+ * rows - what the store holds of received messages: entries, standings, heads and streams, many messages a
  * read
  *
  * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `stream:<id>`

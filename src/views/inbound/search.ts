@@ -1,5 +1,5 @@
 /**
- * received-search - a page of the messages that the key's server has received and for which every given filter holds,
+ * search - a page of the messages that the key's server has received and for which every given filter holds,
  * newest first
  *
  * `walk.ts` gives the entries of those that may be meant; an entry tells the stream, the envelope's sender and a hash

@@ -1,5 +1,5 @@
 /**
- * received-shown - a received message as the contract shows it: the summary, the whole, and both forms of the event
+ * shown - a received message as the contract shows it: the summary, the whole, and both forms of the event
  *
  * Until it is parsed it is shown as it came: `unchecked`, without text, and without a word of what it says. Once its
  * content has ended all that remains is the reference.

@@ -1,5 +1,5 @@
 /**
- * received-walk - walks a server's received mail from the newest message down and gives the entries of those that may
+ * walk - walks a server's received mail from the newest message down and gives the entries of those that may
  * be meant
  *
  * A segment with postings is walked along those of the mailbox hash, or else of the sender; every other one along its

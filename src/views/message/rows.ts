@@ -1,5 +1,5 @@
 /**
- * message-store - what the store holds of messages: entries, heads and statuses, many messages a read
+ * rows - what the store holds of messages: entries, heads and statuses, many messages a read
  *
  * Keys: `log head status:<server>:<segment>`
  */

@@ -1,5 +1,5 @@
 /**
- * message-scan - walks a server's log from the newest message down and finds those that may be meant
+ * scan - walks a server's log from the newest message down and finds those that may be meant
  *
  * A segment with postings is walked along the postings of the recipient, or else of the tag; every other one along its
  * log, whose entries name persons and tag themselves. What is found is only a candidate: who asked looks at the rest.

@@ -1,5 +1,5 @@
 /**
- * message-search - a page of the messages of the key's server that every given filter holds for, newest first
+ * search - a page of the messages of the key's server that every given filter holds for, newest first
  *
  * Steps: key, stream, persons and segments in one read; candidates by the walk of `message-scan.ts`; their entries,
  * heads and statuses; the addresses of what is on the page. One call looks at a bounded number of messages and answers

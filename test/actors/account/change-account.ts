@@ -1,4 +1,4 @@
-/** account-status - from which status an order leads where, and what it answers where it leads nowhere. */
+/** change-account - from which status an order leads where, and what it answers where it leads nowhere. */
 
 import t from 'tap'
 import {

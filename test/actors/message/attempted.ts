@@ -1,4 +1,4 @@
-/** outcome - the table of what an attempt's end makes of a recipient, stale attempts among it. */
+/** attempted - the table of what an attempt's end makes of a recipient, stale attempts among it. */
 
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'

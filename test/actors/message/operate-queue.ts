@@ -1,4 +1,4 @@
-/** order-queue - the list of held destinations, its bound and its log. */
+/** operate-queue - the list of held destinations, its bound and its log. */
 
 import t from 'tap'
 import { HOLDS_MAX, HOLDS_TOPIC, orderQueue } from '../../../src/actors/message/operate-queue.ts'

@@ -1,4 +1,4 @@
-/** delivery - a job as prepared from the log is the job that the commit gave along. */
+/** prepare-attempt - a job as prepared from the log is the job that the commit gave along. */
 
 import t from 'tap'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'

@@ -1,4 +1,4 @@
-/** send-names - the same names for the same ids, and others where one of them is another. */
+/** send-turn - the same names for the same ids, and others where one of them is another. */
 
 import t from 'tap'
 import { sendNames } from '../../../src/actors/message/send-turn.ts'

@@ -1,4 +1,4 @@
-/** server-order - who may order about servers, and what is told to who may not. */
+/** server - who may order about servers, and what is told to who may not. */
 
 import t from 'tap'
 import { createServer } from '../../../src/actors/server/create-server.ts'

@@ -1,4 +1,4 @@
-/** token-order - who may order about whose keys, in the order of refusals. */
+/** token - who may order about whose keys, in the order of refusals. */
 
 import t from 'tap'
 import type { Ref, States } from '../../../cluster/behaviour.ts'

@@ -1,4 +1,4 @@
-/** webhook-backlog - the oldest that wait are ended, and no more than are too many, over slices. */
+/** backlog - the oldest that wait are ended, and no more than are too many, over slices. */
 
 import t from 'tap'
 import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'

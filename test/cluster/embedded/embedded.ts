@@ -1,4 +1,4 @@
-/** embedded-redis - adopted after a crash, never doubled, restarted when it dies, gone after stop. Real processes. */
+/** embedded - adopted after a crash, never doubled, restarted when it dies, gone after stop. Real processes. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {

@@ -1,4 +1,4 @@
-/** redis-link - what becomes of a command: answered, lost, unsent; and a link that hears nothing. */
+/** link - what becomes of a command: answered, lost, unsent; and a link that hears nothing. */
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'

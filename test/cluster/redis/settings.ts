@@ -1,5 +1,5 @@
 /**
- * redis-settings - stores that are not used: by their settings, as a node of a cluster; and what a store cannot read.
+ * settings - stores that are not used: by their settings, as a node of a cluster; and what a store cannot read.
  */
 import t from 'tap'
 import { stagedKey } from '../../../cluster/keyspace.ts'

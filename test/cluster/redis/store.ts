@@ -1,5 +1,5 @@
 /**
- * redis-store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused.
+ * store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'

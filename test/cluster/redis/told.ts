@@ -1,4 +1,4 @@
-/** redis-told - what commits tell a worker: when it is heard, what of it is lost, and what is left of it. */
+/** told - what commits tell a worker: when it is heard, what of it is lost, and what is left of it. */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

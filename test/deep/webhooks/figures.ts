@@ -1,5 +1,5 @@
 /**
- * webhook-figures - what waits for webhooks and since when, by class: newer deliveries and a restart change nothing.
+ * figures - what waits for webhooks and since when, by class: newer deliveries and a restart change nothing.
  */
 
 import { Redis } from 'ioredis'

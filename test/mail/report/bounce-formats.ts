@@ -1,6 +1,6 @@
 /**
- * dsn - bounces of many mail systems, as their documentation and their own sources write them, and mail that only looks
- * so.
+ * bounce-formats - bounces of many mail systems, as their documentation and their own sources write them, and mail that
+ * only resembles them.
  *
  * `test/fixtures/bounces.txt` is what the patterns were written with, `bounces-held.txt` what was kept back until they
  * were done: a new format belongs into the second, is measured there, and moves to the first when a pattern is written

@@ -1,4 +1,4 @@
-/** feed - the message is read in order, and its end is held back until everything before it has left. */
+/** data-feed - the message is read in order, and its end is held back until everything before it has left. */
 
 import t from 'tap'
 import type { FenceState } from '../../../cluster/fence.ts'

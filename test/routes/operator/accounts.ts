@@ -1,4 +1,4 @@
-/** operator-accounts - accounts made, listed, changed, approved, paused, resumed and closed, over the whole service. */
+/** accounts - accounts made, listed, changed, approved, paused, resumed and closed, over the whole service. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { SHARDS_TOGETHER } from '../../../src/actors/account/create-account.ts'

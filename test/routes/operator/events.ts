@@ -1,5 +1,5 @@
 /**
- * operator-events - a server's events as they happen, over real HTTP; the command line that shows and forwards them.
+ * events - a server's events as they happen, over real HTTP; the command line that shows and forwards them.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

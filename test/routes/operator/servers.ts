@@ -1,4 +1,4 @@
-/** operator-servers - servers of an account, and the keys of both, by the operator. */
+/** servers - servers of an account, and the keys of both, by the operator. */
 import t from 'tap'
 import { startTestService } from '../../support/service/service.ts'
 

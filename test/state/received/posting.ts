@@ -1,4 +1,4 @@
-/** received-posting - what is posted of a message, in which bucket, and that it is found there again. */
+/** posting - what is posted of a message, in which bucket, and that it is found there again. */
 import t from 'tap'
 import { makeIds, rankOf } from '../../../cluster/id.ts'
 import {

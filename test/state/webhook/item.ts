@@ -1,4 +1,4 @@
-/** webhook-item - what is written is read back; names sort by their delivery and hold no address. */
+/** item - what is written is read back; names sort by their delivery and hold no address. */
 
 import t from 'tap'
 import { makeIds } from '../../../cluster/id.ts'

@@ -1,4 +1,4 @@
-/** webhook-slice - a slice ends with the UTC day or when it is full. */
+/** slice - a slice ends with the UTC day or when it is full. */
 
 import t from 'tap'
 import { enterSlice, type Slice, sliceEndMs } from '../../../src/state/webhook/slice.ts'

@@ -1,5 +1,5 @@
 /**
- * mistake - a data directory, the service in real processes on it, clients whose every 200 is on disk before they go
+ * scene - a data directory, the service in real processes on it, clients whose every 200 is on disk before they go
  * on, and what an operator or a machine may do to it: the rig of test/mistakes.
  *
  * A case starts the service (`start`, `cluster`), lets clients send (`load`), makes its mistake, and asks for what is

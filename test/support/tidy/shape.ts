@@ -10,6 +10,8 @@ export const ROOM_FILES_MAX = 25
 
 // Built from halves, or this very file would be a finding.
 const DEBT = new RegExp(`\\b(?:${['TO', 'FIX'].map((half, at) => half + ['DO', 'ME'][at]).join('|')})\\b`, 'g')
+/** The name at the beginning of a file's header comment. */
+const HEADER_NAME = /^(?:#![^\n]*\n)?\/\*\*\s+(?:\*\s+)?([A-Za-z0-9./-]+) - \S/
 /** Folders of test/ that stand for no room. */
 const NO_MIRROR =
   /^test\/(?:deep$|attacks|crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser|trial)(?:\/|$)/
@@ -26,6 +28,9 @@ export function misshapen({ path, text }: Source): string[] {
   // A test's sentence may read as it likes; the other files begin with their name.
   const opening = path.startsWith('test/') ? /^\/\*\*\s/ : /^(?:#![^\n]*\n)?\/\*\*\s+(?:\*\s+)?[a-z0-9./-]+ - \S/
   if (!opening.test(text)) found.push(`${path} does not open with "name - summary"`)
+  const own = posix.basename(path).replace(/(?:\.d)?\.(?:tsx?|mjs)$/, '')
+  const name = HEADER_NAME.exec(text)?.[1] ?? own
+  if (name !== own) found.push(`${path} opens with the name "${name}" in place of "${own}"`)
   for (const word of text.match(DEBT) ?? []) found.push(`${path} contains ${word}: do it`)
   if (/\/(?:index|utils?|helpers?|common|misc|types)\.tsx?$/.test(path))
     found.push(`${path}: name the file after what it does`)

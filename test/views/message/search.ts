@@ -1,5 +1,5 @@
 /**
- * message-search - random messages in many small segments, searched by random filters, page by page: what comes is what
+ * search - random messages in many small segments, searched by random filters, page by page: what comes is what
  * a look at every message finds.
  */
 
