@@ -29,6 +29,7 @@ import { SUPPRESSION } from '../suppression.ts'
 import { TOKEN, TOKEN_MADE } from '../token.ts'
 import { DELIVERY, EVENT_BODIES, HTTPS_URI, MESSAGE_DELIVERY, WEBHOOK, WEBHOOK_CREATED } from '../webhook.ts'
 import { exampleOf } from './example.ts'
+import { FIELD_WORDS } from './field-words.ts'
 import { GROUP_DESCRIPTIONS, GROUP_NAMES, groupOf, SUMMARIES } from './summary.ts'
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json }
@@ -83,7 +84,7 @@ const NAMES = new Map<unknown, string>(
 /** Formats of ours in words that clients know. */
 const FORMATS: Readonly<Record<string, Fields>> = {
   address: { format: 'email', description: 'an e-mail address' },
-  mailbox: { format: 'email', description: 'an address as mail has it: whatever stands before the last @' },
+  mailbox: { format: 'email', description: 'an address as in mail: any text before the last @' },
   'sending-domain': { format: 'hostname', description: 'a host name below a public suffix' },
   'header-name': { pattern: '^[\\x21-\\x39\\x3b-\\x7e]{1,76}$', description: 'a header name that a message may set' },
   base64: { contentEncoding: 'base64' },
@@ -98,17 +99,21 @@ const BEARERS: Readonly<Record<KeyKind, Fields>> = {
   O: { ...BEARER, description: 'An operator key (ok_)' },
 }
 const INFO: Readonly<Record<Route['listener'], Fields>> = {
-  public: { title: 'Sendwright', version: '1', description: 'Transactional email: send, and read what became of it.' },
+  public: {
+    title: 'Sendwright',
+    version: '1',
+    description: 'Transactional email: send messages and read their outcome.',
+  },
   operator: {
     title: 'Sendwright, for its operator',
     version: '1',
-    description: 'Accounts, queue, health. On a listener of its own, which never stands behind the public proxy.',
+    description: 'Accounts, queue and health, on a separate listener that must not be public.',
   },
 }
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 const EVENT_STREAM = 'text/event-stream'
-const GO_ON = 'Goes on after the event of that id, where all since then is kept'
-const REQUEST_ID = { description: 'Names this request in the log', schema: UUID }
+const GO_ON = 'Resumes after the event with this id, if all later events are still stored'
+const REQUEST_ID = { description: 'Id of this request in the log', schema: UUID }
 const SECONDS = { type: 'integer', minimum: 1 }
 
 /** A post to a webhook, for each event. Spec webhook.signature */
@@ -222,16 +227,16 @@ function descriptionOf({ keys, isIdempotent }: Route): string {
 
 function parametersOf({ path, query, isIdempotent, takesLastEventId }: Route): Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
-    ...{ name, in: 'path', required: true },
+    ...{ name, in: 'path', required: true, description: FIELD_WORDS[name] ?? 'Id of the resource' },
     schema: schemaOf(UUID),
   }))
   const { properties = {}, required = [] } = (query ?? {}) as { properties?: object; required?: readonly string[] }
   const inQuery = Object.entries(properties).map(([name, schema]) => ({
-    ...{ name, in: 'query', required: required.includes(name) },
+    ...{ name, in: 'query', required: required.includes(name), description: FIELD_WORDS[name] ?? 'Filter' },
     schema: schemaOf(schema),
   }))
   const key = { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_CHARS_MAX, pattern: '^[\\x20-\\x7e]+$' }
-  const description = 'The same key with the same request brings the first accepted answer again, for 24 hours'
+  const description = 'The same key with the same request returns the first accepted answer for 24 hours'
   const inHeader: Json[] = isIdempotent ? [{ name: 'Idempotency-Key', in: 'header', description, schema: key }] : []
   if (takesLastEventId)
     inHeader.push({ name: 'Last-Event-ID', in: 'header', description: GO_ON, schema: { type: 'string' } })
@@ -251,8 +256,8 @@ function responsesOf(route: Route): Fields {
       headers: { 'Request-Id': REQUEST_ID, ...(isIdempotent && sent) },
       ...contentOf(route),
     },
-    413: plain('The body is too large; told in plain text'),
-    429: plain('Too many requests of this client; told in plain text', true),
+    413: plain('The body is too large (plain text)'),
+    429: plain('Too many requests from this client (plain text)', true),
   }
   const refusals = refusalsOf(route)
   for (const status of new Set(refusals.map((refusal) => refusal.status))) {
@@ -326,7 +331,12 @@ function fieldsOf(schema: object): Fields {
     anyOf,
     ...rest
   } = schema as Conditional
-  const fields = Object.fromEntries(Object.entries(rest).map(([keyword, value]) => [keyword, schemaOf(value)]))
+  const fields = Object.fromEntries(
+    Object.entries(rest).map(([keyword, value]) => [
+      keyword,
+      keyword === 'properties' ? describedFields(value as Fields) : schemaOf(value),
+    ]),
+  )
   const own = format === undefined ? undefined : (FORMATS[format] ?? { format })
   const sentences = [
     fields.description ?? own?.description,
@@ -342,6 +352,19 @@ function fieldsOf(schema: object): Fields {
       (rest.properties === undefined ? { anyOf: schemaOf(anyOf) } : { allOf: [{ anyOf: schemaOf(anyOf) }] })),
     ...(sentences.length > 0 && { description: sentences.join('. ') }),
   }
+}
+
+/** The fields of an object; one without a description gets that of its name. A reference has its own. */
+function describedFields(properties: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, described(name, schemaOf(schema))]),
+  )
+}
+
+function described(name: string, schema: Json): Json {
+  const description = FIELD_WORDS[name]
+  const isBare = typeof schema === 'object' && schema !== null && !('$ref' in schema) && !('description' in schema)
+  return isBare && description !== undefined ? { ...(schema as Fields), description } : schema
 }
 
 /** One of several schemas, or the only one. */
