@@ -30,7 +30,7 @@ export function faultOfBuild() {
 function sourcesIn(folder) {
   const entries = readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
   const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.md'))
-  return files.map(({ path, name }) => join(path, name).slice(ROOT.length + 1))
+  return files.map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1))
 }
 
 /** Out: null where it was removed just now. */
