@@ -139,7 +139,9 @@ function isAlive(group: number): boolean {
 }
 
 t.test('go live: installed for production as README says, it runs without the tools', { skip }, async (t) => {
-  const [, line = ''] = /Install for production: `([^`]+)`/.exec(readFileSync(join(dir, 'README.md'), 'utf8')) ?? []
+  const [, line = ''] =
+    /Install for production in a permanent directory:\s+`([^`]+)`/.exec(readFileSync(join(dir, 'README.md'), 'utf8')) ??
+    []
   const installed = await begin(line).ended
   t.equal(installed.code, 0, installed.out + installed.err)
   for (const gone of ['typescript', 'tap', '@biomejs/biome']) t.notOk(existsSync(join(dir, 'node_modules', gone)), gone)

@@ -29,9 +29,9 @@ const body = { inboundPerMinuteLimit: 1_000_000 }
 await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, { token: operatorToken, body })
 const stream = (await service.call('POST /v1/streams', { token, body: { kind: 'inbound', name: 'Mail' } })).json
 
-/** Lines as SMTP has them: a dot at a line's beginning is doubled, whichever way the line before it ended. */
+/** Lines as SMTP has them (RFC 5321 4.5.2): a dot at the beginning of a line is doubled; a line ends in CRLF alone. */
 function stuffed(raw: Buffer): Buffer {
-  return Buffer.from(raw.toString('latin1').replace(/(^|\n)\./g, '$1..'), 'latin1')
+  return Buffer.from(raw.toString('latin1').replace(/(^|\r\n)\./g, '$1..'), 'latin1')
 }
 
 async function connect(): Promise<SmtpDialog> {

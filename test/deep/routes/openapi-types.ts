@@ -18,8 +18,8 @@ const MS_MAX = 120_000
 
 const PROGRAM = `
 import createClient from 'openapi-fetch'
-import type { components, paths } from '../../routes/public.js'
-import type { paths as OperatorPaths } from '../../routes/operator.js'
+import type { components, paths } from './public.js'
+import type { paths as OperatorPaths } from './operator.js'
 
 const { URL_OF_API: baseUrl, SERVER_KEY, URL_OF_OPERATOR, OPERATOR_KEY } = process.env as Record<string, string>
 const client = createClient<paths>({ baseUrl, headers: { authorization: 'Bearer ' + SERVER_KEY } })
@@ -54,7 +54,7 @@ const WRONG = [
   `export const wrong4: components['schemas']['EmailAnswer'] = { messageId: 1 }`,
 ]
 
-const IMPORT = `import type { components } from '../../routes/public.js'`
+const IMPORT = `import type { components } from './public.js'`
 const run = promisify(execFile)
 // The runner's loader is not the children's.
 const { NODE_OPTIONS: _loader, ...env } = process.env

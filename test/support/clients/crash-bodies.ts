@@ -89,7 +89,7 @@ function followerOf(schema: BodySchema, wrong: number): fc.Arbitrary<unknown> {
   const choices = 'const' in schema ? [schema.const] : schema.enum
   if (choices !== undefined) return sometimes(fc.constantFrom(...choices), anything, wrong)
   const types = schema.type === undefined ? [] : [schema.type].flat()
-  return fc.oneof(...types.map((type) => ofType(schema, type, wrong)))
+  return types.length === 0 ? anything : fc.oneof(...types.map((type) => ofType(schema, type, wrong)))
 }
 
 function ofType(schema: BodySchema, type: string, wrong: number): fc.Arbitrary<unknown> {
