@@ -72,7 +72,8 @@ export async function sendAgain(sent: Sent): Promise<Came> {
 }
 
 /**
- * What is wrong with an answer, null when nothing is: 5xx, no Request-Id, a refusal that the contract does not know.
+ * What is wrong with an answer, null when nothing is: 5xx, no Request-Id, a refusal that neither the contract nor the
+ * API of a door knows.
  */
 export function wrongOf({ status, headers, text }: Came): string | null {
   if (status >= 500) return `status ${status}: ${text.slice(0, 200)}`
@@ -81,7 +82,9 @@ export function wrongOf({ status, headers, text }: Came): string | null {
   if (headers['content-type'] === 'text/plain') {
     return TEXT_REFUSALS.get(status) === text ? null : `status ${status} in text: ${text.slice(0, 200)}`
   }
-  const checked = isError(JSON.parse(text), false)
+  const body = JSON.parse(text)
+  if (body.statusCode === status && typeof body.name === 'string' && typeof body.message === 'string') return null
+  const checked = isError(body, false)
   return checked.ok ? null : `status ${status}: ${JSON.stringify(checked.issues)} in ${text.slice(0, 200)}`
 }
 
