@@ -134,8 +134,8 @@ for (const route of ROUTES_WITH_BODY) {
 }
 
 /**
- * Whether the objects of a route's path exist, so that a whole body is carried out, and no token or time to send must be
- * guessed.
+ * Whether the objects of a route's path exist, so that a whole body is carried out, and no token or time to send has to
+ * be guessed.
  */
 function isReached({ name, path, listener }: Route): boolean {
   if (name === 'useDeskLink' || name === 'patchMessage') return false
