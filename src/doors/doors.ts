@@ -10,10 +10,11 @@ import type { DoorDeadEnd } from '../http/door.ts'
 import type { RouteHandler } from '../http/listener.ts'
 import type { DoorTable } from './common/door-table.ts'
 import { makeOwnApi, type OwnApiDeps } from './common/own-api.ts'
+import { MAILGUN } from './mailgun/door.ts'
 import { RESEND } from './resend/door.ts'
 
 /** Every door. */
-export const DOORS: readonly DoorTable[] = [RESEND]
+export const DOORS: readonly DoorTable[] = [RESEND, MAILGUN]
 
 /** What the listener serves. */
 export interface OpenDoors {

@@ -11,6 +11,7 @@ import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { isAccepted, type OwnApi, refuseFields } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
+import { decodeParam } from '../common/path-address.ts'
 import { pageAskedOf } from './lists.ts'
 
 /** Entries of one batch. */
@@ -98,14 +99,14 @@ export const resendListSuppressions: DoorHandler = async (request, own) => {
 
 /** GET /suppressions/{id} */
 export const resendReadSuppression: DoorHandler = async (request, own) => {
-  const found = await find(request, own, namedIn(request))
+  const found = await find(request, own, decodeParam(request, 'id'))
   if ('answer' in found) return found.answer
   return { status: 200, json: { object: 'suppression', ...shown(found) } }
 }
 
 /** DELETE /suppressions/{id} */
 export const resendRemoveSuppression: DoorHandler = async (request, own) => {
-  const { answer, id } = await lift(request, own, namedIn(request))
+  const { answer, id } = await lift(request, own, decodeParam(request, 'id'))
   return isAccepted(answer) ? { status: 200, json: { object: 'suppression', id, deleted: true } } : answer
 }
 
@@ -144,15 +145,6 @@ async function findByAddress(request: EdgeRequest, own: OwnApi, address: string)
 
 function isMissing(answer: Answer): boolean {
   return 'status' in answer && answer.status === 404
-}
-
-/** The id or address in the path; what cannot be decoded is no address. */
-function namedIn({ params }: EdgeRequest): string {
-  try {
-    return decodeURIComponent(params.id ?? '')
-  } catch {
-    return ''
-  }
 }
 
 function isBatch(value: unknown): value is readonly unknown[] {

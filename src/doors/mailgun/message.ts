@@ -1,0 +1,120 @@
+/**
+ * message - a form of POST /v3/{domain}/messages becomes the body of POST /v1/email
+ */
+
+import type { Issue } from '../../../schemas/error.ts'
+import { type Mailbox, parseMailboxes } from '../common/mailbox.ts'
+
+/** A mapped message, or the fields that have no counterpart. */
+export type MappedForm = { readonly body: Record<string, unknown> } | { readonly issues: readonly Issue[] }
+
+const LISTS = ['to', 'cc', 'bcc'] as const
+const TEXTS = ['subject', 'text', 'html'] as const
+/** Names of the metadata that holds all tags of a message. */
+const TAGS = 'mailgun-tags'
+const NO = ['no', 'false', '']
+const NOT_OFFERED: Readonly<Record<string, string>> = {
+  'recipient-variables': 'Not offered: send a broadcast with its substitutions to POST /v1/broadcasts',
+  template: 'Templates are not offered: render the message in the application',
+  'amp-html': 'AMP is not offered',
+}
+
+/** Names a field of ours as Mailgun's form does. */
+export function mailgunField(path: string): string {
+  if (path === 'sendAt') return 'o:deliverytime'
+  if (path === 'tag' || path === `metadata.${TAGS}`) return 'o:tag'
+  if (path === 'metadata') return 'v:'
+  const [, kind, name] = /^(headers|metadata)\.(.*)$/.exec(path) ?? []
+  if (kind !== undefined) return `${kind === 'headers' ? 'h' : 'v'}:${name}`
+  return path.replace(/^attachments\b.*$/, 'attachment').replace(/^(from|to|cc|bcc)\..*$/, '$1')
+}
+
+/** Maps a form. In: the mode of the key's server. */
+export async function mapForm(form: FormData, mode: 'live' | 'test'): Promise<MappedForm> {
+  const issues: Issue[] = []
+  const headers: Record<string, string> = {}
+  const metadata: Record<string, string> = {}
+  const body: Record<string, unknown> = { headers, metadata }
+  const tags: string[] = []
+  const attachments: object[] = []
+  const people = new Map<string, Mailbox[]>()
+  for (const [name, value] of form) {
+    if (name === 'attachment' || name === 'inline') attachments.push(await attachmentOf(name, value, issues))
+    else if (typeof value !== 'string') issues.push({ path: name, message: 'Must be a text, not a file' })
+    else if (name === 'from') setOnce(body, { name, value: oneOf(value), issues })
+    else if (LISTS.some((one) => one === name))
+      people.set(name, [...(people.get(name) ?? []), ...parseMailboxes(value)])
+    else if (TEXTS.some((one) => one === name)) setText(body, { name, value, issues })
+    else if (name.startsWith('h:')) setOnce(headers, { name, key: name.slice(2), value, issues })
+    else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
+    else if (name === 'o:tag') tags.push(value)
+    else takeOption(body, { name, value, mode, issues })
+  }
+  for (const [name, mailboxes] of people) body[name] = mailboxes.map(addressOf)
+  if (attachments.length > 0) body.attachments = attachments
+  if (tags.length > 0) {
+    body.tag = tags[0]
+    metadata[TAGS] = tags.join(',')
+  }
+  return issues.length > 0 ? { issues } : { body }
+}
+
+interface Given<Value = unknown> {
+  readonly name: string
+  readonly value: Value
+  readonly issues: Issue[]
+}
+
+function setOnce(fields: Record<string, unknown>, { name, key = name, value, issues }: Given & { key?: string }): void {
+  if (Object.hasOwn(fields, key)) issues.push({ path: name, message: 'Given more than once' })
+  else Object.defineProperty(fields, key, { value, enumerable: true, writable: true, configurable: true })
+}
+
+/** Clients send an empty text beside an HTML body. */
+function setText(body: Record<string, unknown>, given: Given<string>): void {
+  if (given.value !== '' || given.name === 'subject') setOnce(body, given)
+}
+
+function takeOption(
+  body: Record<string, unknown>,
+  { name, value, mode, issues }: Given<string> & { readonly mode: 'live' | 'test' },
+): void {
+  // The default of many integrations sets them. Ignored, and documented as ignored.
+  if (name === 'o:tracking' || name.startsWith('o:tracking-') || name === 'o:dkim') return
+  if (name === 'o:testmode') {
+    if (mode === 'live' && !NO.includes(value))
+      issues.push({ path: name, message: 'Not offered on a live server: use the key of a test server' })
+    return
+  }
+  if (name === 'o:deliverytime') {
+    const time = Date.parse(value)
+    body.sendAt = Number.isNaN(time) ? value : new Date(time).toISOString()
+    return
+  }
+  issues.push({ path: name, message: NOT_OFFERED[name] ?? 'Unknown field' })
+}
+
+async function attachmentOf(name: string, value: string | File, issues: Issue[]): Promise<object> {
+  if (typeof value === 'string') {
+    issues.push({ path: name, message: 'Must be a file' })
+    return {}
+  }
+  const type = (value.type.split(';')[0] ?? '').trim().toLowerCase()
+  const isKnown = type !== '' && type !== 'application/octet-stream'
+  return {
+    name: value.name,
+    content: Buffer.from(await value.arrayBuffer()).toString('base64'),
+    // Clients that know no type send bytes; the name says more.
+    ...(isKnown && { contentType: type }),
+    ...(name === 'inline' && { contentId: value.name }),
+  }
+}
+
+function oneOf(text: string): unknown {
+  const [first, ...others] = parseMailboxes(text)
+  return first === undefined || others.length > 0 ? text : addressOf(first)
+}
+
+function addressOf({ email, name }: Mailbox): unknown {
+  return name === null ? email : { email, name }
+}

@@ -1,0 +1,128 @@
+/**
+ * mailgun - the official client of Mailgun against a running service, whose URL and key are all that changes
+ */
+
+import { createRequire } from 'node:module'
+import t, { type Test } from 'tap'
+import { makeKey } from '../../src/http/key.ts'
+import { until } from '../support/machine/until.ts'
+import { startTestService } from '../support/service/service.ts'
+
+const service = await startTestService()
+t.teardown(() => service.stop())
+const { account, testServer, liveServer } = service.firstRun
+const { token, streamId } = testServer
+const url = `http://127.0.0.1:${service.config.httpPort}`
+const DOMAIN = 'simulator.test'
+
+interface Client {
+  readonly messages: { create(domain: string, data: object): Promise<{ id: string; message: string; status: number }> }
+  readonly suppressions: { destroy(domain: string, type: string, address: string): Promise<{ message: string }> }
+}
+interface Library {
+  new (form: typeof FormData): { client(options: object): Client }
+}
+const library = createRequire(import.meta.url)('mailgun.js') as Library & { default?: Library }
+const Mailgun = library.default ?? library
+const clientOf = (key: string) => new Mailgun(FormData).client({ username: 'api', key, url })
+const mailgun = clientOf(token)
+const plain = { from: 'Acme, Inc <shop@simulator.test>', to: 'delivered@simulator.test', subject: 'Hi', text: 'Hi' }
+
+/** A call fails with an error of the client that holds what is expected. */
+async function rejects(t: Test, call: Promise<unknown>, expected: object): Promise<void> {
+  const outcome = await call.then(
+    () => null,
+    (error: unknown) => error,
+  )
+  t.match(outcome, expected)
+}
+
+async function readMessage(id: string) {
+  const [, messageId] = /^<([0-9a-f-]{36})@simulator\.test>$/.exec(id) ?? []
+  return (await service.call(`GET /v1/messages/${messageId}`, { token })).json
+}
+
+t.test('mailgun: a message is sent', async (t) => {
+  const bytes = Buffer.from('%PDF-1.4 ünïcode')
+  const sent = await mailgun.messages.create(DOMAIN, {
+    ...plain,
+    to: ['"Doe, Jo" <delivered@simulator.test>', 'delivered+b@simulator.test, delivered+c@simulator.test'],
+    cc: 'Łukasz <delivered+d@simulator.test>',
+    html: '<img src="cid:logo.png">',
+    'h:Reply-To': 'help@example.com',
+    'h:X-Campaign': '7',
+    'v:order': '42',
+    'o:tag': ['news', 'autumn'],
+    'o:tracking': 'yes',
+    'o:tracking-opens': 'yes',
+    'o:testmode': 'yes',
+    attachment: [{ data: bytes, filename: 'rechnung-ü.pdf' }],
+    inline: [{ data: bytes, filename: 'logo.png' }],
+  })
+  t.match(sent, { status: 200, message: 'Queued. Thank you.' })
+  t.match(await readMessage(sent.id), {
+    messageIdHeader: sent.id,
+    from: { email: 'shop@simulator.test', name: 'Acme, Inc' },
+    tag: 'news',
+    metadata: { order: '42', 'mailgun-tags': 'news,autumn' },
+    headers: { 'Reply-To': 'help@example.com', 'X-Campaign': '7' },
+    recipients: [{ name: 'Doe, Jo' }, {}, {}, { name: 'Łukasz', kind: 'cc' }],
+    attachments: [
+      { name: 'rechnung-ü.pdf', size: bytes.length },
+      { name: 'logo.png', contentId: 'logo.png' },
+    ],
+  })
+})
+
+t.test('mailgun: a form of a URL, at a time, once for one key', async (t) => {
+  const authorization = `Basic ${Buffer.from(`api:${token}`).toString('base64')}`
+  const time = new Date(Date.now() + 3_600_000).toUTCString()
+  const ask = async (fields: Record<string, string>, key?: string) => {
+    const headers = { authorization, connection: 'close', ...(key !== undefined && { 'idempotency-key': key }) }
+    const body = new URLSearchParams(fields)
+    const response = await fetch(`${url}/v3/${DOMAIN}/messages`, { method: 'POST', headers, body })
+    return { status: response.status, json: (await response.json()) as { id?: string; message: string } }
+  }
+  const first = await ask({ ...plain, 'o:deliverytime': time }, 'once')
+  t.equal(first.status, 200)
+  t.same(await ask({ ...plain, 'o:deliverytime': time }, 'once'), first)
+  t.match(await ask({ ...plain, subject: 'Other' }, 'once'), { status: 400 })
+  t.match(await readMessage(first.json.id ?? ''), { sendAt: new Date(time).toISOString() })
+  t.match(await ask({ ...plain, 'o:deliverytime': 'soon' }), { status: 400, json: { message: /^o:deliverytime/ } })
+})
+
+t.test('mailgun: what is not offered is refused with the error of the client', async (t) => {
+  const refused = async (data: object, expected: object, { client = mailgun, domain = DOMAIN } = {}) =>
+    rejects(t, client.messages.create(domain, { ...plain, ...data }), expected)
+  await refused({ 'recipient-variables': '{}' }, { status: 400, details: /POST \/v1\/broadcasts/ })
+  await refused({ template: 'welcome' }, { status: 400, details: /^template: Templates are not offered/ })
+  await refused({ 'o:require-tls': 'yes' }, { status: 400, details: /^o:require-tls: Unknown field/ })
+  await refused({ from: 'nobody' }, { status: 400, details: /^from/ })
+  await refused({ to: 'nobody' }, { status: 400, details: /^to/ })
+  await refused({ from: 'a@elsewhere.example' }, { status: 400, details: /elsewhere\.example is not verified/ })
+  await refused({ 'v:long': 'x'.repeat(501) }, { status: 400, details: /^v:long/ })
+  const many = Object.fromEntries(Array.from({ length: 21 }, (_, place) => [`v:a${place}`, '1']))
+  await refused(many, { status: 400, details: /^v:/ })
+  await refused({}, { status: 404 }, { domain: 'elsewhere.example' })
+  await refused({}, { status: 401 }, { client: clientOf(makeKey('sk', 0).token) })
+  await refused({}, { status: 403 }, { client: clientOf(account.token) })
+  await refused({}, { status: 404 }, { client: clientOf(liveServer.token) })
+})
+
+t.test('mailgun: bounces are removed, complaints stay', async (t) => {
+  const listed = async (recipient: string) =>
+    (await service.call('POST /v1/suppressions/search', { token, body: { recipient } })).json.suppressions.length
+  for (const recipient of ['bounce+mg@simulator.test', 'complaint+mg@simulator.test']) {
+    await mailgun.messages.create(DOMAIN, { ...plain, to: recipient })
+    await until(async () => (await listed(recipient)) === 1, 10_000)
+  }
+  t.match(await mailgun.suppressions.destroy(DOMAIN, 'bounces', 'bounce+mg@simulator.test'), { message: /removed/ })
+  t.equal(await listed('bounce+mg@simulator.test'), 0)
+  await rejects(t, mailgun.suppressions.destroy(DOMAIN, 'bounces', 'bounce+mg@simulator.test'), { status: 404 })
+  for (const type of ['complaints', 'unsubscribes'])
+    t.match(await mailgun.suppressions.destroy(DOMAIN, type, 'complaint+mg@simulator.test'), { message: /removed/ })
+  t.equal(await listed('complaint+mg@simulator.test'), 1)
+  const body = { streamId, recipients: ['kept@example.com'] }
+  await service.call('POST /v1/suppressions', { token, body })
+  await rejects(t, mailgun.suppressions.destroy(DOMAIN, 'bounces', 'kept@example.com'), { status: 404 })
+})
