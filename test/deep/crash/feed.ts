@@ -1,5 +1,6 @@
 /**
  * feed - processes are killed while a feed is open: it goes on, elsewhere too, and no event is missed or told twice.
+ * The search of events then lists what the feed got, event for event.
  */
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
@@ -30,6 +31,8 @@ interface Heard {
   /** Ids of entries in the order in which they came. */
   readonly ids: string[]
   readonly delivered: Set<string>
+  /** Bodies as they came. */
+  readonly events: unknown[]
 }
 
 /** Reads one connection of a feed until it ends. Out: the status, or null where there was no answer. */
@@ -60,16 +63,34 @@ async function read(vessel: Vessel, heard: Heard, stop: AbortSignal): Promise<nu
 function take(heard: Heard, block: string): void {
   const [, id, data] = /^id: (\S+)\ndata: (.*)$/.exec(block) ?? []
   if (id === undefined || data === undefined) return
-  const { event, messageId } = JSON.parse(data) as { event: string; messageId: string }
+  const body = JSON.parse(data) as { event: string; messageId: string }
+  const { event, messageId } = body
   heard.lastId = id
+  heard.events.push(body)
   heard.ids.push(id)
   if (event === 'delivered') heard.delivered.add(messageId)
 }
 
-t.test('feed: kill -9 of the process that tells it, and of those that own the shards [event.feed]', async (t) => {
+/** All events of the server, walked in pages. */
+async function walk(vessel: Vessel): Promise<{ id: string }[]> {
+  const found: { id: string }[] = []
+  for (let after: string | null = null; ; ) {
+    const response = await fetch(`http://127.0.0.1:${vessel.httpPort}/v1/events/search`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ limit: 50, ...(after !== null && { after }) }),
+    })
+    const { events, next } = (await response.json()) as { events: { id: string }[]; next: string | null }
+    found.push(...events)
+    if (next === null) return found
+    after = next
+  }
+}
+
+t.test('feed: kill -9 of the process that tells it, and of the owners [event.feed] [event.search]', async (t) => {
   const [near, far] = fleet.with('http') as [Vessel, Vessel]
   const [first, second] = fleet.with('actors') as [Vessel, Vessel]
-  const heard: Heard = { lastId: null, ids: [], delivered: new Set() }
+  const heard: Heard = { lastId: null, ids: [], delivered: new Set(), events: [] }
   const stop = new AbortController()
   const statuses = new Set<number | null>()
   const listening = (async () => {
@@ -96,5 +117,9 @@ t.test('feed: kill -9 of the process that tells it, and of those that own the sh
   await listening
   t.equal(wanted.length, MESSAGES)
   t.equal(new Set(heard.ids).size, heard.ids.length, 'no entry twice')
+  const all = await walk(far)
+  const begin = all.findIndex(({ id }) => id === (heard.events[0] as { id: string }).id)
+  t.same(all.slice(begin, begin + heard.events.length), heard.events, 'the search lists the same, in the same order')
+  t.equal(new Set(all.map(({ id }) => id)).size, all.length)
   t.notOk(statuses.has(410) || statuses.has(500) || statuses.has(401), `${[...statuses]}`)
 })
