@@ -15,6 +15,7 @@ export type SettingKind =
         | 'host'
         | 'domain'
         | 'cidrs'
+        | 'ports'
         | 'url'
         | 'roles'
         | 'redis'
@@ -286,6 +287,13 @@ export const SETTINGS = [
     default: null,
     fallback: 'none',
     meaning: 'Private networks that delivery and webhooks can connect to.',
+  },
+  {
+    name: 'WEBHOOK_PORTS',
+    kind: 'ports',
+    default: null,
+    fallback: 'none',
+    meaning: 'Ports below 1024, besides 443, that webhooks can connect to, comma-separated.',
   },
   {
     name: 'DELIVERY_IPV6',

@@ -69,6 +69,8 @@ export interface Config {
   /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty: the system's. */
   dnsServers: readonly string[]
   privateNetworksAllowed: readonly string[]
+  /** Ports below 1024 that webhooks may connect to, besides 443. */
+  webhookPorts: readonly number[]
   deliveryPort: number
   deliveryIpv6: boolean
   approval: (typeof APPROVALS)[number]
@@ -197,6 +199,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     serviceDkim: dkim && { selector: dkim[0], keyFile: dkim[1] },
     dnsServers: list('DNS_SERVERS'),
     privateNetworksAllowed: list('PRIVATE_NETWORKS_ALLOWED'),
+    webhookPorts: list('WEBHOOK_PORTS').map(Number),
     deliveryPort: read('DELIVERY_PORT') as number,
     deliveryIpv6: read('DELIVERY_IPV6') === 'on',
     approval: read('APPROVAL') as Config['approval'],

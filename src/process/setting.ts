@@ -50,6 +50,8 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
       return parseDomain(text)
     case 'cidrs':
       return parseCidrs(text)
+    case 'ports':
+      return parsePorts(text)
     case 'url':
       return parseUrl(text)
     case 'roles':
@@ -157,6 +159,12 @@ function parseRelayUrl(text: string): string | Mistake {
   const url = URL.canParse(text) ? new URL(text) : null
   const isRelay = url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && /^\/?$/.test(url.pathname)
   return isRelay && !url.search && !url.hash ? text : new Mistake('smtp:// or smtps:// with a host')
+}
+
+function parsePorts(text: string): readonly string[] | Mistake {
+  const ports = entriesOf(text)
+  const areAll = ports.every((one) => /^\d{1,5}$/.test(one) && Number(one) >= 1 && Number(one) <= 65_535)
+  return areAll ? ports : new Mistake('ports such as 80,444')
 }
 
 function parseDnsServers(text: string): readonly string[] | Mistake {

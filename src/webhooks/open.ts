@@ -50,7 +50,8 @@ export function makeWebhookRoom(input: WebhookRoomInput): WebhookRoom {
   const open = async (): Promise<Poster> => {
     // An idle process does without the memory of an HTTP client.
     const { makePoster } = await import('./post.ts')
-    return makePoster({ resolver, privateNetworksAllowed: config.privateNetworksAllowed, ca })
+    const { privateNetworksAllowed, webhookPorts } = config
+    return makePoster({ resolver, privateNetworksAllowed, webhookPorts, ca })
   }
   const openPoster = (): Promise<Poster> => {
     poster ??= open()

@@ -16,11 +16,13 @@ import type { Pace } from './pace.ts'
 /** Addresses of a host that are tried in one attempt. */
 const ADDRESSES_MAX = 3
 const HTTPS_PORT = 443
+/** Below it are the services of a host; a webhook is no way to find out which of them run. */
+const SERVICE_PORTS_END = 1024
 /** Reasons as Node.js names them: nothing of the receiver's own is in one. */
 const REASON = /^[A-Z0-9_]{1,60}$/
 
 type TlsFailure = 'tls_failed' | `tls_failed: ${string}`
-type ConnectError = 'dns_error' | 'private_address' | 'connect_failed' | TlsFailure
+type ConnectError = 'port_not_allowed' | 'dns_error' | 'private_address' | 'connect_failed' | TlsFailure
 
 /** Why a connection could not be made. */
 export class NotConnected extends Error {
@@ -44,6 +46,8 @@ export interface ConnectDeps {
   readonly resolver: Resolver
   /** CIDRs that may be connected to although they are private. */
   readonly privateNetworksAllowed: readonly string[]
+  /** Ports below 1024 that may be connected to, besides 443. */
+  readonly webhookPorts: readonly number[]
   /** Certificates to trust in place of the usual ones; null: the usual ones. */
   readonly ca: string | null
   /** For look-up and handshake together. */
@@ -59,6 +63,7 @@ export function makeConnect(deps: ConnectDeps, isProven: boolean): Connect {
   return ({ hostname, port }, done) => {
     const host = hostname.replace(/^\[|\]$/g, '')
     const target = { host, port: Number(port) || HTTPS_PORT, ca, endsAtMs: performance.now() + timeoutMs }
+    if (!mayConnectTo(target.port, deps.webhookPorts)) return done(new NotConnected('port_not_allowed'), null)
     findAddresses(deps, host, isFresh(hostname))
       .then((addresses) => pace({ host, isProven }).then(() => connectToOne(addresses, target)))
       .then(
@@ -66,6 +71,10 @@ export function makeConnect(deps: ConnectDeps, isProven: boolean): Connect {
         (error: Error) => done(error, null),
       )
   }
+}
+
+function mayConnectTo(port: number, allowed: readonly number[]): boolean {
+  return port === HTTPS_PORT || port >= SERVICE_PORTS_END || allowed.includes(port)
 }
 
 interface ConnectTarget {

@@ -33,10 +33,12 @@ const BODY_MS = 50
 /** Connections on which the rest of an answer is still read although the attempt is over; past that they are ended. */
 const LINGERING_MAX = 256
 const HEADER_BYTES_MAX = 16 * 1024
+/** Reasons that no later attempt changes. */
+const FINAL: readonly string[] = ['private_address', 'port_not_allowed']
 /** Hosts that are remembered as to be looked up anew. */
 const HOSTS_MAX = 5_000
 
-export interface PosterDeps extends Pick<ConnectDeps, 'resolver' | 'privateNetworksAllowed' | 'ca'> {
+export interface PosterDeps extends Pick<ConnectDeps, 'resolver' | 'privateNetworksAllowed' | 'webhookPorts' | 'ca'> {
   /** For everything, from the start; ten seconds. */
   readonly timeoutMs?: number
 }
@@ -227,8 +229,7 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.over()
     if (this.answer !== null) this.tell()
-    else if (error instanceof NotConnected)
-      this.end({ ...failure(error.reason), final: error.reason === 'private_address' })
+    else if (error instanceof NotConnected) this.end({ ...failure(error.reason), final: FINAL.includes(error.reason) })
     else if (this.isReused) this.end(STALE)
     else this.end(failure('connect_failed'))
   }

@@ -16,6 +16,7 @@ import { type Reaction, startReceiver } from '../support/peers/receiver.ts'
 import { makeSelfSigned } from '../support/peers/self-signed.ts'
 import { startZone } from '../support/peers/zone.ts'
 
+const PRIVATE = { error: 'private_address', final: true }
 const TIMEOUT_MS = 3_000
 /** What the machine may add to a bound, beside times in which it gave this process nothing. */
 const MACHINE_MS = 2_000
@@ -43,7 +44,12 @@ t.teardown(async () => {
 const resolverOf = () => createResolver({ servers: [zone.server], nowMs: () => performance.now() })
 
 function makeDeps(changes: Partial<PosterDeps> = {}): PosterDeps {
-  const base = { resolver: resolverOf(), privateNetworksAllowed: ['127.0.0.1/32'], ca: receiver?.ca ?? null }
+  const base = {
+    resolver: resolverOf(),
+    privateNetworksAllowed: ['127.0.0.1/32'],
+    webhookPorts: [],
+    ca: receiver?.ca ?? null,
+  }
   return { ...base, timeoutMs: TIMEOUT_MS, ...changes }
 }
 
@@ -295,14 +301,11 @@ t.test('post: what keeps a connection from being made', async (t) => {
     ],
     ['no such name', 'https://nowhere.test', {}, { error: 'dns_error' }],
     ['the name servers fail', 'https://broken.test', {}, { error: 'dns_error' }],
-    [
-      'one address of two is private',
-      `https://two.test:${receiver.port}`,
-      {},
-      { error: 'private_address', final: true },
-    ],
-    ['a private literal', 'https://10.0.0.1', {}, { error: 'private_address', final: true }],
-    ['this machine', receiver.url, { privateNetworksAllowed: [] }, { error: 'private_address', final: true }],
+    ['one address of two is private', `https://two.test:${receiver.port}`, {}, PRIVATE],
+    ['a private literal', 'https://10.0.0.1', {}, PRIVATE],
+    ['a port of another service', 'https://localhost:25', {}, { error: 'port_not_allowed', final: true }],
+    ['one that is allowed', 'https://localhost:25', { webhookPorts: [25] }, { error: /^(connect|tls)_failed/ }],
+    ['this machine', receiver.url, { privateNetworksAllowed: [] }, PRIVATE],
   ]
   for (const [name, url, changes, expected] of cases)
     t.match(await postOnce(url, changes), { result: 'failed', statusCode: null, ...expected }, name)
@@ -380,7 +383,7 @@ t.test('post: addresses that must not be connected to [webhook.private]', async 
     }
     tried.posted += 1
     const { error } = await poster.post(inputOf(text), NEVER)
-    t.ok(error === 'private_address' || error === 'dns_error', `${value}: ${error}`)
+    t.ok(['private_address', 'dns_error', 'port_not_allowed'].includes(error ?? ''), `${value}: ${error}`)
   }
   t.equal(tried.posted + tried.refused, vectors.filter(({ blocked }) => blocked).length)
   t.ok(tried.posted > 150, `${tried.posted} were tried`)

@@ -18,7 +18,7 @@ t.test(
     const module = new URL('../../src/webhooks/post.js', import.meta.url).href
     const code = `
     const { makePoster } = await import(${JSON.stringify(module)})
-    const poster = makePoster({ resolver: {}, privateNetworksAllowed: ['127.0.0.1/32'], ca: null })
+    const poster = makePoster({ resolver: {}, privateNetworksAllowed: ['127.0.0.1/32'], webhookPorts: [], ca: null })
     const input = { url: ${JSON.stringify(receiver.url)}, headers: {}, body: '{}', fresh: false, isProven: false }
     const { statusCode, error } = await poster.post(input, new AbortController().signal)
     console.log(statusCode ?? error)

@@ -31,6 +31,7 @@ export type PostError =
   | 'redirect'
   | 'dns_error'
   | 'private_address'
+  | 'port_not_allowed'
   | 'connect_failed'
   | 'tls_failed'
   /** With the reason as Node.js names it. */
