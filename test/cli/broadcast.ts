@@ -46,7 +46,7 @@ t.test('broadcast preview: one message of a file is shown, and nothing is sent [
   const json = JSON.parse(await done('broadcast', 'preview', streamId, ...content, '--json'))
   t.match(json, { index: 0, to: 'ann@simulator.test', subject: 'Hello Ann', html: null })
   const past = await run('broadcast', 'preview', streamId, ...content, '--row', '3')
-  t.match(past, { code: 1, err: /--row must be 1 to 2/ })
+  t.match(past, { code: 1, err: /--row must be from 1 to 2/ })
   t.notMatch(await done('broadcast', 'list', '--stream', streamId), /Hello/)
 })
 

@@ -4,14 +4,25 @@
  * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the
  * server's counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and
  * statuses by HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before
- * it. Of the log of events what is over 30 days old goes first. An attempt that ends later writes no row any more:
+ * it. Of the log of events, entries over 30 days old go. An attempt that ends later writes no row any more:
  * `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and
  * idempotency records expire by themselves.
  *
  * Spec retention.message, event.search
  */
 
-import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import type {
+  CommandType,
+  Decision,
+  Done,
+  Due,
+  Entry,
+  Fact,
+  Facts,
+  Op,
+  States,
+  TimerBody,
+} from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, shortId } from '../../../cluster/id.ts'
 import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { cutoffMs } from '../../state/age.ts'
@@ -80,35 +91,49 @@ export const sweep: CommandType<TimerBody, null> = {
     const minuteMs = nowMs - (nowMs % MINUTE_MS)
     const events = sweepEvents(facts, { shard, serverId, cutoff: eventCutoffMs(minuteMs) })
     if ('kind' in events) return events
-    if (events.ops.length > 0)
-      return { kind: 'done', reply: null, ops: events.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
-    const cutoff = cutoffMs(minuteMs, server.mode === 'test')
-    const counters = states.counter<ServerCounters>(serverOwner(serverId))
-    const segments = stretchesOf(facts.sorted(segmentsFact(shard, serverId)), counters)
-    const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
-    if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters })
-    const oldest = segments[0]
-    if (oldest === undefined && server.removedAtMs !== undefined) {
-      const of = { shard, serverId, accountId: server.accountId }
-      const reads = [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]
-      if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
-      // What it has received leaves by its own sweep, which needs the streams.
-      if (events.isLeft || facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
-        return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
-      const listed = sweepListed(facts, of)
-      if (listed !== null && 'kind' in listed) return listed
-      if (listed !== null)
-        return { kind: 'done', reply: null, ops: listed.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
-      const refs = facts.sorted(streamsFact(shard, serverId)).map(([streamId]) => streamRef(streamId))
-      if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
-      const streams = refs.map((ref) => states.get<StreamState | null>(ref)).filter((stream) => stream !== null)
-      return removeLast(server, streams, { shard, nowMs })
+    const swept = sweepMessages(server, { states, facts }, { shard, nowMs, minuteMs, hasEvents: events.isLeft })
+    if (events.ops.length === 0 || swept.kind !== 'done') return swept
+    return {
+      ...swept,
+      ops: [...(swept.ops ?? []), ...events.ops],
+      due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }],
     }
-    if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
-    const fact = oldestFact(logKey(shard, serverId, oldest.name), cutoff)
-    if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
-    return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name })
   },
+}
+
+/** The step without the log of events. In: whether that log has entries left, which a removed server waits for. */
+function sweepMessages(
+  server: ServerState,
+  { states, facts }: { states: States; facts: Facts },
+  { shard, nowMs, minuteMs, hasEvents }: { shard: number; nowMs: number; minuteMs: number; hasEvents: boolean },
+): Decision<null> {
+  const { serverId } = server
+  const cutoff = cutoffMs(minuteMs, server.mode === 'test')
+  const counters = states.counter<ServerCounters>(serverOwner(serverId))
+  const segments = stretchesOf(facts.sorted(segmentsFact(shard, serverId)), counters)
+  const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
+  if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters })
+  const oldest = segments[0]
+  if (oldest === undefined && server.removedAtMs !== undefined) {
+    const of = { shard, serverId, accountId: server.accountId }
+    const reads = [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]
+    if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+    // What it has received leaves by its own sweep, which needs the streams.
+    if (hasEvents || facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
+      return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
+    const listed = sweepListed(facts, of)
+    if (listed !== null && 'kind' in listed) return listed
+    if (listed !== null)
+      return { kind: 'done', reply: null, ops: listed.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
+    const refs = facts.sorted(streamsFact(shard, serverId)).map(([streamId]) => streamRef(streamId))
+    if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
+    const streams = refs.map((ref) => states.get<StreamState | null>(ref)).filter((stream) => stream !== null)
+    return removeLast(server, streams, { shard, nowMs })
+  }
+  if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
+  const fact = oldestFact(logKey(shard, serverId, oldest.name), cutoff)
+  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name })
 }
 
 function serverOf({ item }: TimerBody): string {
