@@ -12,7 +12,7 @@ const NAMES = ['mta-sts.good.test', 'mx.good.test', 'mta-sts.bad.test', 'mta-sts
 const trusted = makeSelfSigned(2, NAMES)
 const stranger = makeSelfSigned()
 if (trusted === null || stranger === null) {
-  t.plan(0, 'no openssl')
+  t.pass('mta-sts', { skip: 'no openssl' })
   process.exit(0)
 }
 

@@ -7,7 +7,7 @@ import { startDelivery } from '../support/service/delivery.ts'
 
 const path = findSuite('smtp/smuggling.json')
 if (path === null) {
-  t.plan(0, 'no suites')
+  t.pass('smuggling', { skip: 'no suites' })
   process.exit(0)
 }
 

@@ -15,7 +15,7 @@ const trusted = makeSelfSigned(
   DOMAINS.map((domain) => `mta-sts.${domain}`),
 )
 if (trusted === null) {
-  t.plan(0, 'no openssl')
+  t.pass('sts', { skip: 'no openssl' })
   process.exit(0)
 }
 
