@@ -89,6 +89,11 @@ export function DomainChip({ domain: { verified, failingSince, unverifiedSince }
   )
 }
 
+/** Names without public DNS (RFC 2606, 6761, 6762). */
+const NO_PUBLIC_DNS = /\.(?:localhost|local|test|example|invalid)\.?$/i
+const UNVERIFIABLE =
+  'This name has no public DNS records, so it cannot be verified. Test servers send from simulator.test without a domain.'
+
 function AddDomain({ onClose }: { onClose: () => void }) {
   const [domain, setDomain] = useState('')
   const [, go] = useLocation()
@@ -106,7 +111,7 @@ function AddDomain({ onClose }: { onClose: () => void }) {
           placeholder="mail.example.com"
           value={domain}
           onChange={setDomain}
-          hint="The part after the @ of your From addresses."
+          hint={NO_PUBLIC_DNS.test(domain) ? UNVERIFIABLE : 'The part after the @ of your From addresses.'}
           autofocus
         />
       </Form>
