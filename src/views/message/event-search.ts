@@ -74,6 +74,8 @@ interface Search {
   readonly shard: number
   readonly owner: ServerKey
   readonly filter: EventFilter
+  /** Kind of the stream that is filtered by; null: any. */
+  readonly streamKind: StreamState['kind'] | null
   /** Number of the recipient; null: any. */
   readonly recipient: number | null
   /** Names of slices, oldest first. */
@@ -127,9 +129,17 @@ async function begin(
   const isAfter = page.after !== null && msOf(page.after) >= fromMs
   const from = isAfter ? `(${entryIdOf(page.after as string)}` : lowerBound(fromMs)
   const startMs = isAfter ? msOf(page.after as string) : fromMs
-  const first = slices.findLastIndex(([, firstMs]) => firstMs <= startMs)
-  const names = slices.slice(Math.max(0, first)).map(([name]) => name)
-  return { shard, owner, filter, recipient, slices: names, from, to, nowMs: now }
+  const ordered = slices.toSorted(([one, oneMs], [other, otherMs]) => oneMs - otherMs || partOf(one) - partOf(other))
+  // A slice that is full ends in the midst of a millisecond: the one that opens with it is not the first to look at.
+  const first = ordered.findLastIndex(([, firstMs]) => firstMs < startMs)
+  const names = ordered.slice(Math.max(0, first)).map(([name]) => name)
+  const streamKind = stream?.kind ?? null
+  return { shard, owner, filter, streamKind, recipient, slices: names, from, to, nowMs: now }
+}
+
+/** The n of `<yyyymm>-<n>`. */
+function partOf(slice: string): number {
+  return Number(slice.slice(slice.indexOf('-') + 1))
 }
 
 /** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
@@ -185,12 +195,16 @@ async function readEvents(
   const numbers = [...stored.values()].flatMap(({ entry }) => entry.recipients)
   const persons = await readPersonMap(deps.read, { shard, accountId, numbers })
   if (persons === null) return null
-  const found: FoundEvent[] = []
-  for (const { id, reference } of meant) {
-    const body =
+  const bodies = await Promise.all(
+    meant.map(({ reference }) =>
       reference.kind === 'message'
         ? bodyOf(reference, search, { stored: stored.get(reference.messageId), persons })
-        : await deps.readEvent({ ...owner, inboundContent: 'reference' }, reference, nowMs)
+        : deps.readEvent({ ...owner, inboundContent: 'reference' }, reference, nowMs),
+    ),
+  )
+  const found: FoundEvent[] = []
+  for (const [place, { id }] of meant.entries()) {
+    const body = bodies[place]
     if (body === undefined) return null
     if (body !== null && streamPasses(body, search.filter)) found.push({ id, body })
   }
@@ -198,10 +212,11 @@ async function readEvents(
 }
 
 /** What a reference shows by itself. Events of caps and received mail have neither message nor recipient nor tag. */
-function mayPass(reference: EventReference, { filter }: Search): boolean {
+function mayPass(reference: EventReference, { filter, streamKind }: Search): boolean {
   const { events, messageId, recipient, tag, metadata } = filter
   if (events !== null && !events.includes(reference.event)) return false
   if (reference.kind === 'message') return messageId === null || reference.messageId === messageId
+  if (streamKind !== null && (reference.kind !== 'inbound' || streamKind !== 'inbound')) return false
   return messageId === null && recipient === null && tag === null && metadata === null
 }
 

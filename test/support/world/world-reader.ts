@@ -60,12 +60,14 @@ function placeOf(entry: Entry): string {
 }
 
 function between(entries: readonly Entry[], from: string, to: string): Entry[] {
-  const low = from === '-' ? '' : sortableEntryId(from.includes('-') ? from : `${from}-0`)
+  const isAbove = from.startsWith('(')
+  const start = isAbove ? from.slice(1) : from
+  const low = start === '-' ? '' : sortableEntryId(start.includes('-') ? start : `${start}-0`)
   const isOpen = to.startsWith('(')
   const bound = isOpen ? to.slice(1) : to
   const high = bound === '+' ? '~' : sortableEntryId(bound.includes('-') ? bound : `${bound}-99999999999999999999`)
   return entries.filter((entry) => {
     const place = placeOf(entry)
-    return place >= low && (isOpen ? place < high : place <= high)
+    return (isAbove ? place > low : place >= low) && (isOpen ? place < high : place <= high)
   })
 }
