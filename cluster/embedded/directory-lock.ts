@@ -63,8 +63,13 @@ async function lockBySocket(directory: string): Promise<DirectoryLock | null> {
     fd: fdOf(taken),
     async release() {
       await closed(taken)
-      if (!(await isHeld(nameOf(place, number)))) retire(place, number)
-      await promisify(close)(directoryFd)
+      try {
+        if (!(await isHeld(nameOf(place, number)))) retire(place, number)
+      } catch {
+        // A dead socket that stays holds nothing: a full disk here hides no error of the work under the lock.
+      } finally {
+        await promisify(close)(directoryFd)
+      }
     },
   }
 }
@@ -84,18 +89,28 @@ function retire(place: string, number: number): void {
 async function take(place: string, number: number): Promise<net.Server | null> {
   const draft = join(place, `${DRAFT}${randomUUID()}`)
   const listener = await listen(draft)
-  const isTaken = link(draft, nameOf(place, number)) && highestIn(place) === number
-  rmSync(draft, { force: true })
-  if (!isTaken) {
+  try {
+    const isTaken = link(draft, nameOf(place, number)) && highestIn(place) === number
+    rmSync(draft, { force: true })
+    if (isTaken) {
+      clear(place, number)
+      return listener
+    }
+  } catch (error) {
     await closed(listener)
-    return null
+    throw error
   }
+  await closed(listener)
+  return null
+}
+
+/** Removes the numbers below one that was taken, and drafts. */
+function clear(place: string, number: number): void {
   for (const name of readdirSync(place)) {
     // The draft of another process that is on its way: it cannot be linked then, and that process looks again.
     const isOver = name.startsWith(DRAFT) || (numberOf(name) > 0 && numberOf(name) < number)
     if (isOver) rmSync(join(place, name), { force: true })
   }
-  return listener
 }
 
 /** Whether the new name was made; false where there is one, or the draft was removed. */

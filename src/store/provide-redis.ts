@@ -7,6 +7,7 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -19,6 +20,7 @@ const INSTALL_MS_MAX = 300_000
 /** How often a process checks whether another one has finished its installation. */
 const STEP_MS = 100
 const STEPS_MAX = (2 * INSTALL_MS_MAX) / STEP_MS
+const CONNECT_MS_MAX = 1_000
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 /** Root's alone, and gone with the next boot. */
 const LOCK_DIRECTORY = '/run/sendwright-install'
@@ -41,8 +43,7 @@ export async function provideRedis(
   { redisUrls, dataDir }: Pick<Config, 'redisUrls' | 'dataDir'>,
   { isOrdered, ask }: ProvideOptions,
 ): Promise<void> {
-  // One that runs is adopted, whatever is on the PATH.
-  if (redisUrls.length > 0 || existsSync(join(dataDir, 'redis.sock')) || (await searchRedis()) !== null) return
+  if (redisUrls.length > 0 || (await searchRedis()) !== null || (await answers(join(dataDir, 'redis.sock')))) return
   if (process.getuid?.() !== 0 || (await exitCodeOf('apt-get', ['--version'])) !== 0) return
   if (!isOrdered && !(await mayInstall(ask)))
     throw new Error(
@@ -51,9 +52,26 @@ export async function provideRedis(
   await installAlone()
 }
 
+/** Whether a Redis listens on a socket: it is adopted. One that was killed leaves the file, and does not answer. */
+function answers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath)
+    socket.setTimeout(CONNECT_MS_MAX, () => socket.destroy())
+    socket.once('connect', () => {
+      resolve(true)
+      socket.destroy()
+    })
+    // EAGAIN: its queue is full.
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'EAGAIN'))
+    socket.once('close', () => resolve(false))
+  })
+}
+
 async function mayInstall(ask: ProvideOptions['ask']): Promise<boolean> {
+  // CI may give a terminal at which nobody answers.
+  if (isContinuousIntegration()) return true
   if (process.stdin.isTTY === true) return await ask('redis-server is not installed. Install it with apt-get now?')
-  return isContinuousIntegration() || !existsSync(BOOTED_WITH_SYSTEMD)
+  return !existsSync(BOOTED_WITH_SYSTEMD)
 }
 
 /** Installs it, or waits for the process that does: two apt-gets at once stop each other. */

@@ -43,10 +43,11 @@ interface RunOptions {
   /** What the program runs under: its arguments follow. */
   readonly under?: readonly string[]
   readonly redisUrls?: readonly string[]
+  readonly dataDir?: string
 }
 
-function codeOf({ isOrdered = false, redisUrls = [] }: RunOptions): string {
-  const config = JSON.stringify({ redisUrls, dataDir: '/nonexistent' })
+function codeOf({ isOrdered = false, redisUrls = [], dataDir = '/nonexistent' }: RunOptions): string {
+  const config = JSON.stringify({ redisUrls, dataDir })
   return `import { provideRedis } from '${MODULE}'
     import { isAgreed } from '${AGREED}'
     const options = { isOrdered: ${isOrdered}, ask: isAgreed }
@@ -64,6 +65,21 @@ function run({ bin }: Machine, options: RunOptions = {}): SpawnSyncReturns<strin
   const env = { PATH: bin, CI: '', ...options.env }
   return spawnSync(command, args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }
+
+t.test(
+  'provide-redis: the socket of a Redis that was killed keeps nothing from being installed',
+  { skip: !isRoot },
+  (t) => {
+    const machine = bareMachine(t)
+    const dead = "require('node:net').createServer().listen('redis.sock', () => process.kill(process.pid, 'SIGKILL'))"
+    spawnSync(process.execPath, ['-e', dead], { cwd: machine.bin })
+    t.match(run(machine, { env: { CI: 'true' }, dataDir: machine.bin }), {
+      stdout: 'done\n',
+      stderr: /Installed redis-server/,
+    })
+    t.end()
+  },
+)
 
 t.test(
   'provide-redis: installed unattended in CI, and the service of the package is stopped',
@@ -119,8 +135,11 @@ t.test('provide-redis: on a terminal it is asked for', { skip: !isRoot || !hasTe
     const machine = bareMachine(t)
     const file = join(machine.bin, 'program.mjs')
     writeFileSync(file, codeOf({}))
-    const command = `/usr/bin/env PATH=${machine.bin} CI=true ${process.execPath} ${file}`
-    const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { input: `${answer}\n`, encoding: 'utf8' })
+    const command = `/usr/bin/env PATH=${machine.bin} CI=false ${process.execPath} ${file}`
+    const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
+      input: `${answer}\n`,
+      encoding: 'utf8',
+    })
     t.match(stdout, /redis-server is not installed\. Install it with apt-get now\? \[y\/N\]/)
     t.match(stdout, said)
   }
