@@ -75,6 +75,34 @@ t.test('doors: the edge refuses a body that is too large in the form of the door
   t.match(JSON.parse(text), { statusCode: 413, name: 'validation_error' })
 })
 
+t.test('doors: bodies that cost more than they say are refused', async (t) => {
+  const headers = { ...bearer(testServer.token), ...json }
+  const refused = async (what: string, body: unknown, more: Asked['headers'] = headers) => {
+    const asked = await ask(what, { headers: more ?? {}, body: typeof body === 'string' ? body : JSON.stringify(body) })
+    return { status: asked.status, message: JSON.parse(asked.text).message as string }
+  }
+  const mail = { from: 'a@simulator.test', to: ['b@simulator.test'], subject: 'Hello', text: 'Hello' }
+  const blanks = `<${' '.repeat(100_000)}x`
+  t.equal((await refused('POST /emails', { ...mail, from: blanks, to: blanks, reply_to: blanks })).status, 422)
+  const many = Array.from({ length: 300_000 }, () => 0)
+  for (const field of ['to', 'tags', 'attachments', 'reply_to'])
+    t.equal((await refused('POST /emails', { ...mail, [field]: many })).status, 422, field)
+  for (const what of ['POST /suppressions', 'POST /suppressions/batch/add', 'POST /suppressions/batch/remove'])
+    t.match(await refused(what, JSON.stringify('a'.repeat(2_000_000))), { message: /Must be an object/ }, what)
+  for (const name of ['constructor', '__proto__', 'toString']) {
+    const owned = { ...bearer(account.token), ...json }
+    const domain = await refused('POST /domains', `{"name":"x.example","${name}":1}`, owned)
+    t.match(domain, { status: 422, message: /Unknown field/ }, name)
+    t.match(await refused('POST /emails', `{"from":"a@b.example","${name}":1}`), {
+      status: 422,
+      message: /Unknown field/,
+    })
+  }
+  const form = { ...basic(testServer.token), 'content-type': 'application/x-www-form-urlencoded' }
+  for (const body of ['to=a&'.repeat(400_000), 'a&'.repeat(2_000_000), `to=${','.repeat(2_000_000)}`])
+    t.match(await ask('POST /v3/simulator.test/messages', { headers: form, body }), { status: 400 }, body.slice(0, 8))
+})
+
 t.test('doors: the order of refusals is that of our own routes', async (t) => {
   const broken = { 'content-type': 'text/plain', 'idempotency-key': '' }
   const other = { ...broken, 'content-type': 'application/json' }
@@ -151,7 +179,8 @@ for (const engine of ENGINES) {
         })
     }
     await until(async () => {
-      const asked = { token, body: {} }
+      // Without the searches of this wait, which would fill the page.
+      const asked = { token, body: { status: 404 } }
       const { json } = await callAt(`http://127.0.0.1:${httpPort}`, 'POST /v1/requests/search', asked)
       return json.requests.some(({ path }: { path: string }) => path === '/suppressions/{id}')
     }, 10_000)

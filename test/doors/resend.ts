@@ -177,6 +177,14 @@ t.test('resend: a batch is accepted whole, or each message on its own', async (t
   t.match(sent.errors[1], { message: /Topics/ })
   t.match(sent.errors[2], { message: /not verified/ })
   t.same(dataOf(await resend.batch.send(many as (typeof good)[], options)), sent, 'replayed')
+  const one = { batchValidation: 'permissive', idempotencyKey: 'in part' } as const
+  dataOf(await resend.batch.send([good, { ...good, from: 'a@unknown.example' }], one))
+  const again = await resend.batch.send([good, { ...good, from: 'a@unknown.example' }], { idempotencyKey: 'in part' })
+  t.match(
+    again.error,
+    { name: 'invalid_idempotent_request', statusCode: 409 },
+    'what was sent in part is no whole answer',
+  )
   t.match((await resend.batch.send([])).error, { name: 'validation_error' })
 })
 

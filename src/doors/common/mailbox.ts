@@ -13,18 +13,23 @@ export interface Mailbox {
   readonly name: string | null
 }
 
-const NAMED = /^([^<>]*)<\s*([^<>]*?)\s*>$/
+/** A longer text is no mailbox: our own check refuses it. */
+const MAILBOX_CHARS_MAX = 2_000
+/** Pieces between commas that one text is split into; what follows stays together. */
+const PIECES_MAX = 5_000
+const NAMED = /^([^<>]*)<([^<>]*)>$/
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/
 /** What must stand in quotes in front of an address, RFC 5322 3.2.3. */
 const SPECIALS = /[()<>[\]:;@\\,."]/
 
 /** Reads one mailbox. */
 export function parseMailbox(text: string): Mailbox {
+  if (text.length > MAILBOX_CHARS_MAX) return { email: text, name: null }
   const trimmed = text.trim()
   const [, before, email = ''] = NAMED.exec(trimmed) ?? []
   if (before === undefined) return { email: trimmed, name: null }
   const name = unquote(before.trim())
-  return { email, name: name === '' ? null : name }
+  return { email: email.trim(), name: name === '' ? null : name }
 }
 
 /** Reads mailboxes with commas between them. A piece without an @ belongs to the name that follows. */
@@ -58,7 +63,7 @@ function splitAtCommas(text: string): string[] {
   let isQuoted = false
   let isInBrackets = false
   let start = 0
-  for (let at = 0; at < text.length; at += 1) {
+  for (let at = 0; at < text.length && pieces.length < PIECES_MAX; at += 1) {
     const char = text[at]
     if (isQuoted && char === '\\') at += 1
     else if (char === '"') isQuoted = !isQuoted

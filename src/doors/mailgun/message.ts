@@ -13,11 +13,16 @@ const TEXTS = ['subject', 'text', 'html'] as const
 /** Names of the metadata that holds all tags of a message. */
 const TAGS = 'mailgun-tags'
 const NO = ['no', 'false', '']
-const NOT_OFFERED: Readonly<Record<string, string>> = {
-  'recipient-variables': 'Not offered: send a broadcast with its substitutions to POST /v1/broadcasts',
-  template: 'Templates are not offered: render the message in the application',
-  'amp-html': 'AMP is not offered',
-}
+const NOT_OFFERED: ReadonlyMap<string, string> = new Map([
+  ['recipient-variables', 'Not offered: send a broadcast with its substitutions to POST /v1/broadcasts'],
+  ['template', 'Templates are not offered: render the message in the application'],
+  ['amp-html', 'AMP is not offered'],
+])
+/** RFC 5322 3.3, with a zone: without one the moment depends on who reads it. */
+const MAIL_DATE =
+  /^(?:[A-Za-z]{3}, )?(\d{1,2}) [A-Za-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC?|Z|([+-])(\d{2})(\d{2}))$/
+/** Mailboxes of one field; our own check refuses fewer. */
+const MAILBOXES_MAX = 1_000
 
 /** Names a field of ours as Mailgun's form does. */
 export function mailgunField(path: string): string {
@@ -42,10 +47,9 @@ export async function mapForm(form: FormData, mode: 'live' | 'test'): Promise<Ma
     if (name === 'attachment' || name === 'inline') attachments.push(await attachmentOf(name, value, issues))
     else if (typeof value !== 'string') issues.push({ path: name, message: 'Must be a text, not a file' })
     else if (name === 'from') setOnce(body, { name, value: oneOf(value), issues })
-    else if (LISTS.some((one) => one === name))
-      people.set(name, [...(people.get(name) ?? []), ...parseMailboxes(value)])
+    else if (LISTS.some((one) => one === name)) addPeople(people, name, value)
     else if (TEXTS.some((one) => one === name)) setText(body, { name, value, issues })
-    else if (name.startsWith('h:')) setOnce(headers, { name, key: name.slice(2), value, issues })
+    else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
     else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
     else if (name === 'o:tag') tags.push(value)
     else takeOption(body, { name, value, mode, issues })
@@ -54,7 +58,7 @@ export async function mapForm(form: FormData, mode: 'live' | 'test'): Promise<Ma
   if (attachments.length > 0) body.attachments = attachments
   if (tags.length > 0) {
     body.tag = tags[0]
-    metadata[TAGS] = tags.join(',')
+    setOnce(metadata, { name: `v:${TAGS}`, key: TAGS, value: tags.join(','), issues })
   }
   return issues.length > 0 ? { issues } : { body }
 }
@@ -87,11 +91,33 @@ function takeOption(
     return
   }
   if (name === 'o:deliverytime') {
-    const time = Date.parse(value)
-    body.sendAt = Number.isNaN(time) ? value : new Date(time).toISOString()
+    setOnce(body, { name, key: 'sendAt', value: instantOf(value), issues })
     return
   }
-  issues.push({ path: name, message: NOT_OFFERED[name] ?? 'Unknown field' })
+  issues.push({ path: name, message: NOT_OFFERED.get(name) ?? 'Unknown field' })
+}
+
+function addPeople(people: Map<string, Mailbox[]>, name: string, value: string): void {
+  const list = people.get(name) ?? []
+  if (list.length < MAILBOXES_MAX) list.push(...parseMailboxes(value))
+  people.set(name, list)
+}
+
+/** Names of headers are the same in upper and lower case. */
+function setHeader(headers: Record<string, string>, { name, value, issues }: Given<string>): void {
+  const key = name.slice(2)
+  const known = Object.keys(headers).find((one) => one.toLowerCase() === key.toLowerCase())
+  setOnce(headers, { name, key: known ?? key, value, issues })
+}
+
+/** An RFC 5322 date as our own routes take it; anything else stays as it is. */
+function instantOf(value: string): string {
+  const [, day, sign, hours, minutes] = MAIL_DATE.exec(value) ?? []
+  const timeMs = Date.parse(value)
+  if (day === undefined || Number.isNaN(timeMs)) return value
+  const zoneMs = sign === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000
+  // A day that the month does not have becomes another one.
+  return new Date(timeMs + zoneMs).getUTCDate() === Number(day) ? new Date(timeMs).toISOString() : value
 }
 
 async function attachmentOf(name: string, value: string | File, issues: Issue[]): Promise<object> {
@@ -99,7 +125,10 @@ async function attachmentOf(name: string, value: string | File, issues: Issue[])
     issues.push({ path: name, message: 'Must be a file' })
     return {}
   }
-  const type = (value.type.split(';')[0] ?? '').trim().toLowerCase()
+  const [type = ''] = value.type
+    .toLowerCase()
+    .split(';', 1)
+    .map((one) => one.trim())
   const isKnown = type !== '' && type !== 'application/octet-stream'
   return {
     name: value.name,

@@ -43,12 +43,25 @@ export async function refuseDomain(request: EdgeRequest, own: OwnApi): Promise<A
   return sendingDomains.some((one) => one.domain === domain) ? null : refuse('not_found', {}, 'Domain not found')
 }
 
-/** RFC 7578, or the form of a URL. The body is at most 10 MiB. */
+/** Fields of a form; what divides parts may stand in a text file too. */
+const FIELDS_MAX = 1_000
+const PART_ENDS_MAX = 10_000
+
+/** RFC 7578, or the form of a URL. The body is at most 10 MiB; null for one with too many fields as well. */
 async function readForm({ body, named }: EdgeRequest): Promise<FormData | null> {
   const headers = { [FORM_HEADER]: named[FORM_HEADER] ?? '' }
+  const isMultipart = /^\s*multipart\//i.test(headers[FORM_HEADER])
+  const [end, endsMax] = isMultipart ? ['\r\n--', PART_ENDS_MAX] : ['&', FIELDS_MAX]
+  if (hasMore(body as Buffer, end, endsMax)) return null
   try {
     return await new Response(new Uint8Array(body as Buffer), { headers }).formData()
   } catch {
     return null
   }
+}
+
+function hasMore(bytes: Buffer, text: string, max: number): boolean {
+  let count = 0
+  for (let at = bytes.indexOf(text); at >= 0 && count <= max; at = bytes.indexOf(text, at + text.length)) count += 1
+  return count > max
 }

@@ -5,30 +5,34 @@
 import type { Domain } from '../../../schemas/domain.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { DoorHandler } from '../common/door-table.ts'
+import { readFields } from '../common/fields.ts'
 import { answerWith, refuseFields } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
 import { pageAskedOf } from './lists.ts'
 
-/** Fields of POST /domains besides the name, with the values that ask for nothing that is not offered. */
-const HARMLESS: Readonly<Record<string, readonly unknown[]>> = {
-  open_tracking: [false, null],
-  click_tracking: [false, null],
-  tls: ['opportunistic', null],
-  region: [null],
-  custom_return_path: [null],
-  capabilities: [null],
-  tracking_subdomain: [null],
+/** Fields of POST /domains that may be given, with the value that asks for nothing that is not offered. */
+const HARMLESS: Readonly<Record<string, unknown>> = {
+  open_tracking: false,
+  click_tracking: false,
+  tls: 'opportunistic',
 }
+const KNOWN = new Set([
+  'name',
+  ...Object.keys(HARMLESS),
+  'region',
+  'custom_return_path',
+  'capabilities',
+  'tracking_subdomain',
+])
 const CAPABILITIES = { sending: 'enabled', receiving: 'disabled' } as const
 
 /** POST /domains */
 export const resendAddDomain: DoorHandler = async (request, own) => {
-  const { name, ...others } = { ...(request.body as Readonly<Record<string, unknown>>) }
-  for (const [path, value] of Object.entries(others)) {
-    const harmless = HARMLESS[path]
-    if (harmless === undefined) return refuseFields([{ path, message: 'Unknown field' }])
-    if (!harmless.includes(value)) return refuseFields([{ path, message: 'Not offered by this service: leave it out' }])
-  }
+  const { fields, issues } = readFields(request.body, KNOWN)
+  if (issues.length > 0) return refuseFields(issues)
+  const { name, ...others } = fields
+  const asked = Object.keys(others).find((path) => HARMLESS[path] !== others[path])
+  if (asked !== undefined) return refuseFields([{ path: asked, message: 'Not offered by this service: leave it out' }])
   const body = name === undefined ? {} : { domain: name }
   const answer = await own.call('addDomain', request, { body, rename: () => 'name' })
   return answerWith<Domain>(answer, (domain) => ({

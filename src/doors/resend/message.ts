@@ -5,6 +5,8 @@
  */
 
 import type { Issue } from '../../../schemas/error.ts'
+import { ATTACHMENTS_MAX, METADATA_MAX, RECIPIENTS_MAX } from '../../../schemas/limits.ts'
+import { readFields } from '../common/fields.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../common/mailbox.ts'
 
 /** A mapped message, or the fields that have no counterpart. */
@@ -14,10 +16,10 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** Fields that are the same in both. */
 const SAME = ['subject', 'html', 'text', 'headers'] as const
-const NOT_OFFERED: Readonly<Record<string, string>> = {
-  template: 'Templates are not offered: render the message in the application',
-  topic_id: 'Topics are not offered: send to the recipients of the topic, on a stream of their own',
-}
+const NOT_OFFERED: ReadonlyMap<string, string> = new Map([
+  ['template', 'Templates are not offered: render the message in the application'],
+  ['topic_id', 'Topics are not offered: send to the recipients of the topic, on a stream of their own'],
+])
 const KNOWN = new Set([...SAME, 'from', 'to', 'cc', 'bcc', 'reply_to', 'attachments', 'tags', 'scheduled_at'])
 const ATTACHMENT_FIELDS = new Set(['filename', 'content', 'content_type', 'content_id', 'path'])
 const TAG_FIELDS = new Set(['name', 'value'])
@@ -55,10 +57,7 @@ export function resendField(path: string): string {
 
 /** Maps one message. In: the body of POST /emails, the store's time in ms. */
 export function mapMessage(value: unknown, nowMs: number): MappedMessage {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { issues: [{ path: '', message: 'Must be an object' }] }
-  const fields = given(value)
-  const issues = fieldIssues(fields)
+  const { fields, issues } = readFields(value, KNOWN, NOT_OFFERED)
   const body: Record<string, unknown> = {}
   for (const name of SAME) if (fields[name] !== undefined) body[name] = fields[name]
   // An empty text asks Resend for no text of its own making.
@@ -81,17 +80,6 @@ export function instantOf(value: unknown, nowMs: number): unknown {
   return new Date(nowMs + spanMs).toISOString()
 }
 
-/** Clients write null, or leave a field out, for what is not given. */
-function given(value: object): Fields {
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null))
-}
-
-function fieldIssues(fields: Fields): Issue[] {
-  return Object.keys(fields)
-    .filter((name) => !KNOWN.has(name))
-    .map((path) => ({ path, message: NOT_OFFERED[path] ?? 'Unknown field' }))
-}
-
 function mailboxOf(value: unknown): unknown {
   if (typeof value !== 'string') return value
   const { email, name } = parseMailbox(value)
@@ -99,16 +87,29 @@ function mailboxOf(value: unknown): unknown {
 }
 
 function mailboxesOf(value: unknown): unknown {
-  return Array.isArray(value) ? value.map(mailboxOf) : [mailboxOf(value)]
+  if (!Array.isArray(value)) return [mailboxOf(value)]
+  // A list that is too long goes on as it is: our own check refuses it.
+  return value.length > RECIPIENTS_MAX ? value : value.map(mailboxOf)
 }
 
 function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue[]): void {
   const list = Array.isArray(value) ? value : [value]
   if (list.length === 0) return
+  if (list.length > RECIPIENTS_MAX) {
+    issues.push({ path: 'reply_to', message: `Must have at most ${RECIPIENTS_MAX} addresses` })
+    return
+  }
   const mailboxes = list.map((one) => (typeof one === 'string' ? parseMailbox(one) : null))
   const headers = body.headers ?? {}
-  if (mailboxes.some((one) => one === null || !one.email.includes('@')) || typeof headers !== 'object') {
+  // Headers of another type go on as they are: our own check refuses them.
+  if (typeof headers !== 'object' || Array.isArray(headers)) return
+  if (mailboxes.some((one) => one === null || !one.email.includes('@'))) {
     issues.push({ path: 'reply_to', message: 'Must be an e-mail address, or a list of addresses' })
+    return
+  }
+  for (const name in headers) {
+    if (name.toLowerCase() !== 'reply-to') continue
+    issues.push({ path: 'reply_to', message: 'Given in headers as well' })
     return
   }
   body.headers = { ...headers, 'Reply-To': (mailboxes as Mailbox[]).map(formatMailbox).join(', ') }
@@ -117,28 +118,29 @@ function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue
 function metadataOf(value: unknown, issues: Issue[]): unknown {
   if (!Array.isArray(value)) return value
   const metadata: Record<string, unknown> = {}
-  for (const [place, tag] of value.entries()) {
-    const path = `tags.${place}`
-    const { name, value: text } = (tag ?? {}) as Fields
-    if (typeof name !== 'string' || typeof text !== 'string') issues.push({ path, message: 'Must have name and value' })
-    else if (Object.hasOwn(metadata, name)) issues.push({ path, message: 'Name is given more than once' })
-    else {
-      for (const field of Object.keys(tag as object))
-        if (!TAG_FIELDS.has(field)) issues.push({ path: `${path}.${field}`, message: 'Unknown field' })
-      Object.defineProperty(metadata, name, { value: text, enumerable: true })
+  if (value.length > METADATA_MAX) issues.push({ path: 'tags', message: `Must have at most ${METADATA_MAX} items` })
+  else
+    for (const [place, tag] of value.entries()) {
+      const path = `tags.${place}`
+      const { name, value: text } = (tag ?? {}) as Fields
+      if (typeof name !== 'string' || typeof text !== 'string')
+        issues.push({ path, message: 'Must have name and value' })
+      else if (Object.hasOwn(metadata, name)) issues.push({ path, message: 'Name is given more than once' })
+      else {
+        for (const issue of readFields(tag, TAG_FIELDS).issues) issues.push({ ...issue, path: `${path}.${issue.path}` })
+        Object.defineProperty(metadata, name, { value: text, enumerable: true })
+      }
     }
-  }
   return metadata
 }
 
 function attachmentsOf(value: unknown, issues: Issue[]): unknown {
-  if (!Array.isArray(value)) return value
+  if (!Array.isArray(value) || value.length > ATTACHMENTS_MAX) return value
   return value.map((one, place) => {
     const path = `attachments.${place}`
     if (typeof one !== 'object' || one === null) return one
-    const fields = given(one)
-    for (const name of Object.keys(fields))
-      if (!ATTACHMENT_FIELDS.has(name)) issues.push({ path: `${path}.${name}`, message: 'Unknown field' })
+    const { fields, issues: found } = readFields(one, ATTACHMENT_FIELDS)
+    for (const issue of found) issues.push({ ...issue, path: `${path}.${issue.path}` })
     if (fields.path !== undefined)
       issues.push({ path: `${path}.path`, message: 'URLs are not fetched: give the bytes as content' })
     const { filename, content, content_type: type, content_id: id } = fields
@@ -165,5 +167,6 @@ function isByte(value: unknown): boolean {
 
 /** Parameters, such as a charset, are not part of ours. */
 function mediaTypeOf(type: string): string {
-  return (type.split(';')[0] ?? '').trim().toLowerCase()
+  const end = type.indexOf(';')
+  return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase()
 }

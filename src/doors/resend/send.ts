@@ -8,6 +8,7 @@ import { BATCH_MESSAGES_MAX, IDEMPOTENCY_KEY_CHARS_MAX } from '../../../schemas/
 import type { EdgeRequest } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { DoorHandler } from '../common/door-table.ts'
+import { readFields } from '../common/fields.ts'
 import { answerWith, type OwnApi, refuseFields } from '../common/own-api.ts'
 import { type OwnRefusal, sentenceOf } from './errors.ts'
 import { instantOf, type MappedMessage, mapMessage, resendField } from './message.ts'
@@ -39,7 +40,9 @@ export const sendMany: DoorHandler = async (request, own) => {
     return refuseFields([{ path: '', message: `Must be a list of 1 to ${BATCH_MESSAGES_MAX} emails` }])
   const nowMs = own.nowMs()
   const mapped = body.map((message) => mapMessage(message, nowMs))
-  return mode === 'strict' ? sendStrict(request, own, mapped) : sendPermissive(request, own, mapped)
+  // An Idempotency-Key is bound to the mode as well: what was sent in part is no answer to all or nothing.
+  const bound = { ...request, body: { mode, messages: body } }
+  return mode === 'strict' ? sendStrict(bound, own, mapped) : sendPermissive(bound, own, mapped)
 }
 
 async function sendStrict(request: EdgeRequest, own: OwnApi, mapped: readonly MappedMessage[]): Promise<Answer> {
@@ -83,9 +86,9 @@ function at(place: number, { path, message }: Issue): Issue {
 
 /** PATCH /emails/{id} */
 export const reschedule: DoorHandler = async (request, own) => {
-  const { scheduled_at: time, ...others } = { ...(request.body as Readonly<Record<string, unknown>>) }
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) return refuseFields([{ path: unknown, message: 'Unknown field' }])
+  const { fields, issues } = readFields(request.body, new Set(['scheduled_at']))
+  if (issues.length > 0) return refuseFields(issues)
+  const { scheduled_at: time } = fields
   const body = time === undefined ? {} : { sendAt: instantOf(time, own.nowMs()) }
   return answerObject(await own.call('patchMessage', request, { params: request.params, body, rename: resendField }))
 }

@@ -9,6 +9,7 @@ import type { EdgeRequest } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
+import { readFields } from '../common/fields.ts'
 import { isAccepted, type OwnApi, refuseFields } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
 import { decodeParam } from '../common/path-address.ts'
@@ -32,9 +33,9 @@ type Found = SuppressionEntry | { readonly answer: Answer }
 
 /** POST /suppressions */
 export const resendAddSuppression: DoorHandler = async (request, own) => {
-  const { email, ...others } = fieldsOf(request)
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) return refuseFields([{ path: unknown, message: 'Unknown field' }])
+  const { fields, issues } = readFields(request.body, new Set(['email']))
+  if (issues.length > 0) return refuseFields(issues)
+  const { email } = fields
   if (email === undefined) return refuseFields([{ path: 'email', message: 'Required' }])
   const added = await add(request, own, { recipients: [email], rename: () => 'email' })
   if (!isAccepted(added)) return added
@@ -44,9 +45,9 @@ export const resendAddSuppression: DoorHandler = async (request, own) => {
 
 /** POST /suppressions/batch/add */
 export const resendAddSuppressions: DoorHandler = async (request, own) => {
-  const { emails, ...others } = fieldsOf(request)
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) return refuseFields([{ path: unknown, message: 'Unknown field' }])
+  const { fields, issues } = readFields(request.body, new Set(['emails']))
+  if (issues.length > 0) return refuseFields(issues)
+  const { emails } = fields
   if (!isBatch(emails)) return refuseFields([{ path: 'emails', message: `Must be a list of 1 to ${BATCH_MAX}` }])
   const added = await add(request, own, { recipients: emails, rename: (path) => path.replace('recipients', 'emails') })
   if (!isAccepted(added)) return added
@@ -61,9 +62,9 @@ export const resendAddSuppressions: DoorHandler = async (request, own) => {
 
 /** POST /suppressions/batch/remove */
 export const resendRemoveSuppressions: DoorHandler = async (request, own) => {
-  const { emails, ids, ...others } = fieldsOf(request)
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) return refuseFields([{ path: unknown, message: 'Unknown field' }])
+  const { fields, issues } = readFields(request.body, new Set(['emails', 'ids']))
+  if (issues.length > 0) return refuseFields(issues)
+  const { emails, ids } = fields
   const names = emails ?? ids
   if (!isBatch(names) || (emails !== undefined && ids !== undefined) || !names.every((one) => typeof one === 'string'))
     return refuseFields([{ path: '', message: `Must be emails or ids, a list of 1 to ${BATCH_MAX}` }])
@@ -149,10 +150,6 @@ function isMissing(answer: Answer): boolean {
 
 function isBatch(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && value.length > 0 && value.length <= BATCH_MAX
-}
-
-function fieldsOf({ body }: EdgeRequest): Readonly<Record<string, unknown>> {
-  return { ...(body as object) }
 }
 
 function streamOf({ key }: EdgeRequest): string {

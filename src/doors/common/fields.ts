@@ -1,0 +1,33 @@
+/**
+ * fields - the fields of a JSON object that a client sent
+ *
+ * A door maps a body before our own check sees it: a text, a list or an object of a million fields costs it nothing.
+ */
+
+import type { Issue } from '../../../schemas/error.ts'
+import { ISSUES_MAX } from '../../../schemas/limits.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads the known fields of a value. Out: those that are given and not null, and an issue for each other one, with the
+ * message of `notOffered` if it has one; at most as many issues as an answer names.
+ */
+export function readFields(
+  value: unknown,
+  known: ReadonlySet<string>,
+  notOffered: ReadonlyMap<string, string> = new Map(),
+): { readonly fields: Fields; readonly issues: Issue[] } {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { fields: {}, issues: [{ path: '', message: 'Must be an object' }] }
+  const issues: Issue[] = []
+  for (const path in value) {
+    if (issues.length === ISSUES_MAX) break
+    if (!known.has(path)) issues.push({ path, message: notOffered.get(path) ?? 'Unknown field' })
+  }
+  const given = [...known].flatMap((name) => {
+    const field = Object.hasOwn(value, name) ? (value as Fields)[name] : null
+    return field === null ? [] : [[name, field] as const]
+  })
+  return { fields: Object.fromEntries(given), issues }
+}
