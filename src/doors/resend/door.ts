@@ -113,7 +113,7 @@ export const RESEND: DoorTable = {
     ...nothing('/topics', 'Topics are not offered: use a stream for each'),
     ...nothing('/broadcasts', "Resend's broadcasts are not offered: use POST /v1/broadcasts"),
     ...nothing('/api-keys', 'Keys are managed in the dashboard, or at /v1/tokens'),
-    ...nothing('/webhooks', 'Webhooks are managed in the dashboard, or at /v1/webhooks with format "resend"'),
+    ...nothing('/webhooks', 'Webhooks are managed in the dashboard, or at /v1/webhooks'),
   ],
 }
 
