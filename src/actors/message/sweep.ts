@@ -48,7 +48,7 @@ import { statusField } from '../../state/message/status.ts'
 import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { inboundName, type StreamState, streamName, streamRef } from '../../state/stream.ts'
-import { eventCutoffMs } from '../../state/webhook/event-log.ts'
+import { eventCutoffMs, eventLogOwner } from '../../state/webhook/event-log.ts'
 import { listedFact, sweepListed } from '../suppression/sweep-suppressions.ts'
 import { oldestSlicesFact, sweepEvents } from '../webhook/sweep-events.ts'
 
@@ -81,7 +81,7 @@ export const sweep: CommandType<TimerBody, null> = {
   name: 'sweep',
   frees: true,
   entities: (body) => [serverRef(serverOf(body))],
-  counters: (body) => [serverOwner(serverOf(body))],
+  counters: (body) => [serverOwner(serverOf(body)), eventLogOwner(serverOf(body))],
   facts: (body, _states, { shard }) => [segmentsFact(shard, serverOf(body)), oldestSlicesFact(shard, serverOf(body))],
   decide(body, states, facts, { shard, nowMs }): Decision<null> {
     const serverId = serverOf(body)
@@ -89,13 +89,21 @@ export const sweep: CommandType<TimerBody, null> = {
     if (server === null) return { kind: 'done', reply: null }
     // By the minute: what is read follows from it, and the clock goes on between two rounds of reading.
     const minuteMs = nowMs - (nowMs % MINUTE_MS)
-    const events = sweepEvents(facts, { shard, serverId, cutoff: eventCutoffMs(minuteMs) })
+    const isRemoved = server.removedAtMs !== undefined
+    const events = sweepEvents(facts, { shard, serverId, cutoff: eventCutoffMs(minuteMs), isRemoved })
     if ('kind' in events) return events
-    const swept = sweepMessages(server, { states, facts }, { shard, nowMs, minuteMs, hasEvents: events.isLeft })
+    const swept = sweepMessages(
+      server,
+      { states, facts },
+      { shard, nowMs, minuteMs, hasEvents: events.isLeft || events.ops.length > 0 },
+    )
     if (events.ops.length === 0 || swept.kind !== 'done') return swept
+    const owner = eventLogOwner(serverId)
     return {
       ...swept,
       ops: [...(swept.ops ?? []), ...events.ops],
+      // An event that comes later opens its slice anew.
+      counters: [...(swept.counters ?? []), ...(isRemoved && !events.isLeft ? [{ owner, value: null }] : [])],
       due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }],
     }
   },

@@ -14,10 +14,18 @@ import { sliceEndMs } from '../../state/webhook/slice.ts'
 /** Slices of one step. */
 const STEP_SLICES = 20
 
-/** What a step removes; `isLeft` says whether the log has any slice. */
+/** One step: its writes, and whether the log has slices after it. */
 interface EventSweep {
   readonly ops: readonly Op[]
   readonly isLeft: boolean
+}
+
+interface SweepOf {
+  readonly shard: number
+  readonly serverId: string
+  readonly cutoff: number
+  /** A removed server's last slice goes when it is empty, and not with its month. */
+  readonly isRemoved: boolean
 }
 
 /** The oldest slices, which a step of the sweep begins with. */
@@ -26,24 +34,30 @@ export function oldestSlicesFact(shard: number, serverId: string): FactOf<'sorte
 }
 
 /** A step of the sweep. In: events before `cutoff` go; the facts hold the oldest slices. */
-export function sweepEvents(
-  facts: Facts,
-  { shard, serverId, cutoff }: { readonly shard: number; readonly serverId: string; readonly cutoff: number },
-): EventSweep | Need {
+export function sweepEvents(facts: Facts, { shard, serverId, cutoff, isRemoved }: SweepOf): EventSweep | Need {
   const rows = facts.sorted(oldestSlicesFact(shard, serverId))
   const past = rows
     .filter(([name], place) => Math.min(rows[place + 1]?.[1] ?? Number.POSITIVE_INFINITY, sliceEndMs(name)) <= cutoff)
     .map(([name]) => name)
-  if (past.length > 0) {
-    const ops: Op[] = past.map((name) => ({ key: eventsKey(shard, serverId, name), write: 'UNLINK', args: [] }))
-    ops.push({ key: eventSlicesKey(shard, serverId), write: 'ZREM', args: past })
-    return { ops, isLeft: true }
-  }
+  if (past.length > 0)
+    return { ops: removalOf(past, { shard, serverId }), isLeft: past.length < rows.length || rows.length > STEP_SLICES }
   const [oldest] = rows
   if (oldest === undefined) return { ops: [], isLeft: false }
   const key = eventsKey(shard, serverId, oldest[0])
   const first = { read: 'range', key, from: '-', to: String(cutoff - 1), count: 1 } as const
   if (!facts.has(first)) return { kind: 'need', facts: [first] }
-  if (facts.range(first).length === 0) return { ops: [], isLeft: true }
+  if (facts.range(first).length === 0) {
+    if (!isRemoved || rows.length > 1) return { ops: [], isLeft: true }
+    const any = { read: 'range', key, from: '-', to: '+', count: 1 } as const
+    if (!facts.has(any)) return { kind: 'need', facts: [any] }
+    if (facts.range(any).length > 0) return { ops: [], isLeft: true }
+    return { ops: removalOf([oldest[0]], { shard, serverId }), isLeft: false }
+  }
   return { ops: [{ key, write: 'XTRIM', args: ['MINID', `${cutoff}-0`] }], isLeft: true }
+}
+
+function removalOf(names: readonly string[], { shard, serverId }: Pick<SweepOf, 'shard' | 'serverId'>): Op[] {
+  const ops: Op[] = names.map((name) => ({ key: eventsKey(shard, serverId, name), write: 'UNLINK', args: [] }))
+  ops.push({ key: eventSlicesKey(shard, serverId), write: 'ZREM', args: names })
+  return ops
 }

@@ -2,10 +2,11 @@
 import t from 'tap'
 import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
+import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { eventSlicesKey, eventsKey } from '../../../src/state/keys.ts'
-import { eventCutoffMs, eventOfEntry, logEvents } from '../../../src/state/webhook/event-log.ts'
-import { acceptedIds, makeTenant, send } from '../../support/world/tenant.ts'
+import { eventCutoffMs, eventLogOwner, eventOfEntry, logEvents } from '../../../src/state/webhook/event-log.ts'
+import { ACCOUNT_KEY, acceptedIds, makeItem, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
@@ -39,6 +40,25 @@ t.test('sweep-events: nothing over 30 days and a day old is left, the rest is wh
     t.ok(ids.length <= kept.length + 1, `day ${day}: ${ids.length - kept.length} too old`)
   }
   t.same(slices(), [])
+})
+
+t.test('sweep-events: the log of a removed server does not outlive its messages [event.search]', async (t) => {
+  const world = new World(Date.UTC(2026, 10, 1, 12))
+  const tenant = makeTenant(world)
+  const { serverId } = tenant.test
+  acceptedIds(send(world, tenant, { test: true, messages: [makeItem({ lane: 'simulate' })] }))
+  const due = world.deliveries().findLast(({ lane }) => !lane.startsWith('post/'))
+  const claim = due === undefined ? null : world.claim(prepareAttempt, due)
+  if (claim !== null) world.end(attemptOutcome, claim, reportOutcome(makeDelivered(250, '250 2.0.0 Ok'), ADA))
+  world.run(removeServer, { accountId: tenant.accountId, serverId, keyHash: ACCOUNT_KEY })
+  const ofLog = () => world.keyNames().filter((key) => key.includes('event') && key.includes(serverId))
+  t.equal(ofLog().length, 2)
+  for (let day = 0; day < 32; day += 1) {
+    world.nowMs += DAY_MS
+    for (let steps = 0; steps < 5; steps += 1) world.fireTimers()
+  }
+  t.same(ofLog(), [], 'in the month after, not two months later')
+  t.equal(world.counters.get(eventLogOwner(serverId)) ?? null, null)
 })
 
 t.test('event-log: a slice ends at 50,000 events [event.search]', async (t) => {
