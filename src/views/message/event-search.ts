@@ -123,7 +123,7 @@ async function begin(
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
   const recipient = numberOf(persons[0]?.[0] ?? persons[1]?.[0])
-  // Whoever was never named has no event.
+  // An address that no message names has no event.
   if (filter.recipient !== null && recipient === null) return 'nothing'
   const fromMs = Math.max(eventCutoffMs(now), filter.fromMs ?? 0)
   const isAfter = page.after !== null && msOf(page.after) >= fromMs
@@ -199,7 +199,7 @@ async function readEvents(
     meant.map(({ reference }) =>
       reference.kind === 'message'
         ? bodyOf(reference, search, { stored: stored.get(reference.messageId), persons })
-        : deps.readEvent({ ...owner, inboundContent: 'reference' }, reference, nowMs),
+        : deps.readEvent({ ...owner, inboundContent: 'reference' }, reference, nowMs, deps.read),
     ),
   )
   const found: FoundEvent[] = []
@@ -211,7 +211,7 @@ async function readEvents(
   return found
 }
 
-/** What a reference shows by itself. Events of caps and received mail have neither message nor recipient nor tag. */
+/** Whether a reference lets its event pass. Events of caps and received mail have no message, recipient or tag. */
 function mayPass(reference: EventReference, { filter, streamKind }: Search): boolean {
   const { events, messageId, recipient, tag, metadata } = filter
   if (events !== null && !events.includes(reference.event)) return false

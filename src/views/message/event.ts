@@ -38,11 +38,13 @@ export interface EventOwner {
   readonly inboundContent?: InboundContent
 }
 
-/** Puts an event together; null: what it tells of is gone; undefined: the store did not answer. */
+/** Builds an event; null: its message is gone; undefined: the store did not answer. */
 export type EventReader = (
   owner: EventOwner,
   reference: EventReference,
   atMs: number,
+  /** Reads received mail in place of the reader that this was made with: a search counts its own reads. */
+  through?: Reader,
 ) => Promise<EventBody | null | undefined>
 
 /** What events of received mail are read with. */
@@ -61,12 +63,12 @@ export function makeEventReader(read: Reader, nowMs: () => number, received: Rec
   const forget = (question: string, body: Promise<EventBody | null | undefined>): void => {
     if (kept.get(question)?.body === body) kept.delete(question)
   }
-  return (owner, reference, atMs) => {
+  return (owner, reference, atMs, through = read) => {
     if (reference.kind === 'example') return readExample(read, owner, { reference, atMs })
     if (reference.kind === 'cap') return Promise.resolve(capEvent(owner, reference))
     if (reference.kind === 'inbound') {
       const { serverId, inboundContent = 'full' } = owner
-      return readInboundEvent({ ...received, read }, { serverId, inboundContent }, reference)
+      return readInboundEvent({ ...received, read: through }, { serverId, inboundContent }, reference)
     }
     const { segment, messageId, recipient, index } = reference
     const question = `${owner.serverId} ${segment} ${messageId} ${recipient} ${index}`
