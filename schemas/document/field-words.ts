@@ -1,4 +1,4 @@
-/** field-words - what a field or parameter means, for those whose schema has no description of its own */
+/** field-words - descriptions of the fields and parameters whose schema has none of its own */
 
 /** Name of a field or parameter -> its description in the OpenAPI documents. The names mean the same everywhere. */
 export const FIELD_WORDS: Readonly<Record<string, string>> = {

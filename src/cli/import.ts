@@ -18,7 +18,7 @@ import { type Ended, formatFields, print } from './console/print.ts'
 
 type Reason = SuppressionEntry['reason']
 
-/** What a provider's files are like. Names of columns are in lower case, letters and digits only. */
+/** The columns of a provider's files. Names of columns are in lower case, letters and digits only. */
 interface Provider {
   readonly address: readonly string[]
   /** Columns that name a reason, the first that is there. */
@@ -83,7 +83,7 @@ interface Row {
   readonly address: string
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` gets the exit code of the command that ran. */
 export function addImportCommands(program: Command, ended: Ended): void {
   const group = program.command('import').description('data of other providers')
   withServerOptions(group.command('suppressions <file>'))

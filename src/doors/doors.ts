@@ -1,5 +1,5 @@
 /**
- * doors - the doors by name, and what the listener serves of them
+ * doors - the doors by name, and their routes as the listener serves them
  *
  * A path of a door that is switched off answers 404 before a key is read.
  */
@@ -16,7 +16,7 @@ import { RESEND } from './resend/door.ts'
 /** Every door. */
 export const DOORS: readonly DoorTable[] = [RESEND, MAILGUN]
 
-/** What the listener serves. */
+/** The open doors as the listener serves them. */
 export interface OpenDoors {
   readonly routes: readonly RouteHandler[]
   readonly deadEnds: readonly DoorDeadEnd[]

@@ -36,7 +36,7 @@ export interface DoorDeadEnd {
   readonly door: Door
   /** As in a route; `/*` at its end: all that is below. */
   readonly path: string
-  /** What to do instead. */
+  /** The sentence that names the alternative. */
   readonly message: string
 }
 

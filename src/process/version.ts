@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 
-/** Reads the version. Throws what reading a file throws. */
+/** Reads the version. @throws Error if the file cannot be read */
 export function readVersion(): string {
   // Seen from the compiled file.
   const manifest = new URL('../../../package.json', import.meta.url)

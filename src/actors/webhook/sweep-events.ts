@@ -1,5 +1,5 @@
 /**
- * sweep-events - what leaves the log of a server's events by its age: whole slices, and the oldest events of the next
+ * sweep-events - removes old events from the log of a server: whole slices, and the oldest events of the next one
  *
  * A step of the server's daily sweep, repeated until nothing is past its age.
  *

@@ -1,5 +1,5 @@
 /**
- * door-table - the form of a door: its routes as data with what answers them, and its paths that lead nowhere
+ * door-table - the form of a door: its routes as data with their handlers, and the paths that it does not offer
  */
 
 import type { CompatibleApi } from '../../../schemas/config.ts'
@@ -27,9 +27,9 @@ export interface DoorTable {
   readonly name: CompatibleApi
   readonly door: Door
   readonly rows: readonly DoorRow[]
-  /** Paths that its clients ask for and that it does not have, with what to do instead. */
+  /** Paths that its clients request and that it does not offer, each with a sentence that names the alternative. */
   readonly deadEnds: readonly { readonly path: string; readonly message: string }[]
 }
 
-/** The schema of a body that the handler maps: what it becomes is checked by our own route. */
+/** The schema of a body that the handler maps: our own route checks the mapped body. */
 export const MAPPED = {}

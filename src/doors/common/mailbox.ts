@@ -15,11 +15,11 @@ export interface Mailbox {
 
 /** A longer text is no mailbox: our own check refuses it. */
 const MAILBOX_CHARS_MAX = 2_000
-/** Pieces between commas that one text is split into; what follows stays together. */
+/** Pieces between commas that one text is split into; the rest of the text stays one piece. */
 const PIECES_MAX = 5_000
 const NAMED = /^([^<>]*)<([^<>]*)>$/
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/
-/** What must stand in quotes in front of an address, RFC 5322 3.2.3. */
+/** Characters that a name has only in quotes, RFC 5322 3.2.3. */
 const SPECIALS = /[()<>[\]:;@\\,."]/
 
 /** Reads one mailbox. */

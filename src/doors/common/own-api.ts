@@ -14,7 +14,7 @@ import { type ContentCheck, makeContentCheck } from '../../http/body.ts'
 import type { EdgeRequest, Handler, Handlers } from '../../http/request.ts'
 import { type Answer, type Reply, refuse } from '../../http/respond.ts'
 
-/** What one of our routes is asked for. */
+/** A request to one of our routes. */
 export interface Asked {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
@@ -35,7 +35,7 @@ export interface OwnApi {
   call(name: PublicRouteName, request: EdgeRequest, asked?: Asked): Promise<Answer>
 }
 
-/** What calling our own routes takes. */
+/** The parts that calls of our own routes need. */
 export interface OwnApiDeps {
   readonly handlers: Handlers<PublicRouteName>
   readonly baseUrl: string

@@ -23,7 +23,7 @@ export type ClientPage<Item> =
   | { readonly items: readonly Item[]; readonly hasMore: boolean }
   | { readonly answer: Answer }
 
-/** What a client asks for. At most one of both is given. */
+/** The page that a client requests. At most one of both is given. */
 export interface PageAsked {
   readonly limit: number
   readonly after?: string | undefined

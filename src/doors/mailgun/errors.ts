@@ -5,7 +5,7 @@
 import type { Issue } from '../../../schemas/error.ts'
 import type { Reply } from '../../http/respond.ts'
 
-/** Mailgun refuses with 400 what our own routes tell apart. */
+/** Mailgun has the one status 400 for refusals that have several on our own routes. */
 const AS_400 = [409, 410, 415, 422]
 
 /** The answer of a refusal. */

@@ -18,7 +18,7 @@ const NOT_OFFERED: ReadonlyMap<string, string> = new Map([
   ['template', 'Templates are not offered: render the message in the application'],
   ['amp-html', 'AMP is not offered'],
 ])
-/** RFC 5322 3.3, with a zone: without one the moment depends on who reads it. */
+/** RFC 5322 3.3, with a zone: without one the moment depends on the reader's zone. */
 const MAIL_DATE =
   /^(?:[A-Za-z]{3}, )?(\d{1,2}) [A-Za-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC?|Z|([+-])(\d{2})(\d{2}))$/
 /** Mailboxes of one field; our own check refuses fewer. */
@@ -133,7 +133,7 @@ async function attachmentOf(name: string, value: string | File, issues: Issue[])
   return {
     name: value.name,
     content: Buffer.from(await value.arrayBuffer()).toString('base64'),
-    // Clients that know no type send bytes; the name says more.
+    // Clients that know no type send application/octet-stream; the type then follows from the name.
     ...(isKnown && { contentType: type }),
     ...(name === 'inline' && { contentId: value.name }),
   }

@@ -23,7 +23,7 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   const missing = await refuseDomain(request, own)
   if (missing !== null) return missing
   const { body } = mapped
-  // The boundary of a form is another one at each repeat: an Idempotency-Key is bound to what the form says.
+  // Each repeat has another boundary, so an Idempotency-Key is bound to the fields of the form.
   const asked = { body: structuredClone(body), idempotencyKey: request.idempotencyKey, rename: mailgunField }
   const answer = await own.call('sendEmail', { ...request, body }, asked)
   return answerWith<{ messageId: string }>(answer, ({ messageId }) => {
@@ -43,7 +43,7 @@ export async function refuseDomain(request: EdgeRequest, own: OwnApi): Promise<A
   return sendingDomains.some((one) => one.domain === domain) ? null : refuse('not_found', {}, 'Domain not found')
 }
 
-/** Fields of a form; what divides parts may stand in a text file too. */
+/** Fields of a form, and occurrences of the text that divides parts: text files may have it too. */
 const FIELDS_MAX = 1_000
 const PART_ENDS_MAX = 10_000
 

@@ -10,7 +10,7 @@ import { answerWith } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
 import { pageAskedOf } from './lists.ts'
 
-/** What Resend calls the status of a recipient. */
+/** Resend's words for the status of a recipient. */
 const LAST_EVENTS: Readonly<Record<MessageSummary['recipients'][number]['status'], string>> = {
   accepted: 'queued',
   scheduled: 'scheduled',
@@ -79,7 +79,7 @@ function shown(message: MessageSummary) {
   }
 }
 
-/** What happened last to any recipient; a complaint is the last of all. */
+/** The last event of any recipient; a complaint is later than all others. */
 function lastEventOf({ recipients }: MessageSummary): string {
   if (recipients.some(({ complainedAt }) => complainedAt !== null)) return 'complained'
   const [first, ...others] = recipients

@@ -22,7 +22,7 @@ export interface OwnRefusal {
 
 type Shape = Pick<ResendError, 'name' | 'statusCode'>
 
-/** Status and name of each code; what is missing keeps our status. */
+/** Status and name of each code; a code that is not listed keeps our status. */
 const SHAPES: Readonly<Record<string, Shape>> = {
   method_not_allowed: { statusCode: 405, name: 'method_not_allowed' },
   wrong_token_kind: { statusCode: 401, name: 'restricted_api_key' },
@@ -73,7 +73,7 @@ function keyMessage(hasKey: boolean): string {
   return hasKey ? 'API key is invalid' : 'Missing API key in the authorization header'
 }
 
-/** What is wrong, in a sentence. In: a refusal, and the text of one that has no body of JSON. */
+/** The sentence of a refusal. In: a refusal, and the text of one that has no body of JSON. */
 export function sentenceOf({ error, message, issues, domain }: OwnRefusal, text?: string): string {
   const [first] = issues ?? []
   if (error === 'domain_not_verified')

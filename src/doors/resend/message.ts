@@ -24,7 +24,7 @@ const KNOWN = new Set([...SAME, 'from', 'to', 'cc', 'bcc', 'reply_to', 'attachme
 const ATTACHMENT_FIELDS = new Set(['filename', 'content', 'content_type', 'content_id', 'path'])
 const TAG_FIELDS = new Set(['name', 'value'])
 
-/** Resend's names of our fields, where they differ. */
+/** Resend's names of our fields that have another name there. */
 const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^sendAt$/, 'scheduled_at'],
   [/^headers\.Reply-To$/, 'reply_to'],

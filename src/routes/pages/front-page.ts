@@ -1,5 +1,5 @@
 /**
- * front-page - what `/` of the API listener answers: browsers go to the dashboard, programs learn what this is
+ * front-page - the answer of `/` on the API listener: a redirect to the dashboard for browsers, JSON for programs
  *
  * Spec front.page
  */
@@ -20,7 +20,7 @@ export interface FrontPage {
 const HTML = /(?:^|,)\s*text\/html\s*(?:;(?!\s*q=0(?:\.0*)?\s*(?:,|$))|,|$)/i
 const VARY = { Vary: 'Accept' } as const
 
-/** Answers `/`. In: what the listener serves. */
+/** Answers `/`. In: which pages the listener serves. */
 export function makeFront({ version, baseUrl, hasDashboard, hasDocs }: FrontPage): Handler {
   const moved: Reply = { status: 303, headers: { ...VARY, Location: '/dashboard' } }
   const json = {

@@ -1,7 +1,7 @@
 /**
  * event-log - the events of a server in the order in which they occurred, for 30 days
  *
- * A reference is written in the commit of the event itself, so the log has each event once, whatever was killed. A
+ * A reference is written in the commit of the event itself, so the log has each event once, also after a kill. A
  * slice is called `<yyyymm>-<n>`; the next n begins at 50,000 events, so that no key grows without bound and a server
  * with little mail has two keys.
  *
