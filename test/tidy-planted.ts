@@ -1,7 +1,7 @@
 /** tidy-planted - each rule of `tidy` with what breaks it planted: a check that has gone blind is noticed. */
 import t from 'tap'
 import { isTestFile } from './support/machine/test-files.ts'
-import { circles, pastTheDoor, wrongImports } from './support/tidy/order.ts'
+import { circles, pastTheDoor, pastTheRows, wrongImports } from './support/tidy/order.ts'
 import { impurities } from './support/tidy/purity.ts'
 import {
   COLUMNS_MAX,
@@ -80,6 +80,13 @@ const DOOR_CASES: [string, string, number][] = [
 
 t.test('tidy: the check of the door to Redis finds what it must', async (t) => {
   for (const [path, text, count] of DOOR_CASES) t.equal(pastTheDoor({ path, text }).length, count, `${path}: ${text}`)
+})
+
+t.test('tidy: the check of the keys of rows finds what it must', async (t) => {
+  const text = `import { headKey, segmentsKey, statusKey } from '../../state/keys.ts'`
+  t.equal(pastTheRows({ path: 'src/actors/message/a.ts', text }).length, 2)
+  t.equal(pastTheRows({ path: 'test/actors/message/a.ts', text }).length, 0)
+  t.equal(pastTheRows({ path: 'src/actors/message/a.ts', text: text.replace('keys.ts', 'row.ts') }).length, 0)
 })
 
 t.test('tidy: the check of circles finds what it must', async (t) => {

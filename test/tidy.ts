@@ -5,7 +5,7 @@
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { ROOT } from './support/machine/root.ts'
-import { circles, pastTheDoor, wrongImports } from './support/tidy/order.ts'
+import { circles, pastTheDoor, pastTheRows, wrongImports } from './support/tidy/order.ts'
 import { impurities } from './support/tidy/purity.ts'
 import {
   fullRooms,
@@ -56,6 +56,10 @@ t.test('tidy: imports go one way', async (t) => {
 
 t.test('tidy: Redis has one door', async (t) => {
   t.same(all.flatMap(pastTheDoor), [])
+})
+
+t.test('tidy: one module names the keys of the rows of messages', async (t) => {
+  t.same(all.flatMap(pastTheRows), [])
 })
 
 t.test('tidy: no files import each other in a circle', async (t) => {

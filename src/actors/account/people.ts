@@ -14,9 +14,9 @@ import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { PERSON_MONTHS } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from '../../state/keys.ts'
+import { deleteOps } from '../../state/message/row.ts'
 import { COUNT_FIELD, erasedMonthOf, FIRST_PERSONS, unpackPerson } from '../../state/person.ts'
 import { unitOf } from '../../state/spread.ts'
-import { deleteOps } from '../message/sweep.ts'
 
 export const PEOPLE_TIMER = 'people'
 /** Place of an account's first persons in the walk; bucket b has the place b + 1. */

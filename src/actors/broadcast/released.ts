@@ -15,13 +15,14 @@ import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import type { BroadcastState } from '../../state/broadcast/broadcast.ts'
 import { type BucketRow, fileChunksOf, keepSharedOps, packListed } from '../../state/broadcast/content.ts'
 import { monthName } from '../../state/calendar.ts'
-import { headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
+import { segmentsKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps } from '../../state/message/content-part.ts'
 import { packHead, spellingsOf } from '../../state/message/head.ts'
 import { acceptedRow, countInHour, DEFAULT_STREAM } from '../../state/message/hour-count.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
-import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
+import { packLogEntry } from '../../state/message/log-entry.ts'
 import { postingOps } from '../../state/message/posting.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { packStatus, statusField, suppressedStatus } from '../../state/message/status.ts'
 import { PersonNumbers } from '../../state/person.ts'
 import { enterSegment, hasPostings, SEGMENT_BOUNDS, type Segment } from '../../state/segment.ts'
@@ -98,20 +99,20 @@ export class Released {
     const chunk = packListed({ contentId: broadcast.contentId, substitutions: row.substitutions })
     this.#blobs.push(chunk)
     const part = { part: BODY_PART, chunks: 1, blob: this.#blobs.length - 1 }
-    this.#ops.push({ key: headKey(shard, serverId, segment), write: 'HSET', args: [short, head] })
+    const rows = new MessageRows(shard, { serverId, segment })
+    this.#ops.push(rows.headOp(short, head))
     this.#ops.push(...contentOps({ shard, contentId }, [part], { blobs: this.#blobs, submittedAtMs, test }))
     this.#log(row, { messageId, submittedAtMs, contentId, segment })
     const place = { streamId: stream.streamId, hmac: row.hmac }
-    const key = statusKey(shard, serverId, segment)
     if (stream.hasSuppressions === true && suppressionIn(facts, shard, place) !== null) {
       const status = packStatus(suppressedStatus(submittedAtMs), submittedAtMs)
-      this.#ops.push({ key, write: 'HSET', args: [statusField(short, 0), status] })
+      this.#ops.push(rows.statusOp({ short, recipient: 0 }, status))
       this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient: 0, index: 0 })
       this.suppressed += 1
       return
     }
     this.open += 1
-    this.absent.push({ key, fields: [statusField(short, 0)] })
+    this.absent.push(rows.statuses([statusField(short, 0)]))
     const of = { recipients: 1, hasAttachments: false, broadcastStreamId: stream.streamId }
     const item = itemPrefix(serverId, segment, short) + itemSuffix(0, of)
     const job: AttemptJob = {
@@ -158,11 +159,7 @@ export class Released {
       source: 'b' as const,
     }
     const entryId = entryIdOf(messageId)
-    this.#ops.push({
-      key: logKey(shard, serverId, segment),
-      write: 'XADD',
-      args: [entryId, LOG_FIELD, packLogEntry(entry)],
-    })
+    this.#ops.push(new MessageRows(shard, { serverId, segment }).entryOp(messageId, packLogEntry(entry)))
     if (hasPostings(segment))
       this.#ops.push(...postingOps({ shard, serverId, segment }, entryId, { numbers: [number], tagHash }))
   }

@@ -7,10 +7,10 @@
 import type { Context, Due, Facts, Op, Staged } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { type ErasureWalk, type ToldSpan, toldOf } from '../../state/erasure.ts'
-import { headKey, statusKey } from '../../state/keys.ts'
 import { endNotes, type RecipientEnd } from '../../state/message/end.ts'
 import { erasedHead, type Head, isErasedHead, unpackHead } from '../../state/message/head.ts'
 import type { LogEntry } from '../../state/message/log-entry.ts'
+import { deleteOps, MessageRows } from '../../state/message/row.ts'
 import {
   isOpen,
   packStatus,
@@ -22,11 +22,7 @@ import {
 import type { ServerState } from '../../state/server.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { failedEvent } from '../message/attempted.ts'
-import { deleteOps } from '../message/sweep.ts'
 import { endContent } from './erased-content.ts'
-
-/** Values of one HSET: an even number of arguments. */
-const ARGS_EACH = 2_000
 
 /** A message of the person. */
 export interface PersonsMessage {
@@ -74,12 +70,12 @@ export class ErasedMessages {
     const { server, segment, walk, facts, context } = this.#of
     const { short, entry, messageId } = message
     const { recipients } = entry
-    const packed = facts.field(headKey(context.shard, server.serverId, segment), short)
+    const rows = new MessageRows(context.shard, { serverId: server.serverId, segment })
+    const packed = rows.head(facts, short)
     // It has left the log.
     if (packed === null) return
-    const key = statusKey(context.shard, server.serverId, segment)
     const submittedAtMs = msOf(messageId)
-    const states = recipients.map((_, n) => unpackStatus(facts.field(key, statusField(short, n)), submittedAtMs))
+    const states = recipients.map((_, n) => unpackStatus(rows.status(facts, { short, recipient: n }), submittedAtMs))
     const head = unpackHead(packed, recipients.length)
     if (!isErasedHead(head)) {
       this.#empty(message, { head, sizeBytes: states[0]?.sizeBytes ?? null })
@@ -94,11 +90,10 @@ export class ErasedMessages {
   /** All of it. */
   staged(): Staged {
     const { server, segment, context } = this.#of
-    const { shard } = context
+    const rows = new MessageRows(context.shard, { serverId: server.serverId, segment })
     return {
       ops: [
-        ...hsetOps(headKey(shard, server.serverId, segment), this.#heads),
-        ...hsetOps(statusKey(shard, server.serverId, segment), this.#statuses),
+        ...rows.changeOps({ heads: this.#heads, statuses: this.#statuses }),
         ...[...this.#bodies].flatMap(([key, fields]) => deleteOps(key, fields)),
         ...this.#ops,
       ],
@@ -149,11 +144,4 @@ function endOf(isOwn: boolean, nowMs: number): StatusEvent {
 /** The same event where there was nothing to take out. */
 function withoutResponse(event: StatusEvent): StatusEvent {
   return 'response' in event && event.response !== null ? { ...event, response: null } : event
-}
-
-function hsetOps(key: string, values: readonly string[]): Op[] {
-  const ops: Op[] = []
-  for (let start = 0; start < values.length; start += ARGS_EACH)
-    ops.push({ key, write: 'HSET', args: values.slice(start, start + ARGS_EACH) })
-  return ops
 }

@@ -17,9 +17,10 @@
 import type { Entry, Fact, Ref } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
 import { type ErasureWalk, type WalkPlace, withTold } from '../../state/erasure.ts'
-import { byPersonKey, headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
-import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
+import { byPersonKey, segmentsKey } from '../../state/keys.ts'
+import { type LogEntry, logEntryOf } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, postsPerson } from '../../state/message/posting.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { statusField } from '../../state/message/status.ts'
 import { bucketsOfSegment, hasPostings } from '../../state/segment.ts'
 import { type ServerState, serverOwner, serverRef } from '../../state/server.ts'
@@ -80,12 +81,11 @@ function rangeFact(
   { serverId, erasureId, walk, place }: { serverId: string } & Pick<ServerStep, 'erasureId' | 'walk' | 'place'>,
   segment: string,
 ): RangeFact {
-  const isPosted = isPostedFor(walk, segment)
-  const key = isPosted
-    ? byPersonKey(shard, serverId, segment, bucketOfPosting(walk.number, bucketsOfSegment(segment)))
-    : logKey(shard, serverId, segment)
-  const count = isPosted ? POSTINGS_LOOKED_AT : ENTRIES_LOOKED_AT
-  return { read: 'range', key, from: place.after || '-', to: entryIdOf(erasureId), count }
+  const range = { from: place.after || '-', to: entryIdOf(erasureId) }
+  if (!isPostedFor(walk, segment))
+    return new MessageRows(shard, { serverId, segment }).entriesFact({ ...range, count: ENTRIES_LOOKED_AT })
+  const key = byPersonKey(shard, serverId, segment, bucketOfPosting(walk.number, bucketsOfSegment(segment)))
+  return { read: 'range', key, ...range, count: POSTINGS_LOOKED_AT }
 }
 
 /** A message of the person. */
@@ -142,16 +142,14 @@ function eraseMessages(
   const { segment, candidates, next } = of
   const { shard } = context
   const { serverId } = server
-  const places = candidates.map(({ messageId }) => logFact(shard, { serverId, segment, messageId }))
-  const unread = candidates.flatMap(({ entry }, index) => (entry === null ? [places[index] as RangeFact] : []))
+  const rows = new MessageRows(shard, { serverId, segment })
+  const unread = candidates.flatMap(({ entry, messageId }) => (entry === null ? [rows.entryFact(messageId)] : []))
   if (!unread.every((one) => facts.has(one))) return { kind: 'need', facts: unread }
-  const all = candidates.map(({ messageId, entry }, index): Logged => {
-    const read = entry === null ? facts.range(places[index] as RangeFact)[0] : undefined
-    const known = entry ?? (read === undefined ? null : logEntryOf(read))
-    return { messageId, short: shortId(messageId), entry: known }
+  const all = candidates.map(({ messageId, entry }): Logged => {
+    return { messageId, short: shortId(messageId), entry: entry ?? rows.entry(facts, messageId) }
   })
   const logged = withinBound(all)
-  const reads = rowFacts(shard, { serverId, segment }, logged)
+  const reads = rowFacts(rows, logged)
   const refs = toldRefs(server)
   const owner = serverOwner(serverId)
   if (!reads.every((one) => facts.has(one)) || !refs.every((ref) => states.has(ref)) || !states.hasCounter(owner))
@@ -195,13 +193,10 @@ function toldRefs({ serverId, hasWebhooks }: ServerState): Ref[] {
 
 /** Heads of all, and statuses of all recipients. */
 function rowFacts(
-  shard: number,
-  { serverId, segment }: { readonly serverId: string; readonly segment: string },
+  rows: MessageRows,
   logged: readonly { readonly short: string; readonly entry: LogEntry | null }[],
 ): Fact[] {
   const heads = logged.map(({ short }) => short)
   const statuses = logged.flatMap(({ short, entry }) => entry?.recipients.map((_, n) => statusField(short, n)) ?? [])
-  const facts: Fact[] = [{ read: 'fields', key: headKey(shard, serverId, segment), fields: heads }]
-  if (statuses.length > 0) facts.push({ read: 'fields', key: statusKey(shard, serverId, segment), fields: statuses })
-  return facts
+  return statuses.length > 0 ? [rows.headsFact(heads), rows.statusesFact(statuses)] : [rows.headsFact(heads)]
 }

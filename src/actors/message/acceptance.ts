@@ -15,15 +15,16 @@ import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { monthName } from '../../state/calendar.ts'
 import { unpackSending } from '../../state/domain.ts'
-import { headKey, logKey, segmentsKey, sendingKey, statusKey } from '../../state/keys.ts'
+import { segmentsKey, sendingKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps, inlineParts } from '../../state/message/content-part.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
 import { packHead, spellingsOf } from '../../state/message/head.ts'
 import { acceptedRow, type Counted, countInHour, DEFAULT_STREAM } from '../../state/message/hour-count.ts'
 import { recordOps } from '../../state/message/idempotency.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
-import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
+import { packLogEntry } from '../../state/message/log-entry.ts'
 import { postingOps } from '../../state/message/posting.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { statsFact, statsOps } from '../../state/message/stats-rows.ts'
 import { packStatus, statusField, suppressedStatus } from '../../state/message/status.ts'
 import { PersonNumbers } from '../../state/person.ts'
@@ -152,7 +153,8 @@ class Acceptance {
       contentId,
       segment,
     }
-    this.ops.push({ key: headKey(context.shard, this.serverId, segment), write: 'HSET', args: [short, head] })
+    const rows = this.rows(segment)
+    this.ops.push(rows.headOp(short, head))
     this.log(placed)
     // A scheduled message looks at the list when it is sent.
     const suppressed = item.sendAtMs === null ? suppressedPlaces(this.turn, placed) : NOBODY
@@ -162,7 +164,7 @@ class Acceptance {
     this.makeDue(placed, suppressed)
     const fields: string[] = []
     for (const index of item.recipients.keys()) if (!suppressed.has(index)) fields.push(statusField(short, index))
-    this.absent.push({ key: statusKey(context.shard, this.serverId, segment), fields })
+    this.absent.push(rows.statuses(fields))
     return { messageId, submittedAtMs }
   }
 
@@ -180,6 +182,10 @@ class Acceptance {
 
   private get serverId(): string {
     return this.turn.body.serverId
+  }
+
+  private rows(segment: string): MessageRows {
+    return new MessageRows(this.turn.context.shard, { serverId: this.serverId, segment })
   }
 
   private enter(idMs: number, recipients: number, bytes: number): string {
@@ -208,12 +214,10 @@ class Acceptance {
     }
     const streamId = stream === null || stream.isDefault ? null : stream.streamId
     const packed = packLogEntry({ contentId, streamId, sender, recipients, kinds, tagHash, source: body.source })
-    const entryId = entryIdOf(messageId)
-    const key = logKey(shard, this.serverId, segment)
-    this.ops.push({ key, write: 'XADD', args: [entryId, LOG_FIELD, packed] })
+    this.ops.push(this.rows(segment).entryOp(messageId, packed))
     if (!hasPostings(segment)) return
     const place = { shard, serverId: this.serverId, segment }
-    this.ops.push(...postingOps(place, entryId, { numbers: recipients, tagHash }))
+    this.ops.push(...postingOps(place, entryIdOf(messageId), { numbers: recipients, tagHash }))
   }
 
   /** Attachments of a message that nobody will get are not kept. */
@@ -228,10 +232,10 @@ class Acceptance {
   // Spec send.suppressed
   private endSuppressed(placed: Placed, suppressed: ReadonlySet<number>): void {
     const { messageId, short, stream, submittedAtMs, segment } = placed
-    const key = statusKey(this.turn.context.shard, this.serverId, segment)
+    const rows = this.rows(segment)
     const packed = packStatus(suppressedStatus(submittedAtMs), submittedAtMs)
     for (const recipient of suppressed) {
-      this.ops.push({ key, write: 'HSET', args: [statusField(short, recipient), packed] })
+      this.ops.push(rows.statusOp({ short, recipient }, packed))
       this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient, index: 0 })
       this.streamIds.push(stream?.streamId ?? this.turn.body.defaultStreamId)
     }

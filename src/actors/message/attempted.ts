@@ -31,11 +31,10 @@ import type { Outcome } from '../../mail/outcome.ts'
 import { capText, maskAddress } from '../../mail/reply.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { streamOwner } from '../../state/brake.ts'
-import { headKey, statusKey } from '../../state/keys.ts'
 import { endNotes } from '../../state/message/end.ts'
 import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
-import { logFact } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import {
   isOpen,
   packStatus,
@@ -152,9 +151,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const item = parseAttemptItem(body.item)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
     if (counters === null || isPast(item, nowMs)) return NOTHING
-    const key = statusKey(shard, item.serverId, item.segment)
-    const field = statusField(item.short, item.recipient)
-    const packed = facts.field(key, field)
+    const rows = new MessageRows(shard, item)
+    const packed = rows.status(facts, item)
     const acceptedAtMs = msOf(item.messageId)
     const state = unpackStatus(packed, acceptedAtMs)
     if (!isOpen(state.status)) return NOTHING
@@ -175,8 +173,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const events = [...state.events, ...told]
     const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
     const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
-    const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops, ...figures.ops]
-    ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
+    const ops: Op[] = [rows.statusOp(item, after), ...listed.ops, ...figures.ops]
+    ops.push(...sizeOps(facts, { rows, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     const begun = withoutScheduled(counters, item.sendAtMs, delivery)
     const counted = [
@@ -192,7 +190,7 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     ops.push(...last.ops)
     const due = [...last.due, ...clickDue(body, { item, told, nowMs })]
     const notes = endNotes(item, event.event, { lane, attempts })
-    const end = { done: [{ lane, item: name }], due, forgets: forgotten(item, key, field), notes }
+    const end = { done: [{ lane, item: name }], due, forgets: forgotten(item, rows), notes }
     const ended = { ...done, events: listed.events, ...end }
     return announced(ended, announcement.staged)
   },
@@ -201,9 +199,10 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
 /** What nobody asks for once a recipient has ended. Other outcomes look at the first one; with attachments, at all. */
-function forgotten({ recipient, recipients, hasAttachments }: AttemptItem, key: string, field: string): HashFields[] {
+function forgotten(item: AttemptItem, rows: MessageRows): HashFields[] {
+  const { short, recipient, recipients, hasAttachments } = item
   const isAsked = hasAttachments || (recipient === 0 && recipients > 1)
-  return isAsked ? [] : [{ key, fields: [field] }]
+  return isAsked ? [] : [rows.statuses([statusField(short, recipient)])]
 }
 
 /** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
@@ -254,16 +253,13 @@ function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWri
 
 /** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */
 function outcomeFacts(shard: number, item: AttemptItem): Fact[] {
-  const { serverId, segment, short, recipient, recipients, hasAttachments } = item
-  const key = statusKey(shard, serverId, segment)
-  if (!hasAttachments) {
-    const fields = recipient === 0 ? [short] : [short, statusField(short, recipient)]
-    return [{ read: 'fields', key, fields }]
-  }
+  const { messageId, short, recipient, recipients, hasAttachments } = item
+  const rows = new MessageRows(shard, item)
+  if (!hasAttachments) return [rows.statusesFact(recipient === 0 ? [short] : [short, statusField(short, recipient)])]
   return [
-    { read: 'fields', key, fields: Array.from({ length: recipients }, (_, index) => statusField(short, index)) },
-    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
-    logFact(shard, item),
+    rows.statusesFact(Array.from({ length: recipients }, (_, index) => statusField(short, index))),
+    rows.headsFact([short]),
+    rows.entryFact(messageId),
   ]
 }
 
@@ -380,11 +376,12 @@ export function failedEvent(nowMs: number): StatusEvent {
 /** The size as built is kept with the first recipient, whoever's attempt it was that built the message. */
 function sizeOps(
   facts: Facts,
-  of: { key: string; item: AttemptItem; acceptedAtMs: number; sizeBytes: number | null },
+  of: { rows: MessageRows; item: AttemptItem; acceptedAtMs: number; sizeBytes: number | null },
 ): Op[] {
-  const { key, item, acceptedAtMs, sizeBytes } = of
+  const { rows, item, acceptedAtMs, sizeBytes } = of
   if (item.recipient === 0 || sizeBytes === null) return []
-  const first = unpackStatus(facts.field(key, item.short), acceptedAtMs)
+  const { short } = item
+  const first = unpackStatus(rows.status(facts, { short, recipient: 0 }), acceptedAtMs)
   if (first.sizeBytes !== null) return []
-  return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
+  return [rows.statusOp({ short, recipient: 0 }, packStatus({ ...first, sizeBytes }, acceptedAtMs))]
 }

@@ -12,7 +12,7 @@ import type { Need, Op } from '../../../cluster/behaviour.ts'
 import { shortId } from '../../../cluster/id.ts'
 import { countInHour, DEFAULT_STREAM, figureOf, hourOwner, rowOf } from '../../state/message/hour-count.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
-import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { statsFact, statsOps } from '../../state/message/stats-rows.ts'
 import type { StatusEvent } from '../../state/message/status.ts'
 import { type HourCounters, type ServerState, serverRef } from '../../state/server.ts'
@@ -77,10 +77,10 @@ function streamOf(
     const server = states.get<ServerState | null>(serverRef(item.serverId))
     return known === server?.defaultStreamId ? DEFAULT_STREAM : shortId(known)
   }
-  const fact = logFact(context.shard, item)
+  const rows = new MessageRows(context.shard, item)
+  const fact = rows.entryFact(item.messageId)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
-  const [entry] = facts.range(fact)
-  const message = entry === undefined ? null : logEntryOf(entry)
+  const message = rows.entry(facts, item.messageId)
   if (message === null) return null
   return message.streamId === null ? DEFAULT_STREAM : shortId(message.streamId)
 }

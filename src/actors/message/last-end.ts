@@ -9,12 +9,11 @@
 
 import type { Context, Due, Facts, Op } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
-import { headKey, statusKey } from '../../state/keys.ts'
 import { attachmentEndOps, rawEndOps } from '../../state/message/content-part.ts'
 import { unpackHead } from '../../state/message/head.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
-import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
-import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { isOpen, unpackStatus } from '../../state/message/status.ts'
 import { unlinkDue } from './unlink.ts'
 
 export interface LastEnd {
@@ -28,16 +27,16 @@ const NOTHING: LastEnd = { ops: [], due: [] }
 export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>, item: AttemptItem): LastEnd {
   if (!item.hasAttachments) return NOTHING
   const { shard } = context
-  const key = statusKey(shard, item.serverId, item.segment)
+  const rows = new MessageRows(shard, item)
+  const { short } = item
   const acceptedAtMs = msOf(item.messageId)
   for (let index = 0; index < item.recipients; index += 1) {
     if (index === item.recipient) continue
-    const packed = facts.field(key, statusField(item.short, index))
+    const packed = rows.status(facts, { short, recipient: index })
     if (isOpen(unpackStatus(packed, acceptedAtMs).status)) return NOTHING
   }
-  const head = facts.field(headKey(shard, item.serverId, item.segment), item.short)
-  const logged = facts.range(logFact(shard, item))[0]
-  const entry = logged === undefined ? null : logEntryOf(logged)
+  const head = rows.head(facts, short)
+  const entry = rows.entry(facts, item.messageId)
   if (head === null || entry === null) return NOTHING
   const { attachments, stored, raw } = unpackHead(head, item.recipients)
   if (stored?.files === true) return { ops: [], due: [unlinkDue(context, entry.contentId)] }

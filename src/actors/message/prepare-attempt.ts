@@ -14,7 +14,7 @@ import type { CommandType, Fact, PrepareBody } from '../../../cluster/behaviour.
 import { msOf } from '../../../cluster/id.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { isPastAge } from '../../state/age.ts'
-import { headKey, sendingKey, statusKey } from '../../state/keys.ts'
+import { sendingKey } from '../../state/keys.ts'
 import type { InlinePart } from '../../state/message/content-part.ts'
 import {
   type BroadcastOfHead,
@@ -26,8 +26,9 @@ import {
   unpackHead,
 } from '../../state/message/head.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
-import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
-import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
+import type { LogEntry } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { isOpen, unpackStatus } from '../../state/message/status.ts'
 import { addressFact, addressOfRow, erasedMonthOf, keyOfNumber } from '../../state/person.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
@@ -103,15 +104,13 @@ export const prepareAttempt: CommandType<PrepareBody, AttemptJob | null> = {
     const item = parseAttemptItem(body.item)
     if (isPast(item, nowMs)) return nothing
     const server = states.get<ServerState | null>(serverRef(item.serverId))
-    const status = facts.field(statusKey(shard, item.serverId, item.segment), statusField(item.short, item.recipient))
-    const logged = facts.range(logFact(shard, item))[0]
-    const packedHead = facts.field(headKey(shard, item.serverId, item.segment), item.short)
-    if (server === null || logged === undefined || packedHead === null) return nothing
-    const state = unpackStatus(status, msOf(item.messageId))
+    const rows = new MessageRows(shard, item)
+    const entry = rows.entry(facts, item.messageId)
+    const packedHead = rows.head(facts, item.short)
+    if (server === null || entry === null || packedHead === null) return nothing
+    const state = unpackStatus(rows.status(facts, item), msOf(item.messageId))
     if (!isOpen(state.status)) return nothing
     const { accountId } = server
-    const entry = logEntryOf(logged)
-    if (entry === null) return nothing
     const found = { item, accountId, entry, head: unpackHead(packedHead, item.recipients) }
     const missing = addressFacts(shard, found).filter((fact) => !facts.has(fact))
     const owner = accountRef(accountId)
@@ -137,12 +136,8 @@ export function isPast({ messageId, segment }: AttemptItem, nowMs: number): bool
 
 /** The reads that find an item's message. */
 export function itemFacts(shard: number, item: AttemptItem): Fact[] {
-  const { serverId, segment, short, recipient } = item
-  return [
-    logFact(shard, item),
-    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
-    { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
-  ]
+  const rows = new MessageRows(shard, item)
+  return [rows.entryFact(item.messageId), rows.headsFact([item.short]), rows.statusFact(item)]
 }
 
 const nothing = { kind: 'done', reply: null } as const

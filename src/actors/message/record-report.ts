@@ -16,19 +16,12 @@ import { BOUNCE_DAYS_MAX } from '../../../schemas/limits.ts'
 import { meaningOf } from '../../mail/report/arf.ts'
 import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
-import { headKey, statusKey } from '../../state/keys.ts'
 import { endNotes } from '../../state/message/end.ts'
 import { isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
-import {
-  isOpen,
-  packStatus,
-  type RecipientState,
-  type StatusEvent,
-  statusField,
-  unpackStatus,
-} from '../../state/message/status.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { isOpen, packStatus, type RecipientState, type StatusEvent, unpackStatus } from '../../state/message/status.ts'
 import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
@@ -64,21 +57,18 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     return [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
   },
   facts(body, _states, { shard }) {
-    const { serverId, segment, short, recipient } = parseAttemptItem(body.item)
-    return [
-      { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
-      { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
-    ]
+    const item = parseAttemptItem(body.item)
+    const rows = new MessageRows(shard, item)
+    return [rows.statusFact(item), rows.headsFact([item.short])]
   },
   decide({ item: name, hmac, report }, states, facts, context) {
     const item = parseAttemptItem(name)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
     if (counters === null || isPast(item, context.nowMs)) return answer('ignored')
-    const key = statusKey(context.shard, item.serverId, item.segment)
-    const field = statusField(item.short, item.recipient)
-    const packed = facts.field(key, field)
+    const rows = new MessageRows(context.shard, item)
+    const packed = rows.status(facts, item)
     const state = unpackStatus(packed, msOf(item.messageId))
-    const head = facts.field(headKey(context.shard, item.serverId, item.segment), item.short)
+    const head = rows.head(facts, item.short)
     const isErased = hmac === null || (head !== null && isErasedHead(unpackHead(head, 0)))
     const event = eventOf(report, { item, state, nowMs: context.nowMs, isErased })
     if (typeof event === 'string') return answer(event)
@@ -92,7 +82,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     const done: Done<ReportReply> = {
       ...answer('recorded'),
-      ops: [{ key, write: 'HSET', args: [field, after] }, ...listed.ops, ...figures.ops],
+      ops: [rows.statusOp(item, after), ...listed.ops, ...figures.ops],
       counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters],
       events: listed.events,
       notes: endNotes(item, event, { lane: null, attempts: state.attempts }),

@@ -14,10 +14,10 @@ import type { CommandType, Context, Decision, Due, Fact, Facts, Op, Staged } fro
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { attachmentExpiresAtMs } from '../../state/age.ts'
-import { headKey, statusKey } from '../../state/keys.ts'
 import { attachmentEndOps, attachmentKeepOps, rawEndOps, rawKeepOps } from '../../state/message/content-part.ts'
 import { type Head, packHead, unpackHead } from '../../state/message/head.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { packStatus, statusField, unpackStatus } from '../../state/message/status.ts'
 import { changeScheduled } from '../../state/scheduled.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
@@ -63,8 +63,7 @@ export const orderScheduled: CommandType<OrderScheduledBody, OrderScheduledReply
     const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { message, sendAtMs, test } = body
-    const { key, fields } = headFact(context.shard, body)
-    const packed = facts.field(key, fields[0])
+    const packed = rowsOf(context.shard, body).head(facts, shortId(message.messageId))
     if (packed === null) return refuse('not_found')
     const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, { test, nowMs: context.nowMs })
     if (fault !== null) return refuse('invalid_request', { sendAt: fault })
@@ -111,10 +110,11 @@ function stageOf(facts: Facts, { shard }: Context, body: OrderScheduledBody): 'w
 function cancel(body: OrderScheduledBody, context: Context, { head }: { head: Head }): Staged {
   const { shard, nowMs } = context
   const { messageId, contentId } = body.message
-  const { key, fields } = statusFact(shard, body)
+  const { fields } = statusFact(shard, body)
   const events = [{ event: 'cancelled', occurredAtMs: nowMs }] as const
   const row = packStatus({ attempts: 0, nextAttemptAtMs: null, events, sizeBytes: null }, msOf(messageId))
-  const ops: Op[] = [{ key, write: 'HSET', args: fields.flatMap((field) => [field, row]) }]
+  const statuses = fields.flatMap((field) => [field, row])
+  const ops = rowsOf(shard, body).changeOps({ heads: [], statuses })
   if (!body.message.hasAttachments) return { ops }
   const { attachments, stored, raw } = head
   if (stored?.files === true) return { ops, due: [unlinkDue(context, contentId)] }
@@ -132,8 +132,7 @@ function move(
   const { message } = body
   const { shard, nowMs } = context
   if (waiting.length < message.lanes.length) return null
-  const { key, fields } = headFact(shard, body)
-  const ops: Op[] = [{ key, write: 'HSET', args: [fields[0], packHead({ ...head, sendAtMs })] }]
+  const ops: Op[] = [rowsOf(shard, body).headOp(shortId(message.messageId), packHead({ ...head, sendAtMs }))]
   const { attachments, stored, raw } = head
   if (message.hasAttachments && stored?.files !== true) {
     const endsAtMs = attachmentExpiresAtMs(Math.max(msOf(message.messageId), sendAtMs))
@@ -171,15 +170,17 @@ function itemOf({ serverId, message }: OrderScheduledBody, recipient: number, se
   return itemPrefix(serverId, segment, shortId(messageId)) + itemSuffix(recipient, of)
 }
 
-function headFact(shard: number, { serverId, message }: OrderScheduledBody) {
-  const { segment, messageId } = message
-  return { read: 'fields', key: headKey(shard, serverId, segment), fields: [shortId(messageId)] } as const
+function rowsOf(shard: number, { serverId, message: { segment } }: OrderScheduledBody): MessageRows {
+  return new MessageRows(shard, { serverId, segment })
 }
 
-function statusFact(shard: number, { serverId, message }: OrderScheduledBody) {
-  const { segment, messageId, lanes } = message
-  const fields = lanes.map((_, recipient) => statusField(shortId(messageId), recipient))
-  return { read: 'fields', key: statusKey(shard, serverId, segment), fields } as const
+function headFact(shard: number, body: OrderScheduledBody) {
+  return rowsOf(shard, body).headsFact([shortId(body.message.messageId)])
+}
+
+function statusFact(shard: number, body: OrderScheduledBody) {
+  const { messageId, lanes } = body.message
+  return rowsOf(shard, body).statusesFact(lanes.map((_, recipient) => statusField(shortId(messageId), recipient)))
 }
 
 function itemFacts(shard: number, body: OrderScheduledBody): Fact[] {

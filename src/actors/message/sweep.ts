@@ -30,13 +30,10 @@ import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
 import {
   byPersonKey,
   byTagKey,
-  headKey,
-  logKey,
   namesKey,
   receivedSegmentsKey,
   removedServersKey,
   segmentsKey,
-  statusKey,
   streamsKey,
   suppressionsKey,
   tokenIdsKey,
@@ -44,6 +41,7 @@ import {
 } from '../../state/keys.ts'
 import { logEntryOf } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { statusField } from '../../state/message/status.ts'
 import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
@@ -60,11 +58,8 @@ const STEP_MESSAGES = 200
 const STEP_SEGMENTS = 2
 /** Streams of one step. */
 const STEP_STREAMS = 100
-/** Fields of one HDEL. */
-const FIELDS_MAX = 1_000
 
 type SortedFact = Fact & { read: 'sorted' }
-type RangeFact = Fact & { read: 'range' }
 
 /** The oldest segment, and the first instant that is certainly not in it. */
 interface Stretch {
@@ -139,7 +134,8 @@ function sweepMessages(
     return removeLast(server, streams, { shard, nowMs })
   }
   if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
-  const fact = oldestFact(logKey(shard, serverId, oldest.name), cutoff)
+  const range = { from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
+  const fact = new MessageRows(shard, { serverId, segment: oldest.name }).entriesFact(range)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name })
 }
@@ -161,10 +157,6 @@ function streamsFact(shard: number, serverId: string): SortedFact {
 function receivedSegmentFact(shard: number, serverId: string): SortedFact {
   const max = Number.MAX_SAFE_INTEGER
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: 1 }
-}
-
-function oldestFact(key: string, cutoff: number): RangeFact {
-  return { read: 'range', key, from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
 }
 
 /** A segment ends where the next begins, with the last id of the open one, or at the latest with its month or day. */
@@ -228,7 +220,7 @@ function removeOldest(
   if (last === undefined) return { kind: 'done', reply: null, due: [next] }
   const due = [entries.length < STEP_MESSAGES ? next : { ...next, atMs: nowMs }]
   const buckets = bucketsOfSegment(segment)
-  const streams = new Set([logKey(shard, serverId, segment)])
+  const postings = new Set<string>()
   const heads: string[] = []
   const statuses: string[] = []
   for (const entry of entries) {
@@ -239,22 +231,14 @@ function removeOldest(
     for (const index of message.recipients.keys()) statuses.push(statusField(short, index))
     if (!hasPostings(segment)) continue
     for (const number of message.recipients)
-      streams.add(byPersonKey(shard, serverId, segment, bucketOfPosting(number, buckets)))
-    if (message.tagHash !== null) streams.add(byTagKey(shard, serverId, segment, bucketOfTag(message.tagHash, buckets)))
+      postings.add(byPersonKey(shard, serverId, segment, bucketOfPosting(number, buckets)))
+    if (message.tagHash !== null)
+      postings.add(byTagKey(shard, serverId, segment, bucketOfTag(message.tagHash, buckets)))
   }
   const minId = entryIdAfter(last.id)
   const ops = [
-    ...Array.from(streams, (key): Op => ({ key, write: 'XTRIM', args: ['MINID', minId] })),
-    ...deleteOps(headKey(shard, serverId, segment), heads),
-    ...deleteOps(statusKey(shard, serverId, segment), statuses),
+    ...Array.from(postings, (key): Op => ({ key, write: 'XTRIM', args: ['MINID', minId] })),
+    ...new MessageRows(shard, { serverId, segment }).removeOps({ heads, statuses, below: minId }),
   ]
   return { kind: 'done', reply: null, ops, due }
-}
-
-/** HDEL of many fields, in writes of a bounded size. */
-export function deleteOps(key: string, fields: readonly string[]): Op[] {
-  const ops: Op[] = []
-  for (let from = 0; from < fields.length; from += FIELDS_MAX)
-    ops.push({ key, write: 'HDEL', args: fields.slice(from, from + FIELDS_MAX) })
-  return ops
 }

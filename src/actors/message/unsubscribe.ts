@@ -16,10 +16,10 @@
 import type { CommandType, Facts, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
-import { statusKey } from '../../state/keys.ts'
 import { hourOwner } from '../../state/message/hour-count.ts'
-import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
-import { packStatus, type StatusEvent, statusField, unpackStatus } from '../../state/message/status.ts'
+import { parseAttemptItem } from '../../state/message/item.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { packStatus, type StatusEvent, unpackStatus } from '../../state/message/status.ts'
 import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { isWorse, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
@@ -101,15 +101,15 @@ export const settleClick: CommandType<TimerBody, null> = {
   },
   facts(body, _states, { shard }) {
     const click = parseClick(body.item)
-    return [statusFact(shard, click.item), ...listFacts(shard, click)]
+    return [new MessageRows(shard, click.item).statusFact(click.item), ...listFacts(shard, click)]
   },
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
     const { source, hmac, item } = parseClick(body.item)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
     if (counters === null || isPast(item, nowMs) || isListed(facts, shard, { hmac, item })) return NOTHING
-    const { key, fields } = statusFact(shard, item)
-    const packed = facts.field(key, fields[0])
+    const rows = new MessageRows(shard, item)
+    const packed = rows.status(facts, item)
     const state = unpackStatus(packed, msOf(item.messageId))
     const event: StatusEvent = { event: 'unsubscribed', occurredAtMs: nowMs, source }
     const turn = { states, facts, context }
@@ -125,7 +125,7 @@ export const settleClick: CommandType<TimerBody, null> = {
     return announced(
       {
         ...NOTHING,
-        ops: [{ key, write: 'HSET', args: [fields[0], after] }, ...listed.ops, ...figures.ops],
+        ops: [rows.statusOp(item, after), ...listed.ops, ...figures.ops],
         counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters],
         events: listed.events,
       },
@@ -152,9 +152,4 @@ function listFacts(shard: number, { hmac, item }: Clicker) {
 function isListed(facts: Facts, shard: number, { hmac, item }: Clicker): boolean {
   const entry = suppressionIn(facts, shard, { streamId: item.broadcastStreamId as string, hmac })
   return entry !== null && !isWorse('unsubscribe', entry.reason)
-}
-
-function statusFact(shard: number, { serverId, segment, short, recipient }: AttemptItem) {
-  const key = statusKey(shard, serverId, segment)
-  return { read: 'fields', key, fields: [statusField(short, recipient)] } as const
 }

@@ -15,7 +15,7 @@ import { entryIdOf } from '../../../cluster/id.ts'
 import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { suppressionsKey } from '../../state/keys.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
-import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { countListOp, personFacts } from '../../state/person.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -60,12 +60,12 @@ export const NO_WRITES: StreamWrites = { ops: [], events: [], counters: [] }
 export function suppressRecipient(turn: SuppressTurn, input: SuppressInput): StreamWrites | Need {
   const { states, facts, context } = turn
   const { item, hmac } = input
-  const logged = logFact(context.shard, item)
+  const rows = new MessageRows(context.shard, item)
+  const logged = rows.entryFact(item.messageId)
   if (!facts.has(logged) || !states.has(serverRef(item.serverId)))
     return { kind: 'need', entities: [serverRef(item.serverId)], facts: [logged] }
   const server = states.get<ServerState | null>(serverRef(item.serverId))
-  const found = facts.range(logged)[0]
-  const entry = found === undefined ? null : logEntryOf(found)
+  const entry = rows.entry(facts, item.messageId)
   const number = entry?.recipients[item.recipient]
   if (server === null || entry === null || number === undefined) return NO_WRITES
   const place = { streamId: entry.streamId ?? server.defaultStreamId, hmac }

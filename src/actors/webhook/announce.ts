@@ -32,7 +32,7 @@ import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
-import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { eventLogOwner, logEvents } from '../../state/webhook/event-log.ts'
 import { type HeardCounters, heardOwner, keptUntilMs, writeHeard } from '../../state/webhook/heard.ts'
@@ -270,7 +270,9 @@ function streamFacts(
   { wanted, turn }: { wanted: readonly Subscriber[]; turn: AnnounceTurn },
 ) {
   if (wanted.every(({ streamId }) => streamId === null)) return []
-  return news.map(({ segment, messageId }) => logFact(turn.context.shard, { serverId, segment, messageId }))
+  return news.map(({ segment, messageId }) => {
+    return new MessageRows(turn.context.shard, { serverId, segment }).entryFact(messageId)
+  })
 }
 
 function streamOf(
@@ -278,8 +280,7 @@ function streamOf(
   { segment, messageId }: MailReference,
   { server, turn }: { server: ServerState; turn: AnnounceTurn },
 ): string | null {
-  const logged = turn.facts.range(logFact(turn.context.shard, { serverId, segment, messageId }))[0]
-  const entry = logged === undefined ? null : logEntryOf(logged)
+  const entry = new MessageRows(turn.context.shard, { serverId, segment }).entry(turn.facts, messageId)
   return entry === null ? null : (entry.streamId ?? server.defaultStreamId)
 }
 

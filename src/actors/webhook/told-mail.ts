@@ -9,8 +9,8 @@
  */
 
 import { shortId } from '../../../cluster/id.ts'
-import { headKey } from '../../state/keys.ts'
 import { isErasedHead, unpackHead } from '../../state/message/head.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { contentHeadKey } from '../../state/received/content-head.ts'
 import type { EventReference, MailReference } from '../../state/webhook/item.ts'
 
@@ -28,9 +28,9 @@ export function isOfMail(reference: EventReference): reference is MailReference 
 /** Where the head of an event's message lies. */
 export function headPlace(shard: number, serverId: string, reference: MailReference): HeadPlace {
   const { messageId, segment } = reference
-  const field = shortId(messageId)
-  if (reference.kind === 'inbound') return { key: contentHeadKey(shard, serverId, messageId), field }
-  return { key: headKey(shard, serverId, segment), field }
+  if (reference.kind === 'inbound')
+    return { key: contentHeadKey(shard, serverId, messageId), field: shortId(messageId) }
+  return new MessageRows(shard, { serverId, segment }).headPlace(messageId)
 }
 
 /** Whether the message of an event was erased. In: its head as it is stored; null: there is none. */

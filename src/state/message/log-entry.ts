@@ -10,10 +10,8 @@
  * Spec message.summary
  */
 
-import type { Entry, Fact } from '../../../cluster/behaviour.ts'
-import { entryIdOf, idOfShort, shortId } from '../../../cluster/id.ts'
-import { logKey } from '../keys.ts'
-import type { AttemptItem } from './item.ts'
+import type { Entry } from '../../../cluster/behaviour.ts'
+import { idOfShort, shortId } from '../../../cluster/id.ts'
 
 /** How a message came: over the API, over SMTP, out of a broadcast. */
 export type SourceLetter = 'a' | 's' | 'b'
@@ -35,9 +33,6 @@ export interface LogEntry {
 export const LOG_FIELD = 'm'
 
 const KINDS = { t: 'to', c: 'cc', b: 'bcc' } as const
-
-/** A fact that reads a range of entries. */
-type RangeFact = Fact & { read: 'range' }
 
 /** Packs an entry's field. */
 export function packLogEntry(entry: LogEntry): string {
@@ -76,13 +71,4 @@ export function unpackLogEntry(text: string): LogEntry {
 export function logEntryOf(entry: Entry): LogEntry | null {
   const packed = entry.fields[entry.fields.indexOf(LOG_FIELD) + 1]
   return packed === undefined ? null : unpackLogEntry(packed)
-}
-
-/** The read of a message's log entry. */
-export function logFact(
-  shard: number,
-  { serverId, segment, messageId }: Pick<AttemptItem, 'serverId' | 'segment' | 'messageId'>,
-): RangeFact {
-  const entryId = entryIdOf(messageId)
-  return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
 }

@@ -13,10 +13,10 @@
 import { homeShard, msOf, shortId } from '../../../cluster/id.ts'
 import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
-import { headKey, statusKey } from '../../state/keys.ts'
 import { type Head, spelledAddress, unpackHead } from '../../state/message/head.ts'
-import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
-import { type StatusEvent, statusField, unpackStatus } from '../../state/message/status.ts'
+import { logEntryOf } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { type StatusEvent, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import type { ServerState } from '../../state/server.ts'
 import { serverRef } from '../../state/server.ts'
@@ -101,10 +101,11 @@ async function readMessageEvent(
   const { event, segment, messageId, recipient, index } = reference
   const shard = homeShard(serverId)
   const short = shortId(messageId)
+  const rows = new MessageRows(shard, { serverId, segment })
   const seen = await read(shard, [
-    logFact(shard, { serverId, segment, messageId }),
-    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
-    { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
+    rows.entryFact(messageId),
+    rows.headsFact([short]),
+    rows.statusFact({ short, recipient }),
     entityFact(shard, serverRef(serverId)),
   ])
   if (seen === null) return undefined

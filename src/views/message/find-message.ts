@@ -7,9 +7,10 @@
  */
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
-import { entryIdOf, msOf } from '../../../cluster/id.ts'
+import { msOf } from '../../../cluster/id.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
-import { logKey, segmentsKey } from '../../state/keys.ts'
+import { segmentsKey } from '../../state/keys.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import type { Reader } from '../key.ts'
 import type { ShardServer } from '../shard-servers.ts'
 
@@ -41,12 +42,9 @@ export async function findMessageAmong(
     const segment = segments[at]?.[0]?.[0]
     return segment === undefined ? [] : [{ shard, messageId, accountId, serverId, segment }]
   })
-  const entryId = entryIdOf(messageId)
   const logs = await read(
     shard,
-    places.map(({ serverId, segment }): FactOf<'range'> => {
-      return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
-    }),
+    places.map((place): FactOf<'range'> => new MessageRows(shard, place).entryFact(messageId)),
   )
   if (logs === null) return 'unavailable'
   return places[logs.findIndex((entries) => entries.length > 0)] ?? 'not_found'

@@ -12,13 +12,14 @@
  */
 
 import type { FactOf, ValueOf } from '../../../cluster/behaviour.ts'
-import { entryIdOf, msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import { msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { TokenRecipient } from '../../mail/return-path.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
-import { logKey, segmentsKey } from '../../state/keys.ts'
+import { segmentsKey } from '../../state/keys.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
 import { logEntryOf } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
@@ -57,18 +58,11 @@ export async function findRecipient(
     const segment = segments[index]
     return segment === undefined ? [] : [{ server, segment }]
   })
-  const entryId = entryIdOf(messageId)
   const logs = await read(
     shard,
-    places.map(
-      ({ server, segment }): FactOf<'range'> => ({
-        read: 'range',
-        key: logKey(shard, server.serverId, segment),
-        from: entryId,
-        to: entryId,
-        count: 1,
-      }),
-    ),
+    places.map(({ server, segment }): FactOf<'range'> => {
+      return new MessageRows(shard, { serverId: server.serverId, segment }).entryFact(messageId)
+    }),
   )
   if (logs === null) return 'unavailable'
   const at = logs.findIndex((value) => value.length > 0)

@@ -7,9 +7,10 @@
 import type { FactOf } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { HEAD_PART } from '../../state/broadcast/content.ts'
-import { contentKey, headKey, logKey, statusKey } from '../../state/keys.ts'
+import { contentKey } from '../../state/keys.ts'
 import { type Head, mergeHeads, unpackHead } from '../../state/message/head.ts'
 import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { type RecipientState, statusField, unpackStatus } from '../../state/message/status.ts'
 import type { Reader, ServerKey } from '../key.ts'
 import type { Candidate } from './scan.ts'
@@ -32,8 +33,8 @@ export async function readEntries(
   candidates: readonly Candidate[],
 ): Promise<readonly Logged[] | null> {
   const unread = candidates.filter(({ packed }) => packed === null)
-  const facts = unread.map(({ segment, entryId }): FactOf<'range'> => {
-    return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
+  const facts = unread.map(({ segment, messageId }): FactOf<'range'> => {
+    return new MessageRows(shard, { serverId, segment }).entryFact(messageId)
   })
   const seen = facts.length === 0 ? [] : await read(shard, facts)
   if (seen === null) return null
@@ -57,21 +58,15 @@ export async function readStored(
   const serverId = owner.serverId
   const segments = [...new Set(entries.map(({ segment }) => segment))]
   const of = segments.map((segment) => entries.filter((one) => one.segment === segment))
-  const facts = segments.flatMap((segment, index): FactOf<'fields'>[] => [
-    {
-      read: 'fields',
-      key: headKey(shard, serverId, segment),
-      fields: (of[index] ?? []).map(({ messageId }) => shortId(messageId)),
-    },
-    {
-      read: 'fields',
-      key: statusKey(shard, serverId, segment),
-      fields: (of[index] ?? []).flatMap(({ messageId, entry }) => {
-        const short = shortId(messageId)
-        return entry.recipients.map((_, recipient) => statusField(short, recipient))
-      }),
-    },
-  ])
+  const facts = segments.flatMap((segment, index): FactOf<'fields'>[] => {
+    const rows = new MessageRows(shard, { serverId, segment })
+    const logged = of[index] ?? []
+    const statuses = logged.flatMap(({ messageId, entry }) => {
+      const short = shortId(messageId)
+      return entry.recipients.map((_, recipient) => statusField(short, recipient))
+    })
+    return [rows.headsFact(logged.map(({ messageId }) => shortId(messageId))), rows.statusesFact(statuses)]
+  })
   const seen = await read(shard, facts)
   if (seen === null) return null
   const found = segments.flatMap((_, index) => {

@@ -13,9 +13,10 @@
 
 import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
 import { idOfEntry } from '../../../cluster/id.ts'
-import { byPersonKey, byTagKey, logKey } from '../../state/keys.ts'
+import { byPersonKey, byTagKey } from '../../state/keys.ts'
 import { LOG_FIELD } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { bucketsOfSegment, hasPostings, SEGMENT_BOUNDS } from '../../state/segment.ts'
 import { msOfBound } from '../bound.ts'
 import type { Reader } from '../key.ts'
@@ -25,6 +26,8 @@ const ENTRIES_FIRST = 200
 const ENTRIES_MAX = 1_000
 /** Segments of one round. */
 const SEGMENTS_AT_ONCE = 8
+type NewestFact = FactOf<'newest'>
+
 /** How much longer than the average a posting may be. */
 const POSTING_MARGIN = 1.25
 /** Segments of one walk: reading where nothing is costs too. */
@@ -79,8 +82,8 @@ export interface Round {
 /** Where a segment is walked, and how an entry there shows that its message may be meant. */
 interface Path {
   readonly segment: Stretch
-  readonly key: string
   readonly isLog: boolean
+  readonly read: (range: Pick<NewestFact, 'from' | 'to' | 'count'>) => NewestFact
   readonly matches: (text: string) => boolean
 }
 
@@ -99,7 +102,8 @@ export async function* walkMessages(
     const count = Math.min(isFirst ? ENTRIES_FIRST : ENTRIES_MAX, entriesMax - looked)
     if (count <= 0) return
     const { taken, each } = planRound(paths.slice(at, at + SEGMENTS_AT_ONCE), { count, isWide })
-    const facts = taken.map(({ key }): FactOf<'newest'> => ({ read: 'newest', key, from: walk.from, to, count: each }))
+    const range = { from: walk.from, to, count: each }
+    const facts = taken.map((path) => path.read(range))
     const seen = await read(walk.shard, facts)
     if (seen === null) {
       yield null
@@ -172,16 +176,21 @@ function pathOf({ shard, serverId, sought }: Walk, segment: Stretch): Path {
   const { name } = segment
   if (recipient !== null && hasPostings(name)) {
     const key = byPersonKey(shard, serverId, name, bucketOfPosting(recipient, bucketsOfSegment(name)))
-    return { segment, key, isLog: false, matches: listing(String(recipient)) }
+    return { segment, isLog: false, read: newestOf(key), matches: listing(String(recipient)) }
   }
   if (tagHash !== null && hasPostings(name)) {
     const key = byTagKey(shard, serverId, name, bucketOfTag(tagHash, bucketsOfSegment(name)))
-    return { segment, key, isLog: false, matches: (text) => text === tagHash }
+    return { segment, isLog: false, read: newestOf(key), matches: (text) => text === tagHash }
   }
   // A text that does not hold the digits or the hash at all is not worth reading as JSON.
   const needles = [recipient, sender, tagHash].flatMap((one) => (one === null ? [] : [String(one)]))
   const matches = (text: string): boolean => needles.every((needle) => text.includes(needle))
-  return { segment, key: logKey(shard, serverId, name), isLog: true, matches }
+  const rows = new MessageRows(shard, { serverId, segment: name })
+  return { segment, isLog: true, read: (range) => rows.newestFact(range), matches }
+}
+
+function newestOf(key: string): Path['read'] {
+  return (range) => ({ read: 'newest', key, ...range })
 }
 
 /** Whether a posting's list of numbers, joined by spaces, holds one. */

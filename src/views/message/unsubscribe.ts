@@ -12,9 +12,9 @@ import type { Fact } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { UnsubscribeTarget } from '../../mail/unsubscribe-token.ts'
 import { isPastAge } from '../../state/age.ts'
-import { headKey } from '../../state/keys.ts'
 import { spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { ERASED_DOMAIN } from '../../state/person.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { entityFact, stateOf } from '../entity.ts'
@@ -71,7 +71,7 @@ async function readSender(
 ): Promise<MailSender | null> {
   const { accountId, serverId } = server
   const { messageId, segment, entry } = logged
-  const headFact: Fact = { read: 'fields', key: headKey(shard, serverId, segment), fields: [shortId(messageId)] }
+  const headFact: Fact = new MessageRows(shard, { serverId, segment }).headsFact([shortId(messageId)])
   const [persons, heads] = await Promise.all([
     readPersons(read, { shard, accountId, numbers: [entry.sender] }),
     read(shard, [headFact]),

@@ -13,9 +13,10 @@ import { msOf, SHARDS } from '../../../cluster/id.ts'
 import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
 import type { Destination, Queue } from '../../../schemas/operator/queue.ts'
 import { maskAddress } from '../../mail/reply.ts'
-import { HOLDS_SHARD, holdsKey, statusKey } from '../../state/keys.ts'
+import { HOLDS_SHARD, holdsKey } from '../../state/keys.ts'
 import { LANES, parseAttemptItem } from '../../state/message/item.ts'
-import { statusField, unpackStatus } from '../../state/message/status.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { unpackStatus } from '../../state/message/status.ts'
 import { formatInstant } from '../instant.ts'
 import type { ReadKeys } from '../read-keys.ts'
 
@@ -148,7 +149,8 @@ async function readAnswered(
 ): Promise<Pick<Seen, 'code' | 'response'> | null> {
   const reads = items.map(({ shard, item }) => {
     const { serverId, segment, short, recipient } = parseAttemptItem(item)
-    return { shard, key: statusKey(shard, serverId, segment), args: [statusField(short, recipient)] }
+    const { key, fields } = new MessageRows(shard, { serverId, segment }).statusFact({ short, recipient })
+    return { shard, key, args: fields }
   })
   const rows = await readKeys('hget', reads)
   if (rows === null) return null

@@ -5,7 +5,6 @@ import { shortId } from '../../../cluster/id.ts'
 import { makeAccept } from '../../../src/actors/message/accept.ts'
 import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
-import { deleteOps } from '../../../src/actors/message/sweep.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { cutoffMs } from '../../../src/state/age.ts'
 import { byPersonKey, byTagKey, headKey, logKey, segmentsKey, statusKey } from '../../../src/state/keys.ts'
@@ -160,20 +159,6 @@ t.test('sweep: a step takes at most 200 messages, the next is due at once', asyn
   t.equal(log(), 1)
   t.equal(world.hash(headKey(world.shard, serverId, '202601-0-1')).size, 1)
   t.equal([...world.items.values()][0]?.atMs, world.nowMs + DAY_MS)
-})
-
-t.test('sweep: many fields are removed by several writes', async (t) => {
-  const fields = Array.from({ length: 2500 }, (_, index) => String(index))
-  const ops = deleteOps('{s001}:x', fields)
-  t.same(
-    ops.map(({ args }) => args.length),
-    [1000, 1000, 500],
-  )
-  t.same(
-    ops.flatMap(({ args }) => args),
-    fields,
-  )
-  t.same(deleteOps('{s001}:x', []), [])
 })
 
 t.test('sweep: the timer of a server that is not there leaves', async (t) => {

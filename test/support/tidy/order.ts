@@ -144,6 +144,19 @@ export function pastTheDoor({ path, text }: Source): string[] {
   return asked === null ? imported : [...imported, `${path} has ${asked[0]}: ask src/store`]
 }
 
+/** Keys of a message's rows, and the modules that may name them. */
+const ROW_KEYS = ['logKey', 'headKey', 'statusKey']
+const ROW_MODULES = ['src/state/message/row.ts', 'src/state/segment.ts']
+
+/** Files of the service that name the keys of a message's rows themselves. */
+export function pastTheRows({ path, text }: Source): string[] {
+  if (!isIn(path, 'src') || ROW_MODULES.includes(path)) return []
+  return importsOf(text)
+    .filter((one) => targetOf(path, one) === 'src/state/keys.ts')
+    .flatMap(({ values }) => values.filter((name) => ROW_KEYS.includes(name)))
+    .map((name) => `${path} imports ${name}: read and write rows through src/state/message/row.ts`)
+}
+
 /** Circles of files, each as its files; a file that imports itself is one. */
 export function circles(all: readonly Source[]): string[] {
   const known = new Set(all.map(({ path }) => path))
