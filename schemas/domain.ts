@@ -51,6 +51,8 @@ const DOMAIN_PROPERTIES = {
   failingSince: INSTANT_OR_NULL,
   /** When it stopped being verified; only of a domain that was verified before. */
   unverifiedSince: INSTANT,
+  /** Since when one record is wrong while the other cannot be looked up; only while that is so. */
+  undecidedSince: INSTANT,
   returnPath: makeRecord('CNAME'),
   dkim: makeRecord('TXT'),
   /** While another key is to follow. */

@@ -189,6 +189,8 @@ export const FIELD_WORDS: Readonly<Record<string, string>> = {
   unsubscribed: 'Number of recipients who unsubscribed',
   unsubscribedAt: 'When the recipient unsubscribed; null otherwise',
   unverifiedSince: 'When a verified domain stopped sending; null otherwise',
+  undecidedSince:
+    'Since when one record is missing or wrong while the name servers do not answer for the other; absent otherwise',
   url: 'URL that receives the events',
   used: 'Number that counts towards the limit',
   userAgent: 'User-Agent of the client',

@@ -29,6 +29,8 @@ export const EXAMINED = [
   'dmarc',
   'tls',
   'unsubscribe',
+  'webhook-ports',
+  'domains',
 ] as const
 
 /** Answer of GET /v1/operator/health. */

@@ -125,8 +125,9 @@ function recordsOf({ returnPath, dkim, pendingDkim }: Domain) {
   return pendingDkim === undefined ? [returnPath, dkim] : [returnPath, dkim, pendingDkim]
 }
 
-function stateOf({ verified, failingSince, unverifiedSince }: Domain): string {
+function stateOf({ verified, failingSince, unverifiedSince, undecidedSince }: Domain): string {
   if (unverifiedSince) return `no longer, since ${unverifiedSince}`
   if (failingSince) return `until a day after ${failingSince}`
+  if (undecidedSince) return `${verified ? 'yes' : 'no'}, undecided since ${undecidedSince}`
   return verified ? 'yes' : 'no'
 }

@@ -15,6 +15,7 @@ import type { Engine } from '../http/engine/engine.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import type { Config } from '../process/config.ts'
 import type { StoreCondition } from '../store/condition.ts'
+import type { Reader } from '../views/key.ts'
 import { readClockSync } from './clock-sync.ts'
 import { examineClocks, examineCluster } from './cluster.ts'
 import { examineContent } from './content.ts'
@@ -31,6 +32,7 @@ import {
   examineServiceDomain,
   examineSpf,
 } from './dns.ts'
+import { examineDomains } from './domains.ts'
 import { failed } from './finding.ts'
 import { examineDisk, examineHttpEngine, examineTls } from './machine.ts'
 import { examineMxListener } from './mx-listener.ts'
@@ -40,6 +42,7 @@ import { serviceRecords } from './service-records.ts'
 import { examineClock, examineStore } from './store.ts'
 import { examineSubmission } from './submission.ts'
 import { examineUnsubscribe } from './unsubscribe.ts'
+import { examineWebhookPorts } from './webhook-ports.ts'
 
 /** What one look may take; two follow each other at most. */
 const LOOK_MS_MAX = 12_000
@@ -50,6 +53,8 @@ export interface ExamineDeps {
   readonly config: Config
   readonly engine: Engine
   readonly store: StoreCondition
+  /** Reads what is stored of accounts. */
+  readonly read: Reader
   /** Why nothing may be accepted now; null while the store keeps what it takes. */
   readonly storeFault: () => string | null
   /** Null: all content lies in Redis. */
@@ -64,7 +69,7 @@ export interface ExamineDeps {
 
 /** Looks at all of it. Never rejects. */
 export async function examine(deps: ExamineDeps): Promise<Health> {
-  const { config, store, livingRoles, nowMs } = deps
+  const { config, store, read, livingRoles, nowMs } = deps
   const isOwn = config.redisUrls.length === 0
   const port = within('outbound-port', async () => examinePort(deps))
   const findings = await Promise.all([
@@ -79,6 +84,8 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('resolver', () => examineResolver(deps)),
     one('tls', async () => examineTls(config, nowMs())),
     one('unsubscribe', async () => examineUnsubscribe(config.baseUrl)),
+    one('webhook-ports', () => examineWebhookPorts(read, config.webhookPorts)),
+    one('domains', () => examineDomains(read, nowMs())),
     port.then((found) => ('finding' in found ? found.finding : found)),
     examineNames(deps, port),
   ])

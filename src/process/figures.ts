@@ -62,6 +62,10 @@ export const FIGURES = {
   storeFill: { metric: 'store_fill_ratio', help: 'Tells which share of its memory the store has filled, from 0 to 1.' },
   webhookBacklogHealthy: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'healthy'] },
   webhookBacklogFailing: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'failing'] },
+  domainsUndecided: {
+    metric: 'domains_undecided',
+    help: 'Counts verified domains of the shards of this process whose records could not be decided for a day.',
+  },
   erasuresPending: {
     metric: 'erasures_pending',
     help: 'Tells how many erasures of the shards of this process are not done.',

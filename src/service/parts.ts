@@ -53,6 +53,7 @@ import { makePolicyStore } from '../store/sts-policies.ts'
 import { makeReader } from '../views/key.ts'
 import { makeErasureFigures } from '../views/operator/erasure-figures.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
+import { makeDomainFigures } from '../views/operator/undecided-domains.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
@@ -362,6 +363,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
       standingOf: (lane) => webhooks.standings.of(lane),
     }),
     erasureFigures: makeErasureFigures({ readKeys, nowMs: () => worker.nowMs(), shards: () => worker.owned }),
+    domainFigures: makeDomainFigures({ readKeys, nowMs: () => worker.nowMs(), shards: () => worker.owned }),
     queueFigures: makeQueueFigures({
       readKeys,
       nowMs: () => worker.nowMs(),
@@ -375,8 +377,9 @@ function makeExamine(parts: Parts, worker: Worker, store: StoreCondition): Route
   const { config, engine, contents, resolver, serviceKey } = parts
   const livingRoles = makeLivingRoles(parts, worker)
   const storeFault = () => parts.watch.fault
+  const read = makeReader(parts.store)
   return () =>
-    examine({ config, engine, store, storeFault, contents, resolver, serviceKey, livingRoles, nowMs: Date.now })
+    examine({ config, engine, store, read, storeFault, contents, resolver, serviceKey, livingRoles, nowMs: Date.now })
 }
 
 /** Reads what the living processes run. */

@@ -4,10 +4,11 @@
  * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
  * Its return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found);
  * or `gone` (before that). The return path of a removed domain names nothing: it is unknown.
- * Guarantees: a resolver's failure changes nothing; mail goes out through the whole warning.
+ * Guarantees: a resolver's failure changes none of these; mail goes out through the whole warning. If one record is
+ * wrong while the other cannot be looked up, the domain is undecided (`undecidedSinceMs`) until a look-up decides.
  *
  * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified;
- * `dkim:<account>:<domain>`
+ * `dkim:<account>:<domain>`; `undecided` while verified and undecided
  *
  * Spec domain.states, domain.verify, bounce.grace
  */
@@ -15,7 +16,7 @@
 import type { EntityType, Op, Ref } from '../../cluster/behaviour.ts'
 import { GRACE_HOURS } from '../../schemas/limits.ts'
 import { HOUR_MS } from './calendar.ts'
-import { sendingKey } from './keys.ts'
+import { sendingKey, undecidedKey } from './keys.ts'
 
 /** What a look-up found; `dns_error` is the resolver's failure and says nothing of the record. */
 export type LookUp = 'ok' | 'missing' | 'mismatch' | 'dns_error'
@@ -66,6 +67,8 @@ export interface DomainState {
   readonly pending: PendingKey | null
   readonly returnPath: RecordState
   readonly dkim: RecordState
+  /** Since when one record is wrong and the other cannot be looked up; absent unless so at the last look-up. */
+  readonly undecidedSinceMs?: number
   readonly removedAtMs: number | null
 }
 
@@ -89,6 +92,7 @@ export type DomainEvent =
   | { readonly type: 'added'; readonly domain: DomainState }
   | { readonly type: 'checked'; readonly checked: Checked & Partial<Switched> }
   | { readonly type: 'rotating'; readonly pending: PendingKey }
+  | { readonly type: 'undecided'; readonly undecidedSinceMs: number }
   | { readonly type: 'removed'; readonly removedAtMs: number }
 
 /** How long a verified domain whose records went missing still sends. */
@@ -101,10 +105,32 @@ export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
   apply(state, event) {
     if (event.type === 'added') return event.domain
     if (state === null) return null
-    if (event.type === 'checked') return { ...state, ...event.checked }
+    if (event.type === 'checked') return { ...decided(state), ...event.checked }
+    if (event.type === 'undecided') return { ...state, undecidedSinceMs: event.undecidedSinceMs }
     if (event.type === 'rotating') return { ...state, pending: event.pending }
     return { ...state, verified: false, failingSinceMs: null, removedAtMs: event.removedAtMs }
   },
+}
+
+/** The domain without what a look-up that decides nothing has left. */
+export function decided({ undecidedSinceMs: _, ...domain }: DomainState): DomainState {
+  return domain
+}
+
+/** Whether a look-up leaves a domain undecided: one record is wrong, and the other could not be looked up. */
+export function isUndecided({ returnPath, dkim }: DomainCheck): boolean {
+  const found = [returnPath, dkim]
+  return found.includes('dns_error') && found.some((one) => one === 'missing' || one === 'mismatch')
+}
+
+/** Write that puts a verified domain on its shard's list of undecided ones. */
+export function undecidedOp(shard: number, domainId: string, sinceMs: number): Op {
+  return { key: undecidedKey(shard), write: 'ZADD', args: [String(sinceMs), domainId] }
+}
+
+/** Write that takes a domain off that list. */
+export function decidedOp(shard: number, domainId: string): Op {
+  return { key: undecidedKey(shard), write: 'ZREM', args: [domainId] }
 }
 
 /** How a domain's return path sees it. Spec bounce.grace */

@@ -48,6 +48,8 @@ export const namesKey = (shard: number, accountId: string): string => `${shardTa
 export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`
 /** Zset: sending domains of an account by creation. */
 export const domainsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:domains:${accountId}`
+/** Zset: verified domains of the shard of which a look-up could decide nothing -> ms since when. */
+export const undecidedKey = (shard: number): string => `${shardTag(shard)}:undecided`
 /** Hash: DKIM selector -> JSON [in use since, public key, private key sealed]; also of removed domains, for a while. */
 export const dkimKey = (shard: number, accountId: string, domain: string): string =>
   `${shardTag(shard)}:dkim:${accountId}:${domain}`

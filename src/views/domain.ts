@@ -58,6 +58,7 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
     lastCheckedAt: formatInstantOrNull(state.lastCheckedAtMs),
     failingSince: formatInstantOrNull(state.failingSinceMs),
     ...(isLost(state) && { unverifiedSince: formatInstant(state.unverifiedSinceMs) }),
+    ...(state.undecidedSinceMs !== undefined && { undecidedSince: formatInstant(state.undecidedSinceMs) }),
     returnPath: record('CNAME', records.returnPath, state.returnPath),
     dkim: record('TXT', records.dkim, state.dkim),
     ...(records.pendingDkim && { pendingDkim: record('TXT', records.pendingDkim, NOT_FOUND) }),

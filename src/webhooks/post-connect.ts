@@ -73,7 +73,8 @@ export function makeConnect(deps: ConnectDeps, isProven: boolean): Connect {
   }
 }
 
-function mayConnectTo(port: number, allowed: readonly number[]): boolean {
+/** Whether a delivery may connect to a port. In: ports below 1024 that are allowed besides 443. */
+export function mayConnectTo(port: number, allowed: readonly number[]): boolean {
   return port === HTTPS_PORT || port >= SERVICE_PORTS_END || allowed.includes(port)
 }
 

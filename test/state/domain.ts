@@ -6,7 +6,7 @@ import { recordCheck } from '../../src/actors/domain/domain-check.ts'
 import { removeDomain } from '../../src/actors/domain/remove-domain.ts'
 import { pairAt } from '../../src/state/dkim-pair.ts'
 import { type DomainState, type LookUp, unpackSending } from '../../src/state/domain.ts'
-import { dkimKey, domainsKey, namesKey, sendingKey } from '../../src/state/keys.ts'
+import { dkimKey, domainsKey, namesKey, sendingKey, undecidedKey } from '../../src/state/keys.ts'
 import { ACCOUNT_KEY, changeState, LIVE_KEY, makeItem, makeTenant, send, type Tenant } from '../support/world/tenant.ts'
 import { World } from '../support/world/turn.ts'
 
@@ -68,7 +68,7 @@ for (const from of ['unverified', 'verified', 'warning'] as const) {
   t.test(`domain: ${from}: the resolver’s failure records nothing [domain.states]`, async (t) => {
     for (const found of [
       ['dns_error', 'ok'],
-      ['missing', 'dns_error'],
+      ['dns_error', 'dns_error'],
     ] as const) {
       const { world, tenant, domain } = begin(from)
       world.nowMs += 2 * DAY_MS
@@ -76,6 +76,31 @@ for (const from of ['unverified', 'verified', 'warning'] as const) {
       t.same(world.ops, [])
     }
   })
+
+  t.test(
+    `domain: ${from}: beside a wrong record it is undecided, until a look-up decides [domain.states]`,
+    async (t) => {
+      const { world, tenant, domain } = begin(from)
+      const list = () => [...world.sorted(undecidedKey(world.shard))]
+      world.nowMs += 1000
+      const sinceMs = world.nowMs
+      t.same(check(world, tenant, domain.domainId, ['missing', 'dns_error']), { ...domain, undecidedSinceMs: sinceMs })
+      t.same(list(), domain.verified ? [[domain.domainId, sinceMs]] : [], 'the operator is shown those that send')
+      world.nowMs += 1000
+      t.equal(check(world, tenant, domain.domainId, ['dns_error', 'mismatch']).undecidedSinceMs, sinceMs, 'the first')
+      t.equal(
+        check(world, tenant, domain.domainId, ['dns_error', 'ok']).undecidedSinceMs,
+        sinceMs,
+        'nothing is decided',
+      )
+      t.equal(check(world, tenant, domain.domainId, ['missing', 'ok']).undecidedSinceMs, undefined)
+      t.same(list(), [])
+      check(world, tenant, domain.domainId, ['missing', 'dns_error'])
+      t.equal(list().length, domain.verified ? 1 : 0)
+      world.run(removeDomain, { accountId: tenant.accountId, keyHash: ACCOUNT_KEY, domainId: domain.domainId })
+      t.same(list(), [], 'nor is one that was removed')
+    },
+  )
 }
 
 t.test('domain: added unverified, with names, list and keys', async (t) => {

@@ -27,9 +27,13 @@ import {
   checkedDomain,
   type DomainCheck,
   type DomainState,
+  decided,
+  decidedOp,
   domainRef,
+  isUndecided,
   sendingOps,
   switchedKey,
+  undecidedOp,
 } from '../../state/domain.ts'
 import { wakeDue } from '../broadcast/running.ts'
 import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
@@ -133,8 +137,8 @@ export function recordFinding(
   const switched = pair && follows && switchedKey(follows, msOf(context.newId()) + 1)
   const found: DomainCheck = switched === null ? check : { ...check, dkim: 'ok' }
   const checked = checkedDomain({ ...domain, ...switched }, found, nowMs)
-  if (checked === null) return unchanged(domain)
-  const after = { ...domain, ...switched, ...checked }
+  if (checked === null) return isUndecided(found) ? undecided(domain, context) : unchanged(domain)
+  const after = { ...decided(domain), ...switched, ...checked }
   const notice = noticeOf(domain, after)
   const fact = administratorsFact(shard, domain.accountId)
   if (notice !== null && !facts.has(fact)) return { kind: 'need', facts: [fact] }
@@ -149,12 +153,27 @@ export function recordFinding(
       ops: [
         ...(isSwitched ? activateOps(place, pair, switched.keySinceMs) : []),
         ...(differs ? sendingOps(shard, after) : []),
+        ...(domain.undecidedSinceMs === undefined ? [] : [decidedOp(shard, domain.domainId)]),
       ],
       due: [
         ...(differs ? [nextCheckDue(after, nowMs), ...told] : []),
         // Broadcasts from it waited for this.
         ...(after.verified && !domain.verified ? [wakeDue(domain.accountId, nowMs)] : []),
       ],
+    },
+  }
+}
+
+/** Records since when look-ups decide nothing. A verified domain goes on the list that the operator is shown. */
+function undecided(domain: DomainState, { shard, nowMs }: Context): Recorded {
+  if (domain.undecidedSinceMs !== undefined) return unchanged(domain)
+  const { domainId, verified } = domain
+  return {
+    kind: 'recorded',
+    domain: { ...domain, undecidedSinceMs: nowMs },
+    staged: {
+      events: [{ ref: domainRef(domainId), event: { type: 'undecided', undecidedSinceMs: nowMs } }],
+      ops: verified ? [undecidedOp(shard, domainId, nowMs)] : [],
     },
   }
 }

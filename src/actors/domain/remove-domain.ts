@@ -9,7 +9,7 @@
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { entityKey } from '../../../cluster/keyspace.ts'
 import { endOfRemainsMs, endPairsOps } from '../../state/dkim-pair.ts'
-import { domainName, domainRef, sendingOps } from '../../state/domain.ts'
+import { decidedOp, domainName, domainRef, sendingOps } from '../../state/domain.ts'
 import { domainsKey, namesKey } from '../../state/keys.ts'
 import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
@@ -36,6 +36,7 @@ export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' }
         { key: namesKey(shard, accountId), write: 'HDEL', args: [domainName(domain.domain)] },
         { key: domainsKey(shard, accountId), write: 'ZREM', args: [domainId] },
         ...sendingOps(shard, { ...domain, verified: false }),
+        ...(domain.undecidedSinceMs === undefined ? [] : [decidedOp(shard, domainId)]),
         ...endPairsOps({ shard, accountId, domain: domain.domain }, nowMs),
         { key: entityKey(shard, 'domain', domainId), write: 'PEXPIREAT', args: [endOfRemainsMs(nowMs)] },
       ],

@@ -13,6 +13,7 @@ import type { Metrics } from '../../process/metrics.ts'
 import type { RedisFigure } from '../../store/store-watch.ts'
 import type { ErasureFigures } from '../../views/operator/erasure-figures.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
+import type { DomainFigures } from '../../views/operator/undecided-domains.ts'
 import type { WebhookFigures } from '../../webhooks/figures.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
@@ -31,6 +32,8 @@ export interface HealthDeps {
   readonly webhookFigures: WebhookFigures
   /** How many erasures there were, and what they took. */
   readonly erasureFigures: ErasureFigures
+  /** How many domains cannot be decided. */
+  readonly domainFigures: DomainFigures
 }
 
 /** What an operator's look at the installation needs. */
@@ -64,10 +67,17 @@ export function makeReadMetrics({
   queueFigures,
   webhookFigures,
   erasureFigures,
+  domainFigures,
 }: HealthDeps): HandlerOf<'readMetrics'> {
   return async () => {
-    const [queue, webhooks, erasures] = await Promise.all([queueFigures(), webhookFigures(), erasureFigures()])
-    const text = await metrics.format({ ...figures(), ...webhooks, ...erasures }, { queue, redis: redisFigures() })
+    const [queue, webhooks, erasures, domains] = await Promise.all([
+      queueFigures(),
+      webhookFigures(),
+      erasureFigures(),
+      domainFigures(),
+    ])
+    const now = { ...figures(), ...webhooks, ...erasures, ...domains }
+    const text = await metrics.format(now, { queue, redis: redisFigures() })
     return { status: 200, text, contentType: metrics.contentType }
   }
 }

@@ -73,3 +73,27 @@ t.test('domain: one whose records point to .localhost says that it cannot be ver
   t.same(faults, [])
   await context.close()
 })
+
+t.test('domain: one that look-ups cannot decide says so [domain.states]', async (t) => {
+  const zone = await startZone()
+  const rig = await startDashboard({ DNS_SERVERS: zone.server, SERVICE_DOMAIN: 'service.example' })
+  t.teardown(async () => {
+    await rig.stop()
+    await zone.close()
+  })
+  const { service, origin } = rig
+  const domainId = await verifyDomain(service.config.httpPort, service.firstRun, { zone, domain: 'acme.example' })
+  const token = service.firstRun.account.token
+  const { json } = await service.call(`GET /v1/domains/${domainId}`, { token })
+  zone.set(json.returnPath.host)
+  zone.fail(json.dkim.host, 'servfail')
+  await service.call(`POST /v1/domains/${domainId}/verify`, { token })
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  await page.goto(`${origin}/dashboard/domains/${domainId}`)
+  await page.getByText('Verified. Ready to send.').waitFor()
+  await page.getByText(/one record is missing or wrong, and the name servers do not answer for the other/).waitFor()
+  await keepPictures(page, 'domain-undecided')
+  t.same(faults, [])
+  await context.close()
+})

@@ -55,6 +55,12 @@ export function lostRecordOf({ returnPath, dkim }: Domain): string {
   return `the ${dkim.verified ? 'return path' : 'DKIM'} record is missing or wrong`
 }
 
+/** What a domain that look-ups cannot decide needs; null: they can. */
+export function undecidedOf({ domain, undecidedSince }: Domain): string | null {
+  if (undecidedSince === undefined) return null
+  return `Since ${formatDay(undecidedSince)} one record is missing or wrong, and the name servers do not answer for the other, so the state of this domain does not change. Repair the name servers of ${domain} and the record, then check again.`
+}
+
 /** Why no record of a domain can be found, whatever its DNS holds; null: they can. */
 export function unreachableOf({ domain, returnPath }: Domain): string | null {
   const isLocal = (name: string) => /(?:^|\.)localhost$/i.test(name)

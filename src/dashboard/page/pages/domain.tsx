@@ -20,7 +20,7 @@ import { Icon } from '../parts/icon.tsx'
 import { Pairs } from '../parts/pairs.tsx'
 import { Time } from '../parts/time.tsx'
 import { say } from '../parts/toast.tsx'
-import { type RecordShown, recordsOf, sentenceOf, unreachableOf, zoneOf } from './domain-words.ts'
+import { type RecordShown, recordsOf, sentenceOf, undecidedOf, unreachableOf, zoneOf } from './domain-words.ts'
 import { DomainChip } from './domains.tsx'
 
 const OFTEN_MS = 10_000
@@ -63,11 +63,14 @@ export function DomainPage({ id }: PageProps) {
           <p class="sentence" role="status">
             {sentenceOf(domain)}
           </p>
-          {unreachableOf(domain) !== null && (
-            <div class="warned" role="note">
-              <Icon name="alert" />
-              <p>{unreachableOf(domain)}</p>
-            </div>
+          {[unreachableOf(domain), undecidedOf(domain)].map(
+            (warning) =>
+              warning !== null && (
+                <div class="warned" role="note" key={warning}>
+                  <Icon name="alert" />
+                  <p>{warning}</p>
+                </div>
+              ),
           )}
           {recordsOf(domain).map((record) => (
             <RecordCard key={record.title} record={record} domain={domain.domain} />
