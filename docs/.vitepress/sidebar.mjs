@@ -39,6 +39,7 @@ const GROUPS = {
     ['operate/sizing', 'Size the machine'],
     ['operate/run', 'Run'],
     ['operate/proxy', 'Proxy and TLS'],
+    ['operate/certificates', 'Certificates for SMTP'],
     ['operate/many-processes', 'Many processes'],
     ['operate/redis', 'Redis'],
     ['operate/cluster', 'Redis Cluster'],

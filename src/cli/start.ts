@@ -1,10 +1,10 @@
 /** start - `sendwright start`: runs the service until a signal or its own end.
  *
- *  States: starting | running | stopping. A first SIGTERM or SIGINT stops it (exit 0), a second one ends it at once
- *  (exit 1). A stop that takes longer than 10 s is given up (exit 1). Ctrl-C under `npm start` comes twice, from the
- *  terminal and passed on by npm: it counts once.
+ *  States: starting | running | stopping. A first SIGTERM, SIGINT or SIGQUIT stops it (exit 0), a second one ends it
+ *  at once (exit 1). A stop that takes longer than 10 s is given up (exit 1). Ctrl-C under `npm start` comes twice,
+ *  from the terminal and passed on by npm: it counts once.
  */
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RunningService } from '../main.ts'
 import { type Config, readConfig } from '../process/config.ts'
@@ -104,11 +104,23 @@ export async function runUntilStopped(startService: () => Promise<RunningService
     wasAsked = true
     stopNow(null)
   }
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, onSignal)
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const) process.on(signal, onSignal)
+  // SIGHUP from a terminal means that it was closed. From a service manager it means reload (certificate-watch.ts).
+  process.on('SIGHUP', hasTerminal() ? onSignal : () => undefined)
   const service = await startService()
   const code = await Promise.race([service.exited, asked])
   if (code !== null) return code
   return await Promise.race([service.stop().then(() => 0), givenUp()])
+}
+
+/** Whether the process has a controlling terminal, whatever its standard streams are. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
 }
 
 async function givenUp(): Promise<number> {

@@ -57,7 +57,7 @@ export function examineTls(
   const read = readPair(tlsCert, tlsKey)
   if (typeof read === 'string') return failed('tls', read, 'Set TLS_CERT and TLS_KEY to a chain and its key in PEM')
   const endsAtMs = Date.parse(read.validTo)
-  const renew = `Renew the certificate in ${tlsCert} and restart the service`
+  const renew = `Renew the certificate in ${tlsCert}; running listeners load it within a minute`
   if (endsAtMs <= nowMs || Date.parse(read.validFrom) > nowMs)
     return failed('tls', `The certificate is valid from ${read.validFrom} to ${read.validTo}`, renew)
   const missing = [smtpHostname, `mx.${serviceDomain}`].filter((name) => read.checkHost(name) === undefined)

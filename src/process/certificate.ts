@@ -60,7 +60,7 @@ export function openCertificate(
   const paths = { cert: join(dataDir, FILES.cert), key: join(dataDir, FILES.key) }
   if (existsSync(paths.cert) && existsSync(paths.key)) {
     const kept = { cert: readFileSync(paths.cert, 'utf8'), key: readFileSync(paths.key, 'utf8') }
-    if (!fits(kept)) log.error(paths, 'The own TLS certificate or its key is damaged: a new pair is made')
+    if (!isPair(kept)) log.error(paths, 'The own TLS certificate or its key is damaged: a new pair is made')
     else if (holds(kept.cert, name, nowMs)) return kept
   }
   const made = makeCertificate(name, nowMs)
@@ -77,13 +77,13 @@ function readCertificate(certPath: string, keyPath: string): Certificate {
   const key = readNamedFile('TLS_KEY', keyPath)
   if (orNull(() => new X509Certificate(cert)) === null)
     throw new WrongFile('TLS_CERT', { wanted: 'a certificate in PEM', path: certPath })
-  if (!fits({ cert, key }))
+  if (!isPair({ cert, key }))
     throw new WrongFile('TLS_KEY', { wanted: 'the private key of TLS_CERT, in PEM', path: keyPath })
   return { cert, key }
 }
 
-/** Whether both can be read, and the key is that of the certificate. */
-function fits({ cert, key }: Certificate): boolean {
+/** Whether both are valid PEM, and the key is the private key of the certificate. */
+export function isPair({ cert, key }: Certificate): boolean {
   return orNull(() => new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) === true
 }
 

@@ -57,6 +57,8 @@ export interface Metrics {
   submitted(what: 'login' | 'message', code: string): void
   /** Where the open sessions of SMTP submission are counted. */
   watchSubmission(connections: () => number): void
+  /** Reports when the certificate of the SMTP listeners expires, Unix time in milliseconds. */
+  watchCertificate(expiresMs: () => number): void
   /** A received mail was parsed, in `ms`, with an issue or with none. */
   parsed(issue: string | null, ms: number): void
   /** A received mail was judged, in `ms`: each check with its verdict. */
@@ -95,6 +97,8 @@ interface Counts {
   /** Logins and messages over SMTP, by what and code, joined by a blank. */
   readonly submitted: Map<string, number>
   submissionConnections: () => number
+  /** Null in a process without SMTP listeners. */
+  certificateExpiresMs: (() => number) | null
   /** Received mails parsed, by issue. */
   readonly parses: Map<string, number>
   readonly parseTimes: TimeHistogram
@@ -150,6 +154,9 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     watchSubmission(connections) {
       counts.submissionConnections = connections
     },
+    watchCertificate(expiresMs) {
+      counts.certificateExpiresMs = expiresMs
+    },
     parsed(issue, ms) {
       addTo(counts.parses, issue ?? 'none')
       counts.parseTimes.record(ms)
@@ -196,6 +203,7 @@ function makeCounts(): Counts {
     unsubscribes: new Map(),
     submitted: new Map(),
     submissionConnections: () => 0,
+    certificateExpiresMs: null,
     parses: new Map(),
     parseTimes: new TimeHistogram(),
     checks: new Map(),
@@ -287,7 +295,14 @@ function receivedFigures(counts: Counts): readonly PageFigure[] {
       help: 'Tells how many sessions of SMTP submission are open.',
       read: () => counts.submissionConnections(),
     },
+    ...certificateOf(counts.certificateExpiresMs),
   ]
+}
+
+function certificateOf(expiresMs: (() => number) | null): readonly PageFigure[] {
+  if (expiresMs === null) return []
+  const help = 'Seconds until the certificate of the SMTP listeners expires; negative after that.'
+  return [{ now: 'certificate_expires_seconds', help, read: () => Math.round((expiresMs() - Date.now()) / 1000) }]
 }
 
 function timesOf({ latency, commits, parseTimes, judgeTimes, firstPosts }: Counts): readonly PageFigure[] {

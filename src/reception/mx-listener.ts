@@ -16,6 +16,7 @@ import { domainToASCII } from 'node:url'
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { MAIL_BYTES_MAX, MX_DATA_MINUTES_MAX, MX_RECIPIENTS_MAX, MX_REFUSED_MAX } from '../../schemas/limits.ts'
 import type { EdgeLog } from '../http/request.ts'
+import type { CertificateWatch } from '../process/certificate-watch.ts'
 import { listenFault } from '../process/listen-fault.ts'
 import { MxServer } from './mx-server.ts'
 import type { SenderRate } from './sender-rate.ts'
@@ -67,7 +68,7 @@ export interface MxListenerOptions<Target> {
   readonly host: string
   readonly port: number
   readonly name: string
-  readonly tls: { readonly key: string; readonly cert: string }
+  readonly certificate: Pick<CertificateWatch, 'current' | 'onRenewed'>
   readonly rate: SenderRate
   readonly handlers: MxHandlers<Target>
   readonly log: EdgeLog
@@ -143,11 +144,12 @@ export async function startMxListener<Target>(
   })
   // A connection that breaks is nobody's business; without a listener it would end the process.
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
+  options.certificate.onRenewed((renewed) => server.updateSecureContext(renewed))
   await listen(server, options)
   return { close: () => close(server), port: (server.server.address() as { port: number }).port }
 }
 
-function serverOptions<Target>({ name, tls }: MxListenerOptions<Target>) {
+function serverOptions<Target>({ name, certificate }: MxListenerOptions<Target>) {
   return {
     name,
     banner: '',
@@ -165,8 +167,7 @@ function serverOptions<Target>({ name, tls }: MxListenerOptions<Target>) {
     hideENHANCEDSTATUSCODES: true,
     hideSMTPUTF8: true,
     logger: false,
-    key: tls.key,
-    cert: tls.cert,
+    ...certificate.current,
     minVersion: 'TLSv1.2' as const,
   }
 }

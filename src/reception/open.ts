@@ -7,7 +7,7 @@
 import { SHARDS } from '../../cluster/id.ts'
 import type { Contents } from '../content/contents.ts'
 import type { EdgeLog } from '../http/request.ts'
-import { openCertificate } from '../process/certificate.ts'
+import type { CertificateWatch } from '../process/certificate-watch.ts'
 import type { Config } from '../process/config.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { makeAddresseeFinder } from '../views/inbound/address.ts'
@@ -33,6 +33,7 @@ export interface MxDeps {
       readonly metrics: Pick<Metrics, 'received'>
       readonly readKeys: ReadKeys
     }
+  readonly openCertificate: () => CertificateWatch
   readonly log: EdgeLog
 }
 
@@ -40,14 +41,17 @@ export interface MxDeps {
 export class NoContentStore extends Error {}
 
 /** Starts the listener on MX_PORT; null where the port is 0. Throws Error when it is taken, NoContentStore. */
-export async function startMx(config: Config, { handlers, log }: MxDeps): Promise<{ close(): Promise<void> } | null> {
+export async function startMx(
+  config: Config,
+  { handlers, openCertificate, log }: MxDeps,
+): Promise<{ close(): Promise<void> } | null> {
   if (config.mxPort === 0) return null
   const { contents, metrics } = handlers
   if (contents === null)
     throw new NoContentStore(
       'MX_PORT: received mail has no place: set CONTENT_STORE to file, with a DATA_DIR that all processes share, or to s3://bucket/prefix; or MX_PORT to 0, then this process receives none',
     )
-  const { tlsCert, tlsKey, dataDir, smtpHostname: name, inboundDomain } = config
+  const { dataDir, smtpHostname: name, inboundDomain } = config
   // Processes that receive no mail do without the library.
   const { startMxListener } = await import('./mx-listener.ts')
   const room = makeParseRoom()
@@ -64,7 +68,7 @@ export async function startMx(config: Config, { handlers, log }: MxDeps): Promis
     host: config.smtpHost,
     port: config.mxPort,
     name,
-    tls: openCertificate({ tlsCert, tlsKey, dataDir, name }, { nowMs: Date.now(), log }),
+    certificate: openCertificate(),
     rate: makeSenderRate(() => performance.now()),
     handlers: makeMxMail({
       inbound: {

@@ -14,9 +14,11 @@ import type { Engine } from '../http/engine/engine.ts'
 import type { KeyFinder } from '../http/key.ts'
 import { type Listener, startListener } from '../http/listener.ts'
 import { makeRate } from '../http/rate.ts'
-import type { EdgeLog, Handler, Handlers } from '../http/request.ts'
+import type { Handler, Handlers } from '../http/request.ts'
+import { type CertificateWatch, watchCertificate } from '../process/certificate-watch.ts'
 import type { Config } from '../process/config.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
+import type { Log } from '../process/log.ts'
 import type { Records } from '../process/records.ts'
 import { type MxDeps, startMx } from '../reception/open.ts'
 import { startSubmission } from '../reception/submission/open.ts'
@@ -33,7 +35,7 @@ export interface ListenerDeps {
   readonly engine: Engine
   readonly handlers: RouteDeps
   readonly keys: KeyFinder
-  readonly log: EdgeLog
+  readonly log: Log
   readonly records: Records
   /** Where the log of requests is written. */
   readonly nodes: Nodes
@@ -45,7 +47,7 @@ const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMe
 /** Starts the listeners of a role; null where its settings open none. */
 type Starter = (
   config: Config,
-  deps: ListenerDeps & { readonly held: HeldBytes },
+  deps: ListenerDeps & { readonly held: HeldBytes; readonly openCertificate: () => CertificateWatch },
 ) => Promise<Pick<Listener, 'close'> | null>
 
 /** What each role listens with. */
@@ -62,13 +64,23 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
   const held = new HeldBytes()
   const open: Pick<Listener, 'close'>[] = []
+  const certificates: CertificateWatch[] = []
+  // One for both SMTP listeners, and none in a process without them.
+  const openCertificate = (): CertificateWatch => {
+    const [known] = certificates
+    if (known !== undefined) return known
+    const certificate = openSmtpCertificate(config, deps)
+    certificates.push(certificate)
+    return certificate
+  }
   const close = async () => {
+    for (const certificate of certificates) certificate.close()
     await Promise.all(open.map((listener) => listener.close()))
   }
   try {
     for (const role of config.roles) {
       const start = STARTERS[role]
-      const listener = start === undefined ? null : await start(config, { ...deps, held })
+      const listener = start === undefined ? null : await start(config, { ...deps, held, openCertificate })
       if (listener !== null) open.push(listener)
     }
     if (config.operatorPort !== 0) open.push(await startOperator(config, deps))
@@ -77,6 +89,13 @@ export async function startListeners(config: Config, deps: ListenerDeps): Promis
     throw error
   }
   return { close }
+}
+
+function openSmtpCertificate(config: Config, { handlers, log }: ListenerDeps): CertificateWatch {
+  const { tlsCert, tlsKey, dataDir, smtpHostname: name } = config
+  const certificate = watchCertificate({ tlsCert, tlsKey, dataDir, name }, { log })
+  handlers.metrics.watchCertificate(() => certificate.expiresMs)
+  return certificate
 }
 
 async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<Pick<Listener, 'close'>> {

@@ -39,7 +39,7 @@ async function start(changes: Partial<MxHandlers<string>> = {}, rate = makeSende
     host: '127.0.0.1',
     port: 0,
     name: 'mx.service.example',
-    tls: TLS,
+    certificate: { current: TLS, onRenewed: () => undefined },
     rate,
     handlers,
     log,
@@ -309,7 +309,15 @@ t.test('mx-listener: a taken port stops the start [listener.port]', async (t) =>
   const { listener, port } = await start()
   t.teardown(() => listener.close())
   const { handlers, rate, log } = { handlers: {} as MxHandlers<string>, rate: makeSenderRate(() => 0), log: console }
-  const again = startMxListener({ host: '127.0.0.1', port, name: 'x.example', tls: TLS, rate, handlers, log })
+  const again = startMxListener({
+    host: '127.0.0.1',
+    port,
+    name: 'x.example',
+    certificate: { current: TLS, onRenewed: () => undefined },
+    rate,
+    handlers,
+    log,
+  })
   await t.rejects(again, { message: /^MX_PORT: cannot listen on 127\.0\.0\.1:\d+/ })
 })
 

@@ -29,6 +29,7 @@ import {
 import type { EdgeLog } from '../../http/request.ts'
 import { parseAddress } from '../../mail/address.ts'
 import { clientNetwork } from '../../mail/ip-address.ts'
+import type { CertificateWatch } from '../../process/certificate-watch.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
 import { listenFault } from '../../process/listen-fault.ts'
 import { Places } from '../places.ts'
@@ -70,7 +71,7 @@ export interface SubmissionOptions {
   /** The setting that names the port. */
   readonly setting: string
   readonly name: string
-  readonly tls: { readonly key: string; readonly cert: string }
+  readonly certificate: Pick<CertificateWatch, 'current' | 'onRenewed'>
   /** TLS from the first byte; else STARTTLS. */
   readonly isImplicitTls: boolean
   readonly failedLogins: FailedLogins
@@ -126,6 +127,7 @@ export async function startSubmissionListener(options: SubmissionOptions): Promi
   const server = new SubmissionServer(options, { ...LIMITS, ...options.limits })
   // A connection that breaks is nobody's business; without a listener it would end the process.
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
+  options.certificate.onRenewed((renewed) => server.updateSecureContext(renewed))
   await listen(server, options)
   return {
     port: (server.server.address() as { port: number }).port,
@@ -324,7 +326,7 @@ class SubmissionServer extends SMTPServer {
 const LOGGED_IN: SmtpAnswer = { code: 235, text: '2.7.0 Authentication successful' }
 const NO_PARAMETERS: ReadonlySet<string> = new Set()
 
-function serverOptions({ name, tls, isImplicitTls }: SubmissionOptions, { idleMs }: SubmissionLimits) {
+function serverOptions({ name, certificate, isImplicitTls }: SubmissionOptions, { idleMs }: SubmissionLimits) {
   return {
     name,
     banner: '',
@@ -346,8 +348,7 @@ function serverOptions({ name, tls, isImplicitTls }: SubmissionOptions, { idleMs
     hideDSN: true,
     hideREQUIRETLS: true,
     logger: false,
-    key: tls.key,
-    cert: tls.cert,
+    ...certificate.current,
     minVersion: 'TLSv1.2' as const,
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import type { EdgeLog } from '../../http/request.ts'
-import { openCertificate } from '../../process/certificate.ts'
+import type { CertificateWatch } from '../../process/certificate-watch.ts'
 import type { Config } from '../../process/config.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
 import type { Metrics } from '../../process/metrics.ts'
@@ -22,15 +22,16 @@ export interface SubmissionDeps {
   readonly keys: LoginDeps['keys']
   /** Where messages are counted that are held in memory. */
   readonly held: HeldBytes
+  readonly openCertificate: () => CertificateWatch
   readonly log: EdgeLog
 }
 
 /** Starts the listeners whose port is not 0; null where both are. Throws Error when one is taken. */
 export async function startSubmission(
   config: Config,
-  { handlers: deps, keys, held, log }: SubmissionDeps,
+  { handlers: deps, keys, held, openCertificate, log }: SubmissionDeps,
 ): Promise<{ close(): Promise<void> } | null> {
-  const { smtpHost: host, smtpHostname: name, tlsCert, tlsKey, dataDir } = config
+  const { smtpHost: host, smtpHostname: name } = config
   const ports = [
     { setting: 'SUBMISSION_PORT', port: config.submissionPort, isImplicitTls: false },
     { setting: 'SUBMISSION_TLS_PORT', port: config.submissionTlsPort, isImplicitTls: true },
@@ -39,7 +40,7 @@ export async function startSubmission(
   // Processes that take no mail do without the library.
   const { startSubmissionListener } = await import('./listener.ts')
   const room = makeBodyRoom()
-  const tls = openCertificate({ tlsCert, tlsKey, dataDir, name }, { nowMs: Date.now(), log })
+  const certificate = openCertificate()
   const failedLogins = new FailedLogins(() => performance.now())
   const handlers = makeHandlers({ ...deps, room }, { keys, read: deps.read })
   const open: SubmissionListener[] = []
@@ -49,7 +50,7 @@ export async function startSubmission(
   }
   deps.metrics.watchSubmission(() => open.reduce((sum, { connections }) => sum + connections, 0))
   for (const one of ports) {
-    const listener = startSubmissionListener({ ...one, host, name, tls, failedLogins, held, handlers, log })
+    const listener = startSubmissionListener({ ...one, host, name, certificate, failedLogins, held, handlers, log })
     open.push(
       await listener.catch(async (error: Error) => {
         await close()

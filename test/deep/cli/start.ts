@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { spawnNode } from '../../support/machine/node.ts'
@@ -15,21 +16,23 @@ const WAIT_MS_MAX = 30_000
 const NO_SUBMISSION = { SUBMISSION_PORT: '0', SUBMISSION_TLS_PORT: '0' }
 
 /** A process that runs the service `service` (source text) and says `up` once its signals are handled. */
-function run(service: string): ChildProcess {
+function run(service: string, { hasTerminal = true } = {}): ChildProcess {
   const code = `
     import { runUntilStopped } from ${JSON.stringify(MODULE)}
     const never = new Promise(() => setInterval(() => {}, 1000))
     const code = await runUntilStopped(async () => { console.log('up'); return ${service} })
     console.log('ended')
     process.exit(code)`
-  return spawnNode(['--input-type=module', '-e', code])
+  const args = ['--input-type=module', '-e', code]
+  // A process that leads a session of its own has no controlling terminal.
+  return hasTerminal ? spawnNode(args) : spawn(process.execPath, args, { detached: true })
 }
 
 async function up(child: ChildProcess): Promise<void> {
   await once(child.stdout as NodeJS.ReadableStream, 'data')
 }
 
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) {
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const) {
   t.test(`start: ${signal} stops the service and exits 0`, async (t) => {
     const child = run(`{ exited: never, stop: async () => console.log('stopped') }`)
     await up(child)
@@ -42,6 +45,18 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) {
     t.equal(said, 'stopped\nended\n')
   })
 }
+
+t.test('start: SIGHUP from a service manager does not stop the service', async (t) => {
+  const child = run(`{ exited: never, stop: async () => {} }`, { hasTerminal: false })
+  await up(child)
+  child.kill('SIGHUP')
+  await pause(600)
+  child.kill('SIGHUP')
+  await pause(300)
+  t.same([child.exitCode, child.signalCode], [null, null])
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
+})
 
 t.test('start: a signal while the service still starts stops it afterwards', async (t) => {
   const slow = `await new Promise((resolve) => process.once('SIGTERM', () => resolve({ exited: never, stop: async () => {} })))`

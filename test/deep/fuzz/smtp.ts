@@ -71,7 +71,7 @@ t.test(`fuzz: ${SESSIONS} sessions of random bytes [mx.commands] (seed ${seed})`
     host: '127.0.0.1',
     port: 0,
     name: 'mx.service.example',
-    tls: makeCertificate('mx.service.example', Date.now()),
+    certificate: { current: makeCertificate('mx.service.example', Date.now()), onRenewed: () => undefined },
     // All of them are one sender here.
     rate: { open: () => true, close: () => undefined },
     handlers: {

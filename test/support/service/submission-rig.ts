@@ -44,7 +44,7 @@ export async function startRig(
     port: 0,
     setting: 'SUBMISSION_PORT',
     name: 'smtp.service.example',
-    tls: TLS,
+    certificate: { current: TLS, onRenewed: () => undefined },
     isImplicitTls: false,
     failedLogins: new FailedLogins(() => performance.now()),
     held: new HeldBytes(),
