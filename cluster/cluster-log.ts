@@ -34,11 +34,11 @@ export function makeShardLog(log: ClusterLog, counting: Counting): ShardLog {
   return {
     halted: (facts) => log.error(facts, 'A shard is torn and stays stopped: see `sendwright inspect`'),
     threw: (facts, error) => log.error({ ...facts, error: nameOfError(error) }, 'A behaviour threw'),
-    doubt: (facts) => log.warn(facts, 'A commit got no answer, and is sent again until it has one'),
-    badop: (facts) => log.error(facts, 'The store refused a commit as against the rules'),
+    doubt: (facts) => log.warn(facts, 'A commit got no answer and is retried until it gets one'),
+    badop: (facts) => log.error(facts, 'The store refused an invalid commit'),
     lost: ({ shard, commits, sinceMs }) => {
       const since = sinceMs === null ? 'unknown' : counting.instant(sinceMs)
-      log.error({ shard, commits, since }, 'The store has lost confirmed commits: what was accepted since then is gone')
+      log.error({ shard, commits, since }, 'The store has lost confirmed commits: data accepted since then is lost')
       counting.lost(commits)
     },
     committed: ({ ms, works }) => counting.committed(ms, works),

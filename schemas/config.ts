@@ -83,7 +83,7 @@ export const SETTINGS = [
     kind: 'bytes',
     default: null,
     fallback: 'half of the memory',
-    meaning: 'Memory limit of the embedded Redis, such as `2gb`. New mail is refused above 85 % of it.',
+    meaning: 'Memory limit of the embedded Redis, such as `2gb`. New mail is refused at 85 % use.',
   },
   {
     name: 'DURABILITY',
@@ -293,7 +293,7 @@ export const SETTINGS = [
     kind: 'ports',
     default: null,
     fallback: 'none',
-    meaning: 'Ports below 1024, besides 443, that webhooks can connect to, comma-separated.',
+    meaning: 'Ports below 1024, other than 443, that webhooks can connect to, comma-separated.',
   },
   {
     name: 'DELIVERY_IPV6',
@@ -324,7 +324,7 @@ export const SETTINGS = [
     kind: 'choice',
     choices: SWITCHES,
     default: 'on',
-    meaning: 'Whether the API listener serves the documentation of this version under `/docs`.',
+    meaning: 'Whether the API listener serves this documentation under `/docs`.',
   },
   {
     name: 'COMPATIBLE_APIS',

@@ -90,7 +90,8 @@ export const SUPPRESSIONS_BODY = {
     reason: {
       enum: SUPPRESSION_REASONS,
       default: 'manual',
-      description: 'Why the addresses are suppressed; an entry keeps the worse reason. Only support lifts the last two',
+      description:
+        'Why the addresses are suppressed; an entry keeps the worse reason. Only the operator can lift the last two',
     },
   },
   required: ['streamId', 'recipients'],

@@ -103,12 +103,16 @@ function apiText(): string {
   const refusals = REFUSALS.filter(({ code }) => COMMON.includes(code))
   return `# The API
 
-Every route with its fields, an example and its refusals. The same for programs: \`GET /v1/openapi.json\`, and \`GET /v1/operator/openapi.json\` on the operator
-listener. Keys are bearer keys: a server key (\`sk_\`, \`sk_test_\`) sends and reads its server, an account key (\`ak_\`) manages the account, an operator key
-(\`ok_\`) the installation. Each answer carries a \`Request-Id\`. Times are ISO 8601 in UTC. Lists come newest first, page by page: \`next\` is the \`after\` of
-the next page.
+This page lists every route with its fields, an example and its refusals. Programs can read the same
+from \`GET /v1/openapi.json\`, and from \`GET /v1/operator/openapi.json\` on the operator listener.
 
-A refusal is \`{"error": "<code>", "message": "<sentence>"}\`, with more fields where a code has them. Every route may answer with these:
+Authenticate with a bearer key. A server key (\`sk_\`, \`sk_test_\`) sends mail and reads its server, an
+account key (\`ak_\`) manages the account, and an operator key (\`ok_\`) manages the installation. Every
+response has a \`Request-Id\`. Times are ISO 8601 in UTC. Lists start with the newest entry. To get the
+next page, pass \`next\` as \`after\`.
+
+A refusal is \`{"error": "<code>", "message": "<sentence>"}\`; some codes have additional fields. Every
+route can answer with these:
 
 ${tableOf(
   ['Status', 'Code', 'Means'],
@@ -139,13 +143,21 @@ function cliText(): string {
     })
   return `# The command line
 
-\`./sendwright <command>\` from any directory, or \`npx sendwright\` in the repository; \`sendwright\` below. Every command takes \`--json\`; those that ask the service find
-its address and their key by themselves where \`data/first-run.json\` is at hand: here, or where the service is installed. A command that needs a server's key
-takes the test server's, with \`--live\` the live server's. \`--note\` on what changes something goes into the audit log. \`operator-key\` and \`repair\` need the
-service's own settings (\`DATA_DIR\`, or \`REDIS_URL\` and \`SECRET_KEY\`) and not the service. On a terminal lists have colours (\`NO_COLOR\` takes them away), short
-times and columns that fit; piped they are whole and plain.
+This page lists every command of \`sendwright\` with its options.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrongly called.
+Run \`./sendwright <command>\` from any directory, or \`npx sendwright\` in the repository. Every command
+takes \`--json\`.
+
+- **Address and keys.** Commands that call the service read its address and their key from
+  \`data/first-run.json\` of the current directory or of the installation. If a command needs a server
+  key, it uses that of the test server, or with \`--live\` that of the live server.
+- **Audit log.** \`--note\` of a command that changes something is recorded in the audit log.
+- **Without the service.** \`operator-key\` and \`repair\` do not call the service. They need its settings:
+  \`DATA_DIR\`, or \`REDIS_URL\` and \`SECRET_KEY\`.
+- **Output.** On a terminal, lists have colours (\`NO_COLOR\` removes them), short times and fitted columns.
+  Piped output is complete and plain.
+
+Exit codes: 0 success, 1 refused or failed, 2 wrong usage.
 
 ${leaves(
   makeProgram(() => undefined),

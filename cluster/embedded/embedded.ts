@@ -161,7 +161,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       if (place.signal.aborted) return
       failures = performance.now() - sinceMs > WELL_MS ? 0 : failures + 1
       if (isTold(failures)) {
-        const sentence = failures < SERIES_MIN ? 'Lost redis' : 'Redis ends again and again'
+        const sentence = failures < SERIES_MIN ? 'Lost redis' : 'Redis ends repeatedly'
         place.log.error({ failures, reason: describeEnd(place.directory, next.processId) }, sentence)
       }
       onDown()
@@ -181,7 +181,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
         if (place.signal.aborted) return
         failures += 1
         if (isTold(failures))
-          place.log.error({ reason: (error as Error).message, failures }, 'Could not bring redis back: trying again')
+          place.log.error({ reason: (error as Error).message, failures }, 'Could not restart Redis: retrying')
       }
     }
   }
@@ -227,7 +227,7 @@ async function runningOf(client: Redis): Promise<Running> {
  */
 async function shutDown({ directory, durability, log }: Place, client: Redis, isDamaged: boolean): Promise<boolean> {
   const breaches = await setRight(client, durability)
-  for (const { name, is, must } of breaches) log.warn({ name, is, must }, 'Redis was set right before its end')
+  for (const { name, is, must } of breaches) log.warn({ name, is, must }, 'Redis was repaired before its end')
   if (isDamaged) await client.bgrewriteaof()
   const isBehind = isDamaged || breaches.some(({ name }) => name === 'appendonly')
   if (isBehind && !(await writtenWhole(client, WHOLE_MS_MAX))) {

@@ -23,7 +23,7 @@ const FREE_BYTES_MIN = 16 * 1024 ** 2
 
 /** What `/proc` calls the state of a process, and what that means for who waits for its answer. */
 const STATES: Readonly<Record<string, (pid: number) => string>> = {
-  T: (pid) => `is stopped by a signal: kill -CONT ${pid} lets it go on`,
+  T: (pid) => `is stopped by a signal: kill -CONT ${pid} resumes it`,
   t: () => 'is held by a debugger',
   D: () => 'waits for its disk',
   Z: () => 'has ended',
@@ -35,7 +35,7 @@ export function describeSilence(directory: string): string {
   const pid = livingRedisPid(directory)
   const nobody = existsSync('/proc/self') ? `No redis-server runs in ${directory}` : null
   const who = pid === null ? nobody : describeProcess(pid)
-  return sentences([who, describeDisk(directory), lastWords(directory)]) || 'Nothing is to be seen of it'
+  return sentences([who, describeDisk(directory), lastWords(directory)]) || 'Its state is unknown'
 }
 
 /**
@@ -46,7 +46,8 @@ export function describeEnd(directory: string, pid: number | null): string {
   if (pid !== null && isRunning(pid))
     return sentences([`redis-server ${pid} runs, and has ended its connection`, lastWords(directory)])
   const [disk, words] = [describeDisk(directory), lastWords(directory)]
-  const silence = 'It said nothing before its end: it was killed, by hand or by the kernel for want of memory (dmesg)'
+  const silence =
+    'It logged nothing before its end: it was killed by a user, or by the kernel when memory ran out (see dmesg)'
   return sentences([disk, words ?? (disk === null ? silence : null)])
 }
 

@@ -77,9 +77,9 @@ export async function openStore(place: Place): Promise<{ client: Redis; adopted:
 async function adopt(place: Place, client: Redis): Promise<Redis> {
   const { socketPath, durability, log, port = 0, memoryBytes } = place
   const breaches = await setRight(client, durability)
-  for (const { name, is, must } of breaches) log.warn({ name, is, must }, 'The running redis was set right')
+  for (const { name, is, must } of breaches) log.warn({ name, is, must }, 'The running Redis was repaired')
   if (breaches.some(({ name }) => name === 'appendonly')) {
-    log.warn({}, 'What the redis took while it had no append-only file is written to disk before anything else')
+    log.warn({}, 'Writing to disk first what Redis accepted without an append-only file')
     if (!(await writtenWhole(client, WHOLE_MS_MAX))) throw notAnswering(place)
   }
   if (memoryBytes !== undefined) await client.config('SET', 'maxmemory', memoryBytes)
@@ -98,7 +98,7 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
     if (livingRedisPid(directory) !== null) throw notAnswering(place)
     refuseWrongFiles(place)
     const files = removeHalfWritten(directory)
-    if (files.length > 0) log.info({ files }, 'What a redis that was killed had only begun to write was removed')
+    if (files.length > 0) log.info({ files }, 'Incomplete writes of a killed Redis were removed')
     const { command, version } = await findRedisBinary()
     const client = await spawnRedis(command, lock, place)
     log.info({ binary: command, version, socketPath }, 'Started redis')

@@ -39,7 +39,7 @@ export function watchRedisLog(directory: string, log: StoreLog): () => void {
     try {
       boundRedisLog(directory)
     } catch (error) {
-      log.warn({ directory, reason: (error as Error).message }, "Redis's log was not begun anew")
+      log.warn({ directory, reason: (error as Error).message }, "Redis's log was not rotated")
     }
   }, LOOK_MS).unref()
   return () => clearInterval(timer)

@@ -107,7 +107,7 @@ export function actionOn(verdict: Verdict, { plan, commit, isDoubted }: Judged):
     case 'unsent':
       return { kind: 'again', works, refused: [], pauses: true }
     case 'lost':
-      throw new Fault('A commit in doubt was settled')
+      throw new Fault('The unknown outcome of a commit was settled')
   }
 }
 

@@ -61,10 +61,10 @@ export class Checkup {
       return
     }
     const connections = lags().flatMap(({ connection, ms }) => (ms > LAG_MS_MAX ? [connection] : []))
-    log.warn({ connections }, 'This process is cut off from a part of the store: its shards go to others')
+    log.warn({ connections }, 'This process cannot reach a part of the store: other processes take its shards')
     giveAway()
     if (connections.length === 0 || !this.illnesses.add(atMs)) return
-    log.error({ connections }, 'This process was cut off from a part of the store three times')
+    log.error({ connections }, 'This process could not reach a part of the store three times')
     hopeless()
   }
 }

@@ -18,7 +18,7 @@ const timer = setInterval(() => {
   seen = now
   if (missed < ticksMax) return
   clearInterval(timer)
-  setTimeout(() => end('  (it does not say where)'), SHOW_MS_MAX)
+  setTimeout(() => end('  (without a position)'), SHOW_MS_MAX)
   showWhere()
 }, tickMs)
 

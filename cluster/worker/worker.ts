@@ -100,7 +100,7 @@ export class Worker {
       fence: this.fence,
       failed: ({ lane, item }, error) => {
         const facts = { lane, item, error: nameOfError(error) }
-        if (error instanceof NotPerformed) options.log.warn(facts, 'An attempt was not begun: it is made again later')
+        if (error instanceof NotPerformed) options.log.warn(facts, 'An attempt was not started and is retried later')
         else options.log.error(facts, 'An effect threw')
       },
     })
@@ -356,7 +356,7 @@ export class Worker {
   }
 
   private letGo(shard: Shard): void {
-    this.options.log.warn({ shard: shard.id }, 'A shard has not moved for ten seconds and is taken anew')
+    this.options.log.warn({ shard: shard.id }, 'A shard has made no progress for ten seconds: acquiring it again')
     const isHopeless = this.whereabouts.stuck(shard.id, this.clock.monotonicMs())
     shard.letGo()
     if (!isHopeless) return

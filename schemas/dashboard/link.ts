@@ -62,7 +62,7 @@ export const OPERATOR_LINK_BODY = {
     removeFactors: {
       type: 'boolean',
       default: false,
-      description: 'whether the link also takes away authenticator, passkeys and recovery codes, for who has lost them',
+      description: 'whether the link also removes authenticator, passkeys and recovery codes, for a user who lost them',
     },
     note: NOTE,
   },

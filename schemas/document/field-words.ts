@@ -160,7 +160,7 @@ export const FIELD_WORDS: Readonly<Record<string, string>> = {
   size: 'Size in bytes',
   sizeBytes: 'Size in bytes',
   softBounced: 'Number of recipients that bounced temporarily',
-  source: 'How the message was submitted, or where the entry comes from',
+  source: 'How the message was submitted, or the source of the entry',
   spf: 'Result of the SPF check of the envelope sender',
   spfHelo: 'Result of the SPF check of the HELO name',
   stats: 'Statistics of each period',

@@ -113,7 +113,7 @@ const INFO: Readonly<Record<Route['listener'], Fields>> = {
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 const EVENT_STREAM = 'text/event-stream'
 const GO_ON = 'Resumes after the event with this id, if all later events are still stored'
-const REQUEST_ID = { description: 'Id of this request in the log', schema: UUID }
+const REQUEST_ID = { description: 'Id of this request, which its log lines carry', schema: UUID }
 const SECONDS = { type: 'integer', minimum: 1 }
 
 /** A post to a webhook, for each event. Spec webhook.signature */

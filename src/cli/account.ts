@@ -16,10 +16,10 @@ interface ActOptions extends ClientOptions {
 export function addAccountCommands(program: Command, ended: Ended): void {
   const account = program.command('account').description('accounts, on the operator listener')
   withNote(account.command('create <name>'))
-    .description('make an account, without server and key, and print its id')
+    .description('create an account, without server and key, and print its id')
     .option(
       '--administrator <address>',
-      'who is invited as an administrator, and mailed about the account; may be given several times',
+      'email address of an administrator to invite and notify about the account; may be given several times',
       collect,
     )
     .action(async (name, { administrator = [], ...options }) =>
@@ -36,7 +36,7 @@ export function addAccountCommands(program: Command, ended: Ended): void {
     .description('let a pending account send live mail')
     .option(
       '--monthly-cap <emails>',
-      'emails a month; without it, by the volume that the account applied for',
+      'emails a month (default: from the volume that the account applied for)',
       parseInteger,
     )
     .option('--per-minute <emails>', 'emails a minute', parseInteger)
@@ -44,11 +44,11 @@ export function addAccountCommands(program: Command, ended: Ended): void {
       ended(await act(options, at(id, '/approve'), { monthlyCap, perMinuteLimit })),
     )
   withNote(account.command('pause <accountId>'))
-    .description('refuse new mail; what was accepted waits until the account is resumed')
-    .option('--no-hold', 'let accepted mail go out')
+    .description('refuse new mail and hold accepted mail until the account is resumed')
+    .option('--no-hold', 'release held mail')
     .action(async (id, { hold, ...options }) => ended(await act(options, at(id, '/pause'), { hold })))
   withNote(account.command('resume <accountId>'))
-    .description('take mail again, and let go what waits')
+    .description('accept new mail and deliver held mail')
     .action(async (id, options) => ended(await act(options, at(id, '/resume'), {})))
   withNote(account.command('close <accountId>'))
     .description('close an account for good; accepted mail is still delivered')
@@ -57,19 +57,19 @@ export function addAccountCommands(program: Command, ended: Ended): void {
 
 function addLimitsCommand(account: Command, ended: Ended): void {
   withNote(account.command('limits <accountId>'))
-    .description("print an account's limits, or change those that are given")
-    .option('--monthly <emails>', 'live emails a month; above what was approved, so is that', parseInteger)
+    .description("print an account's limits, or change the given ones")
+    .option('--monthly <emails>', 'live emails a month; a higher value also raises the approved cap', parseInteger)
     .option('--per-minute <emails>', 'live emails a minute', parseInteger)
     .option(
       '--highest <emails>',
-      'the highest cap that it may set; none: ten times what was approved',
+      'highest monthly cap that the account can set itself; none: ten times the approved cap',
       parseIntegerOrNone,
     )
-    .option('--test-monthly <emails>', 'emails a month of all its test servers', parseInteger)
-    .option('--test-per-minute <emails>', 'emails a minute of all its test servers', parseInteger)
+    .option('--test-monthly <emails>', 'emails a month, all test servers together', parseInteger)
+    .option('--test-per-minute <emails>', 'emails a minute, all test servers together', parseInteger)
     .option('--inbound-per-minute <mails>', 'received mails a minute', parseInteger)
-    .option('--servers <n>', 'servers that it may have', parseInteger)
-    .option('--subscription <on|off>', 'whether it has one, for BILLING=on')
+    .option('--servers <n>', 'maximum number of servers', parseInteger)
+    .option('--subscription <on|off>', 'whether the account has a subscription, for BILLING=on')
     .action(async (id, options) => ended(await limits(id, options)))
 }
 

@@ -49,14 +49,14 @@ interface ListOptions extends ClientOptions {
 export function addBroadcastCommands(program: Command, ended: Ended): void {
   const broadcast = program.command('broadcast').description('one message to many people, released at a pace')
   withContentOptions(broadcast.command('send <streamId>'))
-    .description('send to everybody in a CSV file, whose first line names the columns')
+    .description('send to everyone in a CSV file whose first line names the columns')
     .option('--tag <text>', 'tag of every message')
     .option('--idempotency-key <key>', 'the same key sends the same broadcast once')
-    .option('--wait', 'show how far it has come until it has ended')
+    .option('--wait', 'show progress until it ends')
     .action(async (streamId, options) => ended(await sendBroadcast(streamId, options)))
   withContentOptions(broadcast.command('preview <streamId>'))
-    .description('print what one recipient of a CSV file would get; nothing is sent')
-    .option('--row <n>', 'which one, counted from 1 without the line of names (default: 1)', parseInteger)
+    .description('print the message for one recipient of a CSV file; nothing is sent')
+    .option('--row <n>', 'number of the recipient, from 1 without the header line (default: 1)', parseInteger)
     .action(async (streamId, options) => ended(await previewBroadcast(streamId, options)))
   withServerOptions(broadcast.command('list'))
     .description('list broadcasts, newest first')
@@ -65,7 +65,7 @@ export function addBroadcastCommands(program: Command, ended: Ended): void {
     .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await listBroadcasts(options)))
   withServerOptions(broadcast.command('show <broadcastId>'))
-    .description('print a broadcast and how far it has come')
+    .description('print a broadcast and its progress')
     .action(async (id, options) => {
       const seen = await makeClient(options, 'server').get<Broadcast>(`${PATH}/${encodeURIComponent(id)}`)
       ended(print(options, seen, formatFields))
@@ -73,7 +73,7 @@ export function addBroadcastCommands(program: Command, ended: Ended): void {
   for (const [order, what] of [
     ['cancel', 'never release what is left'],
     ['pause', 'release nothing until it is resumed'],
-    ['resume', 'go on with a paused one'],
+    ['resume', 'resume a paused broadcast'],
   ] as const)
     withServerOptions(broadcast.command(`${order} <broadcastId>`))
       .description(what)

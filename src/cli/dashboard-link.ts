@@ -20,11 +20,11 @@ interface LinkOptions extends ClientOptions {
 export function addDashboardLinkCommand(program: Command, ended: Ended): void {
   withNote(program.command('dashboard-link <address>'))
     .description(
-      'print a link into the dashboard, which works once, for a day: who has a user with that address chooses another password, anybody else becomes a member. Hand it to nobody but them',
+      'print a dashboard link that works once, within a day. A user with that address chooses a new password; anyone else becomes a member. Give it to that person only',
     )
-    .option('--account <id>', 'the account (default: the only one that is not closed)')
-    .option('--role <role>', 'administrator or member, at least (default: administrator)')
-    .option('--remove-factors', 'it also takes away authenticator, passkeys and recovery codes, for who has lost them')
+    .option('--account <id>', 'the account (default: the only open account)')
+    .option('--role <role>', 'administrator or member (default: administrator)')
+    .option('--remove-factors', 'also remove authenticator, passkeys and recovery codes, for a user who lost them')
     .action(async (address: string, options: LinkOptions) => ended(await makeLink(address, options)))
 }
 

@@ -116,7 +116,7 @@ const INDENT = ' '.repeat(CHECK_WIDTH + VERDICT_WIDTH)
 function formatChecks({ mailFrom, ip, helo }: Session, explained: readonly Explained[]): string {
   const who =
     ip === null
-      ? 'Who connected is not known: no Received field names a public address. With --ip and --helo SPF is judged too.'
+      ? 'The client address is unknown, because no Received field names a public one. Add --ip and --helo to check SPF too.'
       : `MAIL FROM:<${mailFrom}> from ${ip}, HELO ${helo || '-'}. Is that not so: --mail-from, --ip, --helo.`
   const lines = explained.flatMap(({ check, verdict, message, record, fix }) => [
     `${check.padEnd(CHECK_WIDTH)}${verdict.padEnd(VERDICT_WIDTH)}${message}`,

@@ -18,7 +18,7 @@ export function addDomainCommands(program: Command, ended: Ended): void {
     .option('--zone', 'print them as a zone file')
     .action(async (name, options) => ended(await addDomain(name, options)))
   withClientOptions(domain.command('list'))
-    .description('list the domains and whether mail may be sent from them')
+    .description('list the domains and whether each can be used for sending')
     .action(async (options) => ended(await listDomains(options)))
   withClientOptions(domain.command('show <domain>'))
     .description('print the DNS records of a domain (its name or its id)')
@@ -32,7 +32,7 @@ export function addDomainCommands(program: Command, ended: Ended): void {
     .description("look a domain's records up now (its name or its id); exit code 1 while it is not verified")
     .action(async (name, options) => ended(await verifyDomain(name, options)))
   withClientOptions(domain.command('rotate-dkim <domain>'))
-    .description('order another DKIM key and print its record; it signs once the record is found')
+    .description('rotate the DKIM key and print its record; the new key signs once the record is found')
     .action(async (name, options) => {
       const client = makeClient(options, 'account')
       const changed = await client.post<Domain>(`/v1/domains/${await idOf(client, name)}/rotate-dkim`)
@@ -55,7 +55,7 @@ async function addDomain(name: string, options: ZoneOptions): Promise<number> {
   // On standard error: what `--json` prints stays one line of JSON.
   if (recordsOf(domain).some(({ value }) => /\.localhost\.?$/.test(value)))
     console.error(
-      'These records name SERVICE_DOMAIN, which is under .localhost: nobody else finds it. Set it to a domain of yours first',
+      'These records name SERVICE_DOMAIN, which is under .localhost and unknown to other servers. Set it to a domain of yours first',
     )
   if (options.zone) return print(options, domain, formatDomainZone)
   return print(options, domain, () =>
@@ -102,7 +102,7 @@ async function verifyDomain(domain: string, options: ClientOptions): Promise<num
     console.log(formatTable(['found', 'type', 'host', 'value'], rows))
     const instead = [found.check.found.returnPath, found.check.found.dkim, found.check.found.pendingDkim]
     for (const [at, { type, host }] of recordsOf(found).entries())
-      for (const value of instead[at] ?? []) console.log(`\nInstead of it, ${type} ${host} is ${value}`)
+      for (const value of instead[at] ?? []) console.log(`\nInstead, ${type} ${host} is ${value}`)
     console.log(`\n${found.domain} is ${found.verified ? 'verified' : 'not verified yet'}`)
   }
   return found.verified ? 0 : 1

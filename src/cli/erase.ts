@@ -24,10 +24,10 @@ interface EraseOptions extends ClientOptions {
 export function addEraseCommand(program: Command, ended: Ended): void {
   withClientOptions(program.command('erase'))
     .description(
-      'erase a person from all servers of the account: the content of all mail to and from an address. It asks for the address, or reads it from standard input; never from the command line, which shells write down',
+      'erase a person from all servers of the account: the content of all mail to and from an address. The command asks for the address or reads it from standard input, never from the command line, because shells record that',
     )
-    .option('--id <erasureId>', 'begin none: look at this erasure until it is done')
-    .option('--no-wait', 'do not wait until it is done')
+    .option('--id <erasureId>', 'follow an existing erasure until it is done')
+    .option('--no-wait', 'do not wait for the end')
     .action(async (options: EraseOptions) => ended(await erase(options)))
 }
 

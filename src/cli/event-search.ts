@@ -31,15 +31,15 @@ interface SearchOptions extends ClientOptions {
 
 /** Adds the commands. `ended` gets the exit code of the one that ran. */
 export function addEventSearchCommands(program: Command, ended: Ended): void {
-  const events = program.command('events').description('what happened to the mail of a server')
+  const events = program.command('events').description('events of the mail of a server')
   withServerOptions(events.command('search'))
     .description('list the events of the last 30 days in the order in which they occurred')
     .addOption(new Option('--event <name>', 'only this event').choices(EVENTS))
     .option('--stream <id>', 'on this stream')
-    .option('--tag <tag>', 'of messages with this tag')
-    .option('--metadata <key=value>', 'of messages with this entry', collectPair)
-    .option('--message <id>', 'of this message')
-    .option('--recipient <address>', 'of this recipient')
+    .option('--tag <tag>', 'only of messages with this tag')
+    .option('--metadata <key=value>', 'only of messages with this metadata', collectPair)
+    .option('--message <id>', 'only of one message')
+    .option('--recipient <address>', 'only of one recipient')
     .option('--since <instant>', 'at or after this', parseInstant)
     .option('--until <instant>', 'before this', parseInstant)
     .option('--after <id>', 'after this event')

@@ -59,14 +59,14 @@ export function addEventCommands(program: Command, ended: Ended): void {
     .action(async (options) => ended(await tailEvents(options)))
   withEventOptions(program.command('listen <url>'))
     .description("post a server's events to a local URL, signed as a webhook's, and print them")
-    .option('--secret <secret>', 'signing secret (default: one that is always the same for the same key, printed)')
+    .option('--secret <secret>', 'signing secret (default: derived from the key, and printed)')
     .action(async (url, options) => ended(await listenEvents(parseUrl(url), options)))
 }
 
 function withEventOptions(command: Command): Command {
   const event = new Option('--event <name>', 'only this event; may be given several times').argParser(collect)
   return withServerOptions(command)
-    .option('--server <id>', 'of this server, by the operator (default: the server of the key)')
+    .option('--server <id>', 'the server, by the operator (default: the server of the key)')
     .addOption(event)
 }
 

@@ -89,13 +89,13 @@ export function addImportCommands(program: Command, ended: Ended): void {
   withServerOptions(group.command('suppressions <file>'))
     .description("add the addresses of another provider's suppression list (CSV)")
     .addOption(
-      new Option('--from <provider>', 'the provider that exported it')
+      new Option('--from <provider>', 'the provider that exported the file')
         .choices(Object.keys(PROVIDERS))
         .makeOptionMandatory(),
     )
-    .option('--stream <id>', 'onto the list of this stream; required unless a column names it')
+    .option('--stream <id>', 'stream to whose list the addresses are added; required unless a column names it')
     .addOption(
-      new Option('--reason <reason>', 'of rows for which the file names none (default: manual)').choices(
+      new Option('--reason <reason>', 'reason for rows without one in the file (default: manual)').choices(
         SUPPRESSION_REASONS,
       ),
     )
@@ -191,7 +191,7 @@ function rowOf(
   const streamId = options.stream ?? (named === null ? undefined : streams.get(named.toLowerCase()))
   if (streamId === undefined) {
     if (named === null) throw new CommandFailure('The file names no stream: give --stream')
-    return 'no stream of this server'
+    return 'the server has no such stream'
   }
   return { streamId, address, reason: reasonOf(record, provider) ?? options.reason ?? 'manual' }
 }

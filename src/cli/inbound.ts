@@ -48,12 +48,12 @@ interface SendOptions extends ClientOptions {
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addInboundCommands(program: Command, ended: Ended): void {
-  const inbound = program.command('inbound').description('mail that a server has received')
+  const inbound = program.command('inbound').description('received mail of a server')
   withServerOptions(inbound.command('list'))
     .description('list received messages, newest first')
     .option('--from <address>', 'from this address, in the envelope or in the header')
     .option('--recipient <address>', 'to this inbound address')
-    .option('--mailbox-hash <text>', 'to an address with this text after the plus sign')
+    .option('--mailbox-hash <text>', 'received at an address with this text after the plus sign')
     .option('--stream <id>', 'on this stream')
     .option('--since <instant>', 'received at or after this', parseInstant)
     .option('--until <instant>', 'received before this', parseInstant)
@@ -66,18 +66,18 @@ export function addInboundCommands(program: Command, ended: Ended): void {
       ended(print(options, answer, formatReceivedText))
     })
   withServerOptions(inbound.command('raw <inboundMessageId>'))
-    .description('print a received message byte for byte as it came')
-    .option('--output <file>', 'write it there instead')
+    .description('print the raw received message')
+    .option('--output <file>', 'write to this file instead')
     .action(async (id, options) => ended(await download(options, `${encodeURIComponent(id)}/raw`)))
   withServerOptions(inbound.command('attachment <inboundMessageId> <position>'))
     .description('print an attachment of a received message')
-    .option('--output <file>', 'write it there instead')
+    .option('--output <file>', 'write to this file instead')
     .action(async (id, position, options) =>
       ended(await download(options, `${encodeURIComponent(id)}/attachments/${encodeURIComponent(position)}`)),
     )
   withServerOptions(inbound.command('send [file]'))
     .description(
-      'put a mail, from a file or standard input, into the listener for mail: tries inbound streams without DNS',
+      'send a message from a file or standard input to the inbound listener, to test inbound streams without DNS',
     )
     .option('--to <address>', 'inbound address (default: that of the live inbound stream of the server)')
     .option('--from <address>', 'envelope sender', SENDER_DEFAULT)

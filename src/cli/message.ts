@@ -31,14 +31,14 @@ interface SearchOptions extends ClientOptions {
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addMessageCommands(program: Command, ended: Ended): void {
-  const message = program.command('message').description('messages of a server, and what became of them')
+  const message = program.command('message').description('messages of a server and their status')
   withServerOptions(message.command('search'))
     .description('list messages, newest first')
     .option('--recipient <address>', 'to this address')
     .option('--from <address>', 'from this address')
     .option('--tag <tag>', 'with this tag')
     .option('--metadata <key=value>', 'with this entry', collectPair)
-    .option('--status <status>', 'of which a recipient is so: delivered, bounced, deferred, ...')
+    .option('--status <status>', 'with a recipient in this state: delivered, bounced, deferred, ...')
     .option('--stream <id>', 'on this stream')
     .option('--since <instant>', 'sent at or after this', parseInstant)
     .option('--until <instant>', 'sent before this', parseInstant)
@@ -57,14 +57,14 @@ export function addMessageCommands(program: Command, ended: Ended): void {
       ended(print(options, await makeClient(options, 'server').post<Message>(path), formatMessage))
     })
   withServerOptions(message.command('reschedule <messageId>'))
-    .description('give a scheduled message another time')
+    .description('reschedule a message')
     .requiredOption('--at <instant>', 'the new time, with an offset', parseInstant)
     .action(async (id, { at, ...options }) => {
       const path = `${PATH}/${encodeURIComponent(id)}`
       ended(print(options, await makeClient(options, 'server').patch<Message>(path, { sendAt: at }), formatMessage))
     })
   withServerOptions(message.command('deliveries <messageId>'))
-    .description('list what was posted to webhooks of its events, newest first')
+    .description('list its webhook deliveries, newest first')
     .action(async (id, options) => ended(await listDeliveries(id, options)))
 }
 

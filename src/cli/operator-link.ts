@@ -15,7 +15,7 @@ interface LinkOptions extends ClientOptions {
 export function addOperatorLinkCommand(program: Command, ended: Ended): void {
   withNote(program.command('operator-link'))
     .description(
-      "print a link into the operator's view, which works once, for half an hour, and opens a session of 8 hours: whoever has it operates the service",
+      'print a link to the operator console that works once, within half an hour, and opens a session of 8 hours. Anyone with the link operates the service',
     )
     .action(async (options: LinkOptions) => ended(await makeLink(options)))
 }

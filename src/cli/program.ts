@@ -52,14 +52,14 @@ export async function runCommand(args: readonly string[]): Promise<number> {
 /** Every command with its options; `ended` hears the exit code of the one that ran. */
 export function makeProgram(ended: (code: number) => void): Command {
   const program = new Command('sendwright')
-    .description('Transactional email service: runs it, and speaks to its API.')
+    .description('Runs the transactional email service and calls its API.')
     .version(readVersion())
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
   program
     .command('start')
     .description('run the service with the settings of the environment (docs/reference/settings.md)')
-    .option('--accept-service-domain', 'run under another SERVICE_DOMAIN than before')
+    .option('--accept-service-domain', 'confirm a changed SERVICE_DOMAIN')
     .option('--install-redis', 'install a missing redis-server with apt-get, without a question (root alone)')
     .action(async (options: StartOptions) => {
       // Whatever is still open belongs to the service, which has ended.
@@ -89,15 +89,15 @@ export function makeProgram(ended: (code: number) => void): Command {
   addStoreCommands(program, ended)
   withOperatorOptions(program.command('doctor'))
     .description(
-      'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then. With --mail-file: who sent the mail in a file, and why one says so',
+      'check the requirements of delivery (DNS, ports, certificate, store) and print a fix for each problem; exit code 1 if there are problems. With --mail-file: check and explain the authentication of a message in a file',
     )
     .option('--zone', 'print every DNS record that the installation needs, as a zone file')
     .option(
       '--mail-file <file>',
-      'judge this mail (SPF, DKIM, DMARC, ARC) and explain the verdicts; - is standard input',
+      'check this message (SPF, DKIM, DMARC, ARC) and explain the results; - is standard input',
     )
-    .option('--ip <address>', 'with --mail-file: who connected (default: as its Received fields tell)', parseIp)
-    .option('--helo <name>', 'with --mail-file: the name in HELO (default: likewise)')
+    .option('--ip <address>', 'with --mail-file: address of the client (default: from its Received fields)', parseIp)
+    .option('--helo <name>', 'with --mail-file: the name in HELO (default: from its Received fields)')
     .option('--mail-from <address>', 'with --mail-file: MAIL FROM (default: its Return-Path)')
     .action(async (options) =>
       ended(await (options.mailFile === undefined ? runDoctor(options) : runMailFile(options))),

@@ -26,11 +26,11 @@ const DONE: Readonly<Record<QueueOrder, string>> = {
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addQueueCommands(program: Command, ended: Ended): void {
   const queue = withOperatorOptions(program.command('queue'))
-    .description('what waits to be delivered, by destination; orders to it')
+    .description('pending mail by destination: list, hold, retry and drop')
     .action(async (options) => ended(await listQueue(options)))
   const orders: readonly [order: QueueOrder, does: string][] = [
     ['retry', 'make what waits for a destination due now'],
-    ['hold', 'attempt nothing of a destination until it is released, what comes later neither'],
+    ['hold', 'hold all mail of a destination, new mail too, until it is released'],
     ['release', 'end a hold'],
     ['drop', 'end what waits: its recipients bounce'],
   ]

@@ -22,13 +22,13 @@ interface ListOptions extends ClientOptions {
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addRequestCommands(program: Command, ended: Ended): void {
-  const requests = program.command('requests').description('requests of a server, or of the account, of late')
+  const requests = program.command('requests').description('recent requests of a server or account')
   withServerOptions(requests.command('list'))
     .description('list requests, newest first; of all servers with --token and the key of the account')
-    .option('--refused', 'refused ones alone')
+    .option('--refused', 'only refused requests')
     .option('--status <status>', 'answered with this status', parseInteger)
     .option('--error <code>', 'refused with this code')
-    .option('--message <id>', 'that brought about this message')
+    .option('--message <id>', 'that created this message')
     .option('--since <instant>', 'at or after this', parseInstant)
     .option('--until <instant>', 'before this', parseInstant)
     .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)

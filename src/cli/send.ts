@@ -61,11 +61,11 @@ export function addSendCommands(program: Command, ended: Ended): void {
     .option('--html <html>', 'HTML text')
     .option('--html-file <path>', 'a file with the HTML text')
     .option('--attach <path>', 'a file to attach; may be given several times', collect)
-    .option('--header <name: value>', 'a header of its own; may be given several times', collectHeader)
+    .option('--header <name: value>', 'a custom header; may be given several times', collectHeader)
     .option('--tag <tag>', 'a tag to search by')
-    .option('--metadata <key=value>', 'an entry that events carry; may be given several times', collectPair)
+    .option('--metadata <key=value>', 'metadata, which events carry; may be given several times', collectPair)
     .option('--stream <id>', "a stream of the server; without it the server's default one")
-    .option('--at <instant>', 'schedule it for this time, with an offset', parseInstant)
+    .option('--at <instant>', 'time at which to send it, with an offset', parseInstant)
     .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
     .option(
       '--wait [seconds]',
@@ -79,7 +79,7 @@ export function addSendCommands(program: Command, ended: Ended): void {
     })
   withServerOptions(program.command('batch <path>'))
     .description(
-      'send up to 100 messages, all or none unless the body has "partial": true: a JSON file with the body of POST /v1/email/batch or its list',
+      'send up to 100 messages from a JSON file with the body of POST /v1/email/batch, or its list. All are accepted or none, unless the body has "partial": true',
     )
     .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
     .action(async (path, { idempotencyKey, ...options }) => {

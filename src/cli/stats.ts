@@ -16,11 +16,13 @@ interface StatsOptions extends ClientOptions {
 /** Adds the command. `ended` hears the exit code of the one that ran. */
 export function addStatsCommands(program: Command, ended: Ended): void {
   withServerOptions(program.command('stats'))
-    .description('what became of the mail of a server, in recipients: each figure at the time at which it happened')
-    .option('--since <instant>', 'from this on (default: 30 days ago; by hour: a day ago)', parseInstant)
+    .description(
+      'delivery statistics of a server, in recipients; each event is counted at the time at which it happened',
+    )
+    .option('--since <instant>', 'start of the period (default: 30 days ago; by hour: a day ago)', parseInstant)
     .option('--until <instant>', 'before this (default: now)', parseInstant)
-    .addOption(new Option('--by <unit>', 'added up over').choices(['hour', 'day']).default('day'))
-    .option('--stream <id>', 'of this stream alone')
+    .addOption(new Option('--by <unit>', 'length of a period').choices(['hour', 'day']).default('day'))
+    .option('--stream <id>', 'only this stream')
     .action(async (options) => ended(await showStats(options)))
 }
 

@@ -28,28 +28,28 @@ interface BackupOptions {
 export function addStoreCommands(program: Command, ended: (code: number) => void): void {
   program
     .command('store')
-    .description('run the Redis of DATA_DIR alone, for processes that reach it by REDIS_URL (Procfile)')
-    .requiredOption('--port <port>', 'port of 127.0.0.1 on which it listens', parseInteger)
+    .description('run only the Redis of DATA_DIR, for processes that use it through REDIS_URL (Procfile)')
+    .requiredOption('--port <port>', 'port to listen on, at 127.0.0.1', parseInteger)
     .action(async ({ port }: { port: number }) => {
       // Whatever is still open belongs to the store's care, which has ended.
       process.exit(await startStore(port))
     })
   program
     .command('operator-key')
-    .description('make a new operator key straight in the store and revoke the others, for who lost it')
+    .description('create an operator key directly in the store and revoke all others, after the key was lost')
     .option('--json', 'print the key as one line of JSON')
     .action(async (options) => ended(await makeKey(options)))
   program
     .command('backup')
-    .argument('<directory>', 'where it is made; it must not be there yet')
+    .argument('<directory>', 'directory to create; it must not exist')
     .description('copy the installation while it runs into a directory from which it starts again (DATA_DIR)')
-    .option('--no-content', 'leave the files of large content out, for who copies them another way')
-    .option('--json', 'print what it holds as one line of JSON')
+    .option('--no-content', 'leave out the files of large content, if you copy them another way')
+    .option('--json', 'print the summary as one line of JSON')
     .action(async (directory: string, options: BackupOptions) => ended(await backUp(directory, options)))
   const repair = program
     .command('repair')
     .argument('<shard>', 'number of a torn shard', parseInteger)
-    .description('show both sides of a torn shard and, once you say so, take the store as it stands')
+    .description('show both sides of a torn shard and, with your confirmation, continue from the state of the store')
     .option('--yes', 'do not ask')
     .option('--json', 'print both sides as one line of JSON')
     .action(async (shard: number, options: RepairOptions) => {

@@ -27,18 +27,18 @@ export function addStreamCommands(program: Command, ended: Ended): void {
       ended(print(options, await makeClient(options, 'server').get<Stream>(at(id)), formatFields)),
     )
   withServerOptions(stream.command('create <name>'))
-    .description('make a stream and print its id')
+    .description('create a stream and print its id')
     .addOption(new Option('--kind <kind>', 'what goes over it').choices(KINDS).default('transactional'))
     .action(async (name, { kind, ...options }) => {
       const made = await makeClient(options, 'server').post<Stream>(PATH, { name, kind })
       ended(print(options, made, ({ streamId }) => streamId))
     })
   withServerOptions(stream.command('update <streamId>'))
-    .description('rename a stream, or change how long it keeps content')
+    .description('rename a stream or change how long its content is kept')
     .option('--name <name>', 'its new name')
     .option(
       '--retention <days>',
-      'days that an inbound stream keeps content; none: as long as the service does',
+      'days for which an inbound stream keeps content; none: the default of the service',
       parseIntegerOrNone,
     )
     .action(async (id, { name, retention, ...options }) => {
@@ -49,7 +49,7 @@ export function addStreamCommands(program: Command, ended: Ended): void {
       ended(print(options, changed, formatFields))
     })
   withServerOptions(stream.command('archive <streamId>'))
-    .description('archive a stream: nothing is sent on it any more')
+    .description('archive a stream: new messages on it are refused')
     .action(async (id, options) => {
       const archived = await makeClient(options, 'server').post<Stream>(`${at(id)}/archive`)
       ended(print(options, archived, ({ name, archivedAt }) => `${name} is archived since ${archivedAt}`))
@@ -60,7 +60,7 @@ export function addStreamCommands(program: Command, ended: Ended): void {
 function addOperatorCommands(stream: Command, ended: Ended): void {
   for (const [act, does] of [
     ['pause', 'stop a stream, by the operator'],
-    ['resume', 'let a stream go on, by the operator'],
+    ['resume', 'resume a stream, by the operator'],
   ] as const)
     withNote(stream.command(`${act} <streamId>`))
       .description(does)

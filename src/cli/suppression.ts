@@ -22,14 +22,14 @@ interface ListOptions extends ClientOptions {
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addSuppressionCommands(program: Command, ended: Ended): void {
-  const suppression = program.command('suppression').description('addresses that a server does not write to')
+  const suppression = program.command('suppression').description('suppressed addresses of a server')
   withServerOptions(suppression.command('list'))
     .description('list suppressed addresses, newest first')
-    .option('--recipient <address>', 'of this address')
-    .option('--stream <id>', 'on the list of this stream')
+    .option('--recipient <address>', 'only one address')
+    .option('--stream <id>', 'only the list of one stream')
     .option('--reason <reason>', 'hard_bounce, spam_complaint, unsubscribe or manual')
     .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
-    .option('--server <id>', 'of this server, by the operator')
+    .option('--server <id>', 'the server, by the operator')
     .action(async (options) => ended(await listSuppressions(options)))
   withServerOptions(suppression.command('show <suppressionId>'))
     .description('print one entry')
@@ -38,16 +38,16 @@ export function addSuppressionCommands(program: Command, ended: Ended): void {
       ended(print(options, entry, formatFields))
     })
   withServerOptions(suppression.command('add <streamId> <address...>'))
-    .description('put addresses on the list of a stream')
+    .description('add addresses to the list of a stream')
     .action(async (streamId, recipients, options) => {
       const client = makeClient(options, 'server')
       const answer = await client.post<{ added: number; existing: number }>(PATH, { streamId, recipients })
       ended(print(options, answer, ({ added, existing }) => `Added ${added}; ${existing} stood there before`))
     })
   withServerOptions(suppression.command('lift <suppressionId>'))
-    .description('write to an address again')
+    .description('remove an address from a suppression list')
     .option('--operator', 'with the operator key, which lifts complaints and unsubscribes too')
-    .option('--note <text>', 'why, with --operator: kept in the audit log')
+    .option('--note <text>', 'reason for the audit log, with --operator')
     .action(async (id, { operator, note, ...options }) => {
       const place = encodeURIComponent(id)
       if (operator === true) await makeClient(options, 'operator').delete(`${OPERATOR_PATH}/${place}`, { note })

@@ -29,13 +29,13 @@ interface Place {
 export function addTokenCommands(program: Command, ended: Ended): void {
   const token = program.command('token').description('keys of an account or of a server')
   const create = withOwner(token.command('create <name>'))
-    .description('make a key and print it: it is shown only now')
+    .description('create a key and print it; it is shown only once')
     .action(async (name, options) => ended(await createToken(name, options, placeOf(create, options))))
   const list = withOwner(token.command('list'))
-    .description('list the keys of an owner, live and revoked, newest first')
+    .description('list the keys of an owner, active and revoked, newest first')
     .action(async (options) => ended(await listTokens(options, placeOf(list, options))))
   const revoke = withOwner(token.command('revoke <tokenId>'))
-    .description('revoke a key: no request with it passes from now on')
+    .description('revoke a key: requests with it are refused from now on')
     .action(async (tokenId, options) => ended(await revokeToken(tokenId, options, placeOf(revoke, options))))
 }
 
@@ -45,7 +45,7 @@ function withOwner(command: Command): Command {
     .option('--server <id>', 'owner: a server, by the operator')
     .option('--own-account', 'owner: the account of an account key')
     .option('--of <serverId>', 'owner: a server of the account of an account key')
-    .option('--note <text>', 'why, by the operator: kept in the audit log')
+    .option('--note <text>', 'reason for the audit log, by the operator')
 }
 
 function placeOf(command: Command, { account, server, of, ownAccount }: OwnerOptions): Place {

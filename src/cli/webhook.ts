@@ -30,11 +30,11 @@ interface ReplayOptions extends ClientOptions {
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addWebhookCommands(program: Command, ended: Ended): void {
-  const webhook = program.command('webhook').description('webhooks of a server; each is named by its URL or its id')
+  const webhook = program.command('webhook').description('webhooks of a server, each identified by its URL or id')
   withServerOptions(webhook.command('create <url>'))
     .description('register a URL and print its signing secret')
-    .option('--event <name>', 'an event that it gets; may be given several times (default: every event)', collect)
-    .option('--stream <id>', 'message events of this stream only')
+    .option('--event <name>', 'an event to send; may be given several times (default: every event)', collect)
+    .option('--stream <id>', 'only message events of one stream')
     .option('--reference', 'received messages without their content')
     .action(async (url, options) => ended(await createWebhook(url, options)))
   withServerOptions(webhook.command('list'))
@@ -44,13 +44,13 @@ export function addWebhookCommands(program: Command, ended: Ended): void {
     .description('print one webhook')
     .action(async (name, options) => ended(await actOn(name, options, { method: 'get', tell: formatFields })))
   withServerOptions(webhook.command('remove <webhook>'))
-    .description('remove a webhook and what waits for it')
+    .description('remove a webhook and its pending deliveries')
     .action(async (name, options) =>
       ended(await actOn(name, options, { method: 'delete', tell: () => `Removed ${name}` })),
     )
   for (const [act, does] of [
     ['enable', 'switch a webhook on'],
-    ['disable', 'switch a webhook off: what waits for it is dead, and can be replayed'],
+    ['disable', 'disable a webhook: pending deliveries become dead and can be replayed'],
   ] as const)
     withServerOptions(webhook.command(`${act} <webhook>`))
       .description(does)
@@ -59,7 +59,7 @@ export function addWebhookCommands(program: Command, ended: Ended): void {
         ended(await actOn(name, options, { method: 'post', path: `/${act}`, tell }))
       })
   withServerOptions(webhook.command('test <webhook>'))
-    .description('post an example of an event to a webhook')
+    .description('send an example event to a webhook')
     .addOption(new Option('--event <name>', 'which event').choices(EVENTS).default('delivered'))
     .action(async (name, { event, ...options }) => {
       const tell = (answer: object) => `Queued an example of ${event}: delivery ${(answer as Delivery).deliveryId}`
@@ -88,18 +88,18 @@ function addDeliveryCommands(webhook: Command, ended: Ended): void {
   withServerOptions(webhook.command('deliveries <webhook>'))
     .description('list the newest deliveries of a webhook')
     .option('--status <status>', 'pending, delivered or dead')
-    .option('--event <name>', 'of this event only')
-    .option('--limit <n>', 'at most so many, up to 1000 (default: 100)')
+    .option('--event <name>', 'only of one event')
+    .option('--limit <n>', 'maximum number, up to 1000 (default: 100)')
     .action(async (name, options) => ended(await listDeliveries(name, options)))
   withServerOptions(webhook.command('delivery <webhook> <deliveryId>'))
-    .description('print one delivery with the body that it would carry now')
+    .description('print one delivery with its payload')
     .action(async (name, id, options) => {
       const path = `/deliveries/${encodeURIComponent(id)}`
       ended(await actOn(name, options, { method: 'get', path, tell: formatFields }))
     })
   withServerOptions(webhook.command('replay <webhook> [delivery]'))
-    .description('queue a delivery again, or with --since all that are dead')
-    .option('--since <instant>', 'what was created at or after this and is dead', parseInstant)
+    .description('replay a delivery, or with --since all dead deliveries')
+    .option('--since <instant>', 'all dead deliveries created at or after this time', parseInstant)
     .action(async (name, delivery, options) => ended(await replayDeliveries(name, delivery, options)))
 }
 

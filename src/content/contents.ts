@@ -123,7 +123,7 @@ async function put({ home, room, told, warn }: ContentsDeps, order: PutOrder): P
     const failure = failureOf(error)
     const why = heard.isCut ? 'cut' : failure.kind
     end(why)
-    if (!heard.isCut) warn({ home: home.kind, reason: failure.message }, 'Content was not kept')
+    if (!heard.isCut) warn({ home: home.kind, reason: failure.message }, 'Content could not be written')
     return { ok: false, kind: why, reason: failure.message }
   } finally {
     giveBack(bytes)
@@ -134,7 +134,7 @@ async function get({ home, told, warn }: ContentsDeps, order: GetOrder): Promise
   const startedAtMs = performance.now()
   const result = await open(home, order).catch((error: unknown): GetResult => {
     const kind = error instanceof BrokenObject ? 'broken' : 'away'
-    warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
+    warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content could not be read')
     return { kind }
   })
   const isThere = result.kind === 'there'
@@ -159,7 +159,7 @@ async function readWhole(deps: ContentsDeps, order: GetOrder): Promise<Buffer | 
   } catch (error) {
     const kind = error instanceof BrokenObject ? 'broken' : 'away'
     told({ home: home.kind, act: 'get', result: kind, ms: 0, bytes: 0, objects: 1 })
-    warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
+    warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content could not be read')
     return kind
   }
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
@@ -170,7 +170,7 @@ async function remove({ home, told, warn }: ContentsDeps, names: readonly string
   const failure = await home.remove(names).then(() => null, failureOf)
   const result = failure?.kind ?? 'ok'
   told({ home: home.kind, act: 'remove', result, ms: performance.now() - startedAtMs, bytes: 0, objects: names.length })
-  if (failure !== null) warn({ home: home.kind, reason: failure.message }, 'Content was not removed')
+  if (failure !== null) warn({ home: home.kind, reason: failure.message }, 'Content could not be removed')
   return failure === null
 }
 

@@ -76,7 +76,7 @@ async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise
   if (known === null) return null
   if ((await files.readId()) === known) return files
   throw new ContentMismatch(
-    'The content of this installation is in the DATA_DIR of other processes, or in a bucket: set DATA_DIR to the shared directory, or CONTENT_STORE as in the other processes',
+    'The large content of this installation is in the DATA_DIR of other processes, or in a bucket. Set DATA_DIR to the shared directory, or CONTENT_STORE to the value of the other processes',
   )
 }
 

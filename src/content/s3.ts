@@ -259,12 +259,12 @@ async function listAll({
     }
     if (!/<IsTruncated>true</.test(text)) return { objects, days }
   }
-  throw new HomeFailure('away', 'S3 lists without end')
+  throw new HomeFailure('away', 'S3 returned an endless list')
 }
 
 async function textOf(answer: S3Answer, bytesMax: number): Promise<string> {
   const bytes = await bytesOf(answer, bytesMax + 1)
-  if (bytes.length > bytesMax) throw new HomeFailure('away', 'S3 answers more than was asked for')
+  if (bytes.length > bytesMax) throw new HomeFailure('away', 'S3 returned more data than requested')
   return bytes.toString()
 }
 

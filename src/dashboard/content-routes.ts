@@ -109,12 +109,12 @@ export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
         return refuse(
           'content_expired',
           {},
-          'Only a message whose content is kept and has no attachments is sent again',
+          'Only messages with stored content and without attachments can be sent again',
         )
       const { recipients: chosen } = request.body
       const known = new Set(found.recipients.map(({ recipient }) => recipient))
       const issues = chosen.flatMap((one, at) =>
-        known.has(one) ? [] : [{ path: `recipients.${at}`, message: 'Must be a recipient of this message' }],
+        known.has(one) ? [] : [{ path: `recipients.${at}`, message: 'Must be a recipient of the message' }],
       )
       if (issues.length > 0) return refuse('invalid_request', { issues })
       const recipients = found.recipients.filter(({ recipient }) => chosen.includes(recipient))

@@ -31,7 +31,7 @@ export type DashboardHandler<Name extends DashboardRouteName> = Handler<Dashboar
 
 /** The session of a request whose route takes one. */
 export function sessionOf({ key }: { readonly key: SessionKey | null }): SessionKey {
-  if (key === null) throw new TypeError('A route without a session has none')
+  if (key === null) throw new TypeError('This route has no session')
   return key
 }
 

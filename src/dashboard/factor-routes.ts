@@ -29,7 +29,7 @@ import { SHOW_FACTOR, userOf } from './own-user.ts'
 import { optionsToMake, relyingParty, verifyMade } from './passkey.ts'
 import { noteSession } from './session-routes.ts'
 
-const LAST_ONE = 'An account of yours takes a second factor: this is the last that you have'
+const LAST_ONE = 'One of your accounts requires a second factor, and this is your last one'
 
 /** POST /dashboard/api/me/totp: nothing is stored before a code of it came. */
 export function makeBeginTotp(deps: DashboardDeps): DashboardHandler<'beginTotp'> {
@@ -59,7 +59,7 @@ export function makeConfirmTotp(deps: DashboardDeps): DashboardHandler<'confirmT
     const secret = openTotp(deps.secrets.sealingKey, user.userId, begun.sealed)
     const of = { nowMs: deps.nowMs(), usedStep: 0 }
     const step = secret === null ? null : findTotpStep(secret, code.replaceAll(/\s/g, ''), of)
-    if (step === null) return refuse('invalid_request', { issues: [{ path: 'code', message: 'Not its code now' }] })
+    if (step === null) return refuse('invalid_request', { issues: [{ path: 'code', message: 'Not the current code' }] })
     const codes = makeRecoveryCodes()
     const change = { kind: 'totp', sealed: begun.sealed, step, codes: hashed(deps, user, codes) } as const
     const { reply, answer } = await changeFactors(deps, request, { user, step: begun, change })

@@ -54,7 +54,7 @@ export function makeHearServer(deps: DashboardDeps & LiveDeps): DashboardHandler
     const { lastEventId, params } = request
     const session = sessionOf(request)
     if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
-      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event of this feed')
+      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event in this feed')
     const found = await findServer(deps, session, { serverId: params.serverId ?? '', level: 'r' })
     if ('answer' in found) return found.answer
     const { serverId } = found.server

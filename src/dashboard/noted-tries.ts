@@ -17,7 +17,7 @@ import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardRequest, sessionOf } from './deps.ts'
 import { isLimitNews } from './tries.ts'
 
-const NOT_NOTED = 'What a member did is missing in the log of the account'
+const NOT_NOTED = 'An action of a member could not be written to the audit log of the account'
 
 /** Notes that somebody was refused in an account; without one there is nothing to note. */
 export function noteRefusal(deps: DashboardDeps, accountId: string | undefined, userId: string): void {

@@ -80,7 +80,7 @@ function withPolicy(
   const named = policy === null || sts === null ? hosts : hosts.filter((host) => isNamed(policy, host))
   // RFC 8461 5.1: no server that the policy does not name, and no bounce either: the policy may be what is wrong.
   if (named.length === 0 && sts === 'enforce')
-    return makeDeferred('conn', 'PolicyRelated', '4.7.0 MTA-STS policy names none of the mail servers')
+    return makeDeferred('conn', 'PolicyRelated', '4.7.0 No mail server matches the MTA-STS policy')
   return {
     site: siteName(hosts),
     hosts: (sts === 'enforce' ? named : hosts).slice(0, HOSTS_MAX),

@@ -20,7 +20,7 @@ const REPLICAS = 2
 const TOLD_MAX = 40
 /** Runs of shards that a sentence names. */
 const RUNS_MAX = 6
-const MENDED_BY_START = 'The step stands in the sentence; after it, look again'
+const MENDED_BY_START = 'Follow the instruction in the message, then run doctor again'
 
 /** What was found of all of them: what is wrong, or one sentence that nothing is. */
 export function examineCluster(
@@ -28,7 +28,8 @@ export function examineCluster(
   { fault, isReplicated }: { readonly fault: string | null; readonly isReplicated: boolean },
 ): Finding[] {
   const found: Finding[] = faults.map((sentence) => failed('store', sentence, MENDED_BY_START))
-  if (fault !== null) found.push(failed('store', `Everything is refused: ${fault}`, 'Do what the sentence says'))
+  if (fault !== null)
+    found.push(failed('store', `Rejecting all requests: ${fault}`, 'Follow the instruction in the message'))
   for (const one of moving) found.push(ofMove(one, mover))
   for (const one of dissent) found.push(ofDissent(one))
   for (const node of nodes) {
@@ -42,7 +43,7 @@ export function examineCluster(
   return [
     well(
       'store',
-      `Redis Cluster of ${primaries.length} primaries and ${replicas} replicas, ${percent(fullest)} of maxmemory is used where most is`,
+      `Redis Cluster of ${primaries.length} primaries and ${replicas} replicas, at most ${percent(fullest)} of maxmemory is used`,
     ),
   ]
 }
@@ -51,25 +52,29 @@ export function examineCluster(
 function ofMove({ shard, at, to, from, uncleared }: ClusterState['moving'][number], mover: string | null): Finding {
   const order = (node: string | null): string => `sendwright cluster move ${shard} ${node ?? '<node>'}`
   if (from === null && mover !== null)
-    return warning('store', `Shard ${shard} is copied to another Redis by ${mover}, and is served`, 'It ends by itself')
+    return warning(
+      'store',
+      `Shard ${shard} is being copied to another Redis by ${mover} and is still served`,
+      'No action needed',
+    )
   if (from === null && uncleared.length > 0)
     return warning(
       'store',
-      `${uncleared.join(' and ')} was away when shard ${shard} left it, and has it in its file still`,
-      `Once it is there: ${order(at)}`,
+      `${uncleared.join(' and ')} was unreachable when shard ${shard} was moved away, and its file still contains the shard`,
+      `When it is reachable: ${order(at)}`,
     )
   if (from === null)
-    return warning('store', `The slot of shard ${shard} is marked as on its way, and the shard is served`, order(to))
+    return warning('store', `The slot of shard ${shard} is marked as being moved, and the shard is served`, order(to))
   if (mover !== null)
     return warning(
       'store',
-      `Shard ${shard} is on its way to ${to ?? 'another Redis'}, moved by ${mover}: its accounts wait`,
-      'It ends by itself',
+      `Shard ${shard} is being moved to ${to ?? 'another Redis'} by ${mover}: requests of its accounts wait`,
+      'No action needed',
     )
   return failed(
     'store',
-    `Shard ${shard} was on its way to ${to ?? 'another Redis'}, and nobody goes on with it: its accounts get 503`,
-    at === to ? order(to) : `Go on: ${order(to)}; or take it back: ${order(at)}`,
+    `The move of shard ${shard} to ${to ?? 'another Redis'} was interrupted: its accounts get 503`,
+    at === to ? order(to) : `Complete the move: ${order(to)}; or undo it: ${order(at)}`,
   )
 }
 
@@ -77,8 +82,8 @@ function ofMove({ shard, at, to, from, uncleared }: ClusterState['moving'][numbe
 function ofDissent({ node, holder, shards }: ClusterState['dissent'][number]): Finding {
   return failed(
     'store',
-    `${node} does not know that ${holder} holds shards ${formatShards(shards)}: after a failover it could take them back, with what they were`,
-    `Have the one that holds them say so anew: ${redisCli(holder)} CLUSTER BUMPEPOCH; then look again`,
+    `${node} does not know that ${holder} holds shards ${formatShards(shards)}: after a failover it could serve them with old data`,
+    `Announce the holder again: ${redisCli(holder)} CLUSTER BUMPEPOCH; then run doctor again`,
   )
 }
 
@@ -102,29 +107,29 @@ function ofPrimary(node: RedisNode, nodes: readonly RedisNode[], isReplicated: b
   if (shards.length === 0) return null
   const held = `${shards.length} shards (${formatShards(shards)})`
   if (!node.answers)
-    return failed('store', `${name} does not answer: ${held} stand still`, mendSilent(node, isReplicated ? nodes : []))
+    return failed(
+      'store',
+      `${name} does not answer: ${held} are unavailable`,
+      mendSilent(node, isReplicated ? nodes : []),
+    )
   if (!node.isWell)
     return failed(
       'store',
-      `${name} takes no part in its cluster: ${held} stand still`,
-      'It sees less than half of the primaries: look at the network between the machines',
+      `${name} takes no part in its cluster: ${held} are unavailable`,
+      'It sees less than half of the primaries. Check the network between the machines',
     )
   if (node.hasFailedToWrite)
-    return failed(
-      'store',
-      `The last write of the append-only file of ${name} failed`,
-      'Look at its log and at its disk',
-    )
+    return failed('store', `The last write of the append-only file of ${name} failed`, 'Check its log and its disk')
   if (isReplicated && node.replicasInStep === 0)
     return failed(
       'store',
-      `${name} has no replica in step: what is sent to its shards is not answered`,
-      'Start its replicas; redis-cli INFO replication on them says why they are behind',
+      `${name} has no replica in sync: requests to its shards are not answered`,
+      'Start its replicas; redis-cli INFO replication on them shows why they are behind',
     )
   if (isReplicated && node.replicasInStep === 1)
     return warning(
       'store',
-      `${name} has one replica in step: if that goes too, nothing is answered there`,
+      `${name} has one replica in sync: without it, requests to its shards are not answered`,
       spareFor(node, nodes) ??
         'Start the other one, or add one: redis-cli --cluster add-node <new> <node> --cluster-slave',
     )
@@ -139,7 +144,7 @@ function spareFor({ id }: RedisNode, nodes: readonly RedisNode[]): string | null
   const rich = nodes.find((node) => node.isPrimary && node.replicasInStep > REPLICAS)
   const spare = nodes.find(({ primary, isInStep }) => isInStep && primary === rich?.name)
   if (rich === undefined || spare === undefined) return null
-  return `${rich.name} has ${rich.replicasInStep} replicas, let one of them follow it: ${redisCli(spare.name)} CLUSTER REPLICATE ${id}`
+  return `${rich.name} has ${rich.replicasInStep} replicas. Let one follow this primary: ${redisCli(spare.name)} CLUSTER REPLICATE ${id}`
 }
 
 /**
@@ -150,7 +155,7 @@ function mendSilent({ name }: RedisNode, nodes: readonly RedisNode[]): string {
   const replicas = nodes.filter(({ primary, answers, offset }) => primary === name && answers && offset !== null)
   const [best] = replicas.toSorted((a, b) => (b.offset ?? 0) - (a.offset ?? 0))
   if (best === undefined) return 'Start it again'
-  return `Start it again, or have the replica that has most of it take over: ${redisCli(best.name)} CLUSTER FAILOVER FORCE`
+  return `Restart it, or promote its most advanced replica: ${redisCli(best.name)} CLUSTER FAILOVER FORCE`
 }
 
 /** As an operator types it for the node at `host:port`. */
@@ -186,13 +191,13 @@ function ofReplica(
     return tell(
       'store',
       `${name} has no link to its primary${of}`,
-      `Look at its log: redis-cli on ${name}, INFO replication`,
+      `Check its log and redis-cli INFO replication on ${name}`,
     )
   if ((behindBytes ?? 0) <= BEHIND_BYTES_MAX) return null
   return warning(
     'store',
     `${name} is ${Math.round((behindBytes ?? 0) / 1024 ** 2)} MB behind its primary${of}`,
-    'Its network or its disk is too slow for what is written',
+    'Its network or disk is too slow for the write load',
   )
 }
 

@@ -21,11 +21,14 @@ const SOON_FULL = 2
 /** Looks at the store. In: null where all content lies in Redis. Changes nothing that stays. */
 export async function examineContent(contents: Contents | null, dataDir: string): Promise<Finding> {
   if (contents === null)
-    return well('content', 'Large content lies in Redis: mails with attachments take its memory until they have ended')
+    return well(
+      'content',
+      'Large content is in Redis: messages with attachments use its memory until they reach a final state',
+    )
   const isFile = contents.kind === 'file'
   const disk = isFile ? await readDisk(dataDir) : null
   const free = disk === null ? '' : `, ${(disk.free / GIB).toFixed(1)} GiB are free`
-  const more = 'Free room on that disk, or move DATA_DIR to a larger one while the service is stopped'
+  const more = 'Free space on that disk, or stop the service and move DATA_DIR to a larger one'
   if (disk !== null && disk.free < keptFree(disk.bytes))
     return failed('content', `The disk of the content store is nearly full: new mail is refused${free}`, more)
   const wrong = await probe(contents)
@@ -34,13 +37,13 @@ export async function examineContent(contents: Contents | null, dataDir: string)
       'content',
       `The content store does not work: ${wrong}`,
       isFile
-        ? `Let the service's user write to ${dataDir}/content, and look at the disk`
-        : 'Look at S3_ENDPOINT, the bucket, the key and what the key is allowed: PUT, GET, DELETE and list',
+        ? `Let the service's user write to ${dataDir}/content, and check the disk`
+        : 'Check S3_ENDPOINT, the bucket, the key and its permissions: PUT, GET, DELETE and list',
     )
   const where = isFile ? 'files' : 's3'
   if (disk !== null && disk.free < SOON_FULL * keptFree(disk.bytes))
-    return warning('content', `Large content lies in ${where}${free}: soon new mail is refused`, more)
-  return well('content', `Large content lies in ${where}${free}`)
+    return warning('content', `Large content is in ${where}${free}: soon new mail is refused`, more)
+  return well('content', `Large content is in ${where}${free}`)
 }
 
 /** What does not work; null where all of it does. A probe that is left behind is swept like any that no row names. */

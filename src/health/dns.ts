@@ -39,7 +39,7 @@ export async function examineResolver({ resolver, config }: DnsDeps): Promise<Fi
   return failed(
     'resolver',
     `MX of ${KNOWN_DOMAIN} was not resolved by ${servers}: ${code}`,
-    'Set DNS_SERVERS to servers that answer, or mend /etc/resolv.conf',
+    'Set DNS_SERVERS to servers that answer, or fix /etc/resolv.conf',
   )
 }
 
@@ -49,7 +49,7 @@ export function examineServiceDomain({ serviceDomain }: Pick<Config, 'serviceDom
     return well('service-domain', `The service's domain is ${serviceDomain}`)
   return failed(
     'service-domain',
-    `${serviceDomain} is no domain that others can look up: the names below were not examined`,
+    `${serviceDomain} is not a public domain: the names below were not checked`,
     'Set SERVICE_DOMAIN to a domain (or sub-domain) of yours, the same in every process',
   )
 }
@@ -67,7 +67,7 @@ export async function examineEhloName(deps: DnsDeps, outAddresses: readonly stri
     return failed('ehlo-name', `Mail goes out from ${missing}, but ${smtpHostname} is ${addresses.join(', ')}`, fix)
   const inside = addresses.find((one) => !isPublishable(one, privateNetworksAllowed))
   if (inside !== undefined)
-    return failed('ehlo-name', `${smtpHostname} is ${inside}, which nobody outside can reach`, fix)
+    return failed('ehlo-name', `${smtpHostname} is ${inside}, which is not reachable from outside`, fix)
   return well('ehlo-name', `${smtpHostname} is ${addresses.join(', ')}`)
 }
 
@@ -77,7 +77,7 @@ export async function examinePtr(deps: DnsDeps, outAddresses: readonly string[])
   const named = await addressesOf(deps.resolver, smtpHostname)
   const addresses = outAddresses.length === 0 ? (named ?? []) : outAddresses
   if (addresses.length === 0)
-    return failed('ptr', `${smtpHostname} has no address whose name could be looked up`, 'Mend ehlo-name first')
+    return failed('ptr', `${smtpHostname} has no address to look up the name of`, 'Fix ehlo-name first')
   for (const address of addresses) {
     const answer = await deps.resolver.look('PTR', reverseName(address), { fresh: true })
     if (answer.status === 'failure') return unanswered('ptr', address)
@@ -86,7 +86,7 @@ export async function examinePtr(deps: DnsDeps, outAddresses: readonly string[])
       return failed(
         'ptr',
         `${address} has ${names.length === 0 ? 'no name' : `the name ${names.join(', ')}`}, not ${smtpHostname}`,
-        `Have the provider of the address set its reverse DNS: ${reverseName(address)} PTR ${smtpHostname}`,
+        `Ask the provider of the address to set its reverse DNS: ${reverseName(address)} PTR ${smtpHostname}`,
       )
   }
   return well('ptr', `${addresses.join(', ')} has the name ${smtpHostname}, and back`)
@@ -121,7 +121,7 @@ async function examineExchanges(
       const isOurs = await isExchange({ own, ownAddresses, exchange }, resolver)
       if (isOurs === null) return unanswered(name, exchange)
       if (isOurs) continue
-      const instead = `Put this DNS record in place of the ones there are: ${host} MX 10 ${own}`
+      const instead = `Replace the existing records with this DNS record: ${host} MX 10 ${own}`
       if (priority === exchanges[0]?.priority)
         return failed(name, `The MX of ${host} is ${exchange}, which is not ${own}`, instead)
       const message = `Another server than ${own} is an MX of ${host} too: ${exchange}`
@@ -160,7 +160,7 @@ export async function examineSpf(deps: DnsDeps, outAddresses: readonly string[])
     const missing = addresses.find((one) => !isNamed(records[0] as string, one))
     if (missing !== undefined) return failed('spf', `The SPF record of ${host} does not name ${missing}`, fix)
   }
-  return well('spf', `${root} and what is under it have SPF records`)
+  return well('spf', `${root} and its subdomains have SPF records`)
 }
 
 /**
@@ -192,8 +192,8 @@ export async function examineServiceDkim({ resolver, config }: DnsDeps, key: Sig
   if (key === null)
     return warning(
       'service-dkim',
-      'Mail is signed by its sending domain alone: feedback loops that go by the service see nothing',
-      `Make a key (openssl genrsa -out dkim.pem 2048), set SERVICE_DKIM to <selector>:dkim.pem, and publish it under <selector>._domainkey.${config.serviceDomain}`,
+      'Mail is signed by its sending domain alone: feedback loops for SERVICE_DOMAIN receive no reports',
+      `Create a key (openssl genrsa -out dkim.pem 2048), set SERVICE_DKIM to <selector>:dkim.pem, and publish it under <selector>._domainkey.${config.serviceDomain}`,
     )
   const host = `${key.selector}._domainkey.${key.domain}`
   const answer = await resolver.look('TXT', host, { fresh: true })
@@ -201,7 +201,7 @@ export async function examineServiceDkim({ resolver, config }: DnsDeps, key: Sig
   const value = serviceDkimText(key)
   const found = compareDkimTxt(value, recordsOf(answer))
   if (found === 'ok') return well('service-dkim', `${host} holds the key that signs`)
-  const what = found === 'missing' ? 'is not there' : 'holds another key than the one that signs'
+  const what = found === 'missing' ? 'does not exist' : 'holds a different key than the one that signs'
   return failed('service-dkim', `${host} ${what}`, recordToCreate(host, 'TXT', quoteTxt(value)))
 }
 
@@ -212,8 +212,8 @@ export async function examineDmarc({ resolver, config }: DnsDeps): Promise<Findi
   if (answer.status === 'failure') return unanswered('dmarc', host)
   const has = recordsOf(answer).some((strings) => /^v=DMARC1\b/.test(strings.join('')))
   return has
-    ? well('dmarc', `${host} is there`)
-    : warning('dmarc', `${host} is not there`, recordToCreate(host, 'TXT', '"v=DMARC1; p=reject"'))
+    ? well('dmarc', `${host} exists`)
+    : warning('dmarc', `${host} does not exist`, recordToCreate(host, 'TXT', '"v=DMARC1; p=reject"'))
 }
 
 /** A and AAAA of a name; null when that was not answered. */
@@ -224,7 +224,7 @@ export async function addressesOf(resolver: Resolver, name: string): Promise<str
 }
 
 function unanswered(name: Finding['name'], host: string): Finding {
-  return warning(name, `DNS did not answer about ${host}`, 'Mend resolver, then look again')
+  return warning(name, `DNS did not answer about ${host}`, 'Fix resolver, then run doctor again')
 }
 
 function recordsOf<T>(answer: DnsAnswer<T>): readonly T[] {

@@ -26,7 +26,7 @@ export async function examineDisk(dataDir: string, hasStore: boolean): Promise<F
   const share = bavail / blocks
   const isFull = hasStore && bavail * bsize < keptFree(blocks * bsize)
   const message = `${((bavail * bsize) / GIB).toFixed(1)} GiB (${Math.round(share * 100)} %) are free under ${dataDir}`
-  const fix = 'Free room on that disk, or move DATA_DIR to a larger one while the service is stopped'
+  const fix = 'Free space on that disk, or stop the service and move DATA_DIR to a larger one'
   if (isFull) return failed('disk', `${message}: new mail is refused`, fix)
   if (share < FREE_SHARE_MIN) return failed('disk', message, fix)
   return share < FREE_SHARE_WARNING ? warning('disk', message, fix) : well('disk', message)

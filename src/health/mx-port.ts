@@ -30,38 +30,39 @@ const TRIED_MAX = 4
 /** Connects as a sender of bounces would, and says nothing but QUIT. */
 export async function examineMxPort({ resolver, config, livingRoles }: MxPortDeps): Promise<Finding> {
   const { serviceDomain, smtpHostname, deliveryPort: port, privateNetworksAllowed } = config
-  if (!(await livingRoles()).has('mx')) return well('mx-port', 'Not tried: no process takes bounces and complaints')
+  if (!(await livingRoles()).has('mx'))
+    return well('mx-port', 'Not checked: no process receives bounces and complaints')
   const host = `mx.${serviceDomain}`
   const addresses = await addressesOf(resolver, host)
   if (addresses === null)
-    return warning('mx-port', `DNS did not answer about ${host}`, 'Mend resolver, then look again')
-  if (addresses.length === 0) return failed('mx-port', `${host} has no address`, 'Mend mx first')
-  const elsewhere = `From a machine elsewhere: nc -v ${host} ${port} must greet with ${smtpHostname}`
+    return warning('mx-port', `DNS did not answer about ${host}`, 'Fix resolver, then run doctor again')
+  if (addresses.length === 0) return failed('mx-port', `${host} has no address`, 'Fix mx first')
+  const elsewhere = `To check from another machine: nc -v ${host} ${port} must greet with ${smtpHostname}`
   for (const address of addresses.slice(0, TRIED_MAX)) {
     if (!isPublishable(address, privateNetworksAllowed))
       return failed(
         'mx-port',
-        `${host} is ${address}, which nobody outside can reach`,
-        `Put the public address into the DNS record ${host} ${address.includes(':') ? 'AAAA' : 'A'}, and lead its port ${port} to MX_PORT`,
+        `${host} is ${address}, which is not reachable from outside`,
+        `Put the public address into the DNS record ${host} ${address.includes(':') ? 'AAAA' : 'A'}, and forward its port ${port} to MX_PORT`,
       )
     const probed = await probeSmtp({ host, address, port, greets: true })
     if (!probed.ok)
       return warning(
         'mx-port',
-        `${address} did not answer on port ${port} from here (${probed.text}). Behind a router that does not lead its own addresses back in this looks the same, so whether others reach it is not known`,
-        `Lead port ${port} of ${address} to MX_PORT and let it through the firewall. ${elsewhere}`,
+        `${address} did not answer on port ${port} from here (${probed.text}). A router without hairpin NAT causes this too, so others may still reach the port`,
+        `Forward port ${port} of ${address} to MX_PORT and open it in the firewall. ${elsewhere}`,
       )
     if (nameIn(probed.greeting) !== smtpHostname.toLowerCase())
       return failed(
         'mx-port',
         `Another server answers on port ${port} of ${address}: ${probed.greeting}`,
-        `Lead port ${port} of ${address} to MX_PORT of the process that takes bounces. ${elsewhere}`,
+        `Forward port ${port} of ${address} to MX_PORT of the process that receives bounces. ${elsewhere}`,
       )
   }
   const isOwn = addresses.every((address) => ownAddresses().has(address))
   const unknown = isOwn
-    ? 'they are addresses of this machine, so whether a firewall before it lets others in is not known'
-    : 'whether a firewall lets others in too is not known from here'
+    ? 'these are addresses of the machine itself, so a firewall in front may still block others'
+    : 'a firewall may still block others'
   return well('mx-port', `${host} (${addresses.join(', ')}) greets on port ${port}; ${unknown}. ${elsewhere}`)
 }
 

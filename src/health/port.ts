@@ -62,7 +62,7 @@ async function probeAll(family: Family, deps: PortDeps): Promise<FamilyProbed> {
 }
 
 function noneReached({ texts }: FamilyProbed, { deliveryPort: port }: PortDeps['config']): Finding {
-  const fix = `Have the provider of this machine open port ${port} to the outside, or set RELAY_URL to a relay that may be reached`
+  const fix = `Ask the provider of the machine to open outbound port ${port}, or set RELAY_URL to a reachable relay`
   return failed('outbound-port', `No receiving server was reached: ${texts.join('; ')}`, fix)
 }
 
@@ -71,13 +71,13 @@ function notOver({ family, texts }: FamilyProbed): Finding {
   return warning(
     'outbound-port',
     `No receiving server was reached over ${name}: ${texts.join('; ')}`,
-    `Give this machine an address and a route of ${name}${other}`,
+    `Give this machine an ${name} address and route${other}`,
   )
 }
 
 function relayFinding({ host, port }: RelayTarget, probed: Probed): Finding {
   if (probed.ok) return well('outbound-port', `The relay ${host}:${port} answers`)
-  return failed('outbound-port', `The relay was not reached: ${probed.text}`, 'Start the relay, or mend RELAY_URL')
+  return failed('outbound-port', `The relay was not reached: ${probed.text}`, 'Start the relay, or fix RELAY_URL')
 }
 
 async function probeRelay({ host, port, isImplicitTls }: RelayTarget): Promise<Probed> {

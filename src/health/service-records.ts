@@ -17,8 +17,8 @@ import type { SigningKey } from '../outbound/thread/sign.ts'
 import type { Config } from '../process/config.ts'
 
 /** Where the operator has to put an address that we cannot know. */
-export const ADDRESS_PLACE = '<public address of this machine>'
-const ADDRESS_REMARK = 'public address of this machine'
+export const ADDRESS_PLACE = '<public address of the machine>'
+const ADDRESS_REMARK = 'public address of the machine'
 
 /** Kinds of address that nobody outside reaches, whatever the settings allow. */
 const UNREACHABLE: ReadonlySet<string> = new Set([

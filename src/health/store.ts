@@ -11,7 +11,7 @@ import { failed, warning, well } from './finding.ts'
 
 const MIB = 1024 ** 2
 const CLOCK_MS_MAX = 2000
-const LOOK_AT_LOG = "It is set right by itself; where it is not within a minute, look at the service's log"
+const LOOK_AT_LOG = "The service fixes this itself. If it does not within a minute, check the service's log"
 
 /** What is known of it beside what it says of itself. */
 export interface StoreKnown {
@@ -27,14 +27,18 @@ export async function examineStore(
   { isOwn, fault }: StoreKnown,
 ): Promise<Finding> {
   if (fault !== null)
-    return failed('store', `Everything is refused: ${fault}`, isOwn ? LOOK_AT_LOG : 'Do what the sentence says')
+    return failed(
+      'store',
+      `Rejecting all requests: ${fault}`,
+      isOwn ? LOOK_AT_LOG : 'Follow the instruction in the message',
+    )
   const refusal = await store.refusal()
   if (refusal !== null)
     return failed('store', refusal, 'Set them in redis.conf, and at once with CONFIG SET; then restart the service')
   const text = await store.info()
   const info = parseInfo(text)
   if (info.get('aof_last_write_status') === 'err')
-    return failed('store', 'The last write of the append-only file failed', "Look at Redis's log and at its disk")
+    return failed('store', 'The last write of the append-only file failed', "Check Redis's log and its disk")
   const max = Number(info.get('maxmemory'))
   const fill = fillOf(text)
   if (max === 0)
@@ -62,20 +66,20 @@ export async function examineClock(
   const storeMs = await store.timeMs()
   const after = nowMs()
   const off = Math.round(Math.max(before - storeMs, storeMs - after, 0))
-  const message = `The clocks of the store and of this machine are ${off} ms apart`
+  const message = `The clocks of the store and this machine are ${off} ms apart`
   if (off > CLOCK_MS_MAX)
     return failed('clock', message, 'Let NTP set both clocks (chronyc tracking, timedatectl set-ntp true)')
   const kept = await isKept()
-  const agree = 'The clocks of the store and of this machine agree'
+  const agree = 'The clocks of the store and this machine agree'
   if (kept === false)
     return warning(
       'clock',
       `${agree}, but nothing synchronizes this machine's`,
-      'Let NTP set it: timedatectl set-ntp true, or install chrony; then timedatectl says "System clock synchronized: yes"',
+      'Let NTP set it: timedatectl set-ntp true, or install chrony; then timedatectl shows "System clock synchronized: yes"',
     )
   return well(
     'clock',
-    kept === true ? `${agree}, and are synchronized` : `${agree}; if NTP sets them is not known here`,
+    kept === true ? `${agree}, and are synchronized` : `${agree}; whether NTP sets them cannot be checked here`,
   )
 }
 

@@ -8,7 +8,7 @@ import { BlockList, isIP } from 'node:net'
 import type { Finding } from '../../schemas/operator/health.ts'
 import { warning, well } from './finding.ts'
 
-const FIX = 'Set BASE_URL to the https address under which the public API is reached, and put its proxy there'
+const FIX = 'Set BASE_URL to the public https address of the API, and run its proxy there'
 const LOCAL = new BlockList()
 for (const [network, prefix] of [
   ['127.0.0.0', 8],
@@ -25,16 +25,11 @@ export function examineUnsubscribe(baseUrl: string): Finding {
   const host = hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
   const isLocal = host === 'localhost' || (family !== 0 && LOCAL.check(host, family === 4 ? 'ipv4' : 'ipv6'))
-  if (isLocal)
-    return warning(
-      'unsubscribe',
-      `Unsubscribe links lead to ${host}, where nobody who gets the mail can open them`,
-      FIX,
-    )
+  if (isLocal) return warning('unsubscribe', `Unsubscribe links lead to ${host}, which recipients cannot open`, FIX)
   if (protocol !== 'https:')
     return warning(
       'unsubscribe',
-      'Unsubscribe links are not https: mail on broadcast streams offers no one-click (RFC 8058), which large receivers demand',
+      'Unsubscribe links are not https: mail on broadcast streams offers no one-click unsubscribe (RFC 8058), which large receivers require',
       FIX,
     )
   return well('unsubscribe', `Unsubscribe links lead to ${baseUrl}`)

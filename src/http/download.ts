@@ -82,7 +82,7 @@ export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options
       if (piece.length > 0 && !(await send(piece, sent))) return
       sent += piece.length
     }
-    if (sent !== span.length) throw new Error('The answer is shorter than it was said to be')
+    if (sent !== span.length) throw new Error('The answer is shorter than its Content-Length')
   }
   const finish = (fault?: unknown): void => {
     const isCut = !isOver && !isWhole

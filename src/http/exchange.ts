@@ -202,7 +202,7 @@ export class Exchange implements Receiver {
         this.#answer(owner === null ? UNAUTHORIZED : refusal)
       },
       (fault) => {
-        this.#logFault(fault, 'Key look-up failed')
+        this.#logFault(fault, 'Key lookup failed')
         this.#answer(refuse('unavailable'))
       },
     )
@@ -237,7 +237,7 @@ export class Exchange implements Receiver {
 
   /** The key could not be looked up: nothing is known, nothing was accepted. */
   #keyless(fault: unknown): void {
-    this.#logFault(fault, 'Key look-up failed')
+    this.#logFault(fault, 'Key lookup failed')
     if (this.#isOver) return
     this.#refusal = refuse('unavailable')
     this.#drop()

@@ -105,7 +105,7 @@ async function tell(
   const { kind, domain, atMs, address } = job
   const named = { kind, domain: domain.domain, domainId: domain.domainId, accountId: domain.accountId }
   if (address === null) {
-    deps.log.warn(named, 'The records of a sending domain are missing, and its account has no administrator to be told')
+    deps.log.warn(named, 'The records of a sending domain are missing, and its account has no administrator to notify')
     return { result: 'delivered', response: null }
   }
   const { serviceDomain } = deps
@@ -119,7 +119,7 @@ async function tell(
   const message = composeNotice({ kind, domain: name, domainId, atMs, endsAtMs, missing, address, serviceDomain })
   const sent = await send(deps, { address, message }, claim)
   if (sent.result === 'bounced')
-    deps.log.warn({ ...named, code: sent.code }, 'A notice to an administrator was refused')
+    deps.log.warn({ ...named, code: sent.code }, 'A notice to an administrator was rejected')
   return outcomeOf(sent, address)
 }
 
@@ -135,7 +135,7 @@ async function mailLink(
   const about = { purpose, name: `link-${linkId}`, atMs, endsAtMs, address, accountName, serviceDomain }
   const message = composeLinkMail({ ...about, url: deps.linkUrl(linkId) })
   const sent = await send(deps, { address, message }, claim)
-  if (sent.result === 'bounced') deps.log.warn({ purpose, code: sent.code }, 'A link that was mailed was refused')
+  if (sent.result === 'bounced') deps.log.warn({ purpose, code: sent.code }, 'The mail with a link was rejected')
   return outcomeOf(sent, address)
 }
 
@@ -148,7 +148,7 @@ async function tellUser(
   const { serviceDomain } = deps
   const message = composeUserNotice({ what, name: `me-${what}-${userId}-${atMs}`, atMs, address, serviceDomain })
   const sent = await send(deps, { address, message }, claim)
-  if (sent.result === 'bounced') deps.log.warn({ userId, what, code: sent.code }, 'A notice to a user was refused')
+  if (sent.result === 'bounced') deps.log.warn({ userId, what, code: sent.code }, 'A notice to a user was rejected')
   return outcomeOf(sent, address)
 }
 

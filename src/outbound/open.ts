@@ -98,7 +98,7 @@ function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLi
     // Spec delivery.sts: a policy that is only tested is told of, once for each domain.
     if ('site' in route && route.sts === 'testing' && !route.isNamed && !told.has(domain) && told.size < TOLD_MAX) {
       told.add(domain)
-      log.info({ domain, site: route.site }, 'An MTA-STS policy in testing names none of the mail servers')
+      log.info({ domain, site: route.site }, 'No mail server matches an MTA-STS policy in testing mode')
     }
     return route
   }

@@ -102,7 +102,7 @@ export function makeRelayWatch(log: Pick<Log, 'error'>): (outcome: Pick<MailOutc
   return ({ response }) => {
     if (isTold || !response?.startsWith(CLEAR_PASSWORD)) return
     isTold = true
-    log.error({ reason: response }, 'Mail waits: give the relay TLS, or reach it over a private network')
+    log.error({ reason: response }, 'Mail is waiting: enable TLS on the relay, or connect to it over a private network')
   }
 }
 

@@ -60,7 +60,7 @@ export function openCertificate(
   const paths = { cert: join(dataDir, FILES.cert), key: join(dataDir, FILES.key) }
   if (existsSync(paths.cert) && existsSync(paths.key)) {
     const kept = { cert: readFileSync(paths.cert, 'utf8'), key: readFileSync(paths.key, 'utf8') }
-    if (!isPair(kept)) log.error(paths, 'The own TLS certificate or its key is damaged: a new pair is made')
+    if (!isPair(kept)) log.error(paths, 'The generated TLS certificate or its key is damaged: creating a new pair')
     else if (holds(kept.cert, name, nowMs)) return kept
   }
   const made = makeCertificate(name, nowMs)

@@ -16,50 +16,49 @@ export interface FigureRow {
   readonly isCounter?: true
 }
 
-const WEBHOOK_BACKLOG =
-  'Tells how many deliveries wait for webhooks of the shards of this process, by how the webhooks fare.'
-const WEBHOOK_OLDEST = 'Tells the age of the oldest delivery that waits for a webhook, by how the webhooks fare.'
+const WEBHOOK_BACKLOG = 'Pending webhook deliveries on shards of this process, by health of the webhook.'
+const WEBHOOK_OLDEST = 'Age of the oldest pending webhook delivery, by health of the webhook.'
 
 /** All figures, in the order of the page. */
 export const FIGURES = {
   shards: {
     metric: 'installation_shards',
-    help: 'Tells how many shards the installation has, whichever processes own them.',
+    help: 'Shards of the installation.',
   },
-  owned: { metric: 'shards_owned', help: 'Tells how many shards this process owns.' },
-  running: { metric: 'shards_running', help: 'Tells how many shards this process owns that do their work.' },
-  halted: { metric: 'shards_halted', help: 'Tells how many shards of this process are torn and stay stopped.' },
+  owned: { metric: 'shards_owned', help: 'Shards owned by this process.' },
+  running: { metric: 'shards_running', help: 'Shards owned by this process that are running.' },
+  halted: { metric: 'shards_halted', help: 'Shards of this process that are torn and stopped.' },
   waiting: {
     metric: 'commands_waiting',
-    help: 'Tells how many commands wait in the queues of the shards of this process.',
+    help: 'Commands queued on shards of this process.',
   },
   asking: {
     metric: 'asks_waiting',
-    help: 'Tells how many commands this process has sent to other owners that are not answered.',
+    help: 'Unanswered commands that this process sent to other owners.',
   },
   commits: {
     metric: 'commits_total',
-    help: 'Counts commits of this process that the store has confirmed.',
+    help: 'Counts commits confirmed by the store.',
     isCounter: true,
   },
   underWay: {
     metric: 'effects_under_way',
-    help: 'Tells how many attempts, look-ups and other effects this process is performing.',
+    help: 'Attempts, lookups and other effects in progress.',
   },
-  attemptsUnderWay: { metric: 'attempts_under_way', help: 'Tells how many attempts at mail servers are being made.' },
-  attemptsWaiting: { metric: 'attempts_waiting', help: 'Tells how many attempts wait for a place at their site.' },
+  attemptsUnderWay: { metric: 'attempts_under_way', help: 'Delivery attempts in progress.' },
+  attemptsWaiting: { metric: 'attempts_waiting', help: 'Delivery attempts waiting for a place at their site.' },
   sitesPaused: {
     metric: 'sites_paused',
-    help: 'Tells to how many sites nothing is sent for a while, because they failed.',
+    help: 'Sites paused after failures.',
   },
-  connections: { metric: 'connections', help: 'Tells how many SMTP sessions with receiving servers are open.' },
-  feedsOpen: { metric: 'feeds_open', help: 'Tells how many event feeds are being heard.' },
-  storeUp: { metric: 'store_up', help: 'Tells whether the connection to the store is open (1) or not (0).' },
+  connections: { metric: 'connections', help: 'Open SMTP sessions with receiving servers.' },
+  feedsOpen: { metric: 'feeds_open', help: 'Open event feeds.' },
+  storeUp: { metric: 'store_up', help: 'Whether the connection to the store is open (1) or not (0).' },
   storeSound: {
     metric: 'store_sound',
-    help: 'Tells whether the store keeps what it takes (1), or nothing is accepted (0).',
+    help: 'Whether the store is durable (1), or all requests are rejected (0).',
   },
-  storeFill: { metric: 'store_fill_ratio', help: 'Tells which share of its memory the store has filled, from 0 to 1.' },
+  storeFill: { metric: 'store_fill_ratio', help: 'Used share of the memory of the store, from 0 to 1.' },
   webhookBacklogHealthy: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'healthy'] },
   webhookBacklogFailing: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'failing'] },
   domainsUndecided: {
@@ -68,21 +67,21 @@ export const FIGURES = {
   },
   erasuresPending: {
     metric: 'erasures_pending',
-    help: 'Tells how many erasures of the shards of this process are not done.',
+    help: 'Pending erasures on shards of this process.',
   },
   erasuresDone: {
     metric: 'erasures_done_total',
-    help: 'Counts the erasures of the shards of this process that were done, since ever.',
+    help: 'Counts all erasures completed on shards of this process.',
     isCounter: true,
   },
   erasedMessages: {
     metric: 'erased_messages_total',
-    help: 'Counts the sent messages that erasures of the shards of this process have emptied, since ever.',
+    help: 'Counts all sent messages erased on shards of this process.',
     isCounter: true,
   },
   erasedReceivedMessages: {
     metric: 'erased_received_messages_total',
-    help: 'Counts the received messages whose content erasures of the shards of this process took, since ever.',
+    help: 'Counts all received messages erased on shards of this process.',
     isCounter: true,
   },
   webhookOldestSecondsHealthy: { metric: 'webhook_oldest_seconds', help: WEBHOOK_OLDEST, label: ['class', 'healthy'] },

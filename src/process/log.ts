@@ -114,8 +114,7 @@ function inTheBackground(): DestinationStream {
 function bounded(repeats: Repeats): LogMethod {
   return function write(args, method, level) {
     const sentence = args.find((one): one is string => typeof one === 'string') ?? ''
-    const more = (times: number): void =>
-      method.apply(this, [{ times }, `Said more often within a minute: ${sentence}`])
+    const more = (times: number): void => method.apply(this, [{ times }, `Repeated within a minute: ${sentence}`])
     const isBound = level >= INFO && level < FATAL
     if (!isBound || repeats.maySay(sentence, more)) method.apply(this, args)
   }

@@ -85,7 +85,7 @@ export async function makePage(all: readonly PageFigure[], requests: RequestTall
   const tell = makeMoment(prom, registers)
   const waiting = new prom.Gauge({
     name: 'sendwright_queue_recipients',
-    help: 'Tells how many recipients wait to be delivered, by site and by the age that they are below; every process tells the same.',
+    help: 'Pending recipients by site and upper bound of their age; every process reports the same.',
     labelNames: ['site', 'age'],
     registers,
   })
@@ -149,14 +149,11 @@ function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readon
   return (redis) => {
     if (redis.length === 0) return
     gauges ??= {
-      up: gauge('up', 'Tells whether this process is answered by a primary of the cluster (1) or not (0).'),
-      fill: gauge('fill_ratio', 'Tells which share of its memory a primary of the cluster has filled, from 0 to 1.'),
-      replicas: gauge('replicas', 'Tells how many replicas of a primary of the cluster are in step.'),
-      wanted: gauge('replicas_wanted', 'Tells how many replicas DURABILITY wants of a primary of the cluster.'),
-      clock: gauge(
-        'clock_offset_seconds',
-        'Tells by how much the clock of a primary is ahead of that of this machine.',
-      ),
+      up: gauge('up', 'Whether a primary of the cluster answers this process (1) or not (0).'),
+      fill: gauge('fill_ratio', 'Used share of the memory of a primary, from 0 to 1.'),
+      replicas: gauge('replicas', 'Replicas of a primary that are in sync.'),
+      wanted: gauge('replicas_wanted', 'Replicas of a primary that DURABILITY requires.'),
+      clock: gauge('clock_offset_seconds', 'How far the clock of a primary is ahead of the local clock.'),
     }
     for (const one of Object.values(gauges)) one.reset()
     for (const { name, isUp, share, replicas, replicasWanted, clockOffMs } of redis.slice(0, REDIS_MAX)) {

@@ -231,40 +231,40 @@ function figuresOf(counts: Counts): readonly PageFigure[] {
 
 function sendFigures(counts: Counts): readonly PageFigure[] {
   return [
-    { total: 'accepted_requests', help: 'Counts sends that this process has accepted.', read: () => counts.requests },
+    { total: 'accepted_requests', help: 'Counts sends accepted by this process.', read: () => counts.requests },
     {
       total: 'accepted_recipients',
-      help: 'Counts recipients of the sends that were accepted.',
+      help: 'Counts recipients of accepted sends.',
       read: () => counts.recipients,
     },
     {
       total: 'replayed_requests',
-      help: 'Counts answers that were given again for their Idempotency-Key.',
+      help: 'Counts answers replayed for an Idempotency-Key.',
       read: () => counts.replays,
     },
     {
       total: 'store_lost_commits',
-      help: 'Counts commits that the store had confirmed and has lost.',
+      help: 'Counts confirmed commits that the store has lost.',
       read: () => counts.lostCommits,
     },
-    labelled('refused_sends', 'Counts sends that were refused by their decision, by code.', counts.refusals, 'code'),
+    labelled('refused_sends', 'Counts refused sends, by code.', counts.refusals, 'code'),
     labelled(
       'sends_not_taken',
-      'Counts sends that were answered 503, by why: no room in memory or on disk, or no answer.',
+      'Counts sends answered 503, by reason: memory full, disk full or no answer from the store.',
       counts.notTaken,
       'why',
     ),
-    labelled('attempts', 'Counts attempts that have ended, by result and class.', counts.attempts, 'result', 'class'),
+    labelled('attempts', 'Counts finished delivery attempts, by result and class.', counts.attempts, 'result', 'class'),
     labelled(
       'sessions',
-      'Counts sessions that were opened with receiving servers, by TLS version.',
+      'Counts sessions opened with receiving servers, by TLS version.',
       counts.sessions,
       'tls',
       'verified',
     ),
     labelled(
       'broadcast_recipients',
-      'Counts recipients of broadcasts that were released, or never will be.',
+      'Counts recipients of broadcasts, released or failed.',
       counts.broadcasts,
       'result',
     ),
@@ -274,25 +274,20 @@ function sendFigures(counts: Counts): readonly PageFigure[] {
 function receivedFigures(counts: Counts): readonly PageFigure[] {
   const { received, parses, unsubscribes, checks, submitted } = counts
   return [
-    labelled(
-      'received',
-      'Counts mail that came in or came back, and recipients that were refused, by kind.',
-      received,
-      'kind',
-    ),
-    labelled('parsed', 'Counts received mails that were parsed, by issue.', parses, 'issue'),
+    labelled('received', 'Counts received mail, returned mail and refused recipients, by kind.', received, 'kind'),
+    labelled('parsed', 'Counts parsed received messages, by issue.', parses, 'issue'),
     labelled(
       'unsubscribe_requests',
-      'Counts requests to unsubscribe links, by what was asked and what came of it.',
+      'Counts requests to unsubscribe links, by action and result.',
       unsubscribes,
       'act',
       'result',
     ),
-    labelled('checks', 'Counts checks of who sent a received mail, by verdict.', checks, 'check', 'verdict'),
+    labelled('checks', 'Counts authentication checks of received mail, by verdict.', checks, 'check', 'verdict'),
     labelled('submission_replies', 'Counts logins and messages over SMTP, by code.', submitted, 'what', 'code'),
     {
       now: 'submission_connections',
-      help: 'Tells how many sessions of SMTP submission are open.',
+      help: 'Open SMTP submission sessions.',
       read: () => counts.submissionConnections(),
     },
     ...certificateOf(counts.certificateExpiresMs),
@@ -309,23 +304,23 @@ function timesOf({ latency, commits, parseTimes, judgeTimes, firstPosts }: Count
   return [
     {
       seconds: 'accept',
-      help: 'Times accepted sends, from the whole request to the committed answer.',
+      help: 'Time from a complete send request to its committed answer.',
       histogram: latency,
     },
     {
       seconds: 'commit',
-      help: 'Times commits, from their sending to their confirmation, which is the fsync of the store.',
+      help: 'Time from sending a commit to its confirmation, the fsync of the store.',
       histogram: commits,
     },
-    { seconds: 'parse', help: 'Times how received mails are parsed and judged.', histogram: parseTimes },
+    { seconds: 'parse', help: 'Time to parse and authenticate received messages.', histogram: parseTimes },
     {
       seconds: 'judge',
-      help: 'Times how received mails are judged, with the answers of the DNS.',
+      help: 'Time to authenticate received messages, DNS included.',
       histogram: judgeTimes,
     },
     {
       seconds: 'webhook_first_attempt',
-      help: 'Times the way from an event to the first attempt to deliver it to a webhook.',
+      help: 'Time from an event to the first attempt to deliver it to a webhook.',
       histogram: firstPosts,
     },
   ]
@@ -335,21 +330,16 @@ function contentFigures({ posts, ...counts }: Counts): readonly PageFigure[] {
   const { contentActs, contentObjects, contentBytes, contentSeconds } = counts
   const of = ['home', 'act']
   return [
-    labelled('webhook_attempts', 'Counts attempts at webhooks that have ended, by result.', posts, 'result'),
-    labelled('content_acts', 'Counts acts on the content store, by how they ended.', contentActs, ...of, 'result'),
+    labelled('webhook_attempts', 'Counts finished webhook attempts, by result.', posts, 'result'),
+    labelled('content_acts', 'Counts operations of the content store, by result.', contentActs, ...of, 'result'),
     labelled(
       'content_objects',
-      'Counts objects of the content store that were written, read and removed.',
+      'Counts objects written to, read from and removed from the content store.',
       contentObjects,
       ...of,
     ),
-    labelled(
-      'content_bytes',
-      'Counts bytes that were written to and read from the content store.',
-      contentBytes,
-      ...of,
-    ),
-    labelled('content_seconds', 'Counts seconds that acts on the content store took.', contentSeconds, ...of),
+    labelled('content_bytes', 'Counts bytes written to and read from the content store.', contentBytes, ...of),
+    labelled('content_seconds', 'Counts seconds spent in operations of the content store.', contentSeconds, ...of),
   ]
 }
 

@@ -15,6 +15,6 @@ export function readNamedFile(setting: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    throw new WrongFile(setting, { wanted: 'a file that can be read', path })
+    throw new WrongFile(setting, { wanted: 'a readable file', path })
   }
 }

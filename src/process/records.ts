@@ -69,13 +69,13 @@ export const NO_RECORDS: Records = {
 /** Makes the records of a process. In: a clock that never goes back, milliseconds. */
 export function makeRecords(write: WriteRecord, nowMs: () => number): Records {
   const refused = new SecondBound(REFUSED_A_SECOND, nowMs, (times) =>
-    write({ times }, 'Requests were refused beside those told within a second'),
+    write({ times }, 'More requests were refused within a second than are logged'),
   )
   const ended = new SecondBound(ENDED_A_SECOND, nowMs, (times) =>
-    write({ times }, 'Recipients ended beside those told within a second'),
+    write({ times }, 'More recipients reached a final state within a second than are logged'),
   )
   const broadcasts = new SecondBound(BROADCASTS_A_SECOND, nowMs, (times) =>
-    write({ times }, 'Broadcasts ended beside those told within a second'),
+    write({ times }, 'More broadcasts ended within a second than are logged'),
   )
   return {
     ended(end) {

@@ -8,8 +8,8 @@ import { TimeHistogram } from './histogram.ts'
 
 export const REQUESTS_METRIC = 'http_requests_total'
 export const REQUEST_TIME_METRIC = 'http_request_duration_seconds'
-const REQUESTS_HELP = 'Counts requests that were answered, by method, template of the route, and status.'
-const REQUEST_TIME_HELP = 'Times requests from their head to their answer, by method and template of the route.'
+const REQUESTS_HELP = 'Counts answered requests, by method, route template and status.'
+const REQUEST_TIME_HELP = 'Time from the head of a request to its answer, by method and route template.'
 
 /** Answers of one route. */
 export class RequestTally {

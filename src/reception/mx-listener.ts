@@ -174,7 +174,7 @@ function serverOptions<Target>({ name, certificate }: MxListenerOptions<Target>)
 
 function sessionOf<Target>(sessions: ReadonlyMap<string, Session<Target>>, { id }: SMTPServerSession): Session<Target> {
   const session = sessions.get(id)
-  if (session === undefined) throw new Error('A session that has ended was asked for')
+  if (session === undefined) throw new Error('A request for an ended session')
   return session
 }
 

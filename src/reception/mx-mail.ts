@@ -37,7 +37,7 @@ export interface MxMailDeps {
 const DROPPED: ReadonlySet<string> = new Set(['postmaster', 'abuse'])
 
 const TAKEN: SmtpAnswer = { code: 250, text: '2.0.0 Ok' }
-const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account at a time' }
+const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account per transaction' }
 
 /** Makes the handlers. */
 export function makeMxMail(deps: MxMailDeps): MxHandlers<MailTarget> {

@@ -74,7 +74,7 @@ function makeJudge(
     const startedAtMs = performance.now()
     const { isRead, judgement } = room.judge({ raw, sender, checkedAtMs: msOf(messageId) })
     const check = judgement.then((judged) => {
-      if (judged === null) throw new NotPerformed('Too much is being judged, or the process stops')
+      if (judged === null) throw new NotPerformed('Too many messages are being checked, or the process stops')
       metrics.judged(judged.authentication, performance.now() - startedAtMs)
       return { authentication: judged.authentication, checkedAtMs: Date.now() }
     })

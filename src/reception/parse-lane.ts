@@ -116,7 +116,7 @@ async function begin(
   // Where parsing fails nobody asks for it.
   check.catch(() => undefined)
   const [mail] = await Promise.all([room.parse(raw), isRead])
-  if (mail === null) throw new NotPerformed('Too much is being parsed, or the process stops')
+  if (mail === null) throw new NotPerformed('Too many messages are being parsed, or the process stops')
   deps.metrics.parsed(mail.parseIssue, performance.now() - startedAtMs)
   return { mail, check }
 }

@@ -35,9 +35,9 @@ export const TEMPORARY_FAILURE: SmtpAnswer = { code: 451, text: '4.3.0 Temporary
 export const NO_ROOM: SmtpAnswer = { code: 452, text: '4.3.1 Out of room for new mail, try again later' }
 export const TOO_MANY_A_MINUTE: SmtpAnswer = { code: 451, text: '4.7.1 Too many recipients a minute, try again later' }
 export const NO_SUCH_RECIPIENT: SmtpAnswer = { code: 550, text: '5.1.1 No such recipient' }
-const NO_LONGER: SmtpAnswer = { code: 550, text: '5.2.1 Address takes no mail any more' }
+const NO_LONGER: SmtpAnswer = { code: 550, text: '5.2.1 Address no longer accepts mail' }
 const CLOSED: SmtpAnswer = { code: 550, text: '5.7.1 Account is closed' }
-const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account at a time' }
+const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account per transaction' }
 
 /** Judges a recipient: null where it is taken. */
 export function judgeInboundRecipient({ addressee, joined, hasRoom, nowMs }: RecipientCase): SmtpAnswer | null {

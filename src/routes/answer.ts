@@ -66,7 +66,7 @@ export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
 }
 
 const SEND_TIME_MESSAGES = {
-  past: 'Must not lie more than 60 seconds in the past',
+  past: 'Must not be more than 60 seconds in the past',
   late: `Must be at most ${SEND_AT_DAYS_MAX} days ahead, ${TEST_SEND_AT_DAYS_MAX} on a test server`,
 } as const
 

@@ -29,7 +29,7 @@ export type OperatorRequest<Body> = EdgeRequest<OperatorKey, Body>
 export const TAKES_A_KEY = refuse(
   'wrong_token_kind',
   {},
-  'Wrong kind of key: this operation takes an operator key (ok_), not a session of one',
+  'Wrong kind of key: this operation takes an operator key (ok_), not an operator session',
 )
 
 /** Answers an operator's request. `by` goes into the body of every command that it gives. */

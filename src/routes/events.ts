@@ -37,7 +37,7 @@ const BEAT_MS = 5_000
 /** Events that a feed reads back side by side: one after the other it would fall behind while much else is done. */
 export const EVENTS_AT_ONCE = 32
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
-const GONE = 'Events after this Last-Event-ID are no longer kept: begin without it'
+const GONE = 'Events after this Last-Event-ID are no longer kept: connect without it'
 
 /** What feeds of events need. */
 export interface EventFeedDeps {
@@ -60,7 +60,7 @@ function makeListenToEvents(deps: EventFeedDeps): HandlerOf<'listenToEvents'> {
   return async ({ key, lastEventId }) => {
     const { serverId, hash: keyHash } = key
     if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
-      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event of this feed')
+      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event in this feed')
     const listening = () => listen(deps, { serverId, keyHash })
     const asked = await listening()
     if (asked.answer !== undefined) return asked.answer

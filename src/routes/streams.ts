@@ -20,7 +20,7 @@ export interface StreamDeps extends OrderDeps {
 
 /** The only field of a stream whose place depends on the stream's kind. */
 const MISPLACED = {
-  issues: [{ path: 'contentRetentionDays', message: 'Must not be there: only inbound streams keep received content' }],
+  issues: [{ path: 'contentRetentionDays', message: 'Only inbound streams have this field' }],
 }
 
 /** POST /v1/streams */

@@ -81,7 +81,7 @@ const FAULTS: Readonly<Record<HeaderFault, string>> = {
   too_large: 'Header has more than 256 KiB',
   too_many_fields: 'Header has more than 1,000 fields',
   long_line: 'Header has a line of more than 998 octets',
-  no_field: 'Header has a line that is no field',
+  no_field: 'Header has a line that is not a field',
 }
 
 /** Reads a message as DATA brought it, its lines checked. Never throws. */
@@ -127,7 +127,7 @@ function isUseless(mail: Buffer, field: FieldRange, messageId: FieldRange | unde
 function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string {
   const [only, ...others] = fields.filter(({ name }) => name === 'from')
   if (only === undefined) return 'From is missing'
-  if (others.length > 0) return 'From stands there more than once'
+  if (others.length > 0) return 'From occurs more than once'
   return readMailbox('From', lineOf(mail, only))
 }
 
@@ -135,7 +135,7 @@ function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string 
 function readSender(mail: Buffer, fields: readonly FieldRange[]): Sender | string | null {
   const [only, ...others] = fields.filter(({ name }) => name === 'sender')
   if (only === undefined) return null
-  return others.length > 0 ? 'Sender stands there more than once' : readMailbox('Sender', lineOf(mail, only))
+  return others.length > 0 ? 'Sender occurs more than once' : readMailbox('Sender', lineOf(mail, only))
 }
 
 /** The one address of a field; a sentence if it holds anything else. */
@@ -145,9 +145,9 @@ function readMailbox(field: string, line: string): Sender | string {
   const bare = line.replace(QUOTED, '""').replace(COMMENT, ' ').trim()
   const { addresses, count } = readAddressList([line])
   const [mailbox] = addresses
-  if (mailbox === undefined || count !== 1 || !ONE_MAILBOX.test(bare)) return `${field} must hold one address`
+  if (mailbox === undefined || count !== 1 || !ONE_MAILBOX.test(bare)) return `${field} must have one address`
   const parsed = parseAddress(mailbox.address)
-  if (!parsed.ok) return `${field} holds no address that mail may be sent from`
+  if (!parsed.ok) return `${field} has no valid sender address`
   const name = mailbox.name === null ? null : cutValue(mailbox.name, ADDRESS_NAME_CHARS_MAX).text
   return { address: parsed.address, domain: parsed.domain, name }
 }
@@ -161,7 +161,7 @@ function readControl(mail: Buffer, fields: readonly FieldRange[]): SubmissionCon
   const values: Record<string, string | null> = {}
   for (const { name, check, wanted } of SINGLE) {
     const [field, ...others] = given.filter((one) => one.name === `${CONTROL_PREFIX}${name}`)
-    if (others.length > 0) return `X-Sendwright-${name} stands there more than once`
+    if (others.length > 0) return `X-Sendwright-${name} occurs more than once`
     values[name] = field === undefined ? null : check(lineOf(mail, field))
     if (field !== undefined && values[name] === null) return `X-Sendwright-${name} must be ${wanted}`
   }
@@ -204,7 +204,7 @@ function readMetadata(mail: Buffer, given: readonly FieldRange[]): Record<string
     const key = mail.toString('latin1', from, field.start + field.name.length)
     if (key === '' || key.length > METADATA_KEY_CHARS_MAX)
       return `X-Sendwright-Metadata- must be followed by a key of 1 to ${METADATA_KEY_CHARS_MAX} characters`
-    if (metadata.has(key)) return `X-Sendwright-Metadata-${key} stands there more than once`
+    if (metadata.has(key)) return `X-Sendwright-Metadata-${key} occurs more than once`
     const value = printable(lineOf(mail, field), { min: 0, max: METADATA_VALUE_CHARS_MAX })
     if (value === null)
       return `X-Sendwright-Metadata-${key} must have up to ${METADATA_VALUE_CHARS_MAX} characters without control characters`
@@ -218,7 +218,7 @@ function readMetadata(mail: Buffer, given: readonly FieldRange[]): Record<string
 /** What the field of all metadata holds, which is an object of strings in JSON. In: the values of its fields. */
 function readMetadataObject([line, ...others]: readonly string[]): Map<string, string> | string {
   if (line === undefined) return new Map()
-  if (others.length > 0) return 'X-Sendwright-Metadata stands there more than once'
+  if (others.length > 0) return 'X-Sendwright-Metadata occurs more than once'
   const value = parseJson(decodeWords(line))
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return 'X-Sendwright-Metadata must be a JSON object of strings, such as {"orderId": "42"}'

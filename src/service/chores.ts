@@ -77,13 +77,13 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
 /** What a crash left is swept at the start, the rest by the hour. */
 async function sweepNow(sweep: () => Promise<number>, log: Log): Promise<void> {
   const objects = await sweep()
-  if (objects > 0) log.info({ objects }, 'Content that nothing names was removed')
+  if (objects > 0) log.info({ objects }, 'Unreferenced content was removed')
 }
 
 /** Who was left behind before this version is met at the start. */
 async function walkNow(walkUsers: () => Promise<number>, log: Log): Promise<void> {
   const users = await walkUsers()
-  if (users > 0) log.info({ users }, 'Users of the dashboard whom an account does not know are looked at')
+  if (users > 0) log.info({ users }, 'Checking dashboard users that an account no longer lists')
 }
 
 /** Asks for a rewrite; Redis refuses while one runs, and the next night asks again. */

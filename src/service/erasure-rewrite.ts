@@ -49,7 +49,7 @@ export async function lookForErasures({ lastErasedMs, rewrites, log, nowMs }: Er
   const cleanMs = cleanedMs(known, state)
   if (cleanMs > known.cleanMs) {
     await rewrites.noteClean(cleanMs)
-    log.info({}, 'The append-only file was written anew: what was erased is in it no more')
+    log.info({}, 'The append-only file was rewritten and no longer contains erased data')
   }
   if (erasedMs + SHORT_LIVED_MS <= cleanMs) return
   // From the first erasure on that was seen: what is done after it does not put the rewrite off.

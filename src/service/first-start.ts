@@ -125,11 +125,11 @@ export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl 
     `Dashboard: ${isShown ? dashboardUrl : `its first link is dashboardUrl in ${path}`}`,
     '',
     `The keys of your first account are in ${path}`,
-    'Send a first message (on the test server, nobody receives it):',
+    'Send a first message (the test server delivers to no one):',
     '',
     `curl ${baseUrl}/v1/email -H ${authorization} -H 'Content-Type: application/json' -d '${body}'`,
     '',
-    'What becomes of it, as it happens: ./sendwright tail',
+    'Follow its events: ./sendwright tail',
     '',
   ].join('\n')
 }

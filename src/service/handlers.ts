@@ -140,7 +140,7 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
   }
 }
 
-const REQUESTS_LOST = 'A second of the log of requests is lost'
+const REQUESTS_LOST = 'One second of the request log is lost'
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   const { operatorHost: host, operatorPort: port, trustedProxies } = config

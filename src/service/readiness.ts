@@ -30,8 +30,8 @@ export function whyNotReady(deps: ReadinessDeps, worker: { ready(): boolean }): 
   const { config, store, watch, first } = deps
   if (!store.connected) return 'the store does not answer'
   if (watch.fault !== null) return watch.fault
-  if (!first.isDone) return 'the first account is being made'
-  if (!worker.ready()) return 'shards are without an owner, or what is asked of them is not answered'
+  if (!first.isDone) return 'the first account is being created'
+  if (!worker.ready()) return 'shards are without an owner, or do not answer'
   const takesSends = config.roles.includes('http') || config.roles.includes('submission')
   const lack = takesSends ? roomLackOf(deps) : null
   if (lack === null) return null

@@ -148,9 +148,9 @@ function elsewhereOf({ secretKey, contentStore }: Config, { content }: { content
     contentStore?.kind === 's3' ? [contentStore.bucket, contentStore.prefix].filter(Boolean).join('/') : null
   return [
     ...(secretKey === null ? [] : ['SECRET_KEY is set in the environment: keep it with this backup, and not in it']),
-    ...(bucket === null ? [] : [`Large content lies in s3://${bucket}: copy the bucket now, after the store`]),
+    ...(bucket === null ? [] : [`Large content is in s3://${bucket}: copy the bucket now, after the store`]),
     ...(bucket === null && !content
-      ? ['The files of large content were left out: copy content/ now, after the store']
+      ? ['The files of large content are not included: copy content/ now, after the store']
       : []),
   ]
 }

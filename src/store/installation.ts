@@ -83,7 +83,7 @@ async function agreeOnDomain(
     throw new InstallationMismatch(
       `SERVICE_DOMAIN is ${serviceDomain}, but this installation uses ${before}: the DNS records of all sending domains name ` +
         `${before}, and mail from them is refused from 24 hours after the change. Set SERVICE_DOMAIN=${before}. To change ` +
-        'it, start once with --accept-service-domain and let every customer publish the new records',
+        'it. To change it, start once with --accept-service-domain and have every customer publish the new records',
     )
   await redis.hset(CONF_KEY, 'domain', serviceDomain)
 }
@@ -144,7 +144,7 @@ function mismatchOf({ id, shards, version }: Conf, known: string | null): string
   if (id === undefined) {
     return (
       'The store holds no installation, but this data directory belongs to one: it was emptied, or this is another store. ' +
-      'After a FLUSHALL or FLUSHDB by hand everything is still in its append-only file: end Redis at once (SHUTDOWN NOSAVE, ' +
+      'After a FLUSHALL or FLUSHDB by hand all data is still in its append-only file: stop Redis at once (SHUTDOWN NOSAVE, ' +
       'no rewrite), cut the file before that command (grep -abo FLUSH appendonlydir/*.incr.aof says where), start again'
     )
   }

@@ -67,7 +67,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   for (const sentence of closeDirectory(config.dataDir)) options.log.warn({}, sentence)
   const known: Remembered = { id: null, secret: null }
   if (config.redisUrls.length === 0 && !existsSync(config.dataDir))
-    options.log.info({ dataDir: config.dataDir }, 'No installation is there yet: making a new one')
+    options.log.info({ dataDir: config.dataDir }, 'No installation found: creating a new one')
   const embedded = config.redisUrls.length > 0 ? null : await startOwn(config, options.log, known)
   let found: ConnectedStore | null = null
   try {

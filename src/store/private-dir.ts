@@ -39,9 +39,7 @@ export function closeDirectory(dataDir: string, uid = process.getuid?.() ?? ROOT
   if ((status.mode & OTHERS) === 0) return []
   const isOurs = status.uid === uid && (status.mode & STICKY) === 0 && names.every((name) => OWN.test(name))
   if (isOurs) close(dataDir)
-  return isOurs
-    ? []
-    : [`${dataDir} is open to other users, and not ours alone: chmod 700 it, or take another directory`]
+  return isOurs ? [] : [`${dataDir} is open to other users and has other files: chmod 700 it, or use another directory`]
 }
 
 function statusOf(dataDir: string, uid: number): Stats | undefined {

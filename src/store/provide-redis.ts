@@ -89,7 +89,7 @@ async function installAlone(): Promise<void> {
     }
     await pause(STEP_MS)
   }
-  throw new Error('Another process is installing redis-server and does not finish')
+  throw new Error('Another process is installing redis-server and has not finished')
 }
 
 async function install(): Promise<void> {

@@ -33,7 +33,7 @@ const UNANSWERED_MAX = 3
 /** A disk that was full has room again with so much more free. */
 const DISK_SLACK = 1.1
 const LOCATED_SETTINGS = ['dir', 'appenddirname', 'appendfilename'] as const
-const WRITES_ANEW = 'Redis writes what it holds into a new append-only file, and mail is taken again when that is done'
+const WRITES_ANEW = 'Redis is writing its data to a new append-only file; mail is accepted again afterwards'
 
 /** Our own store: what can be done about it. */
 export interface OwnStore {
@@ -174,7 +174,7 @@ class Watch {
     try {
       await this.lookOnce()
     } catch (error) {
-      this.options.log.warn({ reason: (error as Error).message }, 'The store could not be looked at')
+      this.options.log.warn({ reason: (error as Error).message }, 'The store could not be checked')
     } finally {
       this.isLooking = false
     }
@@ -209,14 +209,14 @@ class Watch {
   private async judge({ info, settings, id }: Answers, directory: StoreDirectory | null): Promise<void> {
     const { durability, installationId, own, redis, onLost, onWell } = this.options
     if (installationId !== null && id !== installationId) {
-      this.note('The store holds another installation than before, or none')
+      this.note('The store has a different installation than before, or none')
       return onLost(id)
     }
     const breaches = breachesOf(settings, durability)
     if (breaches.some(({ name }) => name === 'appendonly')) this.isBehind = true
     const sentence = breachSentence(breaches, durability)
     if (sentence !== null) {
-      this.note(own === null ? sentence : `${sentence}. It is set right now`)
+      this.note(own === null ? sentence : `${sentence}. Repairing it now`)
       if (own !== null) await setRight(redis(), durability)
       return
     }
@@ -250,7 +250,7 @@ class Watch {
         { path: own.directory.path },
         'All that the store holds was written into a new directory; large content in files is gone',
       )
-    else log.error({ reason: refusal }, 'The store could not be written into a new directory')
+    else log.error({ reason: refusal }, 'The store could not be written to a new directory')
   }
 
   private async ask(): Promise<Answers | null> {
@@ -335,8 +335,8 @@ class Watch {
     if (fault === this.fault) return
     const before = this.fault
     this.fault = fault
-    if (fault === null) log.warn({}, 'The store keeps what it takes again')
-    else log.error({ reason: fault }, 'The store does not keep what it takes: everything is refused')
+    if (fault === null) log.warn({}, 'Store is durable again')
+    else log.error({ reason: fault }, 'Store is not durable: rejecting all requests')
     if ((before === null) !== (fault === null)) onFault?.(fault !== null)
   }
 }
@@ -344,13 +344,13 @@ class Watch {
 /** What the operator is told of a directory. */
 function sentenceOf({ kind, sentence }: DirectoryFault, isOwn: boolean): string {
   if (kind === 'moved') return sentence
-  if (kind === 'deleted' && isOwn) return `${sentence}: all that Redis holds is written into it anew`
+  if (kind === 'deleted' && isOwn) return `${sentence}: rewriting all data of Redis into it`
   if (isOwn) return `${sentence}: ${WRITES_ANEW}`
   if (kind === 'damaged')
     return `${sentence}: run BGREWRITEAOF, and Redis writes what it holds into new files; mail is taken again after that`
   return (
     `${sentence}, and what Redis holds is in memory alone: do not stop it, copy it with redis-cli --rdb <file> to another ` +
-    'disk, then make the directory again and start Redis on the copy'
+    'disk, then create the directory again and start Redis on the copy'
   )
 }
 

@@ -38,7 +38,7 @@ async function connected<Result>(
 ): Promise<Result> {
   const { store, nodes } = await connectStore(addresses, config, DEAF)
   try {
-    if ((await nodes.common().exists(CONF_KEY)) === 0) throw new Error('The store holds no installation')
+    if ((await nodes.common().exists(CONF_KEY)) === 0) throw new Error('The store has no installation')
     return await act(nodes)
   } finally {
     store.close()

@@ -169,7 +169,7 @@ async function attemptPost(
 async function untilOpen(look: () => FenceState, signal: AbortSignal): Promise<void> {
   for (let heldMs = 0; look() === 'held' && heldMs < HELD_MS_MAX && !signal.aborted; heldMs += HELD_STEP_MS)
     await pause(HELD_STEP_MS)
-  if (look() !== 'open' || signal.aborted) throw new NotPerformed('The store is silent, or the claim was lost')
+  if (look() !== 'open' || signal.aborted) throw new NotPerformed('The store does not respond, or the claim was lost')
 }
 
 /** Has the reader keep the event of a delivery; whoever attempts it asks again, and hears of a failure then. */

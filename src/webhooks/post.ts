@@ -194,7 +194,7 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
     this.isSent = !this.isSettled
     // One that had to wait for a connection of its own would have seen it made.
     this.isReused = this.line?.made === this.madeBefore
-    if (this.isSettled) controller.abort(new Error('Its time is over'))
+    if (this.isSettled) controller.abort(new Error('The attempt timed out'))
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
@@ -245,14 +245,14 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
   private linger(): void {
     this.tell()
     if (this.time.lingering.size < LINGERING_MAX) this.time.lingering.add(this)
-    else this.line?.hangUp('The answer goes on for too long')
+    else this.line?.hangUp('The answer took too long')
   }
 
   private readonly late = (): void => {
     this.tell()
     this.end(failure('timeout'))
     this.over()
-    if (this.isSent) this.line?.hangUp('Its time is over')
+    if (this.isSent) this.line?.hangUp('The attempt timed out')
   }
 
   private end(outcome: PostOutcome | typeof STALE): void {

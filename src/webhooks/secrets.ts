@@ -35,7 +35,7 @@ export function makeWebhookSecrets(sealingKey: Buffer): WebhookSecrets {
       const known = opened.get(sealed)
       if (known !== undefined) return known
       const bytes = openKey(sealingKey, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(serverId) })
-      if (bytes === null) throw new Error('A webhook secret does not open: SECRET_KEY is another one')
+      if (bytes === null) throw new Error('A webhook secret cannot be decrypted: SECRET_KEY has changed')
       const secret = bytes.toString()
       if (opened.size >= OPENED_MAX) opened.delete(opened.keys().next().value as string)
       opened.set(sealed, secret)

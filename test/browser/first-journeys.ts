@@ -39,7 +39,7 @@ t.test('journey: why Ada did not get her mail, two actions after sign-in [dashbo
   await page.getByRole('link', { name: 'Your key' }).click()
   await page.getByRole('heading', { level: 1, name: 'Your key' }).waitFor()
   await page.getByText('5.1.1 No such user (test)').waitFor()
-  await page.getByText('The mailbox does not exist. The address is now on the suppression list').waitFor()
+  await page.getByText('The mailbox does not exist. The address is now on the stream’s suppression list').waitFor()
   await page.locator('iframe').scrollIntoViewIfNeeded()
   await page.frameLocator('iframe').getByText('Hello Ada').waitFor()
   t.notOk(

@@ -58,7 +58,7 @@ export async function runMistakes({ ways, mistakes, random, say }: MistakesOptio
       await load.passes(MESSAGES_BETWEEN)
       await make(scene)
       // So many times it has been sound again.
-      await until(() => service.said().split('keeps what it takes again').length > made + 1, SOUND_MS_MAX)
+      await until(() => service.said().split('is durable again').length > made + 1, SOUND_MS_MAX)
       say(`${name}: taken again`)
     }
     await load.passes(MESSAGES_BETWEEN)

@@ -45,9 +45,9 @@ t.test('doctor: a mail that is as it should be', async (t) => {
     [
       'spf      pass       198.51.101.7 may send for a.test',
       'spfHelo  none       mx.a.test has no SPF record',
-      'dkim     pass       The signature of a.test (selector s) holds',
+      'dkim     pass       The signature of a.test (selector s) is valid',
       'dmarc    pass       From a.test is confirmed by the signature of a.test and SPF for a.test',
-      'arc      none       Nobody who passed it on has sealed it',
+      'arc      none       No forwarder has sealed it',
     ],
   )
   t.match(out, /\n {20}_dmarc\.a\.test: v=DMARC1; p=reject\n/)

@@ -125,7 +125,7 @@ t.test('import: a column names the stream, by name or id', async (t) => {
     'c@stream.example,HardBounce,nothing\n'
   const { code, report } = await run(text, '--from', 'postmark')
   t.equal(code, 1)
-  t.match(report, { added: 2, bad: 1, badRows: [{ line: 4, problem: 'no stream of this server' }] })
+  t.match(report, { added: 2, bad: 1, badRows: [{ line: 4, problem: 'the server has no such stream' }] })
   t.same(await reasonOf('a@stream.example', news.streamId), [['hard_bounce', true]])
   t.same(await reasonOf('b@stream.example'), [['hard_bounce', true]])
 })

@@ -177,7 +177,7 @@ t.test('domain verify: of a mismatch, what stands there instead', async (t) => {
   const { url } = await listen(t, [[200, { ...checkedOf(false), check }]])
   const { out, code } = await run(['domain', 'verify', ID, '--url', url, '--token', 'ak_x'])
   t.equal(code, 1)
-  t.match(out, `Instead of it, CNAME ${RECORDS[0]} is elsewhere.example`)
+  t.match(out, `Instead, CNAME ${RECORDS[0]} is elsewhere.example`)
 })
 
 t.test('domain add: warns of records that nobody else finds, on standard error', async (t) => {
@@ -191,7 +191,7 @@ t.test('domain add: warns of records that nobody else finds, on standard error',
   const local = await add()
   t.match(local, {
     code: 0,
-    err: /These records name SERVICE_DOMAIN, which is under \.localhost: nobody else finds it/,
+    err: /These records name SERVICE_DOMAIN, which is under \.localhost and unknown to other servers/,
   })
   t.match(JSON.parse(local.out), { domain: 'acme.com' }, 'what is printed stays JSON')
   t.match(await add(), { code: 0, err: '' })

@@ -261,7 +261,7 @@ t.test(
     t.match((await next.call('GET /session')).json, { needsFactor: false, factors: ['totp'] })
     t.equal((await next.call('GET /servers')).status, 200)
     const last = await next.call('DELETE /me/totp')
-    t.match(last, { status: 409, json: { error: 'second_factor_required', message: /last that you have/ } })
+    t.match(last, { status: 409, json: { error: 'second_factor_required', message: /your last one/ } })
     const members = (await ada.browser.call('GET /members')).json.members
     t.equal(members.find((one: { address: string }) => one.address === address).secondFactor, true)
     t.ok(code())

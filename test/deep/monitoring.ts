@@ -134,14 +134,7 @@ t.test('monitoring: what is asked for is on /metrics, and Prometheus answers eac
     const { status, error } = await api('query', expr)
     t.equal(status, 'success', `${title}: ${error ?? expr}`)
   }
-  for (const title of [
-    'Shards that run',
-    'Store filled',
-    'Processes',
-    'Requests by route',
-    'Time of a commit',
-    'CPU',
-  ]) {
+  for (const title of ['Running shards', 'Store use', 'Processes', 'Requests by route', 'Commit time', 'CPU']) {
     const { expr = '' } = asked.find((one) => one.title === title) ?? {}
     t.ok((await api('query', expr)).data.result.length > 0, `${title} shows something`)
   }

@@ -47,17 +47,22 @@ function said(primary: Partial<RedisNode>, replica: Partial<RedisNode> = {}, isR
 }
 
 t.test('health: a cluster that is well, in one sentence [operator.health]', async (t) => {
-  t.same(said({}), ['ok: Redis Cluster of 1 primaries and 1 replicas, 10 % of maxmemory is used where most is'])
+  t.same(said({}), ['ok: Redis Cluster of 1 primaries and 1 replicas, at most 10 % of maxmemory is used'])
   t.same(said({ shards: [], answers: false, memory: null })[0]?.startsWith('ok'), true, 'one that holds nothing may go')
 })
 
 t.test('health: each thing that is wrong with a node names it [operator.health]', async (t) => {
   const cases: [Partial<RedisNode>, Partial<RedisNode>, boolean, RegExp][] = [
-    [{ answers: false, memory: null }, {}, false, /^failed: m1:7001 does not answer: 4 shards \(0-2, 17\) stand still/],
+    [
+      { answers: false, memory: null },
+      {},
+      false,
+      /^failed: m1:7001 does not answer: 4 shards \(0-2, 17\) are unavailable/,
+    ],
     [{ isWell: false }, {}, false, /^failed: m1:7001 takes no part in its cluster/],
     [{ hasFailedToWrite: true }, {}, false, /^failed: The last write .* of m1:7001 failed/],
-    [{ replicasInStep: 0 }, {}, true, /^failed: m1:7001 has no replica in step/],
-    [{ replicasInStep: 1 }, {}, true, /^warning: m1:7001 has one replica in step/],
+    [{ replicasInStep: 0 }, {}, true, /^failed: m1:7001 has no replica in sync/],
+    [{ replicasInStep: 1 }, {}, true, /^warning: m1:7001 has one replica in sync/],
     [{ memory: { usedBytes: 75, bytesMax: 100 } }, {}, false, /^warning: 75 % of the maxmemory of m1:7001/],
     [{ memory: { usedBytes: 90, bytesMax: 100 } }, {}, false, /^failed: 90 % .* new mail is refused/],
     [{ memory: { usedBytes: 90, bytesMax: 0 } }, {}, false, /^warning: m1:7001 has no maxmemory/],
@@ -78,20 +83,20 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
     examineCluster({ ...state, ...changed }, { fault: 'It is full', isReplicated: false })
   t.match(toldOf({}), [
     { status: 'failed', message: 'It is so' },
-    { status: 'failed', message: 'Everything is refused: It is full' },
+    { status: 'failed', message: 'Rejecting all requests: It is full' },
     {
       status: 'failed',
-      message: /^Shard 17 was on its way to m4:7001, and nobody goes on with it/,
-      fix: /^Go on: sendwright cluster move 17 m4:7001; or take it back: sendwright cluster move 17 m1:7001$/,
+      message: /^The move of shard 17 to m4:7001 was interrupted/,
+      fix: /^Complete the move: sendwright cluster move 17 m4:7001; or undo it: sendwright cluster move 17 m1:7001$/,
     },
   ])
-  t.match(toldOf({ mover: 'host 17' })[2], { status: 'warning', message: /moved by host 17: its accounts wait/ })
+  t.match(toldOf({ mover: 'host 17' })[2], { status: 'warning', message: /by host 17: requests of its accounts wait/ })
   t.equal(toldOf({ moving: [{ ...move, at: 'm4:7001' }] })[2]?.fix, 'sendwright cluster move 17 m4:7001')
   const left = { ...move, at: 'm4:7001', from: null, uncleared: ['m1:7001'] }
   t.match(toldOf({ moving: [left] })[2], {
     status: 'warning',
-    message: /^m1:7001 was away when shard 17 left it, and has it in its file still$/,
-    fix: 'Once it is there: sendwright cluster move 17 m4:7001',
+    message: /^m1:7001 was unreachable when shard 17 was moved away, and its file still contains the shard$/,
+    fix: 'When it is reachable: sendwright cluster move 17 m4:7001',
   })
   const dissent = [{ node: 'm2:7002', holder: 'm1:7001', shards: [1, 2, 17] }]
   t.match(toldOf({ moving: [], dissent })[2], {
@@ -101,9 +106,9 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
   })
   t.match(toldOf({ moving: [{ ...move, from: null }], mover: 'm9, process 7' })[2], {
     status: 'warning',
-    message: 'Shard 17 is copied to another Redis by m9, process 7, and is served',
+    message: 'Shard 17 is being copied to another Redis by m9, process 7 and is still served',
   })
-  t.match(toldOf({ moving: [{ ...move, from: null }] })[2], { status: 'warning', message: /marked as on its way/ })
+  t.match(toldOf({ moving: [{ ...move, from: null }] })[2], { status: 'warning', message: /marked as being moved/ })
 })
 
 t.test(
@@ -117,7 +122,7 @@ t.test(
         { faults: [], nodes: [silent, ...others], moving: [], dissent: [], mover: null },
         { fault: null, isReplicated },
       )[0]?.fix ?? null
-    t.match(fixOf(true, [...replicas, gone]), /take over: redis-cli -h m3 -p 7002 CLUSTER FAILOVER FORCE$/)
+    t.match(fixOf(true, [...replicas, gone]), /most advanced replica: redis-cli -h m3 -p 7002 CLUSTER FAILOVER FORCE$/)
     t.equal(fixOf(false, replicas), 'Start it again', 'they lack what was answered')
     t.equal(fixOf(true, [gone]), 'Start it again')
   },
@@ -131,10 +136,10 @@ t.test('health: a primary with one replica is given one that another has too man
     examineCluster(
       { faults: [], nodes, moving: [], dissent: [], mover: null },
       { fault: null, isReplicated: true },
-    ).find(({ message }) => message.includes('one replica in step'))?.fix ?? null
+    ).find(({ message }) => message.includes('one replica in sync'))?.fix ?? null
   t.equal(
     fixOf([poor, rich, REPLICA, ...replicas]),
-    'm4:7001 has 3 replicas, let one of them follow it: redis-cli -h m2 -p 7003 CLUSTER REPLICATE aa',
+    'm4:7001 has 3 replicas. Let one follow this primary: redis-cli -h m2 -p 7003 CLUSTER REPLICATE aa',
   )
   t.match(fixOf([poor, { ...rich, replicasInStep: 2 }, REPLICA, ...replicas]), /^Start the other one/)
 })

@@ -90,14 +90,14 @@ const CASES: readonly Case[] = [
     zone: { [`out.${SERVICE}`]: [a('10.1.2.3')] },
     look: () => examineEhloName(deps, []),
     status: 'failed',
-    fix: `out.${SERVICE} A <public address of this machine>`,
+    fix: `out.${SERVICE} A <public address of the machine>`,
   },
   {
     title: 'never a private address in a record to create',
     zone: { [`out.${SERVICE}`]: [a('10.1.2.3'), a('100.64.0.9')] },
     look: () => examineSpf(deps, []),
     status: 'failed',
-    fix: `rp.${SERVICE} TXT "v=spf1 ip4:<public address of this machine> -all"`,
+    fix: `rp.${SERVICE} TXT "v=spf1 ip4:<public address of the machine> -all"`,
   },
   { title: 'the right address', zone: { [`out.${SERVICE}`]: [a('192.0.2.8'), a(OUT)] }, look: ehlo, status: 'ok' },
   {
@@ -105,7 +105,7 @@ const CASES: readonly Case[] = [
     zone: { [`out.${SERVICE}`]: 'servfail' },
     look: ehlo,
     status: 'warning',
-    fix: 'Mend resolver',
+    fix: 'Fix resolver',
   },
   {
     title: 'an address that nobody knows',
@@ -203,7 +203,7 @@ const CASES: readonly Case[] = [
     zone: { [`in.${SERVICE}`]: [mx(`mx.${SERVICE}`)], [`mx.${SERVICE}`]: 'servfail' },
     look: () => examineMx(deps),
     status: 'warning',
-    fix: 'Mend resolver',
+    fix: 'Fix resolver',
   },
   {
     title: 'a return path that is another server’s',

@@ -25,7 +25,7 @@ const look = (changes: Partial<typeof config> = {}, roles: readonly string[] = [
   examineMxPort({ resolver, config: { ...config, ...changes }, livingRoles: async () => new Set(roles) })
 
 t.test('health: without a process that takes bounces nothing is tried [operator.health]', async (t) => {
-  t.match(await look({}, ['http', 'actors']), { name: 'mx-port', status: 'ok', message: /^Not tried/, fix: null })
+  t.match(await look({}, ['http', 'actors']), { name: 'mx-port', status: 'ok', message: /^Not checked/, fix: null })
 })
 
 t.test('health: what was seen of MX_PORT, and what is not known from here [operator.health]', async (t) => {
@@ -33,12 +33,12 @@ t.test('health: what was seen of MX_PORT, and what is not known from here [opera
   zone.set(HOST, { type: 'A', address: '127.0.0.1' })
   mx.script({ banner: '220 out.svc.acme.net ESMTP' })
   const well = await look()
-  t.match(well, { status: 'ok', message: /greets on port \d+; they are addresses of this machine/, fix: null })
-  t.match(well.message, /whether a firewall before it lets others in is not known.*nc -v mx\.svc\.acme\.net/)
+  t.match(well, { status: 'ok', message: /greets on port \d+; these are addresses of the machine itself/, fix: null })
+  t.match(well.message, /a firewall in front may still block others.*nc -v mx\.svc\.acme\.net/)
   mx.script({ banner: '220 mail.elsewhere.net ESMTP' })
   t.match(await look(), { status: 'failed', message: /^Another server answers .*mail\.elsewhere\.net/, fix: /MX_PORT/ })
   const closed = await look({ deliveryPort: await freePort() })
-  t.match(closed, { status: 'warning', message: /ECONNREFUSED.*is not known$/, fix: /firewall/ })
+  t.match(closed, { status: 'warning', message: /ECONNREFUSED.*may still reach the port$/, fix: /firewall/ })
   zone.fail(HOST, 'servfail')
   t.match(await look(), { status: 'warning', message: `DNS did not answer about ${HOST}` })
   t.ok(
@@ -51,7 +51,7 @@ t.test('health: an address that nobody outside reaches is told as that [operator
   for (const address of ['10.0.0.5', '192.168.1.9', '100.64.3.3', '169.254.1.1', '127.0.0.1']) {
     zone.set(HOST, { type: 'A', address })
     const found = await look({ privateNetworksAllowed: ['10.0.0.0/8'] })
-    t.match(found, { status: 'failed', message: `${HOST} is ${address}, which nobody outside can reach` })
+    t.match(found, { status: 'failed', message: `${HOST} is ${address}, which is not reachable from outside` })
     t.notMatch(found.fix, address)
   }
 })

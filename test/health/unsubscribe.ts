@@ -6,10 +6,10 @@ const CASES: readonly (readonly [url: string, status: string, message: RegExp])[
   ['https://mail.acme.test', 'ok', /lead to https:/],
   ['https://mail.acme.test/post', 'ok', /post$/],
   ['http://mail.acme.test', 'warning', /one-click/],
-  ['http://localhost:8080', 'warning', /nobody who gets the mail/],
-  ['http://127.0.0.1:8080', 'warning', /nobody who gets the mail/],
-  ['https://[::1]:8080', 'warning', /nobody who gets the mail/],
-  ['https://192.168.4.4', 'warning', /nobody who gets the mail/],
+  ['http://localhost:8080', 'warning', /which recipients cannot open/],
+  ['http://127.0.0.1:8080', 'warning', /which recipients cannot open/],
+  ['https://[::1]:8080', 'warning', /which recipients cannot open/],
+  ['https://192.168.4.4', 'warning', /which recipients cannot open/],
   ['https://8.8.4.4', 'ok', /lead to/],
 ]
 

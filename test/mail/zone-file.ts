@@ -35,7 +35,7 @@ t.test('zone-file: a text longer than 255 bytes stands in several strings', (t) 
 const RECORDS: readonly ZoneFileRecord[] = [
   { host: 'out.svc.example', type: 'A', value: '192.0.2.7' },
   { host: 'out.svc.example', type: 'AAAA', value: '2001:db8::7' },
-  { host: 'mx.svc.example', type: 'A', value: null, remark: 'public address of this machine' },
+  { host: 'mx.svc.example', type: 'A', value: null, remark: 'public address of the machine' },
   { host: '*.rp.svc.example', type: 'MX', value: '10 mx.svc.example' },
   { host: 'sw-bounce.svc.example', type: 'CNAME', value: 'x.rp.svc.example' },
   { host: 'own._domainkey.svc.example', type: 'TXT', value: KEY },
@@ -46,7 +46,7 @@ t.test('zone-file: names are whole, and what is not known is a comment', (t) => 
   t.same(lines.slice(0, 5), [
     'out.svc.example. 3600 IN A 192.0.2.7',
     'out.svc.example. 3600 IN AAAA 2001:db8::7',
-    '; mx.svc.example. 3600 IN A <public address of this machine>',
+    '; mx.svc.example. 3600 IN A <public address of the machine>',
     '*.rp.svc.example. 3600 IN MX 10 mx.svc.example.',
     'sw-bounce.svc.example. 3600 IN CNAME x.rp.svc.example.',
   ])

@@ -51,7 +51,7 @@ t.test('self-signed: kept in the data directory, its key for its owner alone', a
   )
   t.equal(given.cert, readFileSync(paths.tlsCert, 'utf8'))
   const wrong: [string, string, RegExp][] = [
-    [join(dataDir, 'none.pem'), paths.tlsKey, /^TLS_CERT: a file that can be read/],
+    [join(dataDir, 'none.pem'), paths.tlsKey, /^TLS_CERT: a readable file/],
     [paths.tlsKey, paths.tlsKey, /^TLS_CERT: a certificate in PEM/],
     [paths.tlsCert, paths.tlsCert, /^TLS_KEY: the private key of TLS_CERT/],
     [paths.tlsCert, join(dataDir, 'other.pem'), /^TLS_KEY: the private key of TLS_CERT/],

@@ -8,7 +8,7 @@ t.test('named-file: read, or a mistake that names the setting and the place', as
   for (const path of ['/none/such', '/'])
     t.throws(
       () => readNamedFile('SITE_LIMITS', path),
-      new WrongFile('SITE_LIMITS', { wanted: 'a file that can be read', path }),
+      new WrongFile('SITE_LIMITS', { wanted: 'a readable file', path }),
     )
   t.equal(new WrongFile('A', { wanted: 'a key', path: '/x' }).message, 'A: a key (is "/x")')
 })

@@ -58,7 +58,7 @@ t.test('records: fifty refusals a second are told, the others counted in one lin
   t.equal(lines.length, 50, 'the second is not over')
   // The timer is a real one: it is due a second after the first that was not told.
   const [, count] = await until(() => (lines.length > 50 ? [0, lines.at(-1)] : null), 30_000)
-  t.match(count, { facts: { times: 31 }, sentence: /^Requests were refused beside/ })
+  t.match(count, { facts: { times: 31 }, sentence: /^More requests were refused/ })
   nowMs += 1
   records.refused(REFUSED)
   t.equal(lines.length, 52, 'the next second has its own')

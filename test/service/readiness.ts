@@ -30,7 +30,7 @@ t.test('readiness: the first reason, and none', async (t) => {
     [null, {}],
     [/^the store does not answer$/, { store: { connected: false }, first: { isDone: false } }],
     [/^It was cut$/, { watch: { ...full, fault: 'It was cut' } }],
-    [/^the first account is being made$/, { first: { isDone: false }, watch: full }],
+    [/^the first account is being created$/, { first: { isDone: false }, watch: full }],
     [/^shards are without an owner/, { watch: full }, false],
     [/^the store is nearly full \(86 % of its maxmemory\): new mail is refused$/, { watch: full }],
     [/^the disk is nearly full: new mail is refused$/, { watch: { ...full, lack: 'disk' } }],
@@ -74,7 +74,7 @@ t.test(
     const http = await startHost(await settings('http'))
     t.teardown(() => http.kill('SIGTERM'))
     t.pass('who only listens is ready')
-    t.same(await readyz(config.operatorPort), [503, 'not ready: the first account is being made\n'])
+    t.same(await readyz(config.operatorPort), [503, 'not ready: the first account is being created\n'])
     t.equal(existsSync(join(dataDir, 'first-run.json')), false)
     await redis.del(LOCK_KEY)
     await until(async () => (await readyz(config.operatorPort))[0] === 200, WAIT_MS)

@@ -29,7 +29,7 @@ t.test('private-dir: what is ours is closed, the directory too', async (t) => {
 
 t.test('private-dir: a directory with foreign files, or a shared one, is left, and warned of', async (t) => {
   const foreign = makeFolder(t, ['installation', 'notes.txt'])
-  t.match(closeDirectory(foreign), [/is open to other users, and not ours alone: chmod 700/])
+  t.match(closeDirectory(foreign), [/is open to other users and has other files: chmod 700/])
   t.same([modeOf(foreign), modeOf(foreign, 'notes.txt'), modeOf(foreign, 'installation')], ['755', '644', '600'])
   const shared = makeFolder(t, [])
   chmodSync(shared, 0o1777)

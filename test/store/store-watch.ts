@@ -32,9 +32,7 @@ t.test('store watch: a silence is told once, with what is to be seen from outsid
   const [, pid] = /process_id:(\d+)/.exec(await redis.info('server')) ?? []
   process.kill(Number(pid), 'SIGSTOP')
   await until(() => told.length > 0, WAIT_MS)
-  t.same(told, [
-    `The store does not answer: redis-server ${pid} is stopped by a signal: kill -CONT ${pid} lets it go on`,
-  ])
+  t.same(told, [`The store does not answer: redis-server ${pid} is stopped by a signal: kill -CONT ${pid} resumes it`])
   process.kill(Number(pid), 'SIGCONT')
   await until(() => told.length > 1, WAIT_MS)
   t.same(told.slice(1), ['The store answers again: '])

@@ -76,7 +76,7 @@ export const sendWire = {
   pack: packBody,
   unpack(packed: unknown): SendBody {
     if (!Array.isArray(packed) || packed.length < BODY_VALUES || packed.length > PARTIAL_BODY_VALUES)
-      throw new Fault('A send is none')
+      throw new Fault('The body of a send is malformed')
     return unpackBody(packed as unknown as PackedBody)
   },
   packReply: (reply: SendReply) => (reply.kind === 'accepted' ? packAccepted(reply) : reply),

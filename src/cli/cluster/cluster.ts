@@ -26,7 +26,7 @@ export function addClusterCommands(program: Command, ended: Ended): void {
     .description(
       "what owns a shard (inspect 17), an entity's last states (inspect account <id>), or how a message fares (inspect message <id>), with what was read of Redis",
     )
-    .option('--reveal', 'of a message: its text and addresses too, which the audit log keeps')
+    .option('--reveal', 'also print text and addresses of a message; recorded in the audit log')
     .action(async (what: string, id: string | undefined, options: InspectOptions) => {
       if (id === undefined && !/^\d{1,3}$/.test(what)) inspect.error('error: give a shard, or a kind and an id')
       if (options.reveal && what !== 'message') inspect.error('error: --reveal is of a message')
@@ -36,7 +36,7 @@ export function addClusterCommands(program: Command, ended: Ended): void {
   const cluster = program.command('cluster').description('the processes and their shards')
   withOperatorOptions(cluster.command('status'))
     .description(
-      'list every Redis of a cluster, the processes and every shard that does not run; exit code 1 when one stands still',
+      'list every Redis of a cluster, the processes and every shard that is not running; exit code 1 if there is one',
     )
     .action(async (options) => ended(await showStatus(options)))
   addRedisClusterCommands(cluster, ended)
@@ -123,7 +123,7 @@ function readShards(options: ClientOptions): Promise<ShardList> {
 /** Adds the command that lists the audit log. */
 function addAuditCommand(program: Command, ended: Ended): void {
   withOperatorOptions(program.command('audit'))
-    .description('list what operators did, newest first')
+    .description('list the actions of operators, newest first')
     .option('--limit <n>', `at most so many (default: ${AUDIT_LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await listAudit(options)))
 }

@@ -60,7 +60,5 @@ function formatEvents(recipients: FoundMessage['recipients']): string {
 
 function formatRevealed({ from, subject, text, html }: NonNullable<FoundMessage['revealed']>): string {
   const sender = from.name === null ? from.email : `${from.name} <${from.email}>`
-  return [`From: ${sender}`, `Subject: ${subject ?? ''}`, '', text ?? html ?? '(its text is not kept any more)'].join(
-    '\n',
-  )
+  return [`From: ${sender}`, `Subject: ${subject ?? ''}`, '', text ?? html ?? '(its text is no longer kept)'].join('\n')
 }

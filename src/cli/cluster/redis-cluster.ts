@@ -27,11 +27,11 @@ interface PlanOptions {
 export function addRedisClusterCommands(cluster: Command, ended: Ended): void {
   cluster
     .command('plan')
-    .argument('[primaries]', 'how many primaries a new cluster is to have', parsePrimaries)
+    .argument('[primaries]', 'number of primaries of a new cluster', parsePrimaries)
     .description(
-      'print the orders after which every Redis of the cluster in REDIS_URL holds as many shards as the others; with a number, ranges of slots for a new cluster of so many primaries',
+      'print the commands that give every Redis of the cluster in REDIS_URL the same number of shards; with a number, slot ranges for a new cluster of that many primaries',
     )
-    .option('--without <node>', 'host:port of a primary that is to give all its shards away; may be repeated', collect)
+    .option('--without <node>', 'host:port of a primary to empty of shards; may be repeated', collect)
     .option('--json', 'print the plan as one line of JSON')
     .action(async (primaries: number | undefined, options: PlanOptions) =>
       ended(primaries === undefined ? await planShards(options) : await planSlots(primaries, options)),
@@ -39,11 +39,11 @@ export function addRedisClusterCommands(cluster: Command, ended: Ended): void {
   cluster
     .command('move')
     .argument('<shards>', 'numbers of shards, such as 17 or 3,8-11', parseShards)
-    .argument('<node>', 'host:port of the primary that gets them, as cluster status names it')
+    .argument('<node>', 'host:port of the target primary, as printed by cluster status')
     .description(
-      'move shards to another Redis of the cluster in REDIS_URL while the service runs; one that was cut off goes on when it is given again',
+      'move shards to another Redis of the cluster in REDIS_URL while the service runs; to resume an interrupted move, run the command again',
     )
-    .option('--json', 'print what was moved as one line of JSON')
+    .option('--json', 'print the result as one line of JSON')
     .action(async (shards: readonly number[], node: string, options: { json?: boolean }) =>
       ended(await moveThem(shards, node, options)),
     )
@@ -123,7 +123,7 @@ async function planSlots(primaries: number, { json }: PlanOptions): Promise<numb
     const rows = ranges.map((range, n) => [
       String(n + 1),
       String(range.shards),
-      holdsCommon(range) ? 'and what belongs to no shard' : '',
+      holdsCommon(range) ? 'and keys outside any shard' : '',
       `CLUSTER ADDSLOTSRANGE ${range.first} ${range.last}`,
     ])
     console.log(formatTable(['primary', 'shards', '', 'order'], rows))

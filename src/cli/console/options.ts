@@ -6,7 +6,7 @@ import { isInstant } from '../../views/instant.ts'
 export function withClientOptions(command: Command): Command {
   return command
     .option('--url <url>', 'address of the API (default: from the settings or first-run.json)', parseUrl)
-    .option('--token <key>', 'API key (default: SENDWRIGHT_TOKEN, else the fitting key of first-run.json)')
+    .option('--token <key>', 'API key (default: SENDWRIGHT_TOKEN, or the key of the right kind in first-run.json)')
     .option('--json', "print the API's answer as one line of JSON")
 }
 
@@ -22,13 +22,13 @@ export function withServerOptions(command: Command): Command {
 export function withOperatorOptions(command: Command): Command {
   return command
     .option('--url <url>', 'address of the operator listener (default: from the settings or first-run.json)', parseUrl)
-    .option('--token <key>', 'operator key (default: SENDWRIGHT_OPERATOR_TOKEN, else first-run.json)')
+    .option('--token <key>', 'operator key (default: SENDWRIGHT_OPERATOR_TOKEN, or the key in first-run.json)')
     .option('--json', "print the service's answer as one line of JSON")
 }
 
 /** Options of a command that changes something: the note goes into the audit log. */
 export function withNote(command: Command): Command {
-  return withOperatorOptions(command).option('--note <text>', 'why: kept in the audit log')
+  return withOperatorOptions(command).option('--note <text>', 'reason for the audit log')
 }
 
 /** A value that may be given several times. */

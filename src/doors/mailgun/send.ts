@@ -17,7 +17,7 @@ export const FORM_HEADER = 'content-type'
 /** POST /v3/{domain}/messages */
 export const mailgunSend: DoorHandler = async (request, own) => {
   const form = await readForm(request)
-  if (form === null) return refuseFields([{ path: '', message: 'Body is not a form that can be read' }])
+  if (form === null) return refuseFields([{ path: '', message: 'Body is not a valid form' }])
   const mapped = await mapForm(form, (request.key as ServerKey).mode)
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const missing = await refuseDomain(request, own)

@@ -18,7 +18,7 @@ type Fields = Readonly<Record<string, unknown>>
 const SAME = ['subject', 'html', 'text', 'headers'] as const
 const NOT_OFFERED: ReadonlyMap<string, string> = new Map([
   ['template', 'Templates are not offered: render the message in the application'],
-  ['topic_id', 'Topics are not offered: send to the recipients of the topic, on a stream of their own'],
+  ['topic_id', 'Topics are not offered: send to the recipients of each topic on a separate stream'],
 ])
 const KNOWN = new Set([...SAME, 'from', 'to', 'cc', 'bcc', 'reply_to', 'attachments', 'tags', 'scheduled_at'])
 const ATTACHMENT_FIELDS = new Set(['filename', 'content', 'content_type', 'content_id', 'path'])

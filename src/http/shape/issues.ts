@@ -169,7 +169,7 @@ function problemOfText(schema: Schema, text: string): string | null {
   if (schema.pattern !== undefined && !patternOf(schema.pattern).test(text)) {
     return `Must be ${schema.description ?? 'of another form'}`
   }
-  return isForbidden(text) ? 'Must not hold U+0000 or a lone surrogate' : null
+  return isForbidden(text) ? 'Must not contain U+0000 or a lone surrogate' : null
 }
 
 function problemOfNumber(schema: Schema, number: number): string | null {
@@ -188,7 +188,7 @@ function problemOfList(schema: Schema, items: readonly unknown[]): string | null
   const { length } = items
   if (schema.minItems !== undefined && length < schema.minItems) return `Must have at least ${schema.minItems} entry`
   if (schema.maxItems !== undefined && length > schema.maxItems) return `Must have at most ${schema.maxItems} entries`
-  if (schema.uniqueItems === true && new Set(items).size < length) return 'Must not hold an entry twice'
+  if (schema.uniqueItems === true && new Set(items).size < length) return 'Must not contain duplicates'
   return null
 }
 

@@ -49,7 +49,7 @@ export async function checkDmarc(input: DmarcInput, lookUp: LookUp): Promise<Dma
   if (maybeSpf.length + input.undecided.length === 0) return first
   const best = await evaluate(input, { spfDomains: maybeSpf, dkimDomains: input.undecided, lookUp })
   if (best.dmarc === 'fail') return first
-  const reason = 'the DNS could not tell about an identity that would align'
+  const reason = 'the DNS did not answer for an identity that would align'
   return { ...first, dmarc: 'temperror', dmarcPolicy: null, reason }
 }
 

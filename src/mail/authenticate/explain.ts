@@ -22,7 +22,7 @@ export interface Explained {
   readonly fix: string | null
 }
 
-const LATER = 'Look again later, or ask other name servers (DNS_SERVERS)'
+const LATER = 'Run the check again later, or use other name servers (DNS_SERVERS)'
 const LIMITS = 'The header has over 256 KiB, 1,000 fields or 10,000 lines: nothing in it is verified'
 
 /** Explains all verdicts, signatures one by one. In: who connected, where it is known. */
@@ -49,23 +49,23 @@ const SPF: Readonly<Record<SpfVerdict, (finding: SpfFinding, ip: string) => Sent
   pass: ({ domain }, ip) => ({ message: `${ip} may send for ${domain}`, fix: null }),
   fail: ({ domain }, ip) => ({ message: `${domain} does not let ${ip} send for it`, fix: nameAddress(domain, ip) }),
   softfail: ({ domain }, ip) => ({
-    message: `${domain} does not name ${ip}, and says that such mail is doubtful`,
+    message: `${domain} does not name ${ip}, and asks to treat such mail with suspicion`,
     fix: nameAddress(domain, ip),
   }),
-  neutral: ({ domain }, ip) => ({ message: `${domain} says nothing about ${ip}`, fix: nameAddress(domain, ip) }),
+  neutral: ({ domain }, ip) => ({ message: `${domain} has no policy for ${ip}`, fix: nameAddress(domain, ip) }),
   none: ({ domain, reason, record }, ip) =>
     reason !== NULL_SENDER && reason !== NO_HOST_NAME
       ? {
           message: `${domain} has no SPF record`,
           fix: record === null ? `Create the DNS record: ${domain} TXT "v=spf1 ${mechanism(ip)} -all"` : null,
         }
-      : { message: `SPF was not asked: ${reason}`, fix: null },
+      : { message: `SPF was not checked: ${reason}`, fix: null },
   permerror: ({ domain, reason }) => ({
     message: `The SPF record of ${domain} cannot be used: ${detailOf(reason)}`,
-    fix: `Mend the TXT record of ${domain} (RFC 7208)`,
+    fix: `Fix the TXT record of ${domain} (RFC 7208)`,
   }),
   temperror: ({ domain, reason }) => ({
-    message: `The DNS could not tell the SPF record of ${domain}: ${detailOf(reason)}`,
+    message: `The DNS did not return the SPF record of ${domain}: ${detailOf(reason)}`,
     fix: LATER,
   }),
   unchecked: ({ reason }) => ({ message: `SPF was not checked: ${reason}`, fix: null }),
@@ -83,7 +83,7 @@ function mechanism(ip: string): string {
 /** What the verifier says beside what is said already. */
 function detailOf(reason: string | null): string {
   const detail = (reason ?? '').replace(/^(?:permanent )?error in processing during lookup of \S+?(?:: |$)/, '')
-  return detail === '' ? 'no reason is told' : detail
+  return detail === '' ? 'no reason given' : detail
 }
 
 function dkimExplained(report: SignatureReport | null, overall: DkimVerdict): Explained[] {
@@ -91,7 +91,7 @@ function dkimExplained(report: SignatureReport | null, overall: DkimVerdict): Ex
   if (report === null) return [{ ...nothing, message: LIMITS, fix: null }]
   if (report.signatures.length > 0) return report.signatures.map(signatureExplained)
   if (overall !== 'none') return [{ ...nothing, message: 'Its signatures have over 16 KiB', fix: null }]
-  const fix = 'Have it signed by the domain of its From'
+  const fix = 'Sign it with a key of the domain in From'
   return [{ ...nothing, message: 'The mail is not signed', fix }]
 }
 
@@ -105,11 +105,11 @@ function signatureExplained(finding: SignatureFinding): Explained {
 /** By the verifier's reason. */
 const SIGNATURE: Readonly<Record<string, (domain: string, name: string) => Sentences>> = {
   'body hash did not verify': (domain) => ({
-    message: `The body is not the one that ${domain} has signed: it was changed on the way`,
-    fix: 'Whoever passes it on must leave the body as it is: no footer, no other line ends, no other encoding',
+    message: `The body was changed after ${domain} signed it`,
+    fix: 'Forwarders must not change the body: no footer, no new line ends, no new encoding',
   }),
   'bad signature': (_, name) => ({
-    message: `A signed field was changed on the way, or ${name} holds another key than the one that has signed`,
+    message: `A signed field was changed in transit, or ${name} holds a different key than the one that signed`,
     fix: `Compare the key in ${name} with that of the signer`,
   }),
   expired: (domain) => ({ message: `The signature of ${domain} has expired`, fix: null }),
@@ -118,7 +118,7 @@ const SIGNATURE: Readonly<Record<string, (domain: string, name: string) => Sente
     fix: 'Sign with a key of 2,048 bits',
   }),
   'weak-algorithm': (domain) => ({
-    message: `The signature of ${domain} is made with SHA-1, which counts no more (RFC 8301)`,
+    message: `The signature of ${domain} uses SHA-1, which is no longer accepted (RFC 8301)`,
     fix: 'Sign with rsa-sha256',
   }),
   'no key': (_, name) => ({
@@ -128,18 +128,18 @@ const SIGNATURE: Readonly<Record<string, (domain: string, name: string) => Sente
 }
 
 function signatureSentences({ domain, selector, verdict, reason }: SignatureFinding, name: string): Sentences {
-  if (verdict === 'pass') return { message: `The signature of ${domain} (selector ${selector}) holds`, fix: null }
+  if (verdict === 'pass') return { message: `The signature of ${domain} (selector ${selector}) is valid`, fix: null }
   const known = SIGNATURE[reason ?? '']
   if (known !== undefined) return known(domain, name)
-  if (verdict === 'temperror') return { message: `The DNS could not tell the key in ${name}: ${reason}`, fix: LATER }
+  if (verdict === 'temperror') return { message: `The DNS did not return the key in ${name}: ${reason}`, fix: LATER }
   const whose = domain === '' ? 'A signature' : `The signature of ${domain}`
-  return { message: `${whose} cannot be used: ${reason}`, fix: `Mend what signs, or the record ${name} (RFC 6376)` }
+  return { message: `${whose} cannot be used: ${reason}`, fix: `Fix the signer, or the record ${name} (RFC 6376)` }
 }
 
 const AUTHORS: Readonly<Record<string, string>> = {
   'multiple-author-domains': 'From names authors of several domains',
   'multiple-from-fields': 'There are several From fields',
-  'invalid-author-domain': 'From names no domain that can be',
+  'invalid-author-domain': 'From names no valid domain',
 }
 
 function dmarcExplained(
@@ -165,16 +165,16 @@ function dmarcSentences(
     return { message: `From ${author} is confirmed by ${by.filter(Boolean).join(' and ')}`, fix: null }
   }
   if (dmarc === 'permerror') return { message: AUTHORS[reason ?? ''] ?? `It cannot be judged: ${reason}`, fix: null }
-  if (dmarc === 'temperror') return { message: `The DNS could not tell enough: ${reason}`, fix: LATER }
-  if (author === '') return { message: 'From names nobody', fix: null }
+  if (dmarc === 'temperror') return { message: `The DNS did not answer: ${reason}`, fix: LATER }
+  if (author === '') return { message: 'From has no address', fix: null }
   if (dmarc === 'none')
     return {
       message: `${author} has no DMARC record`,
       fix: `Create the DNS record: _dmarc.${author} TXT "v=DMARC1; p=none"`,
     }
   const held = signatures.signatures.filter(({ verdict }) => verdict === 'pass').map(({ domain }) => domain)
-  const signed = held.length === 0 ? 'no signature holds' : `the signatures that hold are of ${held.join(', ')}`
-  const sent = sender.verdict === 'pass' ? `SPF holds for ${sender.domain}` : `SPF is ${sender.verdict}`
+  const signed = held.length === 0 ? 'no signature is valid' : `valid signatures are of ${held.join(', ')}`
+  const sent = sender.verdict === 'pass' ? `SPF passes for ${sender.domain}` : `SPF is ${sender.verdict}`
   return {
     message: `Nothing confirms From ${author}: ${signed}, ${sent}; its policy is ${dmarcPolicy}`,
     fix: `It passes with a signature with d=${author}, or with MAIL FROM in ${author} and SPF`,
@@ -184,10 +184,10 @@ function dmarcSentences(
 function arcExplained(report: SignatureReport | null, verdict: string): Explained {
   const reason = report?.arcReason ?? null
   const messages: Readonly<Record<string, string>> = {
-    none: 'Nobody who passed it on has sealed it',
-    pass: `The chain of seals holds${reason === null ? '' : ` (${reason})`}`,
+    none: 'No forwarder has sealed it',
+    pass: `The chain of seals is valid${reason === null ? '' : ` (${reason})`}`,
     fail: `The chain of seals is broken: ${reason ?? 'a signature of it, or a key, cannot be used'}`,
-    unchecked: 'The DNS could not tell a key of the chain of seals',
+    unchecked: 'The DNS did not return a key of the chain of seals',
   }
   const message = report === null ? LIMITS : (messages[verdict] as string)
   return { check: 'arc', verdict, message, record: null, fix: verdict === 'unchecked' ? LATER : null }

@@ -48,8 +48,8 @@ function subjectOf({ purpose, accountName }: LinkMailInput): string {
 function textOf(input: LinkMailInput): string {
   const { purpose, url, endsAtMs, accountName } = input
   const opening = {
-    'sign-in': 'Somebody, presumably you, asked for a link to sign in to Sendwright:',
-    reset: 'Somebody, presumably you, asked for a new password for Sendwright. Choose it here:',
+    'sign-in': 'A link to sign in to Sendwright was requested for this address:',
+    reset: 'A new password for Sendwright was requested for this address. Choose it here:',
     invitation: `You are invited to the account "${accountName ?? ''}" on Sendwright. Accept it here:`,
     setup: `You are invited to the account "${accountName ?? ''}" on Sendwright. Accept it here:`,
   }[purpose]
@@ -59,7 +59,7 @@ function textOf(input: LinkMailInput): string {
     '',
     url,
     '',
-    `The link works once, until ${until}. If you do not know what this is about, leave it: nothing happens then.`,
+    `The link works once, until ${until}. If you did not request it, ignore this message.`,
     '',
   ].join('\n')
 }

@@ -47,7 +47,7 @@ function textOf({ kind, domain, atMs, endsAtMs, missing }: NoticeInput): string 
   const lines =
     kind === 'warning'
       ? [
-          `On ${formatTime(atMs)} a check of the sending domain ${domain} did not find its DNS records as they must be.`,
+          `On ${formatTime(atMs)} a check of the sending domain ${domain} did not find the required DNS records.`,
           '',
           `Mail from ${domain} still goes out. If the records are not back by ${formatTime(endsAtMs)}, it will be refused.`,
         ]

@@ -14,16 +14,16 @@ const TEXTS = {
   'remove-totp': ['Your authenticator was removed', 'The authenticator for signing in with your address was removed.'],
   passkey: ['A passkey was added', 'A passkey was added for signing in with your address.'],
   'remove-passkey': ['A passkey was removed', 'A passkey for signing in with your address was removed.'],
-  codes: ['Your recovery codes were made anew', 'New recovery codes were made; those before work no more.'],
+  codes: ['Your recovery codes were replaced', 'New recovery codes were created. The previous ones no longer work.'],
   password: ['Your password was changed', 'The password for signing in with your address was changed.'],
   'operator-link': [
     'Your password was changed with a link of the operator',
-    'Somebody chose another password for your address, with a link that the operator of this service has made.',
+    'A new password was set for your address, with a link created by the operator of this service.',
   ],
   'operator-link-factors': [
     'A link of the operator changed your password and removed your second factors',
-    'Somebody chose another password for your address, with a link that the operator of this service has made. Your ' +
-      'authenticator, your passkeys and your recovery codes were removed with it: the password alone signs in now.',
+    'A new password was set for your address, with a link created by the operator of this service. The link also ' +
+      'removed your authenticator, passkeys and recovery codes. Your password alone signs you in now.',
   ],
 } as const
 
@@ -41,8 +41,8 @@ export function composeUserNotice({ what, name, atMs, address, serviceDomain }: 
   const [subject, opening] = TEXTS[what]
   const at = `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
   const help = [
-    'If it was you, there is nothing to do. If it was not: sign in, choose another password and end the other sessions',
-    'on your own page. If you cannot sign in any more, ask an administrator of your account or the operator.',
+    'If this was you, no action is needed. If not, sign in, choose a new password and end the other sessions',
+    'on your own page. If you can no longer sign in, ask an administrator of your account or the operator.',
   ]
   return {
     messageId: name,

@@ -71,7 +71,7 @@ export function makeUnreadReports(deps: UnreadReportDeps): UnreadReports {
   }
 }
 
-const NOT_KEPT = 'The folder of unread reports cannot be used'
+const NOT_KEPT = 'The directory of unread reports cannot be used'
 
 async function keep(
   { clientHmac, nowMs, log }: UnreadReportDeps,

@@ -261,7 +261,7 @@ class SubmissionServer extends SMTPServer {
 
   #of({ id }: SMTPServerSession): SubmissionConnection {
     const connection = this.#open.get(id)
-    if (connection === undefined) throw new Error('A session that has ended was asked for')
+    if (connection === undefined) throw new Error('A request for an ended session')
     return connection
   }
 
@@ -317,7 +317,7 @@ class SubmissionServer extends SMTPServer {
       return await answer()
     } catch (error) {
       const reason = error instanceof Error ? error.stack : String(error)
-      this.#given.log.error({ reason }, 'Taking a message over SMTP failed')
+      this.#given.log.error({ reason }, 'Accepting a message over SMTP failed')
       return UNAVAILABLE
     }
   }

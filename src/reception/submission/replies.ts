@@ -28,14 +28,14 @@ export const WRONG_KIND: SmtpAnswer = {
 export const TOO_MANY_LOGINS: SmtpAnswer = { code: 421, text: '4.7.0 Too many failed logins, try again later' }
 export const LOGIN_UNAVAILABLE: SmtpAnswer = {
   code: 454,
-  text: '4.7.0 unavailable Keys cannot be looked up now, try again',
+  text: '4.7.0 unavailable Keys cannot be checked now, try again',
 }
 export const UNAVAILABLE: SmtpAnswer = { code: 451, text: '4.3.0 unavailable Nothing was accepted, try again' }
 export const FULL: SmtpAnswer = { code: 452, text: '4.3.1 unavailable No room for new mail now, try again later' }
 export const BAD_RECIPIENT: SmtpAnswer = { code: 501, text: '5.1.3 invalid_request Not a recipient address' }
 export const BAD_SENDER: SmtpAnswer = { code: 553, text: '5.6.7 invalid_request Sender address must be ASCII' }
 export const BAD_PARAMETER: SmtpAnswer = { code: 555, text: '5.5.4 invalid_request Parameter is not supported' }
-export const BAD_LINES: SmtpAnswer = invalidMessage('Message holds NUL, or CR or LF that is not part of CRLF')
+export const BAD_LINES: SmtpAnswer = invalidMessage('Message contains NUL, or CR or LF outside CRLF')
 export const LOOP: SmtpAnswer = { code: 554, text: '5.4.6 Too many hops: mail loops' }
 export const DISPLACED: SmtpAnswer = { code: 421, text: '4.7.0 Too many connections without login, try again later' }
 export const CROWDED: SmtpAnswer = { code: 421, text: '4.7.0 Too many connections, try again later' }
@@ -45,7 +45,7 @@ export const CLOSING: SmtpAnswer = { code: 421, text: '4.3.2 Service shutting do
 const FAULT: SmtpAnswer = { code: 451, text: '4.3.0 internal_error Nothing was accepted, try again' }
 export const TOO_LARGE: SmtpAnswer = {
   code: 552,
-  text: `5.3.4 message_too_large Message may have ${MESSAGE_BYTES_MAX} bytes, header fields that are added included`,
+  text: `5.3.4 message_too_large Message may have ${MESSAGE_BYTES_MAX} bytes, including added header fields`,
 }
 
 const SEND_AT_SENTENCE = `X-Sendwright-Send-At must not be in the past and at most ${SEND_AT_DAYS_MAX} days ahead, ${TEST_SEND_AT_DAYS_MAX} on a test server`
@@ -101,12 +101,12 @@ export function correctReply(code: number, { text, context }: LibraryReply): Lib
 const CORRECTED: readonly { code: number; words: RegExp; text: string }[] = [
   { code: 421, words: /Timeout/, text: LATE.text },
   { code: 421, words: /shutting down/, text: CLOSING.text },
-  { code: 421, words: /talk too soon/, text: '4.7.0 Client spoke before the greeting' },
-  { code: 421, words: /HTTP/, text: '4.7.0 This is no HTTP server' },
+  { code: 421, words: /talk too soon/, text: '4.7.0 Data received before the greeting' },
+  { code: 421, words: /HTTP/, text: '4.7.0 This is not an HTTP server' },
   { code: 421, words: /too many|too long/i, text: '4.7.0 Too many errors' },
-  { code: 421, words: /./, text: '4.3.0 Session cannot go on' },
+  { code: 421, words: /./, text: '4.3.0 Session cannot continue' },
   { code: 530, words: /./, text: '5.7.0 unauthorized Log in with a server key first' },
-  { code: 538, words: /./, text: '5.7.11 Encryption is required: say STARTTLS first' },
+  { code: 538, words: /./, text: '5.7.11 Encryption is required: send STARTTLS first' },
   { code: 552, words: /./, text: TOO_LARGE.text },
 ]
 

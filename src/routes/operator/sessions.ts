@@ -43,7 +43,7 @@ export interface OperatorSessionDeps extends OperatorDeps {
 const TAKES_A_SESSION = refuse(
   'wrong_token_kind',
   {},
-  'Wrong kind of key: this operation takes a session of the operator (os_)',
+  'Wrong kind of key: this operation takes an operator session (os_)',
 )
 
 /** POST /v1/operator/session */

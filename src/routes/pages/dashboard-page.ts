@@ -62,7 +62,7 @@ const NO_PAGE = /^\/dashboard\/(?:api|mail)(?:\/|$)/
 const PREFIX = '/dashboard/'
 const NO_PAGES: Reply = {
   status: 503,
-  text: 'The pages of the dashboard have not been made: run npm install and npm run build',
+  text: 'The dashboard is not built: run npm install and npm run build',
 }
 
 /** Reads the pages. Out: every file; nothing where none were made. */

@@ -52,7 +52,7 @@ export function checkBroadcast(body: BroadcastBody): Issue[] {
     const path = `messages.${index}`
     const { address } = readAddress(message.to)
     const person = address.toLowerCase()
-    if (seen.has(person)) issues.push({ path: `${path}.to`, message: 'The same address stands further up' })
+    if (seen.has(person)) issues.push({ path: `${path}.to`, message: 'Duplicate of an earlier address' })
     seen.add(person)
     const values = faultyValues(message, { path, wanted })
     issues.push(...values)
@@ -87,7 +87,7 @@ function faultyValues(
   const add = (name: string, message: string) => issues.push({ path: `${path}.substitutions.${name}`, message })
   for (const name of Object.keys(substitutions)) {
     if (name === UNSUBSCRIBE_NAME) add(name, OWN_NAME)
-    else if (!wanted.has(name)) add(name, 'Is used by no placeholder')
+    else if (!wanted.has(name)) add(name, 'Is not used by any placeholder')
   }
   for (const name of wanted) {
     if (issues.length >= ISSUES_MAX) break

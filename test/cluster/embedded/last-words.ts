@@ -57,7 +57,7 @@ t.test('last words: of one that was ended by hand, and of one that was killed', 
   t.match(lines, [{ failures: 1, sentence: 'Lost redis', reason: /^Its last words: User requested shutdown/ }])
   kill('SIGKILL')
   await until(() => ups() === 2, WAIT_MS)
-  t.match(lines[1], { failures: 2, sentence: 'Redis ends again and again', reason: /^It said nothing before its end/ })
+  t.match(lines[1], { failures: 2, sentence: 'Redis ends repeatedly', reason: /^It logged nothing before its end/ })
 })
 
 t.test('last words: one that ends again and again is told ever more rarely', async (t) => {
@@ -90,7 +90,7 @@ t.test('silence: one that is stopped by a signal is told with what lets it go on
   t.equal(redis.describe(), `redis-server ${pid} runs`)
   kill('SIGSTOP')
   await until(() => redis.describe() !== `redis-server ${pid} runs`, WAIT_MS)
-  t.equal(redis.describe(), `redis-server ${pid} is stopped by a signal: kill -CONT ${pid} lets it go on`)
+  t.equal(redis.describe(), `redis-server ${pid} is stopped by a signal: kill -CONT ${pid} resumes it`)
   kill('SIGCONT')
 })
 
@@ -117,9 +117,9 @@ t.test(
 
 t.test('last words: of a log that is not there, or holds something else', async (t) => {
   const directory = t.testdir({})
-  t.match(describeEnd(directory, null), /^It said nothing before its end/)
+  t.match(describeEnd(directory, null), /^It logged nothing before its end/)
   mkdirSync(join(directory, 'redis.log'))
-  t.match(describeEnd(directory, null), /^It said nothing before its end/)
+  t.match(describeEnd(directory, null), /^It logged nothing before its end/)
   t.match(describeEnd(join(directory, 'none'), null), /none cannot be looked at$/)
   const line = (pid: number, text: string, agoMs = 0): string => `${pid}:M ${stampOf(Date.now() - agoMs)} ${text}\n`
   const other = t.testdir({
@@ -142,7 +142,7 @@ t.test('last words: of a log that is not there, or holds something else', async 
   })
   t.equal(describeEnd(atStart, null), 'Its last words: Bad file format', 'advice is none')
   const old = t.testdir({ 'redis.log': line(7, '* Ready to accept connections') + line(7, '# Said', 600_000) })
-  t.match(describeEnd(old, null), /^It said nothing before its end/, 'nor is what was said long ago')
+  t.match(describeEnd(old, null), /^It logged nothing before its end/, 'nor is what was said long ago')
 })
 
 /** A moment as Redis writes it, in the machine's own time. */

@@ -26,7 +26,7 @@ t.test('lists: a text filter is typed into at once and refused in its place [das
   await page.keyboard.type('ada@example.org')
   await page.keyboard.press('Enter')
   await page.locator('.pick.on').getByText('ada@example.org').waitFor()
-  await page.getByText('No message fits these filters').or(page.getByText('No messages match')).first().waitFor()
+  await page.getByText('No messages match these filters').or(page.getByText('No messages match')).first().waitFor()
   t.same(faults, [])
   await context.close()
 })

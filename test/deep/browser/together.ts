@@ -98,7 +98,7 @@ t.test('together: a link comes by mail, and lets its owner in once [link.mail]',
   await page.goto(`${origin}/dashboard/forgot`)
   await page.getByLabel('Address').fill(rig.address)
   await page.keyboard.press('Enter')
-  await heading(page, 'Look into your mail')
+  await heading(page, 'Check your mail')
   const way = await wayIn(rig.address)
   await page.goto(way)
   await page.getByRole('button', { name: 'Go in' }).click()
@@ -108,7 +108,7 @@ t.test('together: a link comes by mail, and lets its owner in once [link.mail]',
   const other = await rig.chromium.newContext(VIEW)
   const late = await watchedPage(other, origin)
   await late.page.goto(way)
-  await heading(late.page, 'This link does not work any more')
+  await heading(late.page, 'This link no longer works')
   await Promise.all([context.close(), other.close()])
 })
 

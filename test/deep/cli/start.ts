@@ -111,7 +111,7 @@ t.test('start: in a directory without data it says that it makes an installation
     await until(() => said.includes('"msg":"Started"') || child.exitCode !== null, WAIT_MS_MAX)
     child.kill('SIGTERM')
     t.same(await closed, [0, null], said)
-    return said.split('\n').filter((line) => line.includes('No installation is there yet'))
+    return said.split('\n').filter((line) => line.includes('No installation found'))
   }
   const [line = '', ...more] = await start()
   t.match(JSON.parse(line), { level: 'info', dataDir: join(folder, 'data') })
@@ -134,7 +134,7 @@ t.test('start: too few files that may be open are a sentence with the number wan
 t.test('start: a file that a setting names and that cannot be used exits 2, without a stack', async (t) => {
   const folder = t.testdir({ 'limits.json': '{"default": {"speed": 9}}', 'key.pem': 'none' })
   const cases: [string, string, string][] = [
-    ['SITE_LIMITS', `${folder}/none.json`, 'a file that can be read'],
+    ['SITE_LIMITS', `${folder}/none.json`, 'a readable file'],
     ['SITE_LIMITS', `${folder}/limits.json`, 'no limit called speed (default)'],
     ['SERVICE_DKIM', `own:${folder}/key.pem`, 'a private RSA key in PEM of 1024 bits or more'],
   ]

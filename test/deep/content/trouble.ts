@@ -118,5 +118,5 @@ t.test('content: in a bucket, which goes away and comes back', { skip: SWIFT_SKI
   t.equal((await send(large())).status, 200)
   const health = await service.operate('GET /v1/operator/health', { token: service.firstRun.operatorToken })
   const found = health.json.findings.find(({ name }: { name: string }) => name === 'content')
-  t.match(found, { status: 'ok', message: 'Large content lies in s3' })
+  t.match(found, { status: 'ok', message: 'Large content is in s3' })
 })

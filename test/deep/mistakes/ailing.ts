@@ -20,7 +20,7 @@ t.test('mistakes: Redis is frozen; it is said by what, and mail is taken again',
   const [pid] = scene.redisProcesses()
   process.kill(pid as number, 'SIGSTOP')
   const said = await hears(service, /"reason":"[^"]*","msg":"The store does not answer"/)
-  t.match(said, `redis-server ${pid} is stopped by a signal: kill -CONT ${pid} lets it go on`)
+  t.match(said, `redis-server ${pid} is stopped by a signal: kill -CONT ${pid} resumes it`)
   process.kill(pid as number, 'SIGCONT')
   await hears(service, /The store answers again/)
   await isReady(service)
@@ -32,7 +32,7 @@ t.test('mistakes: Redis is ended again and again; it is said what it said, ever 
     service
       .said()
       .split('\n')
-      .filter((line) => /Lost redis|Redis ends again and again/.test(line))
+      .filter((line) => /Lost redis|Redis ends repeatedly/.test(line))
   let ends = 0
   for (; ends < ENDS_MAX && !told().at(-1)?.includes('"failures":4'); ends += 1) {
     const before = await until(() => scene.redisProcesses()[0], WAIT_MS)
@@ -41,8 +41,8 @@ t.test('mistakes: Redis is ended again and again; it is said what it said, ever 
     const { acknowledged } = load
     await until(() => load.acknowledged > acknowledged, WAIT_MS)
   }
-  t.match(told()[0], /It said nothing before its end: it was killed/)
-  t.match(told().at(-1), /"failures":4,"reason":"Its last words: User requested shutdown.*Redis ends again and again/)
+  t.match(told()[0], /It logged nothing before its end: it was killed/)
+  t.match(told().at(-1), /"failures":4,"reason":"Its last words: User requested shutdown.*Redis ends repeatedly/)
   t.notOk(
     told().some((line) => line.includes('"failures":3')),
     'ever more rarely',

@@ -35,7 +35,7 @@ async function survives(t: Test, mistakes: readonly Mistake[], atEnd: (scene: Sc
     const from = service.said().length
     await make(world)
     await hears(service, sentence, from)
-    await hears(service, /keeps what it takes again/, from)
+    await hears(service, /is durable again/, from)
     await load.passes(50)
     t.match(await scene.lostOnDisk(), { lost: 0 }, `${name}: nothing is missing on disk`)
     await isReady(service)

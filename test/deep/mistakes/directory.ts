@@ -26,7 +26,7 @@ void t.test(
     const load = await scene.load(service)
     await load.passes(100)
     await isMoved(t, { scene, service, load })
-    const deletion = /data was deleted while Redis runs: all that Redis holds is written into it/
+    const deletion = /data was deleted while Redis runs: rewriting all data of Redis into it/
     await isDeleted(t, { scene, service, load }, deletion)
     t.same(
       ['installation', 'secret-key'].filter((name) => !readdirSync(scene.dataDir).includes(name)),
@@ -46,7 +46,7 @@ void t.test(
     const service = await scene.cluster(['redis=1', 'all=1'])
     const load = await scene.load(service)
     await load.passes(100)
-    const deletion = /redis .*data was deleted while Redis runs: all that Redis holds/
+    const deletion = /redis .*data was deleted while Redis runs: rewriting all data of Redis/
     await isDeleted(t, { scene, service, load }, deletion)
     const again = await scene.start()
     t.match(await scene.lost(), { lost: 0 }, 'after another start too')
@@ -64,7 +64,7 @@ async function isMoved(t: Test, { scene, service, load }: World): Promise<void> 
   await hears(service, new RegExp(`was moved, .* Its files still exist in ${elsewhere}: move it back`))
   t.equal(await readiness(service.operatorPort), 503)
   renameSync(elsewhere, scene.dataDir)
-  await hears(service, /keeps what it takes again/)
+  await hears(service, /is durable again/)
   await load.passes(50)
   t.match(await scene.lostOnDisk(), { lost: 0 }, 'moved')
 }
@@ -74,7 +74,7 @@ async function isDeleted(t: Test, { scene, service, load }: World, sentence: Reg
   const from = service.said().length
   rmSync(scene.dataDir, { recursive: true })
   await hears(service, sentence, from)
-  await hears(service, /keeps what it takes again/, from)
+  await hears(service, /is durable again/, from)
   await load.passes(50)
   await load.end()
   const { acknowledged, lost } = await scene.lost()

@@ -61,7 +61,7 @@ t.test('mistakes: a store of somebody else is refused with what rescues it, befo
   t.match(other.said(), /appendonly must be yes\. What it took without its file is in memory alone: do not stop Redis/)
   t.same(await redis.hgetall('{cl}:conf'), conf)
   redis.disconnect()
-  await hears(service, /keeps what it takes again/, from)
+  await hears(service, /is durable again/, from)
   t.equal(await service.kill('SIGTERM'), 0)
   t.match(await scene.lostAlone(), { lost: 0 })
 })

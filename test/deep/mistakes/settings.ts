@@ -9,9 +9,9 @@ import { hears, Scene, type Sending } from '../../support/mistakes/scene.ts'
 const WAIT_MS = 60_000
 
 const CHANGED: readonly [name: string, value: string, sentence: RegExp][] = [
-  ['appendonly', 'no', /appendonly must be yes\. What it took .* It is set right now/],
-  ['appendfsync', 'everysec', /appendfsync must be always\. .* It is set right now/],
-  ['maxmemory-policy', 'allkeys-lru', /maxmemory-policy must be noeviction\. .* It is set right now/],
+  ['appendonly', 'no', /appendonly must be yes\. What it took .* Repairing it now/],
+  ['appendfsync', 'everysec', /appendfsync must be always\. .* Repairing it now/],
+  ['maxmemory-policy', 'allkeys-lru', /maxmemory-policy must be noeviction\. .* Repairing it now/],
 ]
 
 // One service, and one load until it is stopped: what one case leaves behind is the next one's store.
@@ -38,7 +38,7 @@ for (const [name, value, sentence] of CHANGED)
     const from = service.said().length
     await set(name, value)
     await hears(service, sentence, from)
-    await hears(service, /keeps what it takes again/, from)
+    await hears(service, /is durable again/, from)
     t.not(await settingOf(name), value)
     await load.passes(50)
     t.match(await scene.lostOnDisk(), { lost: 0 })
@@ -68,10 +68,7 @@ t.test('mistakes: appendonly no, and the service is killed; the next start write
   await service.kill('SIGKILL')
   await set('appendonly', 'no')
   service = await scene.start()
-  t.match(
-    service.said(),
-    /What the redis took while it had no append-only file is written to disk before anything else/,
-  )
+  t.match(service.said(), /Writing to disk first what Redis accepted without an append-only file/)
   await ended
   await service.kill('SIGTERM')
   t.match(await scene.lostAlone(), { lost: 0 })

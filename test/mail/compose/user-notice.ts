@@ -26,7 +26,7 @@ t.test(
       t.notMatch(link?.text, word)
       t.match(both?.text, word)
     }
-    for (const one of [link, both]) t.match(one?.text, 'another password')
+    for (const one of [link, both]) t.match(one?.text, 'new password')
     t.match(both?.subject, 'second factors')
     t.end()
   },

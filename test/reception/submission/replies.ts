@@ -34,7 +34,7 @@ const REFUSED: readonly (readonly [code: RefusalCode, extra: Record<string, stri
   ['payment_required', {}, '550 5.7.1 payment_required The account has no active subscription'],
   ['account_not_active', {}, '550 5.7.1 account_not_active The account is closed or not approved yet'],
   ['account_paused', {}, '550 5.7.1 account_paused Account is paused'],
-  ['stream_not_found', {}, '550 5.7.1 stream_not_found This server has no such stream'],
+  ['stream_not_found', {}, '550 5.7.1 stream_not_found The server has no such stream'],
   ['stream_kind_not_allowed', {}, '550 5.7.1 stream_kind_not_allowed This kind of stream cannot be used here'],
   [
     'domain_not_verified',
@@ -44,7 +44,7 @@ const REFUSED: readonly (readonly [code: RefusalCode, extra: Record<string, stri
   [
     'message_too_large',
     EXTRA,
-    '552 5.3.4 message_too_large Message may have 10485760 bytes, header fields that are added included',
+    '552 5.3.4 message_too_large Message may have 10485760 bytes, including added header fields',
   ],
   ['stream_archived', { streamId: 'x' }, '550 5.7.1 stream_archived Stream is archived'],
   ['stream_paused', { streamId: 'x', pausedAtMs: 1 }, '550 5.7.1 stream_paused Stream is paused'],

@@ -52,16 +52,16 @@ function show({ options }: Begun): Promise<object> {
 
 /** What the browser answers. It throws for whatever reason there is none: people see why in its own window. */
 async function asked(ask: () => Promise<Credential | null>): Promise<object> {
-  if (!hasPasskeys()) throw new ApiError(0, { message: 'This browser has no passkeys: bring it up to date' }, null)
+  if (!hasPasskeys()) throw new ApiError(0, { message: 'This browser does not support passkeys: update it' }, null)
   try {
     const credential = await ask()
     if (credential instanceof PublicKeyCredential) return credential.toJSON()
   } catch (fault) {
     if (!(fault instanceof DOMException)) throw fault
     if (fault.name === 'SecurityError') throw new ApiError(0, { message: NO_NAME }, null)
-    if (fault.name === 'InvalidStateError') throw new ApiError(0, { message: 'This one is yours already' }, null)
+    if (fault.name === 'InvalidStateError') throw new ApiError(0, { message: 'You already have this passkey' }, null)
   }
-  throw new ApiError(0, { message: 'No passkey was shown' }, null)
+  throw new ApiError(0, { message: 'No passkey was used' }, null)
 }
 
-const NO_NAME = 'Passkeys take the name in BASE_URL, not an IP address: open the dashboard under it'
+const NO_NAME = 'Passkeys need the host name in BASE_URL, not an IP address: open the dashboard there'

@@ -97,14 +97,20 @@ function Orders({ account, onDone }: { account: AccountDetail; onDone: () => voi
         </Button>
       )}
       {status === 'paused' && (
-        <Button icon="play" onPress={simple('resume', 'Resume', 'It may send again, and what was held goes out.')}>
+        <Button
+          icon="play"
+          onPress={simple('resume', 'Resume', 'The account can send again, and held mail is delivered.')}
+        >
           Resume
         </Button>
       )}
       {status !== 'closed' && (
         <>
           <Button onPress={caps}>Limits</Button>
-          <Button kind="danger" onPress={simple('close', 'Close', 'For good. What was accepted is still delivered.')}>
+          <Button
+            kind="danger"
+            onPress={simple('close', 'Close', 'This cannot be undone. Accepted mail is still delivered.')}
+          >
             Close
           </Button>
         </>
@@ -120,7 +126,7 @@ function Application({ account: { application, status } }: { account: AccountDet
     <Card title="Application" side={application !== null && <Time at={application.at} as="long" />}>
       {application === null ? (
         <Empty icon="text" title="It has not applied yet">
-          <p>An administrator of it does so on the page Account.</p>
+          <p>An administrator can do so on the Account page.</p>
         </Empty>
       ) : (
         <Pairs

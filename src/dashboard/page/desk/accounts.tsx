@@ -15,7 +15,7 @@ export function AccountsPage() {
   const sorted = list.value === null ? null : [...list.value.rows].sort((one, other) => waits(one) - waits(other))
   return (
     <>
-      <Head title="Accounts" meta="Those that wait for approval stand first." />
+      <Head title="Accounts" meta="Accounts waiting for approval come first." />
       <List
         label="Accounts"
         list={sorted === null || list.value === null ? list : { ...list, value: { ...list.value, rows: sorted } }}

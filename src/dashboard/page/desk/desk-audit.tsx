@@ -21,7 +21,7 @@ export function DeskAuditPage() {
           { title: 'Of', kind: 'wide', cell: ({ targets }) => <code>{Object.values(targets)[0]?.slice(0, 13)}</code> },
           { title: 'Time', kind: 'end', cell: ({ at }) => <Time at={at} /> },
         ]}
-        empty={<Empty icon="text" title="Nobody did anything yet" />}
+        empty={<Empty icon="text" title="No actions yet" />}
       />
     </>
   )

@@ -103,12 +103,12 @@ function ByLink({ token, onOpen, onKey }: { token: string; onOpen: () => void; o
   }
   return (
     <>
-      <p class="dialog-text">This link works once, and opens the view for 8 hours.</p>
+      <p class="dialog-text">This link works once and opens the console for 8 hours.</p>
       <Form act="Go in" onSend={send}>
         {null}
       </Form>
       <footer class="more">
-        <Button onPress={onKey}>Go in with the key</Button>
+        <Button onPress={onKey}>Continue with the key</Button>
       </footer>
     </>
   )
@@ -128,7 +128,8 @@ function ByKey({ onOpen }: { onOpen: () => void }) {
   return (
     <>
       <p class="dialog-text">
-        The key stands in first-run.json of the data directory. It opens this view for 8 hours, until the tab is closed.
+        The key is in first-run.json in the data directory. It opens this console for 8 hours, or until you close the
+        tab.
       </p>
       <Form act="Go in" onSend={send}>
         <Field

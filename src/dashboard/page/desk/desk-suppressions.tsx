@@ -21,7 +21,7 @@ export function DeskSuppressionsPage() {
     <>
       <Head
         title="Suppressions"
-        meta="Complaints and unsubscriptions are lifted here alone, where the recipient asks for it."
+        meta="Complaints and unsubscribes can be lifted only here, and only if the recipient asks for it."
       />
       <Card title="Search">
         <div class="inset">
@@ -62,7 +62,7 @@ function Found({ search }: { search: Record<string, string> }) {
         { title: 'Since', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
         { title: 'Orders', kind: 'end', cell: (entry) => <Button onPress={() => lift(entry)}>Lift</Button> },
       ]}
-      empty={<Empty icon="shield" title="Nobody is suppressed" />}
+      empty={<Empty icon="shield" title="No suppressed addresses" />}
     />
   )
 }

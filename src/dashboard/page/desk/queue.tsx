@@ -11,10 +11,10 @@ import { say } from '../parts/toast.tsx'
 import { order } from './note.tsx'
 
 const ORDERS = {
-  retry: ['Retry', 'All that is deferred is tried now.'],
-  hold: ['Hold', 'Nothing goes there until it is released.'],
-  release: ['Release', 'What is held goes out again.'],
-  drop: ['Drop', 'What waits there bounces, for good.'],
+  retry: ['Retry', 'All deferred mail is retried now.'],
+  hold: ['Hold', 'No mail goes to this destination until you release it.'],
+  release: ['Release', 'Held mail is delivered again.'],
+  drop: ['Drop', 'Pending mail for this destination bounces. This cannot be undone.'],
 } as const
 
 /** The page. */
@@ -36,7 +36,7 @@ export function QueuePage() {
   }
   return (
     <>
-      <Head title="Queue" meta="What waits to be delivered, by destination.">
+      <Head title="Queue" meta="Pending mail by destination.">
         <Button icon="refresh" onPress={list.reload}>
           Read anew
         </Button>

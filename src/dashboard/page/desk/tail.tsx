@@ -19,7 +19,7 @@ export function TailPage({ named = '' }: { readonly named?: string; readonly chi
   const [tailed, tail] = useState(named)
   return (
     <>
-      <Head title="Tail" meta="What happens on one server, from now on." />
+      <Head title="Tail" meta="New events of one server, as they happen." />
       <Card title="Server">
         <div class="inset">
           <Form act="Tail it" onSend={async () => tail(serverId.trim())}>

@@ -12,8 +12,8 @@ export function ForgotPage() {
   if (isSent)
     return (
       <Doorway
-        title="Look into your mail"
-        text={`If ${address} belongs to somebody here, a link is on its way. It works for 30 minutes, once.`}
+        title="Check your mail"
+        text={`If ${address} belongs to a user, a link is on its way. It works once, within 30 minutes.`}
       >
         <a href="/dashboard/sign-in">Back to signing in</a>
       </Doorway>
@@ -23,7 +23,7 @@ export function ForgotPage() {
     setSent(true)
   }
   return (
-    <Doorway title="A link by mail" text="Who gets no mail from this service asks its operator for a link.">
+    <Doorway title="Get a link by mail" text="Not receiving our email? Ask your operator for a sign-in link.">
       <Form act="Send it" onSend={send} side={<a href="/dashboard/sign-in">Back</a>}>
         <Field
           name="address"
@@ -40,7 +40,7 @@ export function ForgotPage() {
           onChange={setPurpose}
           options={[
             ['sign-in', 'To sign in this once'],
-            ['reset', 'To choose another password'],
+            ['reset', 'To choose a new password'],
           ]}
         />
       </Form>

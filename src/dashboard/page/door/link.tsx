@@ -35,11 +35,11 @@ function Void({ error }: { error: ApiError }) {
   const isOver = error.status === 410 || error.code === 'invalid_request'
   return (
     <Doorway
-      title={isOver ? 'This link does not work any more' : 'The link could not be read'}
-      text={isOver ? 'It was used, is too old, or is not whole. Each link works once.' : error.message}
+      title={isOver ? 'This link no longer works' : 'The link could not be read'}
+      text={isOver ? 'It is invalid, expired or already used. Each link works once.' : error.message}
     >
       <p>
-        <a href="/dashboard/forgot">Have another one mailed</a>, or ask who sent it.
+        <a href="/dashboard/forgot">Send a new link</a>, or ask who sent it.
       </p>
     </Doorway>
   )
@@ -47,10 +47,10 @@ function Void({ error }: { error: ApiError }) {
 
 function textOf({ purpose, accountName, role, address }: Link): string {
   if (purpose === 'setup' && address === null)
-    return 'This is the first start. You become the administrator of this service’s first account.'
+    return 'This is the first start. You become the administrator of the first account.'
   if (purpose === 'invitation' || purpose === 'setup')
     return `${accountName} wants you as ${role === 'administrator' ? 'an administrator' : 'a member'}.`
-  return purpose === 'reset' ? 'Choose another password. Your other sessions end.' : 'Press the button to come in.'
+  return purpose === 'reset' ? 'Choose a new password. Your other sessions end.' : 'Press the button to sign in.'
 }
 
 function Use({ token, link }: { token: string; link: Link }) {
@@ -99,7 +99,7 @@ function Use({ token, link }: { token: string; link: Link }) {
             onChange={setPassword}
             hint={
               link.needsPassword === 'choose'
-                ? '12 to 128 characters. A few words are better than a word with signs.'
+                ? '12 to 128 characters. A few words are better than one word with symbols.'
                 : undefined
             }
           />

@@ -29,7 +29,7 @@ export function SecondStepPage({ factor }: { factor: SecondFactor }) {
           autocomplete="one-time-code"
           value={code}
           onChange={setCode}
-          hint="Who has lost everything asks the operator of the service for a link."
+          hint="If you lost everything, ask the operator of the service for a link."
           autofocus
         />
       </Form>
@@ -38,7 +38,7 @@ export function SecondStepPage({ factor }: { factor: SecondFactor }) {
 }
 
 function textOf(hasTotp: boolean, hasPasskey: boolean): string {
-  if (!hasTotp) return 'Show your passkey, or enter one of your recovery codes.'
-  const first = hasPasskey ? 'Show your passkey, or enter' : 'Enter'
+  if (!hasTotp) return 'Use your passkey, or enter one of your recovery codes.'
+  const first = hasPasskey ? 'Use your passkey, or enter' : 'Enter'
   return `${first} the code of your authenticator, or one of your recovery codes.`
 }

@@ -18,7 +18,7 @@ export function SignInPage() {
   }
   return (
     <Doorway title="Sign in">
-      <Form act="Sign in" onSend={send} side={<a href="/dashboard/forgot">No password at hand?</a>}>
+      <Form act="Sign in" onSend={send} side={<a href="/dashboard/forgot">Forgot your password?</a>}>
         <Field
           name="address"
           label="Address"

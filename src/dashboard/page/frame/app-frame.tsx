@@ -110,7 +110,7 @@ const ME = '/me'
 function Nowhere() {
   return (
     <div class="card">
-      <Empty icon="search" title="There is no such page">
+      <Empty icon="search" title="Page not found">
         <p>The link may be old, or belong to another account.</p>
       </Empty>
     </div>

@@ -52,9 +52,7 @@ function Asked({ onEnd }: { onEnd: (isConfirmed: boolean) => void }) {
   )
   return (
     <Dialog title="Confirm that it is you" onClose={() => onEnd(false)}>
-      <p class="dialog-text">
-        This makes or ends something that outlives your session. It is asked for once in 15 minutes.
-      </p>
+      <p class="dialog-text">This action has lasting effects. You confirm once in 15 minutes.</p>
       <Form act="Confirm" onSend={send} side={others}>
         {takesCode ? (
           <Field

@@ -120,7 +120,7 @@ function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number
       ))}
       {ways.length === 0 && (
         <div role="option" tabIndex={-1} aria-selected="false">
-          Nothing of this account has that id.
+          No item in the account has that id.
         </div>
       )}
     </div>

@@ -35,7 +35,7 @@ export function AccountPage() {
             <KeyList
               base="/account/tokens"
               title="Account keys"
-              about="They manage servers, keys and domains, and never send. Two live at most."
+              about="They manage servers, keys and domains, and cannot send. At most two can be active."
               mayChange
             />
           )}
@@ -67,7 +67,7 @@ function Cap({ account, onChange }: ChangeProps) {
           inputMode="numeric"
           value={cap}
           onChange={setCap}
-          hint={`Up to ${formatNumber(highest)}. Above it is refused what is sent.`}
+          hint={`Up to ${formatNumber(highest)}. Mail above the cap is refused.`}
         />
       </Form>
     </div>
@@ -90,16 +90,16 @@ function Settings({ account, onChange }: ChangeProps) {
         <Form act="Save" onSend={send}>
           <Field name="name" label="Name" value={name} onChange={setName} />
           <Tick
-            label="Everybody needs a second factor"
+            label="Require a second factor"
             checked={requireSecondFactor}
             onChange={setRequired}
-            hint="Who has none sets one up at the next sign-in, before anything else. You need one yourself."
+            hint="Members without a second factor set one up at their next sign-in. You need one yourself."
           />
           <Tick
             label="Hide content"
             checked={hideContent}
             onChange={setHidden}
-            hint="Nobody reads text and HTML of live mail here, whatever the role."
+            hint="No role can read the text and HTML of live mail here."
           />
         </Form>
       </div>
@@ -122,7 +122,7 @@ function Application() {
   return (
     <Card title={applied === null ? 'Ask to be approved' : 'Your application'}>
       <div class="inset">
-        <Form act={applied === null ? 'Send it' : 'Send it anew'} onSend={send}>
+        <Form act={applied === null ? 'Send it' : 'Send again'} onSend={send}>
           <Field name="monthlyVolume" label="Emails a month" type="number" value={volume} onChange={setVolume} />
           <Field name="purpose" label="What for" lines={3} value={purpose} onChange={setPurpose} />
           <Field name="website" label="Website" type="url" value={website} onChange={setWebsite} />

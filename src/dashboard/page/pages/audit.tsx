@@ -13,7 +13,7 @@ export function AuditPage() {
   const list = useGetList<Act>('/audit', 'acts')
   return (
     <>
-      <Head title="Activity" meta="What people did in the dashboard. What programs did stands under Requests." />
+      <Head title="Activity" meta="Actions taken in the dashboard. API calls are listed under Requests." />
       <List
         label="Activity"
         list={list}

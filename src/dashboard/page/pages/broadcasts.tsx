@@ -97,7 +97,7 @@ export function BroadcastPage({ serverId, id }: PageProps) {
   }, [isOpen, reload])
   const order = async (name: string) => set(await call('POST', `${path}/${name}`))
   const cancel = async () => {
-    const text = 'What has not been handed over is held back for good. What is on its way is delivered.'
+    const text = 'Messages not yet released are never sent. Messages already released are delivered.'
     if (!(await ask({ title: 'Cancel this broadcast?', text, act: 'Cancel it', isDanger: true }))) return
     await order('cancel')
     say('The broadcast is cancelled')

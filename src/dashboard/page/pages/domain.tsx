@@ -123,11 +123,11 @@ function Found({ found }: { found: readonly string[] }) {
 }
 
 function wordOfResult({ result, verified }: RecordShown): string {
-  if (result === null) return verified ? 'Found' : 'Not looked up yet'
+  if (result === null) return verified ? 'Found' : 'Not checked yet'
   return {
     ok: 'Found',
     missing: 'Missing',
-    mismatch: 'Holds something else',
+    mismatch: 'Has a different value',
     dns_error: 'Name servers did not answer',
   }[result]
 }
@@ -139,7 +139,7 @@ function Zone({ domain }: { domain: Domain }) {
       <Code text={zone} label="the zone" />
       <p class="note">
         The last line is advice: DMARC tells receivers what to do with mail that is not yours. Begin with{' '}
-        <code>p=none</code>, read its reports, then go on to <code>quarantine</code> and <code>reject</code>.
+        <code>p=none</code>, read its reports, then move to <code>quarantine</code> and <code>reject</code>.
       </p>
     </Card>
   )
@@ -149,10 +149,10 @@ function Danger({ domain, onChange }: { domain: Domain; onChange: (domain: Domai
   const [, go] = useLocation()
   const rotate = async () => {
     onChange(await call<Domain>('POST', `/domains/${domain.domainId}/rotate-dkim`))
-    say('A second key waits for its record')
+    say('A second key is waiting for its record')
   }
   const remove = async () => {
-    const text = 'No new message may use it. What was accepted still goes out.'
+    const text = 'New messages from this domain are refused. Accepted mail is still delivered.'
     if (!(await ask({ title: `Remove ${domain.domain}?`, text, act: 'Remove', isDanger: true }))) return
     await call('DELETE', `/domains/${domain.domainId}`)
     say(`${domain.domain} is removed`)

@@ -26,7 +26,7 @@ export function DomainsPage() {
   )
   return (
     <>
-      <Head title="Domains" meta="A From address must use a verified one.">
+      <Head title="Domains" meta="A From address must use a verified domain.">
         {add}
       </Head>
       <List

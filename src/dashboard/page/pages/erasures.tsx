@@ -24,16 +24,16 @@ export function ErasuresPage() {
     <>
       <Head
         title="Erasures"
-        meta="For who asks to be forgotten: content is deleted, the address gives way to a pseudonym."
+        meta="For people who request erasure: content is deleted and the address is replaced by a pseudonym."
       />
       <div class="columns even">
         <Card title="Erase a person">
           <EraseForm onMade={setId} />
         </Card>
-        <Card title="What became of it">
+        <Card title="Result">
           {id === null ? (
-            <Empty icon="erased" title="Nothing is ordered here yet">
-              <p>An erasure is carried out within a minute and can be read for 30 days by its id.</p>
+            <Empty icon="erased" title="No erasures yet">
+              <p>An erasure takes less than a minute and is listed for 30 days.</p>
             </Empty>
           ) : (
             <Ordered id={id} key={id} />
@@ -47,8 +47,7 @@ export function ErasuresPage() {
 function EraseForm({ onMade }: { onMade: (erasureId: string) => void }) {
   const [address, setAddress] = useState('')
   const send = async () => {
-    const text =
-      'What was sent to this address and received from it loses its content on every server. Nobody brings it back.'
+    const text = 'The content of all mail to and from this address is deleted on every server. This cannot be undone.'
     if (!(await ask({ title: `Erase ${address}?`, text, act: 'Erase', isDanger: true }))) return
     onMade((await call<Erasure>('POST', '/erasures', { body: { address } })).erasureId)
   }

@@ -22,7 +22,11 @@ export function KeysPage({ serverId }: PageProps) {
   usePlace({ word: 'Keys' })
   const name = serverOf(serverId)?.name ?? ''
   return (
-    <KeyList base={serverApi(serverId, '/tokens')} title="Keys" about={`Send and manage ${name}. Two live at most.`} />
+    <KeyList
+      base={serverApi(serverId, '/tokens')}
+      title="Keys"
+      about={`Send and manage ${name}. At most two can be active.`}
+    />
   )
 }
 
@@ -39,7 +43,7 @@ export function KeyList({ base, title, about, mayChange = may('write') }: KeyLis
   const [isMaking, setMaking] = useState(false)
   const list = useGetList<Token>(base, 'tokens')
   const revoke = async ({ tokenId, name }: Token) => {
-    const text = `Whatever uses “${name}” is refused from then on. It cannot be undone.`
+    const text = `Whatever uses “${name}” stops working immediately. This cannot be undone.`
     if (!(await ask({ title: 'Revoke this key?', text, act: 'Revoke', isDanger: true }))) return
     await call('POST', `${base}/${tokenId}/revoke`)
     say(`${name} is revoked`)
@@ -105,7 +109,7 @@ function NewKey({ base, onClose }: { base: string; onClose: () => void }) {
   if (made !== null)
     return (
       <Dialog title="Your new key" onClose={onClose}>
-        <p class="dialog-text">Copy it now: it is shown this once and stored nowhere.</p>
+        <p class="dialog-text">Copy it now. It is shown only once.</p>
         <Code text={made} label="the key" />
         <footer>
           <Button kind="main" onPress={onClose}>
@@ -123,7 +127,7 @@ function NewKey({ base, onClose }: { base: string; onClose: () => void }) {
           label="Name"
           value={name}
           onChange={setName}
-          hint="What it is for, such as “web shop”."
+          hint="Its purpose, such as “web shop”."
           autofocus
         />
       </Form>

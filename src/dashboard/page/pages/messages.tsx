@@ -131,7 +131,7 @@ function Recipient({ recipients }: Pick<MessageSummary, 'recipients'>) {
 
 function NoneFound({ onClear }: { onClear: () => void }) {
   return (
-    <Empty icon="search" title="No message fits these filters">
+    <Empty icon="search" title="No messages match these filters">
       <Button onPress={onClear}>Clear the filters</Button>
     </Empty>
   )
@@ -146,7 +146,7 @@ function NoneYet({ serverId }: { serverId: string }) {
   -d '{"from": "${from}", "to": ["delivered@simulator.test"], "subject": "Hello", "text": "It works"}'`
   return (
     <Empty icon="send" title="No message yet">
-      <p>The first one stands here as soon as it is accepted. Your key is on the page Keys.</p>
+      <p>Your first message appears here as soon as it is accepted. Your key is on the Keys page.</p>
       <Code text={command} label="the command" />
     </Empty>
   )

@@ -48,7 +48,7 @@ export function PeoplePage() {
   const [isInviting, setInviting] = useState(false)
   const [changed, change] = useState<Member | null>(null)
   const remove = async ({ userId, address }: Member) => {
-    const text = 'Their sessions in this account end at once.'
+    const text = 'Their sessions in this account end immediately.'
     if (!(await ask({ title: `Remove ${address}?`, text, act: 'Remove', isDanger: true }))) return
     await call('DELETE', `/members/${userId}`)
     say(`${address} is removed`)
@@ -56,7 +56,7 @@ export function PeoplePage() {
   }
   return (
     <>
-      <Head title="People" meta="A change of role holds at the next click, everywhere.">
+      <Head title="People" meta="A change of role takes effect immediately.">
         {isAdministrator && (
           <Button kind="main" icon="plus" onPress={() => setInviting(true)}>
             Invite

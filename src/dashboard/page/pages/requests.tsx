@@ -23,7 +23,10 @@ export function RequestsPage() {
   const list = useSearchList<RequestEntry>('/requests/search', 'requests', filters)
   return (
     <>
-      <Head title="Requests" meta="Refused ones are kept for 7 days, the others for one. No bodies, no addresses." />
+      <Head
+        title="Requests"
+        meta="Refused requests are kept for 7 days, others for one. Bodies and addresses are not stored."
+      />
       <Filters
         fields={[
           {
@@ -52,7 +55,7 @@ export function RequestsPage() {
         ]}
         empty={
           <Empty icon="requests" title="No request yet">
-            <p>What your application asks stands here a second later.</p>
+            <p>Requests of your application appear here after a second.</p>
           </Empty>
         }
       />

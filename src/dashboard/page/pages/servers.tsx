@@ -27,7 +27,10 @@ export function ServersPage() {
   )
   return (
     <>
-      <Head title="Servers" meta="One for each application or stage: keys, streams, limits and log of its own.">
+      <Head
+        title="Servers"
+        meta="Use one server for each application or stage. Each has its own keys, streams, limits and log."
+      >
         {add}
       </Head>
       {known.length === 0 && (
@@ -50,7 +53,7 @@ export function ServersPage() {
 function ServerCard({ server, onEdit }: { server: Server; onEdit: () => void }) {
   const { serverId, name, mode, limits } = server
   const remove = async () => {
-    const text = 'Its keys are refused at once, its webhooks are removed. What is queued still goes out.'
+    const text = 'Its keys stop working immediately and its webhooks are removed. Queued mail is still delivered.'
     if (!(await ask({ title: `Remove ${name}?`, text, act: 'Remove', isDanger: true }))) return
     await call('DELETE', `/servers/${serverId}`)
     await readServers()
@@ -86,7 +89,7 @@ function EditServer({ server, onClose }: { server: Server | null; onClose: () =>
   if (key !== null)
     return (
       <Dialog title="Its first key" onClose={onClose}>
-        <p class="dialog-text">Copy it now: it is shown this once and stored nowhere.</p>
+        <p class="dialog-text">Copy it now. It is shown only once.</p>
         <Code text={key} label="the key" />
       </Dialog>
     )
@@ -112,7 +115,7 @@ function EditServer({ server, onClose }: { server: Server | null; onClose: () =>
             value={mode}
             onChange={setMode}
             options={[
-              ['test', 'Test: nobody receives its mail'],
+              ['test', 'Test: delivers to no one'],
               ['live', 'Live: delivers'],
             ]}
             hint="It cannot be changed later."
@@ -126,7 +129,7 @@ function EditServer({ server, onClose }: { server: Server | null; onClose: () =>
               type="number"
               value={minute}
               onChange={setMinute}
-              hint="Empty: as many as the account."
+              hint="Leave empty to use the account’s limit."
             />
             <Field
               name="monthlyCap"
@@ -134,7 +137,7 @@ function EditServer({ server, onClose }: { server: Server | null; onClose: () =>
               type="number"
               value={month}
               onChange={setMonth}
-              hint="Empty: as many as the account."
+              hint="Leave empty to use the account’s limit."
             />
           </>
         )}

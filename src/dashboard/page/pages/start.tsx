@@ -37,14 +37,14 @@ export function StartPage({ serverId }: PageProps) {
     <>
       <Head
         title="Send a test message"
-        meta={isTest ? 'Nobody receives it: this is a test server.' : 'It goes to your own address.'}
+        meta={isTest ? 'This test server delivers to no one.' : 'It goes to your own address.'}
       />
       <div class="columns even">
         <Card title="Message">
           {may('write') ? (
             <TestForm serverId={serverId} isTest={isTest} onSent={setSent} />
           ) : (
-            <Empty icon="ban" title="Your role is to read" />
+            <Empty icon="ban" title="Your role is read-only" />
           )}
         </Card>
         <Card title="What happens">

@@ -23,7 +23,8 @@ export function StreamsPage({ serverId }: PageProps) {
   const [edited, edit] = useState<Stream | 'new' | null>(null)
   const list = useGetList<Stream>(serverApi(serverId, '/streams'), 'streams')
   const archive = async ({ streamId, name }: Stream) => {
-    const text = 'It takes no new messages, for good. What it holds is still delivered, its log stays.'
+    const text =
+      'It accepts no new messages. Queued mail is still delivered and the log is kept. This cannot be undone.'
     if (!(await ask({ title: `Archive ${name}?`, text, act: 'Archive', isDanger: true }))) return
     await call('POST', serverApi(serverId, `/streams/${streamId}/archive`))
     say(`${name} is archived`)
@@ -31,7 +32,7 @@ export function StreamsPage({ serverId }: PageProps) {
   }
   return (
     <>
-      <Head title="Streams" meta="Each has a suppression list of its own, so that news never harm receipts.">
+      <Head title="Streams" meta="Each stream has its own suppression list, so that newsletters never affect receipts.">
         {may('write') && (
           <Button kind="main" icon="plus" onPress={() => edit('new')}>
             New stream

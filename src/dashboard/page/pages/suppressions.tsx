@@ -36,7 +36,7 @@ export function SuppressionsPage({ serverId }: PageProps) {
   const streams = (loaded.value?.streams ?? []).filter(({ kind }) => kind !== 'inbound')
   const list = useSearchList<SuppressionEntry>(serverApi(serverId, '/suppressions/search'), 'suppressions', filters)
   const lift = async ({ suppressionId, recipient }: SuppressionEntry) => {
-    const text = `Mail to ${recipient} goes out again from the next message on.`
+    const text = `Mail to ${recipient} is sent again from the next message on.`
     if (!(await ask({ title: 'Lift this suppression?', text, act: 'Lift it' }))) return
     await call('DELETE', serverApi(serverId, `/suppressions/${suppressionId}`))
     say(`${recipient} gets mail again`)
@@ -45,7 +45,7 @@ export function SuppressionsPage({ serverId }: PageProps) {
   const nameOf = (id: string) => streams.find(({ streamId }) => streamId === id)?.name ?? ''
   return (
     <>
-      <Head title="Suppressions" meta="Mail to these addresses is accepted, and not sent.">
+      <Head title="Suppressions" meta="Mail to these addresses is accepted but not sent.">
         {may('write') && (
           <Button icon="plus" onPress={() => setAdding(true)}>
             Add addresses
@@ -71,8 +71,8 @@ export function SuppressionsPage({ serverId }: PageProps) {
         keyOf={({ suppressionId }) => suppressionId}
         columns={columnsOf(nameOf, (entry) => <Lift entry={entry} serverId={serverId} onLift={lift} />)}
         empty={
-          <Empty icon="shield" title="Nobody is suppressed">
-            <p>A hard bounce, a complaint and an unsubscription put an address on its stream’s list.</p>
+          <Empty icon="shield" title="No suppressed addresses">
+            <p>Hard bounces, complaints and unsubscribes add an address to the list of the stream.</p>
           </Empty>
         }
       />
@@ -118,7 +118,7 @@ function Lift({ entry, serverId, onLift }: LiftProps) {
       {liftable ? (
         may('write') && <Button onPress={() => onLift(entry)}>Lift</Button>
       ) : (
-        <span class="dim">Only support lifts it</span>
+        <span class="dim">Only the operator can lift it</span>
       )}
     </span>
   )
@@ -157,7 +157,7 @@ function AddAddresses({ serverId, streams, onClose }: AddProps) {
           lines={8}
           value={text}
           onChange={setText}
-          hint="One a line, or with commas between them."
+          hint="One per line, or separated by commas."
           mono
           autofocus
         />

@@ -31,7 +31,7 @@ export function List<Row>({ label, list, columns, keyOf, empty }: ListProps<Row>
       {value !== null && value.rows.length > 0 && <Rows {...{ label, columns, keyOf, rows: value.rows }} />}
       {value !== null && more !== null && (
         <footer class="more">
-          {value.rows.length === 0 && <p>Nothing among the newest 10,000. Older ones may be there.</p>}
+          {value.rows.length === 0 && <p>No match in the newest 10,000. Older ones may match.</p>}
           <Button onPress={more} disabled={isLoadingMore}>
             {isLoadingMore ? 'Loading …' : 'Show more'}
           </Button>

@@ -63,7 +63,7 @@ function FirstCode({ begun, onDone }: { begun: TotpBegun; onDone: (codes: Made) 
   }
   return (
     <>
-      <p class="dialog-text">Take the picture with your authenticator, or type the key. Then enter what it shows.</p>
+      <p class="dialog-text">Scan the code with your authenticator, or type the key. Then enter the current code.</p>
       <Picture text={url} />
       <p class="dialog-text">
         <CopyValue value={secret} label="the key" shown={(secret.match(/.{1,4}/g) ?? []).join(' ')} />
@@ -117,7 +117,7 @@ export function NewPasskey({ onClose }: FactorDialogProps) {
           label="Name"
           value={name}
           onChange={setName}
-          hint="Where it lies, such as “my phone”. The browser asks the rest."
+          hint="Name of the device, such as “my phone”. The browser asks for the rest."
           autofocus
         />
       </Form>
@@ -148,7 +148,7 @@ export function NewCodes({ onClose }: FactorDialogProps) {
     setCodes((await call<{ recoveryCodes: string[] }>('POST', '/me/recovery-codes')).recoveryCodes)
   return (
     <Steps title="New recovery codes" codes={codes} onClose={onClose}>
-      <p class="dialog-text">The codes that you have work no more once there are new ones.</p>
+      <p class="dialog-text">New codes replace the ones that you have.</p>
       <Form act="Make new codes" onSend={send}>
         {null}
       </Form>
@@ -160,7 +160,7 @@ function Codes({ codes, onClose }: { codes: readonly string[]; onClose: () => vo
   return (
     <>
       <p class="dialog-text">
-        Keep them where you find them without this device. Each signs you in once, and they are shown this once.
+        Store them somewhere other than this device. Each code works once. They are shown only now.
       </p>
       <Code text={codes.join('\n')} label="the codes" />
       <footer>

@@ -49,7 +49,7 @@ export function Factors({ me, onChange }: FactorProps) {
         <li>
           <div>
             <b>{me.passkeys.length === 0 ? 'Passkeys' : 'Another passkey'}</b>
-            <p>This device, a phone or a security key. With one you sign in without the password.</p>
+            <p>This device, a phone or a security key. A passkey signs you in without the password.</p>
           </div>
           <Button icon="passkey" onPress={() => open('NewPasskey')}>
             Add a passkey
@@ -74,7 +74,7 @@ function Authenticator({ me, onChange, onAdd }: FactorProps & { onAdd: () => unk
   const remove = async () => {
     const isMeant = await ask({
       title: 'Remove the authenticator?',
-      text: 'Its codes work no more. With the last second factor your recovery codes go too.',
+      text: 'Its codes stop working. Removing your last second factor also removes your recovery codes.',
       act: 'Remove it',
       isDanger: true,
     })
@@ -87,7 +87,7 @@ function Authenticator({ me, onChange, onAdd }: FactorProps & { onAdd: () => unk
     <li>
       <div>
         <b>Authenticator {me.totp && <span class="tag">On</span>}</b>
-        <p>An app that shows six digits, another six each half minute.</p>
+        <p>An app that shows a new six-digit code every 30 seconds.</p>
       </div>
       {me.totp ? <Button onPress={remove}>Remove authenticator</Button> : <Button onPress={onAdd}>Set it up</Button>}
     </li>
@@ -107,7 +107,7 @@ function PasskeyRow({
   const remove = async () => {
     const isMeant = await ask({
       title: `Remove “${name}”?`,
-      text: 'It signs in no more. Remove it in the device or the browser that holds it too.',
+      text: 'It can no longer sign you in. Remove it from your device or browser too.',
       act: 'Remove it',
       isDanger: true,
     })

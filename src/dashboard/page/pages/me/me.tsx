@@ -69,7 +69,7 @@ function Password({ me, onChange }: { me: Me; onChange: () => void }) {
     await call('POST', '/me/password', { body: { current, password } })
     setCurrent('')
     setPassword('')
-    say('Set. Your other sessions have ended')
+    say('Password changed. Your other sessions have ended')
     onChange()
   }
   return (
@@ -79,7 +79,7 @@ function Password({ me, onChange }: { me: Me; onChange: () => void }) {
           {me.hasPassword && (
             <Field
               name="current"
-              label="The present one"
+              label="Current password"
               type="password"
               autocomplete="current-password"
               value={current}

@@ -25,7 +25,7 @@ export function ContentGate({ gone, mayRead, asks, onAsk, children }: GateProps)
     )
   if (!mayRead)
     return (
-      <Closed title="You may not read content of live mail">
+      <Closed title="You cannot read the content of live mail">
         <p>An administrator can change your role.</p>
       </Closed>
     )
@@ -33,7 +33,7 @@ export function ContentGate({ gone, mayRead, asks, onAsk, children }: GateProps)
     return (
       <Card title="Content">
         <Empty icon="eye" title={asks}>
-          <p>It is written down that you read it, and when.</p>
+          <p>The audit log records that you read it, and when.</p>
           <Button onPress={onAsk}>Show the content</Button>
         </Empty>
       </Card>

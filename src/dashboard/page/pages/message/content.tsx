@@ -25,7 +25,7 @@ export function MessageContentCard({ message, serverId }: { message: Message; se
       : null,
     [message.messageId, isAsked],
   )
-  const gone = <p>Text and HTML go after 30 days, on a test server after 7. What happened to the message stays.</p>
+  const gone = <p>Text and HTML are deleted after 30 days (7 on a test server). Status and events are kept.</p>
   return (
     <ContentGate
       gone={message.contentAvailable ? null : gone}
@@ -80,7 +80,7 @@ function Preview({ message, serverId, content }: { message: Message; serverId: s
             </Button>
           </>
         )}
-        {remote > 0 && hasImages && <span>Images were fetched from where the mail names them</span>}
+        {remote > 0 && hasImages && <span>Images were loaded from the addresses in the message</span>}
         <Segments
           label="Width"
           options={[

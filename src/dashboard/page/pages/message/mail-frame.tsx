@@ -15,7 +15,7 @@ export function MailFrame({ serverId, id, isPhone = false, hasImages = false, is
   return (
     <div class="mail">
       <iframe
-        title="The mail as it looks"
+        title="The rendered message"
         // Before the address: the frame is never without it.
         sandbox={isTest ? 'allow-popups' : ''}
         src={path}

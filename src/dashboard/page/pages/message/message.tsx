@@ -96,7 +96,7 @@ function MessageHead({ message, serverId }: { message: Message; serverId: string
       ))}
       <span class="from">From {from.name === null ? from.email : `${from.name} <${from.email}>`}</span>
       <Time at={submittedAt} as="long" />
-      {test && <Chip tone="test">Test, nobody received it</Chip>}
+      {test && <Chip tone="test">Test, not delivered</Chip>}
     </>
   )
   return (

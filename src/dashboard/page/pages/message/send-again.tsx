@@ -67,7 +67,7 @@ function ChooseRecipients({ message, serverId, onClose }: SendAgainProps & { rea
     <Dialog title="Send this message again?" onClose={onClose}>
       <p class="dialog-text">
         A new message with the same content goes to the recipients you select.
-        {!test && ' This is live mail: they receive it.'}
+        {!test && ' This is live mail: they will receive it.'}
       </p>
       <Form
         act={chosen.length === 0 ? 'Select recipients' : `Send to ${count(chosen.length, 'recipient')}`}

@@ -51,7 +51,7 @@ export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
   return (
     <Card title="Needs attention" side={needs.length}>
       {needs.length === 0 ? (
-        <Empty icon="check" title="Nothing needs you" />
+        <Empty icon="check" title="Everything is fine" />
       ) : (
         <ul class="needs">
           {needs.map(({ tone, icon, title, text, act, href }) => (
@@ -103,7 +103,7 @@ function approvalNeeds(serverId: string): Need[] {
   const texts = {
     pending: ['This account is not approved yet', 'Until then only test servers send.'],
     paused: ['This account is paused', 'Its mail is refused. Ask the operator of the service.'],
-    closed: ['This account is closed', 'It can be read and nothing else.'],
+    closed: ['This account is closed', 'You can only read its data.'],
   } as const
   const [title, text] = texts[account.status]
   const isLive = serverOf(serverId)?.mode === 'live'
@@ -151,7 +151,7 @@ function brakeNeeds(serverId: string, { name, pausedAt }: Stream): Need[] {
       tone: 'spam_complaint',
       icon: 'flag',
       title: `${name} is paused`,
-      text: `Complaints passed 0.1 % of a day’s deliveries ${formatAgo(pausedAt)}. Only support resumes it.`,
+      text: `Complaints passed 0.1 % of a day’s deliveries ${formatAgo(pausedAt)}. Only the operator can resume it.`,
       act: 'See the stream',
       href: serverPath(serverId, 'streams'),
     },

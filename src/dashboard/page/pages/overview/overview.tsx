@@ -121,7 +121,7 @@ function Sums({ now, before, word }: { now: Figures; before: Figures; word: stri
         {than(old.bounced)}
       </Sum>
       <Sum tone="spam_complaint" icon="flag" word="Complaints" value={formatShare(rates.complained)}>
-        {(rates.complained ?? 0) > BRAKE ? 'above the brake of 0.10 %' : 'the brake is at 0.10 %'}
+        {(rates.complained ?? 0) > BRAKE ? 'above the limit of 0.10 %' : 'the limit is 0.10 %'}
       </Sum>
     </dl>
   )

@@ -72,11 +72,11 @@ export function ReceivedPage({ serverId }: PageProps) {
           { title: 'Time', kind: 'end', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
         ]}
         empty={
-          <Empty icon="inbox" title="No mail has come yet">
+          <Empty icon="inbox" title="No mail received yet">
             <p>
               {isTest
                 ? 'A test server receives no mail.'
-                : 'An inbound stream has an address of its own: mail to it stands here.'}
+                : 'Each inbound stream has its own address. Mail to that address appears here.'}
             </p>
             {!isTest && <LinkButton href={serverPath(serverId, 'streams')}>See streams</LinkButton>}
           </Empty>

@@ -125,7 +125,7 @@ function viewsOf(mail: ReceivedMessage, path: string, serverId: string): Tab[] {
     ...(html === null ? [] : [{ name: 'HTML', view: () => <Code text={html} label="the HTML" /> }]),
     { name: 'Headers', view: () => <ReceivedHeaders headers={headers} /> },
     ...(attachments.length === 0 ? [] : [{ name: 'Attachments', view: () => <Files mail={mail} path={path} /> }]),
-    { name: 'As it came', view: () => <Raw path={path} /> },
+    { name: 'Raw', view: () => <Raw path={path} /> },
   ]
 }
 
@@ -151,7 +151,7 @@ function Raw({ path }: { path: string }) {
   return (
     <p class="note first">
       <a href={`/dashboard/api${path}/raw`} download="message.eml">
-        Download the mail as it came
+        Download the raw message
       </a>
     </p>
   )

@@ -13,18 +13,18 @@ const SPF: Readonly<Record<string, string>> = {
   pass: 'The sending server may send for the envelope’s domain.',
   fail: 'The sending server may not send for the envelope’s domain.',
   softfail: 'The sending server probably may not.',
-  neutral: 'The domain says nothing about the server.',
+  neutral: 'The domain has no policy for this server.',
   none: 'The domain has no SPF record.',
 }
 const DKIM: Readonly<Record<string, string>> = {
-  pass: 'A signature holds: the mail is as its signer sent it.',
-  fail: 'A signature is there and does not hold.',
-  none: 'Nobody has signed it.',
+  pass: 'A signature is valid: the message is unchanged since it was signed.',
+  fail: 'The message is signed, but no signature is valid.',
+  none: 'The message is not signed.',
 }
 const DMARC: Readonly<Record<string, string>> = {
-  pass: 'The domain of From is proven.',
-  fail: 'The domain of From is not proven: anybody may have written this.',
-  none: 'The domain of From asks for nothing.',
+  pass: 'The domain of From is authenticated.',
+  fail: 'The domain of From is not authenticated: anyone could have sent this.',
+  none: 'The domain of From has no DMARC policy.',
 }
 
 /** All verdicts. */
@@ -60,19 +60,19 @@ const ISSUES: Readonly<Record<ParseIssue, string>> = {
   too_many_headers: 'It has too many header fields.',
   too_many_parts: 'It has too many parts.',
   nesting_too_deep: 'Its parts are nested too deep.',
-  missing_boundary: 'Its parts cannot be told apart.',
+  missing_boundary: 'Its parts cannot be separated.',
   decoded_too_large: 'Decoded it is too large.',
   parse_timeout: 'It took too long to parse.',
   parser_error: 'It could not be parsed.',
-  truncated_multipart: 'Its last part is not whole.',
+  truncated_multipart: 'Its last part is incomplete.',
   too_many_attachments: 'Only the first 100 attachments are shown.',
-  unknown_transfer_encoding: 'A part is in an encoding that nobody knows.',
+  unknown_transfer_encoding: 'A part has an unknown encoding.',
   undecodable_container: 'A part could not be decoded.',
   filename_sanitised: 'A file’s name was changed.',
-  control_chars_stripped: 'Control characters were taken out.',
+  control_chars_stripped: 'Control characters were removed.',
   multiple_from: 'It has more than one From.',
-  duplicate_header: 'A field stands twice that may stand once.',
-  malformed_header_dropped: 'A field that is none was left out.',
+  duplicate_header: 'A field that may occur once occurs twice.',
+  malformed_header_dropped: 'A malformed field was left out.',
   address_list_truncated: 'Only the first 1,000 addresses are shown.',
   header_value_truncated: 'A long field was cut.',
 }

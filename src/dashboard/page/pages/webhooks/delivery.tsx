@@ -43,7 +43,7 @@ export function DeliveryDialog({ path, serverId, onClose, onReplayed }: Delivery
             <Code text={headersOf(delivery)} label="the headers" />
             <h3>Body</h3>
             {delivery.body === null ? (
-              <p class="dim">What it told of is no longer kept.</p>
+              <p class="dim">Its event is no longer kept.</p>
             ) : (
               <Code text={JSON.stringify(delivery.body, null, 2)} label="the body" />
             )}

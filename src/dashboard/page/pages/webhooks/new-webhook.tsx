@@ -31,7 +31,7 @@ export function NewWebhook({ serverId, onClose }: NewWebhookProps) {
   return (
     <Dialog title="Its signing secret" onClose={onClose}>
       <p class="dialog-text">
-        Copy it now: it is shown this once. Your application checks with it that a post is from here.
+        Copy it now. It is shown only once. Your application uses it to verify that a post is from this service.
       </p>
       <Code text={made.secret} label="the secret" />
       <footer>
@@ -80,7 +80,7 @@ function WebhookForm({ serverId, onMade }: { serverId: string; onMade: (made: We
       <EventTicks events={events} onChange={setEvents} />
       {events.includes('inbound') && (
         <Select
-          label="Received mail comes"
+          label="Received mail is sent"
           value={inboundContent}
           onChange={setContent}
           options={[

@@ -26,7 +26,7 @@ export function Secrets({ webhook: { secrets }, path, onChange }: SecretsProps) 
     onChange()
   }
   const remove = async (secretId: string) => {
-    const text = 'Posts are no longer signed with it. First let your application take the other one.'
+    const text = 'Posts are no longer signed with it. First make your application use the other secret.'
     if (!(await ask({ title: 'Remove this secret?', text, act: 'Remove', isDanger: true }))) return
     await call('DELETE', `${path}/secrets/${secretId}`)
     say('The secret is removed')
@@ -59,7 +59,7 @@ export function Secrets({ webhook: { secrets }, path, onChange }: SecretsProps) 
       {made !== null && (
         <Dialog title="The new secret" onClose={() => setMade(null)}>
           <p class="dialog-text">
-            Copy it now: it is shown this once. Posts carry both signatures until the old one is removed.
+            Copy it now. It is shown only once. Posts carry both signatures until you remove the old secret.
           </p>
           <Code text={made} label="the secret" />
         </Dialog>

@@ -118,7 +118,7 @@ function WebhookHead({ webhook, path, serverId, onChange, onQueued }: WebhookHea
   const [opened, open] = useState<'test' | 'replay' | null>(null)
   const turn = async () => onChange(await call('POST', `${path}/${webhook.enabled ? 'disable' : 'enable'}`))
   const remove = async () => {
-    const text = 'What waits for it is dropped. Its log of deliveries is gone.'
+    const text = 'Pending deliveries and the delivery log are deleted.'
     if (!(await ask({ title: 'Remove this webhook?', text, act: 'Remove', isDanger: true }))) return
     await call('DELETE', path)
     say('The webhook is removed')
@@ -188,7 +188,7 @@ function ReplayDead({ path, onClose, onQueued }: OrderProps) {
     const { queued } = await call<{ queued: number }>('POST', `${path}/replay`, {
       body: { createdFrom, status: 'dead' },
     })
-    say(queued === 1 ? 'One delivery is queued again' : `${queued} deliveries are queued again`)
+    say(queued === 1 ? 'One delivery was queued again' : `${queued} deliveries were queued again`)
     onClose()
     onQueued()
   }
@@ -200,7 +200,7 @@ function ReplayDead({ path, onClose, onQueued }: OrderProps) {
           value={hours}
           onChange={setHours}
           options={REPLAYS}
-          hint="Each keeps its id, so that yours can tell."
+          hint="Each keeps its id, so that your endpoint can recognize repeats."
         />
       </Form>
     </Dialog>

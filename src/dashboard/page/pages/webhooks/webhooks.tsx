@@ -28,7 +28,7 @@ export function WebhooksPage({ serverId }: PageProps) {
   )
   return (
     <>
-      <Head title="Webhooks" meta="Signed posts of what happens, with retries for about a day.">
+      <Head title="Webhooks" meta="Signed event notifications, retried for about a day.">
         {add}
       </Head>
       <List
@@ -51,7 +51,7 @@ export function WebhooksPage({ serverId }: PageProps) {
         ]}
         empty={
           <Empty icon="webhook" title="No webhook yet">
-            <p>A webhook is an https URL of yours that hears what became of each message.</p>
+            <p>A webhook sends the outcome of each message to an https URL of yours.</p>
             {add}
           </Empty>
         }
