@@ -22,7 +22,13 @@ import { ROOT } from './support/machine/root.ts'
 
 const README_LINES_MAX = 200
 /** What clients of other providers read. */
-const NAMES_OF_CLIENTS = ['RESEND_BASE_URL', 'RESEND_API_KEY', 'RESEND_API_URL']
+const NAMES_OF_CLIENTS = [
+  'RESEND_BASE_URL',
+  'RESEND_API_KEY',
+  'RESEND_API_URL',
+  'POSTMARK_API_URL',
+  'POSTMARK_SERVER_TOKEN',
+]
 /** What Node.js reads, and the reasons that it has for a connection that fails. */
 const NAMES_OF_NODE = [
   'NO_COLOR',

@@ -6,15 +6,16 @@
 
 import type { CompatibleApi } from '../../schemas/config.ts'
 import { IDEMPOTENCY_KEY_CHARS_MAX } from '../../schemas/limits.ts'
-import type { DoorDeadEnd } from '../http/door.ts'
+import { type DoorDeadEnd, joinDoors } from '../http/door.ts'
 import type { RouteHandler } from '../http/listener.ts'
 import type { DoorTable } from './common/door-table.ts'
 import { makeOwnApi, type OwnApiDeps } from './common/own-api.ts'
 import { MAILGUN } from './mailgun/door.ts'
+import { POSTMARK } from './postmark/door.ts'
 import { RESEND } from './resend/door.ts'
 
 /** Every door. */
-export const DOORS: readonly DoorTable[] = [RESEND, MAILGUN]
+export const DOORS: readonly DoorTable[] = [RESEND, POSTMARK, MAILGUN]
 
 /** The open doors as the listener serves them. */
 export interface OpenDoors {
@@ -35,14 +36,15 @@ export function openDoors(names: readonly CompatibleApi[], deps: OwnApiDeps): Op
     }),
   )
   const paths = new Set(routes.map(({ route }) => route.path))
-  const deadEnds: DoorDeadEnd[] = []
-  for (const { door, deadEnds: ends } of open) {
-    for (const end of ends) {
-      if (paths.has(end.path)) continue
-      paths.add(end.path)
-      deadEnds.push({ door, ...end })
+  const ends = new Map<string, DoorDeadEnd>()
+  for (const { door: own, deadEnds: some } of open) {
+    for (const { path, message, door = own } of some) {
+      const before = ends.get(path)
+      ends.set(path, before === undefined ? { door, path, message } : { ...before, door: joinDoors(door, before.door) })
     }
   }
+  const deadEnds = [...ends.values()].filter(({ path }) => !paths.has(path))
+  for (const { path } of deadEnds) paths.add(path)
   const off = DOORS.filter((one) => !open.includes(one)).flatMap((one) => pathsOf(one))
   return { routes, deadEnds, closed: [...new Set(off)].filter((path) => !paths.has(path)) }
 }

@@ -18,6 +18,10 @@ export interface Door {
   readonly headerNames: readonly string[]
   /** Makes the Authorization header of our own routes out of a request's; '' if it has no key, or two. */
   authorize(headers: RequestHeaders, named: NamedHeaders): string
+  /** A header that its own requests alone carry: it settles whose a request for a path of two doors is. */
+  readonly ownHeader?: string
+  /** A door with which it has a path in common. */
+  readonly joined?: Door
   /** Makes the answer that its clients read out of a refusal of ours. In: whether the request had a key. */
   present(refusal: Reply, hasKey: boolean): Reply
 }
@@ -54,6 +58,29 @@ export function readNamed({ headerNames }: Door, request: Pick<Incoming, 'forEac
 }
 
 /** An answer as its client reads it: a refusal of a door has the form of the door. */
-export function presented(door: Door | null, answer: Reply, { authorization }: RequestHeaders): Reply {
-  return door === null || answer.status < 400 ? answer : door.present(answer, authorization !== '')
+export function presented(
+  door: Door | null,
+  answer: Reply,
+  { headers, named }: { readonly headers: Pick<RequestHeaders, 'authorization'>; readonly named: NamedHeaders },
+): Reply {
+  if (door === null || answer.status < 400) return answer
+  return doorFor(door, named).present(answer, headers.authorization !== '')
+}
+
+/** Makes one door of two that have a path in common: the first has the requests that carry its own header. */
+export function joinDoors(first: Door, second: Door): Door {
+  const { ownHeader } = first
+  if (ownHeader === undefined) return second
+  return {
+    ...second,
+    headerNames: [...new Set([...first.headerNames, ...second.headerNames])],
+    authorize: (headers, named) => (ownHeader in named ? first : second).authorize(headers, named),
+    joined: first,
+  }
+}
+
+/** The door that a request meant. */
+function doorFor(door: Door, named: NamedHeaders): Door {
+  const { joined } = door
+  return joined?.ownHeader !== undefined && joined.ownHeader in named ? joined : door
 }

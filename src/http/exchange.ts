@@ -359,7 +359,7 @@ export class Exchange implements Receiver {
   #write(answer: Reply): void {
     const requestId = this.#requestId
     const isKept = this.#target.gate.session === null
-    const shown = presented(this.#target.door, answer, this.#head.headers)
+    const shown = presented(this.#target.door, answer, this.#head)
     const reply = isKept ? shown : { ...shown, headers: { ...DASHBOARD_HEADERS, ...shown.headers } }
     try {
       writeReply(this.#wire, reply, { requestId, isHead: this.#head.isHead, closes: this.#desk.isClosing })

@@ -19,6 +19,15 @@ export interface Reply {
   readonly cookies?: readonly string[]
   /** Ids of messages that it accepted, for the log of requests, if its body has another form than ours. */
   readonly messageIds?: readonly string[]
+  /** Recipients of messages that it accepted and that are on a suppression list, by message id: doors name them. */
+  readonly suppressed?: ReadonlyMap<string, SuppressedRecipients>
+}
+
+/** Recipients of a message to whom it is not sent. */
+export interface SuppressedRecipients {
+  readonly addresses: readonly string[]
+  /** Whether it has no other recipient. */
+  readonly isAll: boolean
 }
 
 /** Where a feed writes. Both do nothing once the feed is over. */

@@ -10,7 +10,7 @@
 import { EMAIL_BODY, type EmailAnswer, type EmailBody } from '../../schemas/email.ts'
 import type { Accepted, AcceptedMessage, SendReply } from '../actors/message/send.ts'
 import type { HandlerOf, RequestOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, type Reply, refuse, type SuppressedRecipients } from '../http/respond.ts'
 import { compileBody } from '../http/shape/validate.ts'
 import { fingerprintOf, normaliseEmail, type SendMessage } from '../sending/email-form.ts'
 import { type SendDeps, type SendResult, sendAll } from '../sending/send.ts'
@@ -35,7 +35,7 @@ type AnswerBody = (accepted: readonly EmailAnswer[]) => object | undefined
 export function makeSendEmail(deps: EmailDeps): HandlerOf<'sendEmail'> {
   return function sendEmail(request) {
     const order = orderOf(deps, request, false, () => [normaliseEmail(request.body)])
-    return answerSend(deps, sendAll(deps, order), ([only]) => only)
+    return answerSend(deps, order, ([only]) => only)
   }
 }
 
@@ -45,7 +45,7 @@ export function makeSendBatch(deps: EmailDeps): HandlerOf<'sendBatch'> {
     const { body } = request
     if (body.partial) return sendPartial(deps, request, body.messages)
     const order = orderOf(deps, request, true, () => body.messages.map(normaliseEmail))
-    return answerSend(deps, sendAll(deps, order), (accepted) => ({ messages: accepted }))
+    return answerSend(deps, order, (accepted) => ({ messages: accepted }))
   }
 }
 
@@ -56,8 +56,8 @@ async function sendPartial(
   messages: readonly unknown[],
 ): Promise<Answer> {
   const checked = messages.map((message) => checkEmail(message))
-  const bodies = () => checked.map((one) => (one.ok ? normaliseEmail(one.value) : null))
-  const result = await sendEach(deps, orderOf(deps, request, true, bodies))
+  const order = orderOf(deps, request, true, () => checked.map((one) => (one.ok ? normaliseEmail(one.value) : null)))
+  const result = await sendEach(deps, order)
   if (result.kind === 'refused') return answerRefused(result, deps.nowMs())
   if (result.kind !== 'each') return answerOf(result, () => refuse('internal_error'))
   const { test } = result
@@ -67,7 +67,8 @@ async function sendPartial(
     if (outcome === null) return refusalBody({ code: 'internal_error', extra: {} })
     return 'code' in outcome ? refusalBody(outcome) : answerOfMessage(outcome, test)
   })
-  return { status: 200, json: { messages: answers }, headers: sendHeaders(result, deps.nowMs()) }
+  const headers = sendHeaders(result, deps.nowMs())
+  return { status: 200, json: { messages: answers }, headers, ...suppressedIn(order.messages, result.outcomes) }
 }
 
 function orderOf<Message extends SendMessage | null>(
@@ -90,21 +91,37 @@ function orderOf<Message extends SendMessage | null>(
 }
 
 function answerSend(
-  { nowMs }: EmailDeps,
-  sent: SendResult | Promise<SendResult>,
+  deps: EmailDeps,
+  order: Omit<SendOrder, 'messages'> & { readonly messages: readonly SendMessage[] },
   make: AnswerBody,
 ): Answer | Promise<Answer> {
+  const { nowMs } = deps
   const conclude = (result: SendResult) =>
-    answerOf<SendReply>(result, (reply) =>
-      reply.kind === 'refused' ? answerRefused(reply, nowMs()) : answerAccepted(reply, nowMs(), make),
-    )
+    answerOf<SendReply>(result, (reply) => {
+      if (reply.kind === 'refused') return answerRefused(reply, nowMs())
+      const json = make(answersOf(reply))
+      if (json === undefined) return refuse('internal_error')
+      const headers = sendHeaders(reply, nowMs())
+      return { status: 200, json, headers, ...suppressedIn(order.messages, reply.messages) }
+    })
+  const sent = sendAll(deps, order)
   return sent instanceof Promise ? sent.then(conclude) : conclude(sent)
 }
 
-function answerAccepted(reply: Accepted, nowMs: number, make: AnswerBody): Answer {
-  const json = make(answersOf(reply))
-  if (json === undefined) return refuse('internal_error')
-  return { status: 200, json, headers: sendHeaders(reply, nowMs) }
+/** Recipients that a door names: the decision knows their places, the request their addresses. */
+function suppressedIn(
+  messages: readonly (SendMessage | null)[],
+  outcomes: readonly (AcceptedMessage | { readonly code: string } | null)[],
+): Pick<Reply, 'suppressed'> {
+  let suppressed: Map<string, SuppressedRecipients> | null = null
+  for (const [place, outcome] of outcomes.entries()) {
+    if (outcome === null || 'code' in outcome || outcome.suppressed === undefined) continue
+    const { recipients = [] } = messages[place] ?? {}
+    const addresses = outcome.suppressed.map((at) => recipients[at]?.address ?? '')
+    suppressed ??= new Map()
+    suppressed.set(outcome.messageId, { addresses, isAll: addresses.length === recipients.length })
+  }
+  return suppressed === null ? {} : { suppressed }
 }
 
 function answersOf({ messages, test }: Accepted): EmailAnswer[] {

@@ -56,8 +56,22 @@ t.test('doors: a credential of a door opens nothing of our own', async (t) => {
 })
 
 t.test('doors: two credentials are none', async (t) => {
-  const resend = { ...bearer(testServer.token), ...server(testServer.token) }
-  t.equal((await ask('GET /emails', { headers: resend })).status, 401)
+  const both = { ...bearer(testServer.token), ...server(testServer.token) }
+  for (const path of ['/emails', '/server', '/v3/simulator.test/nothing'])
+    t.equal((await ask(`GET ${path}`, { headers: both })).status, 401, path)
+  const basics = { ...basic(testServer.token), ...server(testServer.token) }
+  t.equal((await ask('GET /server', { headers: basics })).status, 401)
+})
+
+t.test('doors: a path of two doors answers in the form of the credential', async (t) => {
+  const resend = await ask('GET /webhooks', { headers: bearer(testServer.token) })
+  t.match([resend.status, JSON.parse(resend.text)], [404, { name: 'not_found', message: /\/v1\/webhooks/ }])
+  const postmark = await ask('GET /webhooks', { headers: server(testServer.token) })
+  t.match([postmark.status, JSON.parse(postmark.text)], [404, { ErrorCode: 701, Message: /\/v1\/webhooks/ }])
+  const template = await ask('POST /templates/validate', { headers: server(testServer.token) })
+  t.match([template.status, JSON.parse(template.text)], [422, { ErrorCode: 1101 }])
+  const none = await ask('GET /templates')
+  t.match([none.status, JSON.parse(none.text)], [401, { name: 'missing_api_key' }])
 })
 
 t.test('doors: no page of another site reads an answer', async (t) => {
@@ -171,12 +185,19 @@ for (const engine of ENGINES) {
     const firstRun = await until(() => readFirstRun(dataDir), 10_000)
     const { token } = firstRun.testServer
     const name = encodeURIComponent(ADDRESS)
-    for (const path of [`/suppressions/${name}`, `/emails?after=${name}`, `/emails/${name}`, `/emails/x/y/${name}`]) {
+    const paths: readonly [string, Record<string, string>][] = [
+      [`/suppressions/${name}`, bearer(token)],
+      [`/emails?after=${name}`, bearer(token)],
+      [`/emails/${name}`, bearer(token)],
+      [`/emails/x/y/${name}`, bearer(token)],
+      [`/bounces?emailFilter=${name}`, server(token)],
+      [`/messages/outbound?recipient=${name}`, server(token)],
+      [`/message-streams/${name}/suppressions/dump?emailaddress=${name}`, server(token)],
+      [`/v3/simulator.test/bounces/${name}`, basic(token)],
+    ]
+    for (const [path, key] of paths) {
       for (const method of ['GET', 'DELETE'])
-        await fetch(`http://127.0.0.1:${httpPort}${path}`, {
-          method,
-          headers: { connection: 'close', ...bearer(token) },
-        })
+        await fetch(`http://127.0.0.1:${httpPort}${path}`, { method, headers: { connection: 'close', ...key } })
     }
     await until(async () => {
       // Without the searches of this wait, which would fill the page.

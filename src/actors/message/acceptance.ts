@@ -165,7 +165,7 @@ class Acceptance {
     const fields: string[] = []
     for (const index of item.recipients.keys()) if (!suppressed.has(index)) fields.push(statusField(short, index))
     this.absent.push(rows.statuses(fields))
-    return { messageId, submittedAtMs }
+    return { messageId, submittedAtMs, ...(suppressed.size > 0 && { suppressed: [...suppressed] }) }
   }
 
   // Spec stats.count

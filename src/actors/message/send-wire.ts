@@ -62,7 +62,11 @@ type PackedBody = readonly [
 ]
 
 type PackedAccepted = readonly [
-  readonly (readonly [AcceptedMessage['messageId'], AcceptedMessage['submittedAtMs']])[],
+  readonly (readonly [
+    AcceptedMessage['messageId'],
+    AcceptedMessage['submittedAtMs'],
+    suppressed?: NonNullable<AcceptedMessage['suppressed']>,
+  ])[],
   Accepted['test'],
   Accepted['replayed'],
   readonly (readonly [RateLeft['scope'], RateLeft['limit'], RateLeft['left'], RateLeft['resetsAtMs']])[],
@@ -160,7 +164,11 @@ function unpackRecipient([address, domain, name, hmac, kind]: PackedRecipient): 
 
 function packAccepted({ messages, refused, test, replayed, rate }: Accepted): PackedAccepted {
   const whole = [
-    messages.map(({ messageId, submittedAtMs }) => [messageId, submittedAtMs] as const),
+    messages.map(({ messageId, submittedAtMs, suppressed }) =>
+      suppressed === undefined
+        ? ([messageId, submittedAtMs] as const)
+        : ([messageId, submittedAtMs, suppressed] as const),
+    ),
     test,
     replayed,
     rate.map(({ scope, limit, left, resetsAtMs }) => [scope, limit, left, resetsAtMs] as const),
@@ -172,7 +180,9 @@ function packAccepted({ messages, refused, test, replayed, rate }: Accepted): Pa
 function unpackAccepted([messages, test, replayed, rate, refused]: PackedAccepted): Accepted {
   return {
     kind: 'accepted',
-    messages: messages.map(([messageId, submittedAtMs]) => ({ messageId, submittedAtMs })),
+    messages: messages.map(([messageId, submittedAtMs, suppressed]) => {
+      return { messageId, submittedAtMs, ...(suppressed && { suppressed }) }
+    }),
     test,
     replayed,
     rate: rate.map(([scope, limit, left, resetsAtMs]) => ({ scope, limit, left, resetsAtMs })),

@@ -81,6 +81,8 @@ export interface AcceptedMessage {
   readonly messageId: string
   /** The time in its id. */
   readonly submittedAtMs: number
+  /** Places of the recipients that are suppressed; absent: none, or the answer was given before. */
+  readonly suppressed?: readonly number[]
 }
 
 /** What is left under a per-minute limit. */

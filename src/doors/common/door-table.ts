@@ -22,13 +22,21 @@ export interface DoorRow {
   readonly idempotencyCharsMax?: number
 }
 
+/** A path that a door does not offer. */
+interface DeadEnd {
+  readonly path: string
+  readonly message: string
+  /** Present if its refusal has another form than that of the door. */
+  readonly door?: Door
+}
+
 /** A door. */
 export interface DoorTable {
   readonly name: CompatibleApi
   readonly door: Door
   readonly rows: readonly DoorRow[]
   /** Paths that its clients request and that it does not offer, each with a sentence that names the alternative. */
-  readonly deadEnds: readonly { readonly path: string; readonly message: string }[]
+  readonly deadEnds: readonly DeadEnd[]
 }
 
 /** The schema of a body that the handler maps: our own route checks the mapped body. */

@@ -35,6 +35,14 @@ export interface OwnApi {
   call(name: PublicRouteName, request: EdgeRequest, asked?: Asked): Promise<Answer>
 }
 
+/** The body of one of our refusals, or of one message's within an answer. */
+export interface OwnRefusal {
+  readonly error?: string
+  readonly message?: string
+  readonly issues?: readonly Issue[]
+  readonly domain?: string
+}
+
 /** The parts that calls of our own routes need. */
 export interface OwnApiDeps {
   readonly handlers: Handlers<PublicRouteName>

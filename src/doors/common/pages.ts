@@ -69,3 +69,30 @@ export function pageFrom<Item>(answer: Answer, name: string): OwnPage<Item> | { 
   const json = answer.json as Readonly<Record<string, readonly Item[]>> & { readonly next: string | null }
   return { items: json[name] ?? [], next: json.next }
 }
+
+/** Items of pages that were read one after the other; `isWhole`: the last page was among them. */
+export type ReadPages<Item> =
+  | { readonly items: readonly Item[]; readonly isWhole: boolean; readonly pages: number }
+  | { readonly answer: Answer }
+
+/** Reads our pages from the top until enough is found, nothing is left or `pagesMax` pages were read. */
+export async function readOwnPages<Item>(
+  read: (after: string | null) => Promise<OwnPage<Item> | { readonly answer: Answer }>,
+  {
+    pagesMax,
+    enough = Number.POSITIVE_INFINITY,
+    keep = () => true,
+  }: { readonly pagesMax: number; readonly enough?: number; readonly keep?: (item: Item) => boolean },
+): Promise<ReadPages<Item>> {
+  const items: Item[] = []
+  let after: string | null = null
+  let pages = 0
+  do {
+    const page: OwnPage<Item> | { readonly answer: Answer } = await read(after)
+    if ('answer' in page) return page
+    for (const item of page.items) if (keep(item)) items.push(item)
+    after = page.next
+    pages += 1
+  } while (after !== null && pages < pagesMax && items.length < enough)
+  return { items, isWhole: after === null, pages }
+}

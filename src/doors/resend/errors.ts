@@ -4,20 +4,13 @@
 
 import type { Issue } from '../../../schemas/error.ts'
 import type { Reply } from '../../http/respond.ts'
+import type { OwnRefusal } from '../common/own-api.ts'
 
 /** A refusal as the client reads it. */
 interface ResendError {
   readonly statusCode: number
   readonly name: string
   readonly message: string
-}
-
-/** The body of one of our refusals, or of one message's within an answer. */
-export interface OwnRefusal {
-  readonly error?: string
-  readonly message?: string
-  readonly issues?: readonly Issue[]
-  readonly domain?: string
 }
 
 type Shape = Pick<ResendError, 'name' | 'statusCode'>

@@ -9,8 +9,8 @@ import type { EdgeRequest } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { readFields } from '../common/fields.ts'
-import { answerWith, type OwnApi, refuseFields } from '../common/own-api.ts'
-import { type OwnRefusal, sentenceOf } from './errors.ts'
+import { answerWith, type OwnApi, type OwnRefusal, refuseFields } from '../common/own-api.ts'
+import { sentenceOf } from './errors.ts'
 import { instantOf, type MappedMessage, mapMessage, resendField } from './message.ts'
 
 /** Resend allows one character more than our own routes: such a key goes by its hash. */

@@ -58,7 +58,10 @@ test('send-wire: a send is what it was, in every field', async (t) => {
 test('send-wire: an answer is what it was, whatever it says', async (t) => {
   const accepted: SendReply = {
     kind: 'accepted',
-    messages: [1, 2].map((n) => ({ messageId: `m${n}`, submittedAtMs: n })),
+    messages: [
+      { messageId: 'm1', submittedAtMs: 1 },
+      { messageId: 'm2', submittedAtMs: 2, suppressed: [0, 3] },
+    ],
     test: false,
     replayed: true,
     rate: ['server', 'account'].map((scope) => ({

@@ -41,7 +41,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/http/engine', 'src/http/shape'],
   ['src/store'],
   ['src/content'],
-  ['src/views/operator', 'src/views/dashboard'],
+  ['src/views/operator', 'src/views/dashboard', 'src/views/format'],
   ['src/views/message'],
   ['src/views/inbound'],
   ['src/views'],

@@ -1,0 +1,90 @@
+/**
+ * event-walk - events of a server from the newest to the oldest: our search has them in the order in which they
+ * occurred, so it is asked for spans of time that go back and grow
+ */
+
+import { EVENT_LOG_DAYS, EVENTS_PAGE_MAX } from '../../../schemas/limits.ts'
+import type { EventName } from '../../../schemas/webhook.ts'
+import type { EdgeRequest } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { OwnApi } from './own-api.ts'
+import { pageFrom, readOwnPages } from './pages.ts'
+
+/** A message's event as our search answers it. */
+export interface WalkedEvent {
+  readonly id: string
+  readonly event: EventName
+  readonly messageId: string
+  readonly recipient: string
+  readonly occurredAt: string
+  readonly streamId: string
+  readonly tag: string | null
+  readonly metadata: Readonly<Record<string, string>>
+  readonly details: {
+    readonly code?: number | null
+    readonly response?: string | null
+    readonly classification?: string | null
+    readonly hard?: boolean
+    readonly expired?: boolean
+    readonly feedbackType?: string | null
+    readonly source?: string
+  }
+}
+
+/** The events that a walk looks for. */
+export interface WalkAsked {
+  readonly events: readonly EventName[]
+  /** Further filters of our search. */
+  readonly filter?: Readonly<Record<string, unknown>>
+  readonly fromMs: number | null
+  readonly toMs: number | null
+  /** Events after which the walk ends. */
+  readonly enough: number
+  readonly keep?: (event: WalkedEvent) => boolean
+}
+
+/** Events, newest first; `isWhole`: there are no more. */
+export type Walked =
+  | { readonly events: readonly WalkedEvent[]; readonly isWhole: boolean }
+  | { readonly answer: Answer }
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Each span is so many times as long as the one after it. */
+const GROWTH = 5
+/** Searches of one walk. */
+const CALLS_MAX = 100
+
+/** Walks back until enough is found or nothing is left. */
+export async function walkEvents(request: EdgeRequest, own: OwnApi, asked: WalkAsked): Promise<Walked> {
+  const nowMs = own.nowMs()
+  const { events: names, filter = {}, enough, keep = () => true } = asked
+  const fromMs = Math.max(asked.fromMs ?? 0, nowMs - EVENT_LOG_DAYS * DAY_MS)
+  const found: WalkedEvent[] = []
+  let toMs = Math.min(asked.toMs ?? Number.MAX_SAFE_INTEGER, nowMs + HOUR_MS)
+  let spanMs = 2 * HOUR_MS
+  let calls = 0
+  while (toMs > fromMs && found.length < enough && calls < CALLS_MAX) {
+    const startMs = Math.max(fromMs, toMs - spanMs)
+    const inSpan: WalkedEvent[] = []
+    for (const event of names) {
+      const span = { ...filter, event, from: instantOf(startMs), to: instantOf(toMs) }
+      const read = async (after: string | null) => {
+        const body = { ...span, limit: EVENTS_PAGE_MAX, ...(after !== null && { after }) }
+        return pageFrom<WalkedEvent>(await own.call('searchEvents', request, { body }), 'events')
+      }
+      const seen = await readOwnPages(read, { pagesMax: Math.max(1, CALLS_MAX - calls), keep })
+      if ('answer' in seen) return seen
+      calls += seen.pages
+      inSpan.push(...seen.items)
+    }
+    found.push(...inSpan.sort((one, other) => (one.id < other.id ? 1 : -1)))
+    toMs = startMs
+    spanMs *= GROWTH
+  }
+  return { events: found, isWhole: toMs <= fromMs }
+}
+
+function instantOf(ms: number): string {
+  return new Date(ms).toISOString()
+}
