@@ -29,11 +29,14 @@ export const QUEUE_BODY = {
   additionalProperties: false,
 } as const
 
-/** Answer of the orders: recipients that the order concerned. */
+/** Response to the orders: the number of affected recipients, and whether the destination is held now. */
 export const QUEUE_ORDERED = {
   type: 'object',
-  properties: { recipients: COUNT },
-  required: ['recipients'],
+  properties: {
+    recipients: COUNT,
+    held: { type: 'boolean', description: 'Whether the destination is held after the order' },
+  },
+  required: ['recipients', 'held'],
   additionalProperties: false,
 } as const
 
@@ -64,4 +67,5 @@ export const QUEUE = {
 
 export type QueueBody = FromSchema<typeof QUEUE_BODY>
 export type Destination = FromSchema<typeof DESTINATION>
+export type QueueOrdered = FromSchema<typeof QUEUE_ORDERED>
 export type Queue = FromSchema<typeof QUEUE>

@@ -1,7 +1,8 @@
 /** queue - `sendwright queue [retry|hold|release|drop]`: what waits to be delivered, and orders to it. */
 
 import type { Command } from 'commander'
-import type { Destination, Queue } from '../../schemas/operator/queue.ts'
+import { QUEUE_ORDER_MAX } from '../../schemas/limits.ts'
+import type { Destination, Queue, QueueOrdered } from '../../schemas/operator/queue.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { withOperatorOptions } from './console/options.ts'
 import { type Ended, printJson } from './console/print.ts'
@@ -10,12 +11,12 @@ import { formatTable } from './console/table.ts'
 /** Destinations of one page, and pages that are printed. */
 const PAGE = 100
 const PAGES_MAX = 100
-/** Orders that move many are repeated until none is left, this often at most. */
+/** Orders that affect more than one request may are repeated, this often at most. */
 const ROUNDS_MAX = 1000
 
 type QueueOrder = 'retry' | 'hold' | 'release' | 'drop'
 
-/** What each order does, as it is told. */
+/** The result of each order, printed after the number of recipients. */
 const DONE: Readonly<Record<QueueOrder, string>> = {
   retry: 'due now',
   hold: 'held, with all that comes later',
@@ -78,13 +79,16 @@ async function orderQueue(
   const client = makeClient(options, 'operator')
   const body = { domain, ...(options.note !== undefined && { note: options.note }) }
   let recipients = 0
+  let held = false
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    const done = await client.post<{ recipients: number }>(`/v1/operator/queue/${order}`, body)
+    const done = await client.post<QueueOrdered>(`/v1/operator/queue/${order}`, body)
     recipients += done.recipients
-    // Holding and releasing is done at once, however many there are.
-    if (order === 'hold' || order === 'release' || done.recipients === 0) break
+    held = done.held
+    // A second retry of fewer would count what has failed again since the first.
+    if (order === 'hold' || order === 'release' || done.recipients < QUEUE_ORDER_MAX) break
   }
-  if (options.json) return printJson({ recipients })
-  console.log(`${domain}: ${recipients} ${DONE[order]}`)
+  if (options.json) return printJson({ recipients, held })
+  const result = order === 'retry' && held ? 'due once the destination is released: it is held' : DONE[order]
+  console.log(`${domain}: ${recipients} ${result}`)
   return 0
 }

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
 import { parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, formatFields, print } from './console/print.ts'
 import { formatTable } from './console/table.ts'
@@ -44,16 +45,53 @@ export function addSuppressionCommands(program: Command, ended: Ended): void {
       const answer = await client.post<{ added: number; existing: number }>(PATH, { streamId, recipients })
       ended(print(options, answer, ({ added, existing }) => `Added ${added}; ${existing} stood there before`))
     })
-  withServerOptions(suppression.command('lift <suppressionId>'))
-    .description('remove an address from a suppression list')
+  withServerOptions(suppression.command('lift <suppressionId|address>'))
+    .description('remove one entry, or all entries of an address')
+    .option('--stream <id>', 'only the entry on the list of this stream')
     .option('--operator', 'with the operator key, which lifts complaints and unsubscribes too')
     .option('--note <text>', 'reason for the audit log, with --operator')
-    .action(async (id, { operator, note, ...options }) => {
-      const place = encodeURIComponent(id)
-      if (operator === true) await makeClient(options, 'operator').delete(`${OPERATOR_PATH}/${place}`, { note })
-      else await makeClient(options, 'server').delete(`${PATH}/${place}`)
-      ended(print(options, { suppressionId: id, lifted: true }, () => `Lifted ${id}`))
-    })
+    .option('--server <id>', 'with --operator, only entries of this server')
+    .action(async (target, options) => ended(await lift(target, options)))
+}
+
+interface LiftOptions extends ClientOptions {
+  operator?: boolean
+  note?: string
+  stream?: string
+  server?: string
+}
+
+/** Lifts one entry, or all entries of an address. Throws CommandFailure if the address has none. */
+async function lift(target: string, options: LiftOptions): Promise<number> {
+  const { operator = false, note } = options
+  const client = makeClient(options, operator ? 'operator' : 'server')
+  const found = target.includes('@') ? await entriesOf(target, options) : null
+  if (found?.length === 0)
+    throw new CommandFailure(`${target} is not suppressed: sendwright suppression list shows all entries`)
+  const ids = found === null ? [target] : found.map(({ suppressionId }) => suppressionId)
+  for (const id of ids) {
+    const place = encodeURIComponent(id)
+    if (operator) await client.delete(`${OPERATOR_PATH}/${place}`, { note })
+    else await client.delete(`${PATH}/${place}`)
+  }
+  if (found === null) return print(options, { suppressionId: target, lifted: true }, () => `Lifted ${target}`)
+  return print(
+    options,
+    { recipient: target, lifted: ids },
+    () => `Lifted ${ids.length} of ${target}: ${ids.join(', ')}`,
+  )
+}
+
+/** The entries of an address: at most one a stream. */
+async function entriesOf(recipient: string, options: LiftOptions): Promise<SuppressionEntry[]> {
+  const { operator = false, stream: streamId, server: serverId } = options
+  const client = makeClient(options, operator ? 'operator' : 'server')
+  const body = { recipient, streamId, limit: PAGE_MAX, ...(operator && { serverId }) }
+  const answer = await client.post<{ suppressions: SuppressionEntry[] }>(
+    `${operator ? OPERATOR_PATH : PATH}/search`,
+    body,
+  )
+  return answer.suppressions
 }
 
 async function listSuppressions(options: ListOptions): Promise<number> {

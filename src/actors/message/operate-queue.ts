@@ -38,6 +38,8 @@ export interface OrderQueueBody {
 
 export interface OrderQueueReply {
   readonly kind: 'ordered'
+  /** Whether the destination is held after the order. */
+  readonly isHeld: boolean
 }
 
 export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> = {
@@ -59,7 +61,12 @@ export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> 
     if (order === 'retry') ops.push(...wakeOps(facts.hash(wakesKey()), destination, context.nowMs))
     const subject = { targets: { domain: destination }, before: { held: wasHeld }, after: { held: isHeld } }
     const signals = ops.length > 0 ? [{ topic: HOLDS_TOPIC, text: '' }] : []
-    return { kind: 'done', reply: { kind: 'ordered' }, ops: [...ops, ...auditOps(context, by, subject)], signals }
+    return {
+      kind: 'done',
+      reply: { kind: 'ordered', isHeld },
+      ops: [...ops, ...auditOps(context, by, subject)],
+      signals,
+    }
   },
 }
 

@@ -170,7 +170,7 @@ function dmarcSentences(
   if (dmarc === 'none')
     return {
       message: `${author} has no DMARC record`,
-      fix: `Create the DNS record: _dmarc.${author} TXT "v=DMARC1; p=none"`,
+      fix: `Create the DNS record: _dmarc.${author} TXT "v=DMARC1; p=none; rua=mailto:dmarc@${author}"`,
     }
   const held = signatures.signatures.filter(({ verdict }) => verdict === 'pass').map(({ domain }) => domain)
   const signed = held.length === 0 ? 'no signature is valid' : `valid signatures are of ${held.join(', ')}`

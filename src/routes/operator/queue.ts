@@ -93,10 +93,13 @@ function makeOrder(
     const { domain } = body
     const destination = domainToASCII(domain).toLowerCase() || domain.toLowerCase()
     const ordered: OrderQueueBody = { destination, order, by }
-    const { answer } = await giveOrder<OrderQueueReply>(deps, HOLDS_SHARD, { name: 'order-queue', body: ordered })
+    const { answer, reply } = await giveOrder<OrderQueueReply>(deps, HOLDS_SHARD, {
+      name: 'order-queue',
+      body: ordered,
+    })
     if (answer !== undefined) return answer
     const recipients = await perform(destination)
-    return recipients === null ? refuse('unavailable') : { status: 200, json: { recipients } }
+    return recipients === null ? refuse('unavailable') : { status: 200, json: { recipients, held: reply.isHeld } }
   })
 }
 

@@ -3,6 +3,11 @@ import t from 'tap'
 import { startCommandLine } from '../../support/service/command-line.ts'
 import { startDelivery } from '../../support/service/delivery.ts'
 
+interface AuditEntry {
+  readonly act: string
+  readonly targets: { readonly domain?: string }
+}
+
 const delivery = await startDelivery()
 const commands = await startCommandLine()
 const { service, send, messageWhen, destination } = delivery
@@ -43,7 +48,27 @@ t.test('sendwright queue: retried and dropped [queue.retry]', async (t) => {
   mx.sever()
   t.match(await queue('retry', 'b.test'), { code: 0, out: 'b.test: 1 due now\n' })
   await messageWhen(id, ({ recipients }) => recipients[0]?.attempts === 2)
-  t.match(await queue('drop', 'b.test', '--json'), { code: 0, out: '{"recipients":1}\n' })
+  t.match(await queue('drop', 'b.test', '--json'), { code: 0, out: '{"recipients":1,"held":false}\n' })
   await messageWhen(id, ({ status }) => status === 'bounced')
   t.match(await queue('drop'), { code: 2 })
 })
+
+t.test(
+  'sendwright queue: a retry counts each recipient once, and says if the destination is held [queue.retry]',
+  async (t) => {
+    await destination('c.test', { rcpt: '450 4.2.0 later' })
+    const people = Array.from({ length: 6 }, (_, n) => `p${n}@c.test`)
+    const id = await send(people)
+    await messageWhen(id, ({ status }) => status === 'deferred')
+    t.match(await queue('retry', 'c.test'), { code: 0, out: 'c.test: 6 due now\n' })
+    const { entries } = (await delivery.operate('GET /audit?limit=100')).json as { entries: AuditEntry[] }
+    const retries = entries.filter(({ act, targets }) => act === 'retryQueue' && targets.domain === 'c.test')
+    t.equal(retries.length, 1, 'one entry in the audit log')
+    await messageWhen(id, ({ recipients }) => recipients.every(({ attempts }) => attempts === 2))
+    await queue('hold', 'c.test')
+    t.match(await queue('retry', 'c.test'), {
+      code: 0,
+      out: 'c.test: 6 due once the destination is released: it is held\n',
+    })
+  },
+)
