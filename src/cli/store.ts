@@ -4,6 +4,7 @@
  */
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'
+import type { Backup } from '../store/backup.ts'
 import type { ShardSides } from '../store/repair.ts'
 import { isAgreed } from './console/agreed.ts'
 import { CommandFailure } from './console/failure.ts'
@@ -21,6 +22,7 @@ interface RepairOptions {
 
 interface BackupOptions {
   content?: boolean
+  keep?: number
   json?: boolean
 }
 
@@ -41,8 +43,9 @@ export function addStoreCommands(program: Command, ended: (code: number) => void
     .action(async (options) => ended(await makeKey(options)))
   program
     .command('backup')
-    .argument('<directory>', 'directory to create; it must not exist')
+    .argument('<directory>', 'directory to create; with --keep, the folder of all backups; `-` writes a tar archive')
     .description('copy the installation while it runs into a directory from which it starts again (DATA_DIR)')
+    .option('--keep <n>', 'make a directory named by the time, and remove all but the newest n', parseInteger)
     .option('--no-content', 'leave out the files of large content, if you copy them another way')
     .option('--json', 'print the summary as one line of JSON')
     .action(async (directory: string, options: BackupOptions) => ended(await backUp(directory, options)))
@@ -71,16 +74,39 @@ async function makeKey({ json }: { json?: boolean }): Promise<number> {
   return 0
 }
 
-async function backUp(directory: string, { content, json }: BackupOptions): Promise<number> {
-  const { makeBackup } = await import('../store/backup.ts')
-  const made = await inStore((config) => makeBackup(config, directory, { content: content !== false }))
+async function backUp(directory: string, options: BackupOptions): Promise<number> {
+  if (directory === '-') return await writeOut(options)
+  const { content = true, keep, json } = options
+  if (keep !== undefined && keep < 1) throw new CommandFailure('--keep: a number from 1')
+  const { backUpInto, backUpTo } = await import('../store/backup-ways.ts')
+  const made = await inStore<Backup & { readonly removed?: readonly string[] }>((config) =>
+    keep === undefined ? backUpTo(config, directory, { content }) : backUpInto(config, directory, { content, keep }),
+  )
   if (json) console.log(JSON.stringify(made))
   else {
-    console.log(`${made.directory}: installation ${made.installation}, as it was at ${made.at}`)
-    console.log(`Store ${made.storeBytes} bytes, large content ${made.objects} files of ${made.objectBytes} bytes`)
+    for (const line of summaryOf(made)) console.log(line)
+    for (const name of made.removed ?? []) console.log(`Removed ${name}`)
     for (const sentence of made.elsewhere) console.error(sentence)
   }
   return 0
+}
+
+/** Writes a backup to standard output; its summary goes to standard error. */
+async function writeOut({ content = true, keep, json }: BackupOptions): Promise<number> {
+  if (keep !== undefined) throw new CommandFailure('--keep: not with an archive on standard output')
+  if (process.stdout.isTTY)
+    throw new CommandFailure('An archive is not written to a terminal: pipe it into a file or a program')
+  const { writeArchive } = await import('../store/backup-ways.ts')
+  const made = await inStore((config) => writeArchive(config, { content }))
+  for (const line of json ? [JSON.stringify(made)] : [...summaryOf(made), ...made.elsewhere]) console.error(line)
+  return 0
+}
+
+function summaryOf({ directory, installation, at, storeBytes, objects, objectBytes }: Backup): string[] {
+  return [
+    `${directory}: installation ${installation}, as it was at ${at}`,
+    `Store ${storeBytes} bytes, large content ${objects} files of ${objectBytes} bytes`,
+  ]
 }
 
 async function repairShard(shard: number, { yes, json }: RepairOptions): Promise<number> {

@@ -85,6 +85,7 @@ async function lift(target: string, options: LiftOptions): Promise<number> {
 /** The entries of an address: at most one a stream. */
 async function entriesOf(recipient: string, options: LiftOptions): Promise<SuppressionEntry[]> {
   const { operator = false, stream: streamId, server: serverId } = options
+  if (operator && serverId === undefined) throw new CommandFailure('An address with --operator needs --server <id>')
   const client = makeClient(options, operator ? 'operator' : 'server')
   const body = { recipient, streamId, limit: PAGE_MAX, ...(operator && { serverId }) }
   const answer = await client.post<{ suppressions: SuppressionEntry[] }>(

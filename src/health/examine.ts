@@ -34,6 +34,7 @@ import {
 } from './dns.ts'
 import { examineDomains } from './domains.ts'
 import { failed } from './finding.ts'
+import { examineBackup, examineExposure, examineFsync, examineKernel, examineNode } from './host.ts'
 import { examineDisk, examineHttpEngine, examineTls } from './machine.ts'
 import { examineMxListener } from './mx-listener.ts'
 import { examineMxPort } from './mx-port.ts'
@@ -76,8 +77,13 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     examineRedis(deps, isOwn),
     one('clock', () => examineClock(store, nowMs, readClockSync)),
     one('disk', () => examineDisk(config.dataDir, isOwn)),
+    one('fsync', () => examineFsync(config.dataDir)),
+    one('kernel', async () => examineKernel(isOwn)),
+    one('node', async () => examineNode(process.version, nowMs())),
+    one('backup', async () => examineBackup(config.dataDir, nowMs())),
     one('content', () => examineContent(deps.contents, config.dataDir)),
     one('http-engine', async () => examineHttpEngine(deps.engine)),
+    one('exposure', async () => examineExposure(config)),
     one('mx-listener', () => examineMxListener(livingRoles, config.dataDir)),
     one('mx-port', () => examineMxPort(deps)),
     one('submission', () => examineSubmission(config, livingRoles)),

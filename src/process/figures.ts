@@ -59,6 +59,10 @@ export const FIGURES = {
     help: 'Whether the store is durable (1), or all requests are rejected (0).',
   },
   storeFill: { metric: 'store_fill_ratio', help: 'Used share of the memory of the store, from 0 to 1.' },
+  backupAge: {
+    metric: 'backup_age_seconds',
+    help: 'Seconds since the last recorded backup of DATA_DIR began.',
+  },
   webhookBacklogHealthy: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'healthy'] },
   webhookBacklogFailing: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'failing'] },
   domainsUndecided: {

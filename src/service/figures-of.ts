@@ -5,10 +5,12 @@ import type { Outbound } from '../outbound/open.ts'
 import type { MailRoom } from '../outbound/threads.ts'
 import type { Figures } from '../process/figures.ts'
 import { countFeeds } from '../routes/events.ts'
+import { backupAgeMs } from '../store/backup-ways.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 
 /** The parts that tell figures. */
 export interface FiguresDeps {
+  readonly config: { readonly dataDir: string }
   readonly store: { readonly connected: boolean }
   readonly watch: Pick<StoreWatch, 'fault' | 'share'>
   readonly outbound: Pick<Outbound, 'sites'>
@@ -19,6 +21,7 @@ export interface FiguresDeps {
 /** Figures of this moment. */
 export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
   const { store, watch, outbound, mailRoom, feeds } = deps
+  const ageMs = backupAgeMs(deps.config.dataDir, Date.now())
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
   return {
@@ -30,5 +33,6 @@ export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
     storeUp: store.connected ? 1 : 0,
     storeSound: watch.fault === null ? 1 : 0,
     storeFill: watch.share,
+    ...(ageMs === null ? {} : { backupAge: Math.round(ageMs / 1000) }),
   }
 }

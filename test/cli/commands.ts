@@ -266,6 +266,7 @@ t.test('send --wait: each event as it comes, and a hint where a simulated addres
   t.match(await done('suppression', 'lift', kept.toUpperCase(), '--stream', testServer.streamId), /^Lifted 1 of /)
   t.match(await run('suppression', 'lift', kept), { code: 1, err: /is not suppressed/ })
   await done('suppression', 'add', testServer.streamId, kept)
+  t.match(await run('suppression', 'lift', kept, '--operator'), { code: 1, err: /needs --server/ })
   const lifted = await runJson('suppression', 'lift', kept, '--operator', '--server', testServer.serverId)
   t.match(lifted.json, { recipient: kept, lifted: [String] })
   t.same((await runJson('suppression', 'list')).json.suppressions, [])

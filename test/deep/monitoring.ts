@@ -70,6 +70,8 @@ t.test('monitoring: every panel says what it shows, under a number of its own', 
 
 t.test('monitoring: what is asked for is on /metrics, and Prometheus answers each query', async (t) => {
   const service = await startTestService()
+  // As after a backup.
+  writeFileSync(join(service.config.dataDir, 'last-backup'), '')
   const folder = mkdtempSync(join(tmpdir(), 'sendwright-prometheus-'))
   t.teardown(async () => {
     await service.stop()

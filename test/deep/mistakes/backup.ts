@@ -122,6 +122,50 @@ t.test('backup: taken under load, it is the installation as it was at one moment
   t.equal(await again.kill('SIGTERM'), 0)
 })
 
+t.test('backup: a folder keeps the newest backups; an archive is one that starts', async (t) => {
+  const scene = await Scene.make(t)
+  const service = await scene.start()
+  const folder = join(scene.top, 'backups')
+  mkdirSync(join(folder, 'mine'), { recursive: true })
+  for (const day of ['20260101', '20260102', '20260103']) mkdirSync(join(folder, `sendwright-${day}T021000Z`))
+  t.match(await command(scene, 'backup', folder, '--keep', '0'), { code: 1, err: /--keep: a number from 1/ })
+  const kept = await command(scene, 'backup', folder, '--keep', '2', '--json')
+  t.match(JSON.parse(kept.out).removed, ['sendwright-20260101T021000Z', 'sendwright-20260102T021000Z'])
+  const names = readdirSync(folder).sort()
+  t.match(names, ['mine', 'sendwright-20260103T021000Z', /^sendwright-20\d{6}T\d{6}Z$/])
+  t.ok(Date.now() - statSync(join(scene.dataDir, 'last-backup')).mtimeMs < WAIT_MS, 'its time is recorded')
+  const id = await sendLarge(scene)
+  t.match(await command(scene, 'backup', '-', '--keep', '2'), { code: 1, err: /--keep: not with an archive/ })
+  const archive = join(scene.top, 'archive.tar')
+  const script = `"$0" "$1" backup - > "${archive}"`
+  const env = { ...bareEnvironment(), ...scene.settings }
+  const child = spawn('/bin/sh', ['-c', script, process.execPath, MAIN], { env })
+  const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+  t.equal(code, 0)
+  t.match(err, /as it was at 20/)
+  const cut = spawn(
+    '/bin/bash',
+    ['-o', 'pipefail', '-c', '"$0" "$1" backup - | head -c 100 >/dev/null', process.execPath, MAIN],
+    { env },
+  )
+  const [[cutCode]] = await Promise.all([once(cut, 'close'), text(cut.stderr), text(cut.stdout)])
+  t.not(cutCode, 0, 'a reader that ends early is an error')
+  t.same(
+    readdirSync(scene.dataDir).filter((name) => name.startsWith('.archive')),
+    [],
+    'and no copy is left',
+  )
+  t.equal(await service.kill('SIGTERM'), 0)
+  const unpacked = join(scene.top, 'unpacked')
+  mkdirSync(unpacked)
+  const tar = spawn('tar', ['--extract', `--file=${archive}`, `--directory=${unpacked}`])
+  t.same(await once(tar, 'close'), [0, null])
+  const again = await restored(t, unpacked)
+  const started = await again.start()
+  t.equal(await htmlOf(again, id), HTML)
+  t.equal(await started.kill('SIGTERM'), 0)
+})
+
 t.test('backup: of a store that nobody runs; what cannot be made is told, and leaves nothing', async (t) => {
   const scene = await Scene.make(t)
   t.match(await command(scene, 'backup', join(scene.top, 'none')), { code: 1, err: /No store in .*: set DATA_DIR/ })
