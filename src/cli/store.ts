@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'
-import type { Backup } from '../store/backup.ts'
+import type { Backup } from '../store/backup/copy.ts'
 import type { ShardSides } from '../store/repair.ts'
 import { isAgreed } from './console/agreed.ts'
 import { CommandFailure } from './console/failure.ts'
@@ -78,7 +78,7 @@ async function backUp(directory: string, options: BackupOptions): Promise<number
   if (directory === '-') return await writeOut(options)
   const { content = true, keep, json } = options
   if (keep !== undefined && keep < 1) throw new CommandFailure('--keep: a number from 1')
-  const { backUpInto, backUpTo } = await import('../store/backup-ways.ts')
+  const { backUpInto, backUpTo } = await import('../store/backup/ways.ts')
   const made = await inStore<Backup & { readonly removed?: readonly string[] }>((config) =>
     keep === undefined ? backUpTo(config, directory, { content }) : backUpInto(config, directory, { content, keep }),
   )
@@ -96,7 +96,7 @@ async function writeOut({ content = true, keep, json }: BackupOptions): Promise<
   if (keep !== undefined) throw new CommandFailure('--keep: not with an archive on standard output')
   if (process.stdout.isTTY)
     throw new CommandFailure('An archive is not written to a terminal: pipe it into a file or a program')
-  const { writeArchive } = await import('../store/backup-ways.ts')
+  const { writeArchive } = await import('../store/backup/ways.ts')
   const made = await inStore((config) => writeArchive(config, { content }))
   for (const line of json ? [JSON.stringify(made)] : [...summaryOf(made), ...made.elsewhere]) console.error(line)
   return 0

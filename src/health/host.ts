@@ -13,7 +13,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Finding } from '../../schemas/operator/health.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import type { Config } from '../process/config.ts'
-import { backupAgeMs } from '../store/backup-ways.ts'
+import { backupAgeMs } from '../store/backup/ways.ts'
 import { failed, warning, well } from './finding.ts'
 
 const HOUR_MS = 3_600_000

@@ -5,7 +5,7 @@ import type { Outbound } from '../outbound/open.ts'
 import type { MailRoom } from '../outbound/threads.ts'
 import type { Figures } from '../process/figures.ts'
 import { countFeeds } from '../routes/events.ts'
-import { backupAgeMs } from '../store/backup-ways.ts'
+import { backupAgeMs } from '../store/backup/ways.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 
 /** The parts that tell figures. */

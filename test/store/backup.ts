@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { parseManifest, readAofFiles } from '../../cluster/embedded/aof-files.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
-import { copyOf } from '../../src/store/backup.ts'
+import { copyOf } from '../../src/store/backup/copy.ts'
 import { oneNode } from '../../src/store/nodes.ts'
 import { startRedis } from '../support/store/redis.ts'
 

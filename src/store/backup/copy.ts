@@ -1,5 +1,5 @@
 /**
- * backup - a copy of an installation, taken while it runs: a directory that is a DATA_DIR, from which it starts
+ * copy - a copy of an installation, taken while it runs: a directory that is a DATA_DIR, from which it starts
  *
  * What is copied, in this order: the files of large content; the store as it is at one moment (the copy point); the
  * files that came meanwhile; secret, identity, first keys and certificate. A file is never changed, only made and
@@ -12,11 +12,11 @@
 import { constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { copyFile, mkdir, open, readdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { copyStore } from '../../cluster/embedded/rescue.ts'
-import { CONF_KEY } from '../../cluster/keyspace.ts'
-import type { Config } from '../process/config.ts'
-import type { Nodes } from './nodes.ts'
-import { withStore } from './with-store.ts'
+import { copyStore } from '../../../cluster/embedded/rescue.ts'
+import { CONF_KEY } from '../../../cluster/keyspace.ts'
+import type { Config } from '../../process/config.ts'
+import type { Nodes } from '../nodes.ts'
+import { withStore } from '../with-store.ts'
 
 /** Files beside the store and the content that belong to an installation. */
 const BESIDE = /^(?:installation|(?:secret-key|cluster-secret)(?:\..*)?|first-run\.json(?:\..*)?|.*\.pem)$/

@@ -1,5 +1,5 @@
 /**
- * backup-ways - a backup in a folder of backups of which the newest are kept, or as an archive on standard output; and
+ * ways - a backup in a folder of backups of which the newest are kept, or as an archive on standard output; and
  * when the last one was made
  *
  * The time of the last backup is the modification time of `DATA_DIR/last-backup`, so that operators with another way to
@@ -10,9 +10,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Config } from '../process/config.ts'
-import { replaceFile } from '../process/whole-file.ts'
-import { type Backup, makeBackup } from './backup.ts'
+import type { Config } from '../../process/config.ts'
+import { replaceFile } from '../../process/whole-file.ts'
+import { type Backup, makeBackup } from './copy.ts'
 
 /** Names of backups in a folder of backups: the time in UTC, so that names sort by age. */
 const NAME = /^sendwright-\d{8}T\d{6}Z$/
