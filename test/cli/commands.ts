@@ -262,16 +262,6 @@ t.test('send --wait: each event as it comes, and a hint where a simulated addres
   const ofServer = (await runJson('suppression', 'list', '--server', testServer.serverId)).json.suppressions
   t.equal(ofServer.length, 2)
   await done('suppression', 'lift', ofServer[0].suppressionId, '--operator', '--note', 'asked')
-  const { recipient: kept } = ofServer[1]
-  t.match(await done('suppression', 'lift', kept.toUpperCase(), '--stream', testServer.streamId), /^Lifted 1 of /)
-  t.match(await run('suppression', 'lift', kept), { code: 1, err: /is not suppressed/ })
-  await done('suppression', 'add', testServer.streamId, kept)
-  t.match(await run('suppression', 'lift', kept, '--operator'), { code: 1, err: /needs --server/ })
-  t.match((await runJson('suppression', 'lift', kept, '--operator', '--server', testServer.serverId)).json, {
-    recipient: kept,
-    lifted: [String],
-  })
-  t.same((await runJson('suppression', 'list')).json.suppressions, [])
 })
 
 t.test('send --wait: who has not ended in time is shown with what is known', async (t) => {
