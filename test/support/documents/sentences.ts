@@ -25,6 +25,7 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
     'src/store',
     /new (?:Error|InstallationMismatch|WrongDirectory)\(|return \(\s*(?=['`])|return (?=['`](?:The store|\$\{path))/g,
   ],
+  ['src/store/backup', /new Error\(/g],
   ['src/store/cluster', /never\(|notYet\(|new (?:OtherOrder|NoRoom|Error)\(/g],
   ['src/process', /new Error\(|new Mistake\(|found\.push\(|wanted: /g],
   ['src/content', /new ContentMismatch\(/g],
