@@ -115,6 +115,20 @@ const EVENT_STREAM = 'text/event-stream'
 const GO_ON = 'Resumes after the event with this id, if all later events are still stored'
 const REQUEST_ID = { description: 'Id of this request, which its log lines carry', schema: UUID }
 const SECONDS = { type: 'integer', minimum: 1 }
+const UNREAD =
+  'Before it reads a request, any route can answer 413 or 429 in plain text: see TooLarge and TooManyRequests in components.responses.'
+
+/**
+ * Plain-text answers to a request that was not read. Operations with JSON refusals do not list them, so that each error
+ * body of such an operation is JSON and clients with generated types can read `error.message`.
+ */
+const UNREAD_RESPONSES: Fields = {
+  TooLarge: plainText('The body is larger than the route accepts'),
+  TooManyRequests: {
+    ...plainText('This client exceeds its request rate (EDGE_RATE)'),
+    headers: { 'Retry-After': { description: 'Seconds to wait', schema: SECONDS } },
+  },
+}
 
 /** A post to a webhook, for each event. Spec webhook.signature */
 const WEBHOOKS: Fields = Object.fromEntries(
@@ -147,7 +161,7 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
   const kinds = new Set(shown.flatMap(({ keys }) => keys))
   return {
     openapi: '3.1.0',
-    info: { ...INFO[listener], license: LICENSE },
+    info: { ...INFO[listener], description: `${INFO[listener].description} ${UNREAD}`, license: LICENSE },
     servers: [{ url: baseUrl }],
     tags: GROUP_NAMES.filter((name) => groups.has(name)).map((name) => ({
       name,
@@ -157,6 +171,7 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
     ...(listener === 'public' && { webhooks: WEBHOOKS }),
     components: {
       securitySchemes: Object.fromEntries([...kinds].map((kind) => [SCHEMES[kind], BEARERS[kind]])),
+      responses: UNREAD_RESPONSES,
       schemas: schemasFor([paths, listener === 'public' ? [WEBHOOKS, ref('Event')] : []]),
     },
   }
@@ -256,26 +271,23 @@ function responsesOf(route: Route): Fields {
       headers: { 'Request-Id': REQUEST_ID, ...(isIdempotent && sent) },
       ...contentOf(route),
     },
-    413: plain('The body is too large (plain text)'),
-    429: plain('Too many requests from this client (plain text)', true),
   }
   const refusals = refusalsOf(route)
   for (const status of new Set(refusals.map((refusal) => refusal.status))) {
     const told = refusals.filter((refusal) => refusal.status === status)
-    const before = responses[status] as { description: string; content: Fields } | undefined
     responses[status] = {
-      description: [...told.map(({ message }) => message), before?.description].filter(Boolean).join('; or: '),
+      description: told.map(({ message }) => message).join('; or: '),
       headers: headersOf(status),
       content: {
         'application/json': {
           schema: oneOf(told.map(({ code }) => ref(schemaName(code)))),
           examples: Object.fromEntries(told.map((refusal) => [refusal.code, { value: refusalExample(refusal) }])),
         },
-        ...before?.content,
       },
     }
   }
-  return responses
+  const isRefusing = refusals.some(({ status }) => status < 500)
+  return isRefusing ? responses : { ...responses, 429: { $ref: '#/components/responses/TooManyRequests' } }
 }
 
 /** What the answer of success holds: JSON, or text of another kind. */
@@ -298,9 +310,8 @@ function refusalExample(refusal: Refusal): Json {
   return { ...example, message: refusal.message }
 }
 
-function plain(description: string, waits = false): Json {
-  const content = { 'text/plain': { schema: { type: 'string' } } }
-  return { description, headers: { ...(waits && { 'Retry-After': { schema: SECONDS } }) }, content }
+function plainText(description: string): Fields {
+  return { description, content: { 'text/plain': { schema: { type: 'string' } } } }
 }
 
 function headersOf(status: number): Fields {

@@ -8,7 +8,10 @@ import { ROOT } from '../../support/machine/root.ts'
 import { startTestService } from '../../support/service/service.ts'
 
 const run = promisify(execFile)
-/** `Event` is a named type for the lines of the feed, and the forms of a batch differ by the value of `partial`. */
+/**
+ * `Event` is a named type for the lines of the feed, the plain-text responses belong to no operation, and the forms of
+ * a batch differ by the value of `partial`.
+ */
 const SKIPPED = ['no-unused-components', 'no-illogical-composition-keywords']
 
 const service = await startTestService({ BASE_URL: 'https://mail.example' })

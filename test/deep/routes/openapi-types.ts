@@ -1,19 +1,17 @@
 /**
- * openapi-types - types that a client generates of the documents: a program of five calls compiles with them and runs
+ * openapi-types - a program of six calls compiles with the types of openapi-typescript, and runs
  *
- * The generator needs TypeScript 5: it is installed in a folder of its own, once. Without the registry the test is
- * skipped.
+ * Without the npm registry the test is skipped.
  */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { ROOT } from '../../support/machine/root.ts'
+import { installGenerators } from '../../support/clients/generators.ts'
 import { startTestService } from '../../support/service/service.ts'
 
 const PACKAGES = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3']
-const FOLDER = join(ROOT, 'node_modules', '.cache', 'openapi-types')
 const MS_MAX = 120_000
 
 const PROGRAM = `
@@ -32,7 +30,7 @@ const email: components['schemas']['Email'] = {
   text: 'They fit.',
 }
 const sent = await client.POST('/v1/email', { body: email })
-if (sent.data === undefined) throw new Error(typeof sent.error === 'string' ? sent.error : sent.error.message)
+if (sent.data === undefined) throw new Error(sent.error.message)
 const id: string = sent.data.messageId
 const read = await client.GET('/v1/messages/{id}', { params: { path: { id } } })
 const status: 'accepted' | 'delivered' | string | undefined = read.data?.recipients[0]?.status
@@ -40,7 +38,7 @@ const found = await client.POST('/v1/messages/search', { body: { recipient: 'ada
 const hook = await client.POST('/v1/webhooks', { body: { url: 'https://hooks.example/', events: ['delivered', 'bounced'] } })
 const secret: string | undefined = hook.data?.secret
 const refused = await client.POST('/v1/email', { body: { ...email, from: 'hello@unknown.example' } })
-const code = typeof refused.error === 'object' && 'domain' in refused.error ? refused.error.error : 'none'
+const code = refused.error !== undefined && 'domain' in refused.error ? refused.error.error : 'none'
 const accounts = await operator.GET('/v1/operator/accounts')
 const name: string | undefined = accounts.data?.accounts[0]?.name
 console.log(JSON.stringify({ id, status, found: found.data?.messages.length, secret, code, name }))
@@ -56,82 +54,34 @@ const WRONG = [
 
 const IMPORT = `import type { components } from './public.js'`
 const run = promisify(execFile)
-// The runner's loader is not the children's.
+// The runner's loader is not the child's.
 const { NODE_OPTIONS: _loader, ...env } = process.env
 
-function node(script: string, ...args: string[]) {
-  return run(process.execPath, [script, ...args], { cwd: FOLDER, env, timeout: MS_MAX })
-}
-
-/** Installs the packages where they are not yet; out: why not, or null. */
-async function install(): Promise<string | null> {
-  const packages = JSON.stringify(PACKAGES)
-  const marker = join(FOLDER, `installed-${Buffer.from(packages).toString('base64url').slice(0, 80)}`)
-  if (existsSync(marker)) return null
-  mkdirSync(FOLDER, { recursive: true })
-  writeFileSync(join(FOLDER, 'package.json'), '{"private": true, "type": "module"}')
-  const options = { cwd: FOLDER, env, timeout: MS_MAX }
-  try {
-    await run('npm', ['install', '--no-audit', '--no-fund', ...PACKAGES], options)
-  } catch (error) {
-    const isAway = await run('npm', ['ping'], options).then(
-      () => false,
-      () => true,
-    )
-    if (isAway) return 'the registry of npm is away'
-    throw error
-  }
-  writeFileSync(marker, packages)
-  return null
-}
-
-/** Compiles files in one go: most of it is the types that they share. Out: what the compiler has against them. */
-async function compiled(sources: Readonly<Record<string, string>>): Promise<string> {
-  for (const [name, source] of Object.entries(sources)) writeFileSync(join(FOLDER, name), source)
-  const flags = [
-    '--strict',
-    '--exactOptionalPropertyTypes',
-    '--skipLibCheck',
-    '--target',
-    'es2022',
-    '--module',
-    'nodenext',
-  ]
-  const compiler = join(FOLDER, 'node_modules', 'typescript', 'bin', 'tsc')
-  return await node(
-    compiler,
-    ...flags,
-    '--typeRoots',
-    join(ROOT, 'node_modules', '@types'),
-    '--types',
-    'node',
-    ...Object.keys(sources),
-  ).then(
-    () => '',
-    (error: { stdout: string }) => error.stdout,
-  )
-}
-
-const away = await install()
+const generators = await installGenerators('openapi-types', PACKAGES)
 t.test(
   'openapi: a program of six calls compiles with the generated types, and runs [openapi.document]',
-  { skip: away ?? false },
+  { skip: typeof generators === 'string' && generators },
   async (t) => {
+    if (typeof generators === 'string') return
     const service = await startTestService()
     t.teardown(() => service.stop())
     const { config, firstRun } = service
-    const generator = join(FOLDER, 'node_modules', 'openapi-typescript', 'bin', 'cli.js')
     for (const [name, document] of [
       ['public', await service.call('GET /v1/openapi.json')],
       ['operator', await service.operate('GET /v1/operator/openapi.json')],
     ] as const) {
-      writeFileSync(join(FOLDER, `${name}.json`), document.text)
-      await node(generator, `${name}.json`, '-o', `${name}.d.ts`)
+      writeFileSync(join(generators.folder, `${name}.json`), document.text)
+      await generators.node('openapi-typescript/bin/cli.js', `${name}.json`, '-o', `${name}.d.ts`)
     }
-    const faults = await compiled({ 'program.ts': PROGRAM, 'wrong.ts': [IMPORT, ...WRONG].join('\n') })
+    const faults = await generators.compile(
+      { 'program.ts': PROGRAM, 'wrong.ts': [IMPORT, ...WRONG].join('\n') },
+      '--exactOptionalPropertyTypes',
+      '--module',
+      'nodenext',
+    )
     t.same([...new Set(faults.match(/^[^\s(]+/gm))], ['wrong.ts'], faults)
     const { stdout } = await run(process.execPath, ['program.js'], {
-      cwd: FOLDER,
+      cwd: generators.folder,
       timeout: MS_MAX,
       env: {
         ...env,
