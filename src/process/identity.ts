@@ -2,7 +2,8 @@
  * identity - what tells this process from every other one, and whether another one is gone
  *
  * A process id is used again, also after a reboot: with the machine's boot, the pid namespace and the time at which the
- * process started it names one process for good. Where /proc is missing nothing can be told, and nobody is called gone.
+ * process started it names one process for good. Where /proc is missing nothing can be told, and nobody is called
+ * gone; nor is a process that /proc hides (hidepid, ProtectProc=): one of another user, or with more capabilities.
  */
 
 import { readFileSync, readlinkSync } from 'node:fs'
@@ -22,7 +23,7 @@ export function processIdentity(): ProcessIdentity {
     bootId: readText('/proc/sys/kernel/random/boot_id'),
     pidNamespace: readLink('/proc/self/ns/pid'),
     pid: process.pid,
-    startTime: startTimeOf(process.pid),
+    startTime: startTimeOf(process.pid) ?? '',
   }
 }
 
@@ -30,16 +31,30 @@ export function processIdentity(): ProcessIdentity {
 export function isProcessGone(record: ProcessIdentity, self: ProcessIdentity = processIdentity()): boolean {
   if (self.bootId === '' || self.pidNamespace === '') return false
   if (record.bootId !== self.bootId || record.pidNamespace !== self.pidNamespace) return false
-  return startTimeOf(record.pid) !== record.startTime
+  const startTime = startTimeOf(record.pid)
+  return startTime !== null && startTime !== record.startTime
 }
 
-/** Start time of a process as text; '' when there is none, or when it has ended and only its parent has not looked. */
-function startTimeOf(pid: number): string {
+/**
+ * Start time of a process as text; '' when there is none, or when it has ended and only its parent has not looked; null
+ * when there is one that /proc hides.
+ */
+function startTimeOf(pid: number): string | null {
   const stat = readText(`/proc/${pid}/stat`)
+  if (stat === '') return exists(pid) ? null : ''
   // The command's name stands in parentheses and may hold anything, a closing one too.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const isEnded = stat === '' || fields[0] === 'Z' || fields[0] === 'X'
+  const isEnded = fields[0] === 'Z' || fields[0] === 'X'
   return isEnded ? '' : (fields[START_TIME_FIELD] ?? '')
+}
+
+/** Signal 0 is refused if the process is another user's, and finds none if there is none. */
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
 }
 
 function readText(path: string): string {
