@@ -15,6 +15,7 @@ import { benchJudge } from './figures/judge.ts'
 import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
 import { benchPrimaries } from './figures/primaries.ts'
+import { benchRestart } from './figures/restart.ts'
 import { benchScale } from './figures/scale.ts'
 import { benchSearch } from './figures/search.ts'
 import { benchSizing } from './figures/sizing.ts'
@@ -35,6 +36,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   webhooks    signed posts a second; first attempts beside receivers that hang
   feed        events a second with and without a feed; from an event to who listens; all that is kept once more
   start       seconds from the start to the first 200; cost of an idle process
+  restart     seconds from SIGTERM to the first 200 of the next process, with messages in the store
   submission  messages a second over SMTP, against Postfix and the API
   judge       milliseconds to judge a received mail: usual, of 35 MB, and made to be slow
   inbound     mails that come in a second, against Postfix; parsed with their event committed; bytes of Redis; what
@@ -45,11 +47,11 @@ const HELP = `Usage: npm run bench -- <name> [options]
 
 Options
   --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
-  --rounds N    repetitions (accept, start, submission; default 3)
+  --rounds N    repetitions (accept, restart, start, submission; default 3)
   --warm-up N   seconds of load before each measurement (accept, scale; default 10)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
                 loads of webhooks: all,one,beside; of inbound: rate,bytes,large
-  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
+  --messages N  messages (memory and restart: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
                 content: 1,000; feed: events, 10,000; submission and inbound: of each connection, 300 and 200;
                 judge: mails, 5,000; broadcast: recipients, 50,000; erasure: sent, 100,000, and a tenth of it
                 received)
@@ -138,7 +140,9 @@ async function main(): Promise<void> {
   else if (positionals[0] === 'erasure') {
     const messages = readNumber('messages', values.messages, 100_000)
     await benchErasure({ messages, received: Math.ceil(messages / 10) })
-  } else if (positionals[0] === 'start') await benchStart(rounds)
+  } else if (positionals[0] === 'restart')
+    await benchRestart({ rounds, messages: readNumber('messages', values.messages, 100_000) })
+  else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }
 

@@ -8,10 +8,10 @@ import type { HostName } from './host.ts'
 import type { HostOrder } from './host-side.ts'
 
 export interface Contestant {
-  readonly id: 'a' | 'b' | 'b2' | 'c' | 'c1' | 'c2' | 'd'
+  readonly id: 'a' | 'b' | 'b2' | 'c' | 'c1' | 'c2' | 'cn' | 'd'
   readonly label: string
   readonly host: HostName
-  readonly order: Partial<Pick<HostOrder, 'accounts' | 'isHeld' | 'workers'>>
+  readonly order: Partial<Pick<HostOrder, 'accounts' | 'engine' | 'isHeld' | 'workers'>>
   /** Messages that its store holds. */
   readonly count: (client: Redis) => Promise<number>
 }
@@ -59,6 +59,13 @@ export const CONTESTANTS: readonly Contestant[] = [
     label: 'product, simulator runs, 1,000 accounts',
     host: 'product',
     order: { accounts: ACCOUNTS, isHeld: false },
+    count: countLog,
+  },
+  {
+    id: 'cn',
+    label: 'as (c), HTTP_ENGINE=node',
+    host: 'product',
+    order: { accounts: ACCOUNTS, isHeld: true, engine: 'node' },
     count: countLog,
   },
   {

@@ -4,6 +4,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
+import type { EngineName } from '../../src/http/engine/engine.ts'
 import type { Target } from '../load/message.ts'
 
 /** How a contestant is to run. */
@@ -27,6 +28,8 @@ export interface HostOrder {
   readonly isSubmission: boolean
   /** `CONTENT_STORE`; null: unset. */
   readonly contentStore: 'file' | 'redis' | null
+  /** `HTTP_ENGINE` of the product. */
+  readonly engine: EngineName | 'auto'
 }
 
 /** A contestant that answers. */

@@ -48,6 +48,7 @@ export async function startHost(
     workers: 0,
     isSubmission: false,
     contentStore: null,
+    engine: 'auto' as const,
     seeds: store.seeds ?? null,
     ...order,
   }

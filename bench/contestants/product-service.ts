@@ -21,6 +21,7 @@ export async function startProduct(
     mx,
     contentStore,
     isSubmission,
+    engine,
   }: Omit<HostOrder, 'accounts' | 'mode' | 'workers'>,
   roles: string,
 ): Promise<{ port: number; operatorPort: number; submissionPort: number; service: RunningService }> {
@@ -38,6 +39,7 @@ export async function startProduct(
     SUBMISSION_TLS_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'error',
+    HTTP_ENGINE: engine,
     ...(contentStore === null ? {} : { CONTENT_STORE: contentStore }),
     ...(relayUrl === null ? {} : { RELAY_URL: relayUrl }),
     ...(mx === null ? {} : mxSettings(mx)),

@@ -26,6 +26,7 @@ const RATIOS: readonly { readonly of: Id; readonly to: Id; readonly min: number;
   { of: 'c2', to: 'a', min: 0.25, what: 'simulator runs, against the floor' },
   { of: 'd', to: 'a', min: 0.25, what: 'http and actors apart, against the floor' },
   { of: 'c1', to: 'c', min: 0.8, what: 'one account, against 1,000' },
+  { of: 'cn', to: 'c', min: 0.5, what: 'node:http, against uWebSockets.js' },
 ]
 const HALF_RATE_P99_MS_MAX = 10
 

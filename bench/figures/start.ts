@@ -27,12 +27,13 @@ const CPU_TARGET_PERCENT = 1
 const RSS_TARGET_MB = 150
 const MB = 1024 * 1024
 
-type Command = readonly [string, ...string[]]
+export type Command = readonly [string, ...string[]]
 const NPM: Command = ['npm', 'start']
-const NODE: Command = [process.execPath, 'src/service/launch.mjs', 'start']
+/** The service as a unit starts it. */
+export const NODE: Command = [process.execPath, 'src/service/launch.mjs', 'start']
 
 /** A data directory with its ports. */
-interface Place {
+export interface Place {
   readonly dir: string
   readonly port: number
   readonly environment: NodeJS.ProcessEnv
@@ -86,12 +87,12 @@ async function measureIdle(place: Place): Promise<{ cpuPercent: number; rssMb: n
 }
 
 /** Starts the service; out: seconds to the first 200 of a send. */
-async function start(command: Command, place: Place): Promise<{ child: ChildProcess; seconds: number }> {
+export async function start(command: Command, place: Place): Promise<{ child: ChildProcess; seconds: number }> {
   const startedAtMs = performance.now()
   const [program, ...args] = command
   const stdio: StdioOptions = ['ignore', 'ignore', 'inherit']
   const child = spawn(program, args, { cwd: ROOT, env: place.environment, stdio, detached: true })
-  process.once('exit', () => signal(child, 'SIGKILL'))
+  endWithUs(child)
   await until(() => {
     if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}`)
     return sendsMessage(place)
@@ -118,8 +119,15 @@ async function sendsMessage({ dir, port }: Place): Promise<boolean> {
   )
 }
 
-/** The whole group: npm and what it started. Its Redis has a group of its own. */
-function signal(child: ChildProcess, name: NodeJS.Signals): void {
+/** Ends a group of processes when this process ends before it. */
+export function endWithUs(child: ChildProcess): void {
+  const end = (): void => signal(child, 'SIGKILL')
+  process.once('exit', end)
+  child.once('exit', () => process.off('exit', end))
+}
+
+/** Signals the whole group: npm and what it started. Its Redis has a group of its own. */
+export function signal(child: ChildProcess, name: NodeJS.Signals): void {
   try {
     process.kill(-(child.pid as number), name)
   } catch (error) {
@@ -133,13 +141,20 @@ async function kill(child: ChildProcess): Promise<void> {
   await gone
 }
 
-async function stop(child: ChildProcess, { dir }: Place): Promise<void> {
+/** Ends a process, and waits for the end of its Redis. */
+export async function stop(child: ChildProcess, { dir }: Place): Promise<void> {
   signal(child, 'SIGTERM')
-  await until(() => child.exitCode !== null || child.signalCode !== null, STOP_MS_MAX)
+  await exited(child)
   await until(() => !existsSync(join(dir, 'redis.pid')), STOP_MS_MAX)
 }
 
-async function withPlace<T>(work: (place: Place) => Promise<T>): Promise<T> {
+/** Waits until a process has ended. */
+export async function exited(child: ChildProcess): Promise<void> {
+  await until(() => child.exitCode !== null || child.signalCode !== null, STOP_MS_MAX)
+}
+
+/** Does `work` in a new directory on the disk, and removes it. */
+export async function withPlace<T>(work: (place: Place) => Promise<T>): Promise<T> {
   mkdirSync(join(ROOT, 'data'), { recursive: true })
   const dir = mkdtempSync(join(ROOT, 'data', 'bench-start-'))
   const port = await freePort()
