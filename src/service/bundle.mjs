@@ -14,11 +14,13 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 const ENTRIES = ['app', 'door', 'desk']
 const TITLES = { app: 'Sendwright', door: 'Sign in · Sendwright', desk: 'Operator · Sendwright' }
 const TEXTS = /\.(?:js|css|html|svg)$/
+/** Of a file's path: its package. */
+const PACKAGE = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/
 const FONT = /inter-.*\.woff2$/
 
 /**
- * Makes the pages. In: the project's folder and the one to write into. Throws what esbuild says of a page that is wrong
- * (with `errors`), or why it does not run.
+ * Makes the pages. In: the project's folder and the one to write into. Out: folders of the packages whose code is in
+ * them. Throws what esbuild says of a page that is wrong (with `errors`), or why it does not run.
  */
 export async function bundle(root, into) {
   const esbuild = await import('esbuild')
@@ -28,6 +30,7 @@ export async function bundle(root, into) {
   for (const [at, entry] of ENTRIES.entries())
     writeFileSync(join(into, `${entry}.html`), shellOf(entry, made[at], into))
   for (const name of readdirSync(into).filter((one) => TEXTS.test(one))) compress(join(into, name))
+  return [...new Set(made.flatMap(({ packages }) => packages))].sort()
 }
 
 async function build(esbuild, { root, page, into, entry }) {
@@ -57,7 +60,8 @@ async function build(esbuild, { root, page, into, entry }) {
   const [script, { cssBundle }] = names.find(([, one]) => one.entryPoint?.endsWith(`/${entry}.tsx`))
   // What the entry imports is asked for with it, not after it.
   const chunks = metafile.outputs[script].imports.filter(({ kind }) => kind === 'import-statement')
-  return { script: baseOf(script), style: baseOf(cssBundle), chunks: chunks.map(({ path }) => baseOf(path)) }
+  const packages = Object.keys(metafile.inputs).flatMap((path) => PACKAGE.exec(path)?.[0] ?? [])
+  return { script: baseOf(script), style: baseOf(cssBundle), chunks: chunks.map(({ path }) => baseOf(path)), packages }
 }
 
 function baseOf(path) {

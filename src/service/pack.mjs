@@ -1,53 +1,68 @@
 /**
  * pack - `npm run pack`: makes the archive that a server installs from, `sendwright-<version>.tgz`, in build/pack/, or
- * in the folder that is named (`npm run pack -- /srv/archives`). Prints its path last.
+ * in the folder that is named (`npm run pack -- /srv/archives`), and its digest beside it. Prints its path last.
  *
- * The archive holds the compiled service, the dashboard's pages, the documents with the site built from them, and what
- * else `files` of package.json names; no sources and no tools. In it `npm ci --omit=dev` installs exactly what
- * package-lock.json of this checkout says, from the lock file that is made here of it. The HTTP library lies in the
- * archive, with the binaries of servers alone: its package has those of ten platforms.
+ * The archive holds the compiled service, the dashboard's pages, the documents with the site built from them, what else
+ * `files` of package.json names, and the packages that package-lock.json of this checkout installs without tools: a
+ * server fetches nothing. Native modules are those of Linux on x64 and arm64. THIRD-PARTY-NOTICES, sbom.cdx.json and
+ * SHA256SUMS describe the content.
  *
  * `npm install` goes before. Nothing is touched but the folder of the archive.
  */
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundle } from './bundle.mjs'
+import { copyModules } from './pack/modules.mjs'
+import { noticesOf } from './pack/notices.mjs'
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 /** What is compiled: the service, without benchmarks and tests. */
 const COMPILED = ['schemas', 'cluster', 'src']
-/** The one package that comes with the archive. */
-const NATIVE = 'uWebSockets.js'
-const PLATFORMS = ['linux_x64', 'linux_arm64']
-/** Versions of Node.js, by the number of their binaries: 20 and 22. */
-const NODES = [115, 127]
 /** Scripts of package.json that need nothing but what is installed. */
 const SCRIPTS = ['start', 'cluster']
+/** The name of the archive's folder, as in archives of npm. */
+const TOP = 'package'
 
 const manifest = readJson('package.json')
 const folder = resolve(process.argv[2] ?? join(ROOT, 'build', 'pack'))
 mkdirSync(folder, { recursive: true })
-const stage = mkdtempSync(join(folder, '.stage-'))
+const above = mkdtempSync(join(folder, '.stage-'))
+const stage = join(above, TOP)
 try {
+  mkdirSync(stage)
   copyNamed()
   compile()
-  await bundle(ROOT, join(stage, 'build', 'dashboard'))
+  const bundled = await bundle(ROOT, join(stage, 'build', 'dashboard'))
   run('npm', ['run', '--silent', 'docs', '--', '--outDir', join(stage, 'build', 'docs')], ROOT)
-  takeNative()
+  const lock = lockOf(readJson('package-lock.json'))
   writeJson('package.json', manifestOf(manifest))
-  writeJson('npm-shrinkwrap.json', lockOf(readJson('package-lock.json')))
-  const packed = run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], stage).trim()
-  console.log(join(folder, packed.split('\n').at(-1)))
+  writeJson('npm-shrinkwrap.json', lock)
+  const installed = Object.entries(lock.packages).filter(([path]) => path !== '')
+  copyModules(ROOT, stage, installed)
+  const paths = installed.map(([path]) => path)
+  writeFileSync(join(stage, 'THIRD-PARTY-NOTICES'), noticesOf(ROOT, paths, bundled))
+  writeJson('sbom.cdx.json', listOfMaterials())
+  writeFileSync(
+    join(stage, 'SHA256SUMS'),
+    filesIn(stage)
+      .map((path) => sumOf(stage, path))
+      .join(''),
+  )
+  const archive = `sendwright-${manifest.version}.tgz`
+  run('tar', ['-czf', join(folder, archive), '-C', above, TOP], ROOT)
+  writeFileSync(join(folder, `${archive}.sha256`), sumOf(folder, archive))
+  console.log(join(folder, archive))
 } finally {
-  rmSync(stage, { recursive: true, force: true })
+  rmSync(above, { recursive: true, force: true })
 }
 
 /** Copies what `files` names and lies in the checkout, without sources: what is compiled stands for them. */
 function copyNamed() {
-  const isShipped = (path) => !/\.ts$|\.vitepress/.test(path) && !path.includes(join('src', 'dashboard', 'page'))
+  const isShipped = (path) => !/\.ts$|\.vitepress/.test(path) && !/src\/(?:dashboard\/page|service\/pack)/.test(path)
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE', ...manifest.files.map((one) => one.replace(/\/$/, ''))])
     if (existsSync(join(ROOT, name)) && name !== 'build')
       cpSync(join(ROOT, name), join(stage, name), { recursive: true, filter: isShipped })
@@ -60,46 +75,48 @@ function compile() {
   for (const name of COMPILED) if (!existsSync(join(stage, 'build', name))) throw new Error(`${name} was not compiled`)
 }
 
-function takeNative() {
-  const from = join(ROOT, 'node_modules', NATIVE)
-  const to = join(stage, 'vendor', NATIVE)
-  const isOther = (path) => path.endsWith('.node') && !binaries().some((name) => path.endsWith(name))
-  cpSync(from, to, { recursive: true, filter: (path) => !isOther(path) })
-  const there = readdirSync(join(to, 'dist', 'bin')).sort()
-  if (there.join() !== binaries().sort().join()) throw new Error(`${NATIVE} has only ${there.join(', ')}`)
-  const { name, version, license, type, exports } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'))
-  writeJson(join('vendor', NATIVE, 'package.json'), { name, version, license, type, exports })
-}
-
-function binaries() {
-  return PLATFORMS.flatMap((platform) => NODES.map((node) => `uws_${platform}_${node}.node`))
-}
-
 /** package.json of the archive: without tools and what is done with them. */
-function manifestOf({ devDependencies: _tools, overrides, scripts, dependencies, ...rest }) {
-  const kept = Object.fromEntries(SCRIPTS.map((name) => [name, scripts[name]]))
-  return { ...rest, scripts: kept, dependencies: { ...dependencies, [NATIVE]: `file:vendor/${NATIVE}` }, overrides }
+function manifestOf({ devDependencies: _tools, scripts, ...rest }) {
+  return { ...rest, scripts: Object.fromEntries(SCRIPTS.map((name) => [name, scripts[name]])) }
 }
 
-/** The lock file of the archive: what the service needs, as the checkout's says, and the library that comes with it. */
+/** The lock file of the archive: the packages of the service, as the checkout's has them. */
 function lockOf({ packages, ...rest }) {
-  const { '': root, [`node_modules/${NATIVE}`]: native, ...others } = packages
+  const { '': root, ...others } = packages
   const { devDependencies: _tools, ...top } = root
   const needed = Object.entries(others).filter(([, { dev }]) => dev !== true)
-  const vendored = { name: native.name, version: native.version, license: native.license }
-  return {
-    ...rest,
-    packages: {
-      '': { ...top, dependencies: manifestOf(manifest).dependencies },
-      ...Object.fromEntries(needed),
-      [`node_modules/${NATIVE}`]: { resolved: `vendor/${NATIVE}`, link: true },
-      [`vendor/${NATIVE}`]: vendored,
-    },
-  }
+  return { ...rest, packages: { '': top, ...Object.fromEntries(needed) } }
+}
+
+/** CycloneDX, as npm lists the packages of the lock file. */
+function listOfMaterials() {
+  const args = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--omit', 'dev']
+  const found = JSON.parse(run('npm', [...args, '--package-lock-only'], stage))
+  // npm names it after the folder.
+  found.metadata.component.name = manifest.name
+  return found
+}
+
+function filesIn(place) {
+  const entries = readdirSync(place, { withFileTypes: true, recursive: true })
+  const files = entries.filter((entry) => entry.isFile())
+  return files.map(({ parentPath, name }) => relative(place, join(parentPath, name))).sort()
+}
+
+/** A line of sha256sum. */
+function sumOf(place, path) {
+  return `${createHash('sha256')
+    .update(readFileSync(join(place, path)))
+    .digest('hex')}  ${path}\n`
 }
 
 function run(command, args, cwd) {
-  return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+  return execFileSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 2 ** 26,
+  })
 }
 
 function readJson(name) {

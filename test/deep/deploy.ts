@@ -8,7 +8,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { SETTINGS } from '../../schemas/config.ts'
@@ -18,6 +18,8 @@ import { ROOT } from '../support/machine/root.ts'
 
 /** Of 10; a service without any protection has 9.6. */
 const EXPOSURE_MAX = 2
+/** Numbers of machines in ELF headers. */
+const ELF_MACHINES = { x64: 62, arm64: 183 }
 const UNITS = ['sendwright.service', 'sendwright@.service', 'sendwright-store.service']
 const dir = mkdtempSync(join(tmpdir(), 'sendwright-deploy-'))
 t.teardown(() => rmSync(dir, { recursive: true }))
@@ -144,16 +146,29 @@ t.test('deploy: the archive holds what a server needs, and neither sources nor t
     'docs/deploy/sendwright.service',
     'CHANGELOG.md',
     'LICENSE',
+    'THIRD-PARTY-NOTICES',
+    'SHA256SUMS',
     'npm-shrinkwrap.json',
+    'sbom.cdx.json',
   ]
   for (const name of wanted) t.ok(names.includes(`package/${name}`), name)
   t.same(
-    names.filter((name) => /\.ts$|^package\/(test|bench)\/|build\/(test|bench)/.test(name) && !name.endsWith('.d.mts')),
+    names.filter((name) => /\.ts$|^package\/(test|bench)\/|build\/(test|bench)/.test(name)),
     [],
   )
-  const native = names.filter((name) => name.endsWith('.node')).map((name) => name.replace(/.*uws_(.*)\.node/, '$1'))
-  t.same(native.sort(), ['linux_arm64_115', 'linux_arm64_127', 'linux_x64_115', 'linux_x64_127'])
-  const read = (name: string) => JSON.parse(run('tar', ['-xzOf', archive, `package/${name}`]).out)
+  t.equal(run('sha256sum', ['--check', `${basename(archive)}.sha256`], dir).status, 0)
+  t.equal(run('tar', ['-xzf', archive, '-C', dir]).status, 0)
+  const place = join(dir, 'package')
+  t.equal(run('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], place).status, 0)
+  const summed = readFileSync(join(place, 'SHA256SUMS'), 'utf8').trim().split('\n')
+  t.equal(summed.length, names.filter((name) => !name.endsWith('/')).length - 1, 'every other file has its digest')
+  t.same(nativeOf(names, place), {
+    linux_arm64_115: ELF_MACHINES.arm64,
+    linux_arm64_127: ELF_MACHINES.arm64,
+    linux_x64_115: ELF_MACHINES.x64,
+    linux_x64_127: ELF_MACHINES.x64,
+  })
+  const read = (name: string) => JSON.parse(readFileSync(join(place, name), 'utf8'))
   const [manifest, lock] = [read('package.json'), read('npm-shrinkwrap.json')]
   t.notOk(manifest.devDependencies)
   const entries = Object.entries(lock.packages as Record<string, { dev?: boolean; resolved?: string }>)
@@ -163,7 +178,34 @@ t.test('deploy: the archive holds what a server needs, and neither sources nor t
     t.notMatch(resolved ?? '', /:\/\//, `${path} names no host`)
   }
   t.same(Object.keys(lock.packages['']?.dependencies ?? {}).sort(), Object.keys(manifest.dependencies).sort())
+  const paths = entries.map(([path]) => path).filter((path) => path !== '')
+  const notices = readFileSync(join(place, 'THIRD-PARTY-NOTICES'), 'utf8')
+  for (const path of paths) {
+    const { name, version } = read(`${path}/package.json`)
+    t.match(notices, `- ${name} ${version}: `, path)
+  }
+  for (const text of [
+    'Copyright © 2018 Alex Hultman',
+    'Apache License\n',
+    'SIL OPEN FONT LICENSE',
+    '- preact ',
+    '- redoc ',
+  ])
+    t.match(notices, text)
+  const { bomFormat, metadata, components } = read('sbom.cdx.json')
+  t.match({ bomFormat, name: metadata.component.name }, { bomFormat: 'CycloneDX', name: 'sendwright' })
+  t.equal(components.length, paths.length)
+  const env = { ...process.env, npm_config_registry: 'http://127.0.0.1:9', HOME: dir }
+  const started = spawnSync(join(place, 'sendwright'), ['--version'], { cwd: dir, env, encoding: 'utf8' })
+  t.equal(started.stdout.trim(), version, started.stderr)
 })
+
+/** Native modules among files, and the `e_machine` of each (ELF header, bytes 18 and 19). */
+function nativeOf(names: readonly string[], place: string): Record<string, number> {
+  const found = names.filter((name) => name.endsWith('.node'))
+  const machineOf = (name: string): number => readFileSync(join(dirname(place), name)).readUInt16LE(18)
+  return Object.fromEntries(found.map((name) => [name.replace(/.*uws_(.*)\.node/, '$1'), machineOf(name)]))
+}
 
 /** Names and values of a file of settings. */
 function settingsOf(path: string): Record<string, string> {

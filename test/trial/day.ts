@@ -13,6 +13,8 @@ import { must, type Place } from './commands.ts'
 import type { Loaded, Order } from './peers.ts'
 
 const SETTINGS = 'set -a; . /etc/sendwright/settings; set +a\n'
+/** Prints the id, the name and the start time of the process that is Redis. */
+const REDIS = "cut -d ' ' -f 1,2,22 /proc/$(cat /var/lib/sendwright/redis.pid)/stat"
 const PROXY_PORT = 8088
 const BEFORE_ROLL = 40
 const AFTER_ROLL = 40
@@ -29,7 +31,8 @@ type Ask = (order: Order) => Promise<unknown>
 /** Runs it. Throws Error with the command and what it said where anything is not as the documents say. */
 export async function runDay(day: Day): Promise<void> {
   const { machine, archives } = day
-  for (const archive of archives) copyFileSync(archive, join(machine.root, 'root', basename(archive)))
+  for (const path of archives.flatMap((archive) => [archive, `${archive}.sha256`]))
+    copyFileSync(path, join(machine.root, 'root', basename(path)))
   const peers = machine.onItsNetwork([process.execPath, join(import.meta.dirname, 'peers.js')])
   const lines = createInterface({ input: peers.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
   const hear = async (): Promise<unknown> => JSON.parse((await lines.next()).value as string)
@@ -65,7 +68,7 @@ async function install(day: Day, ask: Ask, { dns, smtp }: { dns: string; smtp: n
       await publishOwn(ask)
     }
     if (code.includes('domain add')) await publish(ask, out)
-    if (code.includes('enable --now sendwright')) say('installed and started')
+    if (code.includes('enable --now sendwright')) say('installed and started, without a network')
   }
   const { messages } = (await ask({ order: 'mail' })) as { messages: string[] }
   if (messages.length !== 1 || !messages[0]?.includes('It is real.')) throw new Error(`Received: ${messages}`)
@@ -113,19 +116,26 @@ async function backUp(day: Day): Promise<void> {
 
 async function upgrade(day: Day): Promise<void> {
   const blocks = bashOf('docs/operate/upgrade.md')
+  const before = await must(day, REDIS)
   for (const { code } of blocks) {
+    const startedAtMs = performance.now()
     await must(day, code)
     const [, version] = /ln -sfn \/opt\/sendwright-(\S+) /.exec(code) ?? []
     if (version === undefined) continue
-    await must(day, 'curl -fsS --retry 60 --retry-delay 1 --retry-all-errors http://127.0.0.1:8081/readyz')
+    const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
     const runs = await must(
       day,
       'tr "\\0" " " < /proc/$(systemctl show --value -p MainPID sendwright)/cmdline; sendwright --version',
     )
     if (!runs.includes(`/opt/sendwright-${version}/`) || !runs.trim().endsWith(version))
       throw new Error(`${version}: ${runs}`)
-    day.say(`version ${version} runs`)
+    day.say(`version ${version} runs, ready after ${seconds} s`)
   }
+  await must(day, 'systemctl restart sendwright-store && sleep 1 && systemctl is-active sendwright-store')
+  const after = await must(day, REDIS)
+  if (after !== before) throw new Error(`Redis was ${before} and is ${after}`)
+  await must(day, `${SETTINGS}sendwright message search --json`)
+  day.say('restarts of both units left Redis alone')
 }
 
 /** From one process to many: what was there still is. */

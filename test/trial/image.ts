@@ -3,7 +3,7 @@
  * with the settings of compose.yaml, its health check, a sent mail, and the stop
  */
 import { copyFileSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { ROOT } from '../support/machine/root.ts'
 import { must, type Place } from './commands.ts'
 
@@ -22,7 +22,8 @@ export async function runImage(place: Place, archive: string): Promise<void> {
     if (name === 'ARG') version = /^VERSION=(.*)$/.exec(step)?.[1] ?? ''
     else if (name === 'RUN') await must(place, step)
     else if (name === 'COPY')
-      copyFileSync(archive, join(place.machine.root, 'root', basename(step.split(' ')[0] ?? '')))
+      for (const one of step.split(' ').slice(0, -1))
+        copyFileSync(join(dirname(archive), one), join(place.machine.root, 'root', one))
     else if (name === 'USER') known.user = step
     else if (name === 'WORKDIR') known.folder = step
     else if (name === 'ENV') Object.assign(settings, Object.fromEntries([step.split(/=(.*)/s).slice(0, 2)]))

@@ -65,13 +65,10 @@ export class Machine {
   }
 
   /** Runs what a root types, in its home; `isOnline`: where packages can be fetched. */
-  async run(
-    code: string,
-    { isOnline = false, env = {} }: { isOnline?: boolean; env?: NodeJS.ProcessEnv } = {},
-  ): Promise<Ran> {
+  async run(code: string, { isOnline = false }: { isOnline?: boolean } = {}): Promise<Ran> {
     const spaces = [...SPACES, ...(isOnline ? [] : ['--net'])]
     const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-    const all = Object.entries({ PATH: path, HOME: '/root', DEBIAN_FRONTEND: 'noninteractive', ...env })
+    const all = Object.entries({ PATH: path, HOME: '/root', DEBIAN_FRONTEND: 'noninteractive' })
     const named = all.map(([name, value]) => `${name}=${value}`)
     const shell = ['/usr/bin/env', '-i', ...named, '/bin/bash', '-euc', `cd /root\n${code}`]
     const child = spawn('nsenter', ['--target', String(this.pid), ...spaces, ...shell], {

@@ -2,25 +2,28 @@
  * main - `npm run trial`: the day of a new operator, with the commands of the documents and no others
  *
  * From the archive on a machine with systemd to a verified domain, a delivered mail, a restored backup, an upgrade and
- * a downgrade, many processes, and a roll under load; and the archive alone on Node.js 22. `--root <folder>` takes an
- * empty system (debootstrap) for the machine, and runs what installs packages too; without it the machine is made of
- * this one. Where none can be made, it says so and has passed. On an empty one the steps of the Dockerfile are taken
- * too. `--only node22`, `day` or `image` does one of it. Exit code 1: something was not as the documents say.
+ * a downgrade, many processes, and a roll under load; and the archive alone on other versions of Node.js. Only Debian's
+ * packages are fetched. `--root <folder>` takes an empty system (debootstrap) for the machine, and runs what installs
+ * packages too; without it the machine is made of this one. Where none can be made, it says so and has passed. On an
+ * empty one the steps of the Dockerfile are taken too. `--only versions`, `day` or `image` does one of it. Exit code 1:
+ * something was not as the documents say.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from '../support/machine/root.ts'
-import { equip, type Place } from './commands.ts'
+import type { Place } from './commands.ts'
 import { runDay } from './day.ts'
 import { runImage } from './image.ts'
 import { Machine } from './machine.ts'
-import { tryNode22 } from './node22.ts'
+import { tryVersion } from './versions.ts'
 
 /** The version that the documents upgrade to. */
 const NEXT = '0.2.0'
+/** Node.js with and without a native module of the HTTP library. */
+const VERSIONS = ['22', '24'] as const
 const PLAIN_ROOT = '/'
 
 const startMs = performance.now()
@@ -37,7 +40,7 @@ const dir = mkdtempSync(join(tmpdir(), 'sendwright-archives-'))
 try {
   const archive = must('npm', ['run', '--silent', 'pack', '--', dir]).trim().split('\n').at(-1) as string
   say(`packed ${archive}`)
-  if (isWanted('node22')) await tryNode22(archive, dir, say)
+  if (isWanted('versions')) for (const version of VERSIONS) await tryVersion(version, { archive, dir, say })
   const archives = [archive, repacked(archive)]
   if (isWanted('day')) await onMachine((place) => runDay({ ...place, archives }))
   if (lower !== PLAIN_ROOT && isWanted('image')) await onMachine((place) => runImage(place, archive))
@@ -52,7 +55,6 @@ async function onMachine(act: (place: Place) => Promise<void>): Promise<void> {
   if (machine instanceof Error) return say(`SKIPPED on a machine of its own: ${machine.message}`)
   try {
     say(`a machine with systemd, over ${lower}`)
-    if (lower !== PLAIN_ROOT) equip(machine)
     await act({ machine, isEmpty: lower !== PLAIN_ROOT, say })
   } finally {
     await machine.end()
@@ -69,6 +71,7 @@ function repacked(archive: string): string {
     must('sed', ['-i', `0,/"version": "${version}"/s//"version": "${NEXT}"/`, join(folder, 'package', name)])
   const path = join(dir, `sendwright-${NEXT}.tgz`)
   must('tar', ['-czf', path, '-C', folder, 'package'])
+  writeFileSync(`${path}.sha256`, must('sh', ['-c', `cd ${dir} && sha256sum ${basename(path)}`]))
   return path
 }
 

@@ -1,4 +1,4 @@
-/** node22 - the archive alone, installed and run with Node.js 22, which a package of npm brings. */
+/** versions - the archive alone, unpacked and run with another Node.js, which a package of npm brings. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
@@ -7,24 +7,29 @@ import { text } from 'node:stream/consumers'
 import { freePorts } from '../support/machine/port.ts'
 import { until } from '../support/machine/until.ts'
 
-const PACKAGE = `node-linux-${process.arch}@22`
 const PORTS = ['HTTP_PORT', 'OPERATOR_PORT', 'MX_PORT', 'SUBMISSION_PORT', 'SUBMISSION_TLS_PORT']
 const READY_MS = 60_000
+/** Nobody listens here. */
+const CLOSED_REGISTRY = 'http://127.0.0.1:9'
 
 /**
- * Installs it in `dir`, starts it, sends a mail on the test server, and stops it. Throws Error where any of it fails.
+ * Unpacks it in `dir` with the registry closed, starts it, sends a mail on the test server, and stops it. Throws Error
+ * if any of it fails.
  */
-export async function tryNode22(archive: string, dir: string, say: (line: string) => void): Promise<void> {
-  const [node, home] = [join(dir, 'node22'), join(dir, 'on-22')]
+export async function tryVersion(
+  major: string,
+  { archive, dir, say }: { archive: string; dir: string; say: (line: string) => void },
+): Promise<void> {
+  const [node, home] = [join(dir, `node-${major}`), join(dir, `on-${major}`)]
   for (const one of [node, home]) mkdirSync(one)
-  const fetched = spawnSync('npm', ['pack', '--silent', PACKAGE], { cwd: node, encoding: 'utf8' })
-  if (fetched.status !== 0) return say(`SKIPPED on Node.js 22: ${PACKAGE} cannot be had`)
+  const name = `node-linux-${process.arch}@${major}`
+  const fetched = spawnSync('npm', ['pack', '--silent', name], { cwd: node, encoding: 'utf8' })
+  if (fetched.status !== 0) return say(`SKIPPED on Node.js ${major}: ${name} cannot be fetched`)
   const env: Record<string, string> = {
     PATH: `${join(node, 'package/bin')}:${process.env.PATH}`,
     HOME: process.env.HOME ?? '/root',
-    npm_config_prefer_offline: 'true',
-    DATA_DIR: join(dir, 'data-22'),
-    ...(process.env.NODE_EXTRA_CA_CERTS && { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
+    npm_config_registry: CLOSED_REGISTRY,
+    DATA_DIR: join(dir, `data-${major}`),
   }
   const first = await freePorts(PORTS.length)
   for (const [n, name] of PORTS.entries()) env[name] = String(first + n)
@@ -34,7 +39,7 @@ export async function tryNode22(archive: string, dir: string, say: (line: string
     return stdout
   }
   run(`tar -xzf ${join(node, fetched.stdout.trim())} -C ${node}`)
-  run(`tar -xzf ${archive} --strip-components=1 && npm ci --omit=dev`)
+  run(`tar -xzf ${archive} --strip-components=1`)
   const version = run('node --version').trim()
   const service = spawn('./sendwright', ['start'], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const said = Promise.all([text(service.stdout), text(service.stderr), once(service, 'close')])
@@ -44,7 +49,8 @@ export async function tryNode22(archive: string, dir: string, say: (line: string
   service.kill('SIGTERM')
   const [out, err, [code]] = await said
   if (!/delivered/.test(sent) || code !== 0) throw new Error(`On Node.js ${version}: ${sent}${out}${err}`)
-  say(`npm ci, a start, a sent mail and a stop on Node.js ${version}`)
+  const engine = /"httpEngine":"(\w+)"/.exec(out)?.[1]
+  say(`a start, a sent mail and a stop on Node.js ${version}, the registry closed, HTTP engine ${engine}`)
 }
 
 async function isReady(port: string | undefined): Promise<boolean> {
