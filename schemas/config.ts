@@ -76,7 +76,7 @@ export const SETTINGS = [
     default: null,
     fallback: 'embedded',
     meaning:
-      'Redis or Valkey to use: one `redis://`, `rediss://` or `unix://` URL, or several nodes of a Redis Cluster, comma-separated ([Redis Cluster](../operate/cluster.md)).',
+      'Redis or Valkey to use: `unix://<DATA_DIR>/redis.sock` for the Redis that `sendwright store` runs, one `redis://`, `rediss://` or `unix://` URL, or several nodes of a Redis Cluster, comma-separated ([Redis Cluster](../operate/cluster.md)).',
   },
   {
     name: 'REDIS_MAXMEMORY',
@@ -99,13 +99,13 @@ export const SETTINGS = [
     default: null,
     fallback: 'generated in `DATA_DIR`',
     meaning:
-      'Secret that signs tokens and keys hashes, at least 32 characters, the same in every process. With `REDIS_URL`, set it or provide the file `secret-key` in `DATA_DIR`.',
+      'Secret that signs tokens and keys hashes, at least 32 characters, the same in every process. With a Redis outside `DATA_DIR`, set it or provide the file `secret-key` in `DATA_DIR`.',
   },
   {
     name: 'CONTENT_STORE',
     kind: 'content',
     default: null,
-    fallback: '`file`; with `REDIS_URL` `redis`',
+    fallback: '`file`; with a Redis outside `DATA_DIR` `redis`',
     meaning:
       'Where large content is stored: `file` (in `DATA_DIR`, shared by all processes), `s3://bucket/prefix`, or `redis`.',
   },

@@ -10,7 +10,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { type Config, FILES_IN_NO_REPLICA } from '../process/config.ts'
+import { type Config, FILES_IN_NO_REPLICA, isOwnStore } from '../process/config.ts'
 import type { Log } from '../process/log.ts'
 import { type ContentAct, type Contents, makeContents } from './contents.ts'
 import { watchDisk } from './disk-room.ts'
@@ -55,7 +55,7 @@ export async function openContents(deps: OpenContentsDeps): Promise<Contents | n
 
 async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise<Home | null> {
   const { config, worker } = deps
-  const { contentStore, dataDir, redisUrls, durability } = config
+  const { contentStore, dataDir, durability } = config
   const folder = contentFolder(dataDir)
   if (contentStore?.kind === 'redis') {
     if (known === null) return null
@@ -69,7 +69,7 @@ async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise
     return makeS3Home({ ...(config.s3 as NonNullable<Config['s3']>), bucket, prefix }, { folder, worker })
   }
   const files = makeFileHome(folder, { worker })
-  if (contentStore?.kind === 'file' || redisUrls.length === 0) {
+  if (contentStore?.kind === 'file' || isOwnStore(config)) {
     if (durability === 'replica') throw new ContentMismatch(FILES_IN_NO_REPLICA)
     return files
   }

@@ -13,7 +13,7 @@ import type { Contents } from '../content/contents.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
-import type { Config } from '../process/config.ts'
+import { type Config, isOwnStore } from '../process/config.ts'
 import type { StoreCondition } from '../store/condition.ts'
 import type { Reader } from '../views/key.ts'
 import { readClockSync } from './clock-sync.ts'
@@ -71,7 +71,7 @@ export interface ExamineDeps {
 /** Looks at all of it. Never rejects. */
 export async function examine(deps: ExamineDeps): Promise<Health> {
   const { config, store, read, livingRoles, nowMs } = deps
-  const isOwn = config.redisUrls.length === 0
+  const isOwn = isOwnStore(config)
   const port = within('outbound-port', async () => examinePort(deps))
   const findings = await Promise.all([
     examineRedis(deps, isOwn),

@@ -11,11 +11,12 @@ import { failed, warning, well } from './finding.ts'
 
 const MIB = 1024 ** 2
 const CLOCK_MS_MAX = 2000
-const LOOK_AT_LOG = "The service fixes this itself. If it does not within a minute, check the service's log"
+const LOOK_AT_LOG =
+  'The service fixes this itself. If it does not within a minute, check the log of the process that runs Redis'
 
 /** What is known of it beside what it says of itself. */
 export interface StoreKnown {
-  /** Whether it is the embedded one. */
+  /** Whether it is the Redis of DATA_DIR. */
   readonly isOwn: boolean
   /** What the look at it by the clock has found; null: nothing. */
   readonly fault: string | null
@@ -45,7 +46,7 @@ export async function examineStore(
     return warning('store', 'Redis has no maxmemory', 'Set maxmemory to three quarters of the memory that it may use')
   const share = `${Math.round(fill * 100)} % of maxmemory is used`
   const more = isOwn
-    ? `Set REDIS_MAXMEMORY to ${Math.ceil((max * 2) / MIB)}mb, if the machine has it, and restart the service`
+    ? `Set REDIS_MAXMEMORY to ${Math.ceil((max * 2) / MIB)}mb, if the machine has it, and restart the process that runs Redis`
     : `Raise maxmemory: CONFIG SET maxmemory ${max * 2}, and in redis.conf`
   if (fill >= FULL_SHARE) return failed('store', `${share}: new mail is refused`, more)
   if (fill >= FILLING_SHARE)

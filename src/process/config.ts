@@ -2,7 +2,7 @@
  *
  *  Guarantees: every mistake is found in one go, and no mistake quotes a value that can hold a secret.
  */
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
   type APPROVALS,
@@ -126,6 +126,15 @@ export function readConfig(environment: Environment = process.env): ConfigResult
   const config = collect(read)
   mistakes.push(...contradictions(config, environment))
   return mistakes.length === 0 ? { ok: true, config } : { ok: false, mistakes }
+}
+
+/**
+ * Whether the store is the Redis of DATA_DIR: this process starts it, or `sendwright store` does and REDIS_URL names
+ * its socket.
+ */
+export function isOwnStore({ redisUrls, dataDir }: Pick<Config, 'redisUrls' | 'dataDir'>): boolean {
+  const [url] = redisUrls
+  return url === undefined || (redisUrls.length === 1 && url === `unix://${join(dataDir, 'redis.sock')}`)
 }
 
 /** Whether this is a run of continuous integration, whose systems set CI. */

@@ -14,7 +14,7 @@ import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded/e
 import { WORKERS_KEY } from '../../cluster/keyspace.ts'
 import type { Primaries } from '../../cluster/primaries.ts'
 import type { WorkerRecord } from '../../cluster/store.ts'
-import type { Config } from '../process/config.ts'
+import { type Config, isOwnStore } from '../process/config.ts'
 import { isProcessGone } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
@@ -84,7 +84,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
       nodes,
       primaries,
       cluster: opened.cluster,
-      rewrites: embedded === null ? null : makeRewrites(() => nodes.common()),
+      rewrites: isOwnStore(config) ? makeRewrites(() => nodes.common()) : null,
       close: () => closeStore({ opened, embedded, watch }),
     }
   } catch (error) {
@@ -131,15 +131,16 @@ function connect(
 
 async function openAll(
   nodes: Nodes,
-  { dataDir, secretKey, redisUrls, serviceDomain }: Config,
+  config: Config,
   { known, acceptDomain }: { known: Remembered; acceptDomain: boolean },
 ): Promise<{ secrets: Secrets; id: string }> {
+  const { dataDir, secretKey, serviceDomain } = config
   const secret = findSecret({
     dataDir,
     secretKey,
     confirmed: await readCheck(nodes.common()),
     checkOf: (one) => makeSecrets(one).check,
-    mayMake: redisUrls.length === 0,
+    mayMake: isOwnStore(config),
   })
   const secrets = makeSecrets(secret)
   const place = { dataDir, secretCheck: secrets.check, nowMs: Date.now(), serviceDomain, acceptDomain }

@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { SETTINGS } from '../../schemas/config.ts'
-import { type Config, type Environment, readClientSettings, readConfig } from '../../src/process/config.ts'
+import { type Config, type Environment, isOwnStore, readClientSettings, readConfig } from '../../src/process/config.ts'
 import { ROOT } from '../support/machine/root.ts'
 
 const SECRET = 's'.repeat(32)
@@ -226,6 +226,14 @@ t.test('config: a bucket is named with its place and its key', async (t) => {
     'http://minio:9000',
   )
   t.match(mistakesOf({ CONTENT_STORE: 'file', DURABILITY: 'replica' }), [/^CONTENT_STORE: files of one machine/])
+})
+
+t.test('config: the store is our own without REDIS_URL, and on the socket of DATA_DIR', async (t) => {
+  const isOwn = (url: string) => isOwnStore(configOf({ DATA_DIR: '/srv/mail', REDIS_URL: url }))
+  t.ok(isOwn(''))
+  t.ok(isOwn('unix:///srv/mail/redis.sock'))
+  for (const url of ['unix:///srv/other/redis.sock', 'redis://127.0.0.1:6379', 'redis://a:7001,redis://b:7001'])
+    t.notOk(isOwn(url), url)
 })
 
 t.test('config: every mistake is listed at once', async (t) => {

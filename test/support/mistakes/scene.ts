@@ -129,6 +129,13 @@ export class Scene {
     return await this.run([process.execPath, MAIN, 'start'], options)
   }
 
+  /** `sendwright store` on the directory, once its Redis answers. */
+  async keepStore(): Promise<Started> {
+    const started = await this.run([process.execPath, MAIN, 'store', '--port', '0'], { ready: false })
+    await hears(started, /Started redis|Adopted the running redis/)
+    return started
+  }
+
   /** `npm run cluster` with these counts, such as `redis=1`, `all=1`. */
   async cluster(counts: readonly string[], options: StartOptions = {}): Promise<Started> {
     const port = String(await freePorts(counts.length))
