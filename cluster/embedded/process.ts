@@ -10,6 +10,7 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { cutUnreadableEnd, isBadFormat } from './aof-end.ts'
 import { readAofFiles, removeHalfWritten } from './aof-files.ts'
 import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
@@ -20,6 +21,8 @@ import { openRedisLog } from './redis-log.ts'
 import { faultOfFiles, readMark } from './store-mark.ts'
 
 const STEP_MS = 20
+/** Redis logs a few lines after the reason of its end. */
+const LINES_OF_AN_END = 5
 /** 15 s for a starter that holds the lock to bring its redis up. */
 const STEPS_MAX = 750
 /** 30 minutes for a redis that reads its files; it answers LOADING all the while. */
@@ -100,12 +103,25 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
     const files = removeHalfWritten(directory)
     if (files.length > 0) log.info({ files }, 'Incomplete writes of a killed Redis were removed')
     const { command, version } = await findRedisBinary()
-    const client = await spawnRedis(command, lock, place)
+    const client = await spawnRedis(command, lock, place).catch(async (error: unknown) => {
+      if (!isBadFormat(logTail(directory, LINES_OF_AN_END)) || !cutEnd(place)) throw error
+      return await spawnRedis(command, lock, place)
+    })
     log.info({ binary: command, version, socketPath }, 'Started redis')
     return client
   } finally {
     await lock.release()
   }
+}
+
+/** Moves an unreadable end out of the way that held nothing accepted. Out: whether there was one. */
+function cutEnd({ directory, log }: Place): boolean {
+  const files = readAofFiles(directory)
+  const cut =
+    files === null ? null : cutUnreadableEnd(directory, { files, mark: readMark(directory), nowMs: Date.now() })
+  if (cut !== null)
+    log.warn({ ...cut }, 'The append-only file had an unreadable end: it was moved into a file of its own')
+  return cut !== null
 }
 
 /** Throws the sentence where a redis would begin empty, or on less than was acknowledged. */

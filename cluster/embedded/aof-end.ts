@@ -1,0 +1,204 @@
+/**
+ * aof-end - the end of an append-only file that redis refuses to load: zeros or holes that a power cut left behind the
+ * last command, on file systems that keep a file's size before its bytes
+ *
+ * Redis itself drops an incomplete last command. Other bytes are a "Bad file format", and it does not start. Bytes
+ * behind the size in the store's mark were never known to be on disk, so no accepted mail is in them: they are moved
+ * into a file of their own, and redis starts. Damage before that size stops the start.
+ */
+
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { AOF_DIRECTORY, type AofFiles } from './aof-files.ts'
+import { markPath, type StoreMark } from './store-mark.ts'
+
+const CHUNK_BYTES = 1024 * 1024
+/** `*` or `$`, a number of up to 20 digits, and CR LF; `#TS:` and a time. */
+const LINE_BYTES_MAX = 64
+/** Redis takes no more arguments and no longer ones from a client. */
+const ARGUMENTS_MAX = 1024 * 1024
+const ARGUMENT_BYTES_MAX = 512 * 1024 * 1024
+const STAR = 0x2a
+const HASH = 0x23
+const OWNER_ONLY = 0o600
+
+/** Whether redis logged that it cannot parse its append-only file. In: the last lines of its log. */
+export function isBadFormat(log: string): boolean {
+  return /Bad file format reading the append only file/i.test(log)
+}
+
+/**
+ * Moves the unreadable end of the last append-only file into a file beside the store, if it is behind what was known to
+ * be on disk.
+ * @returns the file, the number of bytes moved, and where they are now; null if every command can be read
+ * @throws Error, a sentence with the next step, if the damage may have taken accepted data
+ */
+export function cutUnreadableEnd(
+  directory: string,
+  { files, mark, nowMs }: { files: AofFiles; mark: StoreMark | null; nowMs: number },
+): { readonly path: string; readonly bytes: number; readonly kept: string } | null {
+  const last = files.named.at(-1)
+  if (last === undefined || last.type !== 'i') return null
+  const path = join(directory, AOF_DIRECTORY, last.name)
+  const file = openSync(path, 'r+')
+  try {
+    const { readable, size } = readableBytes(file)
+    if (readable === size) return null
+    const known = mark?.sizes[last.name]
+    if (known === undefined || readable < known) throw refusal({ path, readable, size, known, directory })
+    const kept = join(directory, `unreadable-end.${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}.aof`)
+    copyEnd(file, readable, kept)
+    ftruncateSync(file, readable)
+    fsyncSync(file)
+    return { path, bytes: size - readable, kept }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function refusal(at: {
+  path: string
+  readable: number
+  size: number
+  known: number | undefined
+  directory: string
+}): Error {
+  const { path, readable, size, known, directory } = at
+  const mark = markPath(directory)
+  const lost =
+    known === undefined
+      ? `Whether accepted data is in them is unknown, because ${mark} is missing`
+      : `${known - readable} of them were known to be on disk: accepted data is damaged`
+  return new Error(
+    `${path} cannot be read from byte ${readable} on: ${size - readable} bytes are damaged. ${lost}. ` +
+      'Restore a backup, or copy the directory and continue without these bytes: ' +
+      `rm -f ${mark}; redis-check-aof --fix ${path} - Redis was not started`,
+  )
+}
+
+function copyEnd(file: number, from: number, to: string): void {
+  const kept = openSync(to, 'wx', OWNER_ONLY)
+  try {
+    const bytes = Buffer.alloc(CHUNK_BYTES)
+    for (let at = from, read = 1; read > 0; at += read) {
+      read = readSync(file, bytes, 0, bytes.length, at)
+      writeSync(kept, bytes, 0, read)
+    }
+    fsyncSync(kept)
+  } finally {
+    closeSync(kept)
+  }
+}
+
+/**
+ * Bytes of an append-only file up to the last command that is whole and outside of a transaction, and its size. An end
+ * that is merely incomplete counts as readable: redis drops it itself.
+ */
+export function readableBytes(file: number): { readonly readable: number; readonly size: number } {
+  const reader = new Reader(file)
+  let readable = 0
+  let isInTransaction = false
+  for (;;) {
+    const found = readCommand(reader)
+    if (found === 'end') return { readable: reader.size, size: reader.size }
+    if (found === 'damaged') return { readable, size: reader.size }
+    if (found === 'MULTI') isInTransaction = true
+    if (found === 'EXEC') isInTransaction = false
+    if (!isInTransaction) readable = reader.at
+  }
+}
+
+/** The name of the next command; `end`: the file ends here, or within a command; `damaged`: it is not a command. */
+function readCommand(reader: Reader): string {
+  const first = reader.peek()
+  if (first === null) return 'end'
+  if (first === HASH) return reader.line() === null ? endOr(reader) : 'annotation'
+  const count = first === STAR ? readCount(reader, ARGUMENTS_MAX) : 'damaged'
+  if (typeof count === 'string') return count
+  if (count < 1) return 'damaged'
+  let name = ''
+  for (let n = 0; n < count; n += 1) {
+    const bytes = readCount(reader, ARGUMENT_BYTES_MAX, '$')
+    if (typeof bytes === 'string') return bytes
+    if (n === 0) name = reader.text(bytes).toUpperCase()
+    else reader.skip(bytes)
+    const end = reader.line()
+    if (end === null) return endOr(reader)
+    if (end !== '') return 'damaged'
+  }
+  return name
+}
+
+function readCount(reader: Reader, max: number, mark = '*'): number | 'end' | 'damaged' {
+  const line = reader.line()
+  if (line === null) return endOr(reader)
+  const digits = line.startsWith(mark) ? line.slice(1) : ''
+  if (!/^\d{1,10}$/.test(digits)) return 'damaged'
+  return Number(digits) > max ? 'damaged' : Number(digits)
+}
+
+/** A line that is not there because the file has ended, or because its bytes are no line. */
+function endOr(reader: Reader): 'end' | 'damaged' {
+  return reader.hasEnded ? 'end' : 'damaged'
+}
+
+/** Reads a file forwards, a chunk at a time. */
+class Reader {
+  at = 0
+  readonly size: number
+  hasEnded = false
+  readonly #file: number
+  readonly #chunk = Buffer.alloc(CHUNK_BYTES)
+  #start = 0
+  #length = 0
+
+  constructor(file: number) {
+    this.#file = file
+    this.size = fstatSync(file).size
+    this.#fill()
+  }
+
+  /** The next byte; null at the end. */
+  peek(): number | null {
+    if (this.at >= this.size) return null
+    if (!this.#holds(1)) this.#fill()
+    return this.#chunk[this.at - this.#start] ?? null
+  }
+
+  /** The next line without CR LF; null if there is none within the bound: see `hasEnded`. */
+  line(): string | null {
+    if (!this.#holds(LINE_BYTES_MAX)) this.#fill()
+    const from = this.at - this.#start
+    const until = Math.min(this.#length, from + LINE_BYTES_MAX)
+    const end = this.#chunk.subarray(from, until).indexOf('\r\n')
+    if (end < 0) {
+      const rest = this.#chunk.subarray(from, until)
+      // An end that begins as a line does is incomplete; zeros are damage.
+      this.hasEnded = this.at + rest.length >= this.size && !rest.includes(0)
+      return null
+    }
+    this.at += end + 2
+    return this.#chunk.toString('latin1', from, from + end)
+  }
+
+  text(bytes: number): string {
+    if (!this.#holds(bytes)) this.#fill()
+    const from = this.at - this.#start
+    const text = this.#chunk.toString('latin1', from, Math.min(from + bytes, from + LINE_BYTES_MAX, this.#length))
+    this.skip(bytes)
+    return text
+  }
+
+  skip(bytes: number): void {
+    this.at += bytes
+  }
+
+  #holds(bytes: number): boolean {
+    return this.at >= this.#start && this.at + bytes <= this.#start + this.#length
+  }
+
+  #fill(): void {
+    this.#start = this.at
+    this.#length = readSync(this.#file, this.#chunk, 0, CHUNK_BYTES, this.at)
+  }
+}

@@ -1,0 +1,115 @@
+/** aof-end - ends of append-only files that redis refuses: moved away if nothing accepted is in them, else an error. */
+import { appendFileSync, closeSync, openSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { cutUnreadableEnd, readableBytes } from '../../../cluster/embedded/aof-end.ts'
+import { readAofFiles } from '../../../cluster/embedded/aof-files.ts'
+import { startEmbeddedRedis } from '../../../cluster/embedded/embedded.ts'
+import { readMark } from '../../../cluster/embedded/store-mark.ts'
+import { until } from '../../support/machine/until.ts'
+
+const WAIT_MS = 15_000
+const SET = '*3\r\n$3\r\nSET\r\n$1\r\na\r\n$2\r\n\r\n\r\n'
+const LONG = `*2\r\n$3\r\nDEL\r\n$3000000\r\n${'x'.repeat(3_000_000)}\r\n`
+const MULTI = '*1\r\n$5\r\nMULTI\r\n'
+const EXEC = '*1\r\n$4\r\nEXEC\r\n'
+
+t.test('aof end: what can be read of a file', async (t) => {
+  const cases: readonly [name: string, text: string, readable: number | 'all'][] = [
+    ['empty', '', 'all'],
+    ['commands and an annotation', `#TS:1764300000\r\n${SET}${LONG}${SET}`, 'all'],
+    ['zeros behind', `${SET}${'\0'.repeat(5000)}`, SET.length],
+    ['zeros alone', '\0'.repeat(10), 0],
+    ['a long one, then zeros', `${LONG}${'\0'.repeat(20)}`, LONG.length],
+    ['garbage behind', `${SET}garbage\r\n`, SET.length],
+    ['a count that is none', `${SET}*x\r\n`, SET.length],
+    ['a count that is too large', `${SET}*9999999\r\n$1\r\na\r\n`, SET.length],
+    ['no arguments', `${SET}*0\r\n`, SET.length],
+    ['an argument without its end', `${SET}*1\r\n$3\r\nSETxx*1\r\n`, SET.length],
+    ['zeros within a transaction', `${SET}${MULTI}${SET}${'\0'.repeat(99)}`, SET.length],
+    ['zeros after a transaction', `${MULTI}${SET}${EXEC}${'\0'.repeat(99)}`, (MULTI + SET + EXEC).length],
+    ...Array.from({ length: SET.length - 1 }, (_, n): [string, string, 'all'] => [
+      `cut ${n + 1}`,
+      SET + SET.slice(0, n + 1),
+      'all',
+    ]),
+  ]
+  const folder = t.testdir({})
+  for (const [name, text, readable] of cases) {
+    const path = join(folder, 'file')
+    writeFileSync(path, text)
+    const file = openSync(path, 'r')
+    t.same(readableBytes(file), { readable: readable === 'all' ? text.length : readable, size: text.length }, name)
+    closeSync(file)
+  }
+})
+
+/** A store of some keys that ran and was stopped. Out: its directory, and its file of commands. */
+async function makeStore(t: Test): Promise<{ dataDir: string; path: string }> {
+  const dataDir = t.testdir({})
+  const store = await start(dataDir)
+  const redis = new Redis({ path: store.socketPath })
+  for (let n = 0; n < 50; n += 1) await redis.set(`key${n}`, 'x'.repeat(n))
+  // The mark is written by a look that an answer follows.
+  if (store.directory.look() === null) store.directory.confirm(Date.now())
+  redis.disconnect()
+  await store.stop({ whenLast: async () => true })
+  const last = readAofFiles(dataDir)?.named.at(-1)?.name ?? ''
+  return { dataDir, path: join(dataDir, 'appendonlydir', last) }
+}
+
+const warnings: object[] = []
+function start(dataDir: string) {
+  const log = { info: () => undefined, error: () => undefined, warn: (facts: object) => void warnings.push(facts) }
+  return startEmbeddedRedis({ dataDir, durability: 'fsync', log, onDown: () => undefined, onUp: () => undefined })
+}
+
+/** Starts the store, reads its keys, and stops it. */
+async function keysOf(dataDir: string): Promise<number> {
+  const store = await start(dataDir)
+  const redis = new Redis({ path: store.socketPath })
+  const keys = await redis.dbsize()
+  redis.disconnect()
+  await store.stop({ whenLast: async () => true })
+  return keys
+}
+
+t.test('aof end: zeros behind the last command are moved away, and the store starts with every key', async (t) => {
+  const { dataDir, path } = await makeStore(t)
+  const whole = readFileSync(path)
+  appendFileSync(path, Buffer.alloc(70_000))
+  t.equal(await keysOf(dataDir), 50)
+  t.match(warnings, [{ path, bytes: 70_000 }])
+  const [kept = ''] = readdirSync(dataDir).filter((name) => name.startsWith('unreadable-end.'))
+  t.ok(readFileSync(join(dataDir, kept)).equals(Buffer.alloc(70_000)), 'the bytes are kept')
+  t.ok(readFileSync(path).subarray(0, whole.length).equals(whole), 'nothing before them was changed')
+  t.equal(await keysOf(dataDir), 50, 'and it starts again')
+})
+
+t.test('aof end: damage where data was known to be on disk stops the start, and changes nothing', async (t) => {
+  const { dataDir, path } = await makeStore(t)
+  const bytes = readFileSync(path)
+  // The tail that the mark knows stays; a hole before it is what a lying disk leaves.
+  bytes.fill(0, bytes.length - 600, bytes.length - 400)
+  writeFileSync(path, bytes)
+  await t.rejects(start(dataDir), /cannot be read from byte \d+ on: .*accepted data is damaged.*redis-check-aof --fix/)
+  t.ok(readFileSync(path).equals(bytes))
+  t.same(
+    readdirSync(dataDir).filter((name) => name.startsWith('unreadable-end.')),
+    [],
+  )
+})
+
+t.test('aof end: without a mark nobody can say what was accepted', async (t) => {
+  const { dataDir, path } = await makeStore(t)
+  appendFileSync(path, '\0\0')
+  const files = readAofFiles(dataDir)
+  t.ok(files)
+  if (files === null) return
+  const cut = () => cutUnreadableEnd(dataDir, { files, mark: null, nowMs: 0 })
+  t.throws(cut, /2 bytes are damaged\. Whether accepted data is in them is unknown/)
+  truncateSync(path, readFileSync(path).length - 2)
+  t.equal(cut(), null, 'nothing is wrong')
+  t.ok(readMark(dataDir))
+})
