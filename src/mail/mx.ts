@@ -4,6 +4,9 @@
 
 import ipaddr from 'ipaddr.js'
 
+/** Records that count. Large providers have a dozen; a message of the DNS holds thousands, and each costs time. */
+const RECORDS_MAX = 32
+
 export interface MxRecord {
   readonly exchange: string
   readonly priority: number
@@ -29,14 +32,14 @@ export interface MxInput {
   readonly ownHosts: readonly string[]
 }
 
-/** The hosts for a domain's MX records, in lower case without trailing dot, each once. */
+/** The hosts for a domain's MX records, in lower case without trailing dot, each once; of more than 32 the first. */
 export function planExchanges(input: MxInput): MxPlan {
   const isOwn = (host: string) => input.ownHosts.includes(host)
   if (input.records.length === 0)
     return isOwn(input.domain) ? { kind: 'loop' } : { kind: 'hosts', hosts: [input.domain] }
   // RFC 7505 3: a single record that names the root. Among others the root is only a mistake, and dropped.
   if (input.records.length === 1 && normalizeHost(input.records[0]!.exchange) === '') return { kind: 'null-mx' }
-  const hosts = input.records
+  const hosts = firstOf(input.records)
     .map((record, index) => ({ ...record, host: normalizeHost(record.exchange), unit: input.units[index] ?? 0 }))
     .sort((a, b) => a.priority - b.priority || a.unit - b.unit)
     .map((record) => record.host)
@@ -44,6 +47,13 @@ export function planExchanges(input: MxInput): MxPlan {
   if (hosts.length === 0) return { kind: 'unusable' }
   const others = [...new Set(hosts)].filter((host) => !isOwn(host))
   return others.length === 0 ? { kind: 'loop' } : { kind: 'hosts', hosts: others }
+}
+
+/** Those to try first; which of one preference is decided by their names, so that it is the same each time. */
+function firstOf(records: readonly MxRecord[]): readonly MxRecord[] {
+  if (records.length <= RECORDS_MAX) return records
+  const byName = (a: MxRecord, b: MxRecord) => (a.exchange < b.exchange ? -1 : 1)
+  return [...records].sort((a, b) => a.priority - b.priority || byName(a, b)).slice(0, RECORDS_MAX)
 }
 
 function normalizeHost(exchange: string): string {

@@ -1,8 +1,12 @@
 /**
  * sts-policies - MTA-STS policies that were fetched, kept for all processes
  *
- * Key: `{s000}:sts:<domain>` string, a policy with its own expiry. It belongs to no shard: it is a copy of what the
- * domain publishes, and every process may write it.
+ * Strangers publish policies, with an age of up to a year: at most 8,192 of up to 2 KB are kept and 128 larger ones of
+ * up to 32 KB, 20 MiB in all. The least recently used one of its size is removed first.
+ *
+ * Keys: `{s000}:sts:<domain>` string, a policy with its own expiry; `{s000}:sts-small`, `{s000}:sts-large` sorted sets,
+ * domain -> ms of its last use. They belong to no shard: they are copies of what domains publish, and every process may
+ * write them.
  */
 
 import { shardTag } from '../../cluster/keyspace.ts'
@@ -11,14 +15,51 @@ import type { Nodes } from './nodes.ts'
 
 /** Policies are nobody's: their tag keeps them with the keys of one shard, whatever asks for them. */
 const STS_SHARD = 0
+/** A policy with 30 hosts has some 1,000 bytes. */
+const SMALL_BYTES_MAX = 2_048
+const LARGE_BYTES_MAX = 32_768
+const SMALL_MAX = 8_192
+const LARGE_MAX = 128
+/** Entries that one write removes beyond the bound: others may have written at the same time. */
+const REMOVED_MAX = 100
 
-/** Makes the store of policies. It rejects when Redis does not answer. */
-export function makePolicyStore(nodes: Nodes): PolicyStore {
-  const keyOf = (domain: string) => `${shardTag(STS_SHARD)}:sts:${domain}`
+export interface PolicyBounds {
+  readonly smallMax: number
+  readonly largeMax: number
+}
+
+/** Makes the store of policies. It rejects when Redis does not answer. In: bounds, for tests. */
+export function makePolicyStore(
+  nodes: Nodes,
+  { smallMax, largeMax }: PolicyBounds = { smallMax: SMALL_MAX, largeMax: LARGE_MAX },
+): PolicyStore {
+  const tag = shardTag(STS_SHARD)
+  const keyOf = (domain: string) => `${tag}:sts:${domain}`
+  const lists = { small: `${tag}:sts-small`, large: `${tag}:sts-large` }
+  const listOf = (text: string) =>
+    Buffer.byteLength(text) > SMALL_BYTES_MAX
+      ? { key: lists.large, other: lists.small, max: largeMax }
+      : { key: lists.small, other: lists.large, max: smallMax }
+
   return {
-    read: (domain) => nodes.nodeOf(STS_SHARD).get(keyOf(domain)),
+    async read(domain) {
+      const node = nodes.nodeOf(STS_SHARD)
+      const text = await node.get(keyOf(domain))
+      if (text !== null) await node.zadd(listOf(text).key, Date.now(), domain)
+      return text
+    },
     async write(domain, text, untilMs) {
-      await nodes.nodeOf(STS_SHARD).set(keyOf(domain), text, 'PXAT', untilMs)
+      if (Buffer.byteLength(text) > LARGE_BYTES_MAX) return
+      const node = nodes.nodeOf(STS_SHARD)
+      const { key, other, max } = listOf(text)
+      // The list first: a policy that no list names would be kept beyond the bounds.
+      await node.multi().zrem(other, domain).zadd(key, Date.now(), domain).exec()
+      await node.set(keyOf(domain), text, 'PXAT', untilMs)
+      const excess = (await node.zcard(key)) - max
+      if (excess <= 0) return
+      const removed = await node.zrange(key, 0, Math.min(excess, REMOVED_MAX) - 1)
+      // The policies first, for the same reason.
+      await node.multi().del(removed.map(keyOf)).zrem(key, removed).exec()
     },
   }
 }

@@ -71,3 +71,18 @@ t.test('mx: order and filter', async (t) => {
   )
   t.same(plan([[10, '127.0.0.1']]), { kind: 'unusable' })
 })
+
+t.test('mx: of thousands of records the first 32 count, the same each time', async (t) => {
+  const many = Array.from({ length: 3_000 }, (_, n): [number, string] => [n % 3, `mx${n}.test`])
+  const hostsOf = (records: [number, string][]) => {
+    const planned = plan(records)
+    return planned.kind === 'hosts' ? planned.hosts : []
+  }
+  const hosts = hostsOf(many)
+  t.equal(hosts.length, 32)
+  t.ok(
+    hosts.every((host) => Number(/\d+/.exec(host)?.[0]) % 3 === 0),
+    'those of the first preference',
+  )
+  t.same(new Set(hostsOf([...many].reverse())), new Set(hosts))
+})

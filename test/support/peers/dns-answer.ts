@@ -19,6 +19,8 @@ const TTL_SECONDS = 60
 /** A response, with recursion wanted and available. */
 const FLAGS = 0x8180
 const TRUNCATED = 0x0200
+/** Where the question's name is, behind the head of 12 bytes. */
+const TO_QUESTION = 0xc00c
 
 export type ZoneRecord =
   | { type: 'A' | 'AAAA'; address: string }
@@ -33,6 +35,31 @@ export interface Answer {
   readonly code: number
   readonly isTruncated: boolean
   readonly answers: readonly { readonly name: string; readonly record: ZoneRecord }[]
+}
+
+/** Records as they follow the question, encoded once: for answers that are sent thousands of times. */
+export interface AnswerSection {
+  readonly count: number
+  readonly bytes: Buffer
+}
+
+/** Encodes records; each is about the name that is asked for, whatever that is (a pointer, RFC 1035 4.1.4). */
+export function encodeSection(records: readonly ZoneRecord[]): AnswerSection {
+  const all = records.flatMap((record) => {
+    const data = dataOf(record)
+    return [numbers(TO_QUESTION, TYPES[record.type], CLASS_IN, 0, TTL_SECONDS, data.length), data]
+  })
+  return { count: records.length, bytes: Buffer.concat(all) }
+}
+
+/** The bytes of an answer that holds sections. */
+export function encodeSections(
+  { id, question }: Pick<Answer, 'id' | 'question'>,
+  of: readonly AnswerSection[],
+): Buffer {
+  const count = of.reduce((sum, section) => sum + section.count, 0)
+  const asked = [nameBytes(question.name), numbers(question.type, CLASS_IN)]
+  return Buffer.concat([numbers(id, FLAGS, 1, count, 0, 0), ...asked, ...of.map(({ bytes }) => bytes)])
 }
 
 /** The bytes of an answer. */

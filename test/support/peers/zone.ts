@@ -10,7 +10,7 @@ import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import dns2 from 'dns2'
 import { freePort } from '../machine/port.ts'
-import { encodeAnswer, type ZoneRecord } from './dns-answer.ts'
+import { type AnswerSection, encodeAnswer, encodeSections, type ZoneRecord } from './dns-answer.ts'
 
 export type { ZoneRecord } from './dns-answer.ts'
 
@@ -40,6 +40,8 @@ export interface Zone {
   fail(name: string, how: ZoneFailure, ...records: ZoneRecord[]): void
   /** What names have that nobody has set; without it they are not there. */
   fill(records: (name: string, type: string) => readonly ZoneRecord[]): void
+  /** What is answered, over TCP, to the questions for which it has sections. */
+  flood(sections: (name: string, type: string) => readonly AnswerSection[] | null): void
   /** Answers come so much later from now on. */
   slow(ms: number): void
   close(): Promise<void>
@@ -56,6 +58,7 @@ export async function startZone(): Promise<Zone> {
   const rebound = new Map<string, Name>()
   const asked: string[] = []
   let fill: ((name: string, type: string) => readonly ZoneRecord[]) | null = null
+  let flood: ((name: string, type: string) => readonly AnswerSection[] | null) | null = null
   let lateMs = 0
   const port = await freePort()
   const nameOf = (name: string, type: string): Name | undefined =>
@@ -67,12 +70,16 @@ export async function startZone(): Promise<Zone> {
       const question = request.questions[0] as { name: string; type: number; class: number }
       const type = TYPE_NAMES[question.type] ?? String(question.type)
       asked.push(`${type} ${question.name.toLowerCase()}`)
+      const sections = flood?.(question.name.toLowerCase(), type) ?? null
       const found = follow(question.name, type, nameOf)
       if (lateMs > 0) await delay(lateMs)
       if (found.failure === 'timeout') return
       const code = found.failure === null || found.failure === 'truncated' ? 0 : RCODES[found.failure]
       const answer = { id: (request.header as { id: number }).id, question, code }
-      const whole = encodeAnswer({ ...answer, isTruncated: false, answers: found.answers })
+      const whole =
+        sections === null
+          ? encodeAnswer({ ...answer, isTruncated: false, answers: found.answers })
+          : encodeSections(answer, sections)
       const isCut = found.failure === 'truncated' || (!(peer instanceof Socket) && whole.length > UDP_BYTES_MAX)
       send((isCut ? encodeAnswer({ ...answer, isTruncated: true, answers: [] }) : whole) as never)
       const next = type === 'A' ? rebound.get(question.name.toLowerCase()) : undefined
@@ -90,6 +97,9 @@ export async function startZone(): Promise<Zone> {
     fail: (name, failure, ...records) => names.set(name.toLowerCase(), { records, failure }),
     fill: (records) => {
       fill = records
+    },
+    flood: (sections) => {
+      flood = sections
     },
     slow: (ms) => {
       lateMs = ms

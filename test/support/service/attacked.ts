@@ -25,6 +25,8 @@ const SERVED_MS_MAX = 1_000
 export interface Attacked extends RunningScene {
   /** Calls the public listener. In: `POST /v1/email`. */
   call(what: string, options?: CallOptions): Promise<Called>
+  /** Calls the operator's listener. */
+  operate(what: string, options?: CallOptions): Promise<Called>
   readonly mxPort: number
   readonly submissionPort: number
   /**
@@ -68,6 +70,7 @@ export async function startAttacked(
   return {
     ...scene,
     call: (what, asked) => callAt(`http://127.0.0.1:${httpPort}`, what, asked),
+    operate: (what, asked) => callAt(`http://127.0.0.1:${scene.settings.OPERATOR_PORT}`, what, asked),
     mxPort,
     submissionPort,
     async during(attack, others = ['http']) {
