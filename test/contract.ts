@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import t from 'tap'
 import { CLIENT_SETTINGS, SETTINGS, type Setting } from '../schemas/config.ts'
+import { makeDeclarations } from '../schemas/document/declarations.ts'
 import { exampleOf } from '../schemas/document/example.ts'
 import { makeOpenapi } from '../schemas/document/openapi.ts'
 import { COMMON, makeReference } from '../schemas/document/reference.ts'
@@ -97,6 +98,11 @@ const FILES: Record<string, string> = {
   'docs/reference/api.md': apiText(),
   'docs/reference/cli.md': cliText(),
   'docs/guides/webhook-events.md': eventsText(),
+  ...Object.fromEntries(
+    Object.entries(makeDeclarations(JSON.parse(JSON.stringify(makeOpenapi(Object.values(ROUTES), ''))))).map(
+      ([name, text]) => [`src/client/shapes/${name}.ts`, text],
+    ),
+  ),
 }
 
 function apiText(): string {

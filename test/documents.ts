@@ -45,12 +45,19 @@ const OTHERS: readonly string[] = [
   'docs/guides/webhook-events.md',
 ]
 
+const { makeClientPackage } = (await import(join(ROOT, 'src/client/make.mjs'))) as {
+  makeClientPackage(root: string, into: string): Promise<void>
+}
 const zone = await startZone()
 const service = await startTestService({ DNS_SERVERS: zone.server, CONTENT_STORE: 'file' })
 const { firstRun, dataDir, config } = service
 const dir = mkdtempSync(join(tmpdir(), 'sendwright-documents-'))
 symlinkSync(dataDir, join(dir, 'data'))
 symlinkSync(join(ROOT, 'sendwright'), join(dir, 'sendwright'))
+const packages = join(dir, 'node_modules')
+await makeClientPackage(ROOT, join(packages, 'sendwright', 'build', 'client'))
+symlinkSync(join(ROOT, 'package.json'), join(packages, 'sendwright', 'package.json'))
+symlinkSync(join(ROOT, 'node_modules', 'nodemailer'), join(packages, 'nodemailer'))
 symlinkSync(service.redis.socketPath, join(dataDir, 'redis.sock'))
 t.teardown(async () => {
   rmSync(dir, { recursive: true })

@@ -10,6 +10,7 @@ const GROUPS = {
   ],
   Guides: [
     ['guides/sending', 'Sending'],
+    ['guides/client', 'TypeScript client'],
     ['guides/batches', 'Batches'],
     ['guides/broadcasts', 'Broadcasts'],
     ['guides/receiving', 'Receive mail'],

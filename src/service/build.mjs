@@ -1,5 +1,5 @@
 /**
- * build - `npm run build`: compiles the service and makes the dashboard's pages.
+ * build - `npm run build`: compiles the service and makes the dashboard's pages and the client.
  *
  * `--stale` does nothing where both are as new as their sources. A project of TypeScript may be named: the tests name
  * the one that holds them too (`npm run build:test`). Killed at any point, it leaves a build that says that it is none.
@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { makeClientPackage } from '../client/make.mjs'
 import { BUILD, faultOfBuild, PROJECT, ROOT, STAMP } from './built.mjs'
 import { bundle } from './bundle.mjs'
 
@@ -30,6 +31,7 @@ async function build(project) {
   const pages = join(BUILD, 'dashboard')
   rmSync(pages, { recursive: true, force: true })
   await bundle(ROOT, pages)
+  await makeClientPackage(ROOT, join(BUILD, 'client'))
   writeFileSync(STAMP, '')
   utimesSync(STAMP, begunAt, begunAt)
 }

@@ -2,10 +2,10 @@
  * pack - `npm run pack`: makes the archive that a server installs from, `sendwright-<version>.tgz`, in build/pack/, or
  * in the folder that is named (`npm run pack -- /srv/archives`), and its digest beside it. Prints its path last.
  *
- * The archive holds the compiled service, the dashboard's pages, the documents with the site built from them, what else
- * `files` of package.json names, and the packages that package-lock.json of this checkout installs without tools: a
- * server fetches nothing. Native modules are those of Linux on x64 and arm64. THIRD-PARTY-NOTICES, sbom.cdx.json and
- * SHA256SUMS describe the content.
+ * The archive holds the compiled service, the dashboard's pages, the client, the documents with the site built from
+ * them, what else `files` of package.json names, and the packages that package-lock.json of this checkout installs
+ * without tools: a server fetches nothing. Native modules are those of Linux on x64 and arm64. THIRD-PARTY-NOTICES,
+ * sbom.cdx.json and SHA256SUMS describe the content.
  *
  * `npm install` goes before. Nothing is touched but the folder of the archive.
  */
@@ -15,6 +15,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { makeClientPackage } from '../client/make.mjs'
 import { bundle } from './bundle.mjs'
 import { copyModules } from './pack/modules.mjs'
 import { noticesOf } from './pack/notices.mjs'
@@ -37,6 +38,7 @@ try {
   copyNamed()
   compile()
   const bundled = await bundle(ROOT, join(stage, 'build', 'dashboard'))
+  await makeClientPackage(ROOT, join(stage, 'build', 'client'))
   run('npm', ['run', '--silent', 'docs', '--', '--outDir', join(stage, 'build', 'docs')], ROOT)
   const lock = lockOf(readJson('package-lock.json'))
   writeJson('package.json', manifestOf(manifest))

@@ -61,6 +61,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/mail/authenticate'],
   ['src/mail/compose', 'src/mail/mime', 'src/mail/report'],
   ['src/mail'],
+  ['src/client'],
+  ['src/client/shapes'],
   ['schemas'],
   ['cluster/worker'],
   ['cluster/slots'],
@@ -79,6 +81,8 @@ const PAGE = 'src/dashboard/page'
 const APART: readonly (readonly [room: string, other: string, why: string])[] = [
   ['src/sending', 'src/http', 'SMTP sends as well'],
   ['src/views', 'src/process', 'what is read does not depend on the process'],
+  ['src/client', 'schemas', 'a package holds the client alone'],
+  ['src/client', 'cluster', 'a package holds the client alone'],
 ]
 
 /**

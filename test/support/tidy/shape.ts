@@ -74,8 +74,8 @@ export function fullRooms(all: readonly Source[]): string[] {
   return [...counts].filter(([, count]) => count > ROOM_FILES_MAX).map(([room, count]) => `${room} has ${count} files`)
 }
 
-/** What runs in browsers: a program of its own, which may call things as the service does. */
-const PAGE = 'src/dashboard/page/'
+/** What runs in browsers, and the client: programs of their own, which may call things as the service does. */
+const PROGRAMS: readonly string[] = ['src/dashboard/page/', 'src/client/']
 
 /**
  * Names that more than one file of the product exports. The command line names its orders as those who obey them do.
@@ -84,7 +84,7 @@ export function namedTwice(all: readonly Source[]): string[] {
   const places = new Map<string, string[]>()
   for (const { path, text } of all) {
     if (/^(?:test|bench|src\/cli)\//.test(path)) continue
-    const program = path.startsWith(PAGE) ? PAGE : ''
+    const program = PROGRAMS.find((one) => path.startsWith(one)) ?? ''
     const names = /^export (?:async )?(?:function\*?|const|let|class|interface|type) ([\w$]+)/gm
     for (const [, word = ''] of text.matchAll(names)) {
       const name = program + word

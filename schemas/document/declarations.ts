@@ -1,0 +1,242 @@
+/**
+ * declarations - the types of the TypeScript client, printed from the OpenAPI document of the public routes
+ *
+ * One file for each group of types, so that each stays short. A reference of the document is the type of that name. In
+ * what a caller writes, lists are read-only: a constant list fits. Every enumeration is a union of its values.
+ *
+ * Spec client.types
+ */
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is what OpenAPI says it is.
+type Node = any
+
+/** Where the schema of a type is: a component, or a part of an operation. */
+type Place = { readonly component: string } | { readonly of: 'body' | 'query' | 'answer'; readonly route: string }
+
+const COLUMNS = 120
+/** What a line has before its type. */
+const NAME_COLUMNS = 30
+/** Components that callers write. */
+const WRITTEN: readonly string[] = ['Address', 'Attachment', 'Email']
+
+const component = (name: string): Place => ({ component: name })
+const body = (route: string): Place => ({ of: 'body', route })
+const query = (route: string): Place => ({ of: 'query', route })
+const answer = (route: string): Place => ({ of: 'answer', route })
+
+const EVENT_TYPES: Readonly<Record<string, string>> = {
+  delivered: 'DeliveredEvent',
+  bounced: 'BouncedEvent',
+  deferred: 'DeferredEvent',
+  spam_complaint: 'SpamComplaintEvent',
+  unsubscribed: 'UnsubscribedEvent',
+  cap_warning: 'CapWarningEvent',
+  cap_reached: 'CapReachedEvent',
+  inbound: 'InboundEvent',
+}
+
+/** Of events, those in the file of that name. */
+const OWN_EVENTS = Object.keys(EVENT_TYPES).filter((event) => event !== 'inbound')
+
+/** The files of types, by name: each type and where its schema is. */
+const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
+  sending: {
+    Address: component('Address'),
+    Attachment: component('Attachment'),
+    Email: component('Email'),
+    EmailAnswer: component('EmailAnswer'),
+    BroadcastBody: body('createBroadcast'),
+    BroadcastPreviewBody: body('previewBroadcast'),
+    BroadcastPreview: answer('previewBroadcast'),
+    Broadcast: component('Broadcast'),
+    BroadcastQuery: query('listBroadcasts'),
+    BroadcastList: answer('listBroadcasts'),
+  },
+  messages: {
+    RecipientEntry: component('RecipientEntry'),
+    MessageEvent: component('MessageEvent'),
+    MessageSummary: component('MessageSummary'),
+    Message: component('Message'),
+    MessageSearch: body('searchMessages'),
+    MessageList: answer('searchMessages'),
+  },
+  received: {
+    ReceivedSummary: component('ReceivedSummary'),
+    ReceivedMessage: component('ReceivedMessage'),
+    ReceivedSearch: body('searchReceived'),
+    ReceivedList: answer('searchReceived'),
+  },
+  'inbound-event': { InboundEvent: component('Event_inbound') },
+  events: {
+    ...Object.fromEntries(OWN_EVENTS.map((event) => [EVENT_TYPES[event], component(`Event_${event}`)])),
+    Event: component('Event'),
+    EventSearch: body('searchEvents'),
+  },
+  webhooks: {
+    Webhook: component('Webhook'),
+    WebhookMade: component('WebhookMade'),
+    WebhookBody: body('createWebhook'),
+    WebhookList: answer('listWebhooks'),
+    WebhookSecret: answer('addWebhookSecret'),
+    Delivery: component('Delivery'),
+    DeliveryQuery: query('listDeliveries'),
+    DeliveryList: answer('listDeliveries'),
+    DeadReplay: body('replayDead'),
+    Replayed: answer('replayDead'),
+  },
+  resources: {
+    Suppression: component('Suppression'),
+    SuppressionsBody: body('addSuppressions'),
+    SuppressionsAdded: answer('addSuppressions'),
+    SuppressionSearch: body('searchSuppressions'),
+    SuppressionList: answer('searchSuppressions'),
+    Domain: component('Domain'),
+    DomainBody: body('addDomain'),
+    DomainChecked: answer('verifyDomain'),
+    DomainList: answer('listDomains'),
+    Erasure: answer('readErasure'),
+    LimitEntry: component('LimitEntry'),
+    Server: component('Server'),
+    Page: query('listWebhooks'),
+  },
+}
+
+/** The text of each file of types, by its name. In: the OpenAPI document of the public routes. */
+export function makeDeclarations(document: Node): Record<string, string> {
+  const homes = new Map(
+    Object.entries(GROUPS).flatMap(([file, types]) => Object.keys(types).map((name) => [name, file])),
+  )
+  const files = Object.entries(GROUPS).map(([file, types]) => {
+    const declared = Object.entries(types).map(([name, place]) => declarationOf(document, name, place))
+    return [file, [...importsOf(file, declared.join('\n'), homes), ...declared]] as const
+  })
+  return Object.fromEntries(
+    [...files, ['refusals', [refusalCodes(document)]] as const].map(([file, parts]) => [
+      file,
+      `${[headOf(file), ...parts].join('\n\n')}\n`,
+    ]),
+  )
+}
+
+function headOf(file: string): string {
+  return `/** ${file} - types of the contract, generated from schemas/ by test/contract.ts with --write; do not edit */`
+}
+
+/** What a file names of the others. */
+function importsOf(file: string, text: string, homes: ReadonlyMap<string, string>): string[] {
+  const code = text.replace(/\/\*\*.*?\*\//gs, '')
+  const named = new Map<string, string[]>()
+  for (const [name, home] of homes)
+    if (home !== file && new RegExp(`\\b${name}\\b`).test(code)) named.set(home, [...(named.get(home) ?? []), name])
+  const lines = [...named].map(([home, names]) => `import type { ${names.sort().join(', ')} } from './${home}.ts'`)
+  return lines.length === 0 ? [] : [lines.join('\n')]
+}
+
+function refusalCodes({ components }: Node): string {
+  const names = Object.keys(components.schemas).filter((name) => name.startsWith('Refusal_'))
+  const codes = names.map((name) => literal(name.slice('Refusal_'.length)))
+  return `/** Why a request was refused. */\nexport type RefusalCode =${unionOf(codes, { isWritten: false, indent: '' })}`
+}
+
+function declarationOf(document: Node, name: string, place: Place): string {
+  const schema = schemaAt(document, place)
+  const isWritten = 'of' in place ? place.of !== 'answer' : WRITTEN.includes(place.component)
+  const text = typeOf(schema, { isWritten, indent: '' })
+  const isObject = schema.type === 'object' && text.startsWith('{')
+  return `${commentOf(schema, '')}export ${isObject ? `interface ${name} ${text}` : `type ${name} =${spaced(text)}`}`
+}
+
+function schemaAt(document: Node, place: Place): Node {
+  if ('component' in place) return document.components.schemas[place.component]
+  const operations = Object.values<Node>(document.paths).flatMap((methods) => Object.values<Node>(methods))
+  const operation = operations.find(({ operationId }) => operationId === place.route)
+  if (place.of === 'body') return operation.requestBody.content['application/json'].schema
+  if (place.of === 'answer')
+    return Object.entries<Node>(operation.responses).find(([status]) => /^2/.test(status))?.[1].content[
+      'application/json'
+    ].schema
+  const parameters: Node[] = operation.parameters.filter((one: Node) => one.in === 'query')
+  const properties = parameters.map(({ name, schema, description }) => [name, { description, ...schema }])
+  return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false }
+}
+
+interface Style {
+  readonly isWritten: boolean
+  readonly indent: string
+}
+
+function typeOf(schema: Node, style: Style): string {
+  if (schema.$ref !== undefined) return nameOf(schema.$ref)
+  if (schema.const !== undefined) return literal(schema.const)
+  if (schema.enum !== undefined) return unionOf(schema.enum.map(literal), style)
+  const alternatives = schema.oneOf ?? (schema.properties === undefined ? schema.anyOf : undefined)
+  if (alternatives !== undefined)
+    return unionOf(
+      alternatives.map((one: Node) => typeOf(one, style)),
+      style,
+    )
+  const types: readonly string[] = [schema.type ?? 'unknown'].flat()
+  return unionOf(
+    types.map((type) => plainTypeOf(type, schema, style)),
+    style,
+  )
+}
+
+function plainTypeOf(type: string, schema: Node, style: Style): string {
+  if (type === 'integer') return 'number'
+  if (type === 'array') {
+    const item = typeOf(schema.items, style)
+    const prefix = style.isWritten ? 'readonly ' : ''
+    return item.includes('|') && !item.startsWith('{') ? `${prefix}(${item})[]` : `${prefix}${item}[]`
+  }
+  return type === 'object' ? objectOf(schema, style) : type
+}
+
+function objectOf({ properties = {}, required = [], additionalProperties }: Node, style: Style): string {
+  const indent = `${style.indent}  `
+  const fields = Object.entries<Node>(properties).map(([name, field]) => {
+    const mark = required.includes(name) ? '' : '?'
+    return `${commentOf(field, indent)}${indent}${name}${mark}:${spaced(typeOf(field, { ...style, indent }))}`
+  })
+  if (typeof additionalProperties === 'object' && fields.length === 0)
+    return `Record<string, ${typeOf(additionalProperties, style)}>`
+  if (additionalProperties !== false) fields.push(`${indent}[field: string]: unknown`)
+  return `{\n${fields.join('\n')}\n${style.indent}}`
+}
+
+/** Values one of which it is; those that do not fit into a line have one each. */
+function unionOf(parts: readonly string[], { indent }: Style): string {
+  const line = [...new Set(parts)].join(' | ')
+  const fits = line.length + indent.length < COLUMNS - NAME_COLUMNS
+  return parts.length === 1 || fits || line.includes('\n')
+    ? line
+    : parts.map((part) => `\n${indent}  | ${part}`).join('')
+}
+
+/** A type after its `:` or `=`. */
+function spaced(type: string): string {
+  return type.startsWith('\n') ? type : ` ${type}`
+}
+
+function commentOf({ description }: Node, indent: string): string {
+  if (description === undefined) return ''
+  const line = `${indent}/** ${description} */`
+  if (line.length <= COLUMNS) return `${line}\n`
+  const words = String(description).split(' ')
+  const lines: string[] = ['']
+  for (const word of words) {
+    const last = lines.at(-1) ?? ''
+    if (`${indent} * ${last} ${word}`.length > COLUMNS) lines.push(word)
+    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`
+  }
+  return `${indent}/**\n${lines.map((one) => `${indent} * ${one}\n`).join('')}${indent} */\n`
+}
+
+function nameOf(reference: string): string {
+  const name = reference.slice(reference.lastIndexOf('/') + 1)
+  return name.startsWith('Event_') ? (EVENT_TYPES[name.slice('Event_'.length)] as string) : name
+}
+
+function literal(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value)
+}

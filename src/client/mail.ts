@@ -1,0 +1,125 @@
+/** mail - calls about sent messages, received messages and events */
+import type { Exchange } from './exchange.ts'
+import { type FollowOptions, followEvents } from './feed.ts'
+import type { CallOptions } from './options.ts'
+import { iterate } from './pages.ts'
+import type { Event, EventSearch } from './shapes/events.ts'
+import type { Message, MessageList, MessageSearch, MessageSummary } from './shapes/messages.ts'
+import type { ReceivedList, ReceivedMessage, ReceivedSearch, ReceivedSummary } from './shapes/received.ts'
+
+export interface Messages {
+  /** One page, newest first. */
+  search(search?: MessageSearch, options?: CallOptions): Promise<MessageList>
+  /** All pages, newest first. */
+  iterate(search?: MessageSearch, options?: CallOptions): AsyncGenerator<MessageSummary, void, undefined>
+  read(messageId: string, options?: CallOptions): Promise<Message>
+  /** Cancels a scheduled message. */
+  cancel(messageId: string, options?: CallOptions): Promise<Message>
+  /** Sets another time for a scheduled message. */
+  reschedule(messageId: string, sendAt: string | Date, options?: CallOptions): Promise<Message>
+}
+
+/** One page of events. */
+export interface EventList {
+  events: Event[]
+  next: string | null
+}
+
+export interface Events {
+  /** One page, oldest first. */
+  search(search?: EventSearch, options?: CallOptions): Promise<EventList>
+  /** All pages of a window (`from`, `to`), oldest first. Default: the last 30 days */
+  iterate(search?: EventSearch, options?: CallOptions): AsyncGenerator<Event, void, undefined>
+  /**
+   * The events from now on, until the loop is left or the signal aborts. A lost connection is opened again and goes on
+   * after the last event.
+   */
+  follow(options?: FollowOptions): AsyncGenerator<Event, void, undefined>
+}
+
+export interface Received {
+  /** One page, newest first. */
+  search(search?: ReceivedSearch, options?: CallOptions): Promise<ReceivedList>
+  /** All pages, newest first. */
+  iterate(search?: ReceivedSearch, options?: CallOptions): AsyncGenerator<ReceivedSummary, void, undefined>
+  read(inboundMessageId: string, options?: CallOptions): Promise<ReceivedMessage>
+  /** The mail as it was received. */
+  raw(inboundMessageId: string, options?: CallOptions): Promise<Uint8Array>
+  /** The content of an attachment. */
+  attachment(inboundMessageId: string, position: number, options?: CallOptions): Promise<Uint8Array>
+}
+
+/**
+ * Calls about sent messages.
+ * @internal
+ */
+export function makeMessages({ ask }: Exchange): Messages {
+  const path = '/v1/messages'
+  const search: Messages['search'] = (body = {}, options) =>
+    ask({ method: 'POST', path: `${path}/search`, body, options })
+  return {
+    search,
+    iterate: (body, options) =>
+      iterate(
+        (after) => search({ ...body, ...after }, options),
+        ({ messages }) => messages,
+      ),
+    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
+    cancel: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'cancel'), options }),
+    reschedule: (id, sendAt, options) =>
+      ask({
+        method: 'PATCH',
+        path: pathOf(path, id),
+        body: { sendAt: typeof sendAt === 'string' ? sendAt : sendAt.toISOString() },
+        options,
+      }),
+  }
+}
+
+/**
+ * Calls about events.
+ * @internal
+ */
+export function makeEvents(exchange: Exchange): Events {
+  const search: Events['search'] = (body = {}, options) =>
+    exchange.ask({ method: 'POST', path: '/v1/events/search', body, options })
+  return {
+    search,
+    iterate: (body, options) =>
+      iterate(
+        (after) => search({ ...body, ...after }, options),
+        ({ events }) => events,
+      ),
+    follow: (options = {}) => followEvents(exchange, options),
+  }
+}
+
+/**
+ * Calls about received mail.
+ * @internal
+ */
+export function makeReceived({ ask, bytes }: Exchange): Received {
+  const path = '/v1/inbound'
+  const search: Received['search'] = (body = {}, options) =>
+    ask({ method: 'POST', path: `${path}/search`, body, options })
+  return {
+    search,
+    iterate: (body, options) =>
+      iterate(
+        (after) => search({ ...body, ...after }, options),
+        ({ messages }) => messages,
+      ),
+    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
+    raw: (id, options) => bytes({ method: 'GET', path: pathOf(path, id, 'raw'), options }),
+    attachment: (id, position, options) =>
+      bytes({ method: 'GET', path: pathOf(path, id, 'attachments', String(position)), options }),
+  }
+}
+
+/**
+ * A path of parts that a caller names.
+ * @internal
+ */
+export function pathOf(base: string, ...parts: readonly string[]): string {
+  return [base, ...parts.map(encodeURIComponent)].join('/')
+}

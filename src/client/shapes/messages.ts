@@ -1,0 +1,228 @@
+/** messages - types of the contract, generated from schemas/ by test/contract.ts with --write; do not edit */
+
+export interface RecipientEntry {
+  /** Address of the recipient */
+  recipient: string
+  /** Name */
+  name: string | null
+  /** Kind of the stream */
+  kind: 'to' | 'cc' | 'bcc'
+  /** Status */
+  status:
+    | 'accepted'
+    | 'scheduled'
+    | 'suppressed'
+    | 'deferred'
+    | 'delivered'
+    | 'bounced'
+    | 'cancelled'
+    | 'failed'
+  /** When the status last changed */
+  statusAt: string
+  /** Number of attempts so far */
+  attempts: number
+  /** When the next attempt is due; null if none is planned */
+  nextAttemptAt: string | null
+  /** SMTP reply code; null without a reply */
+  code: number | null
+  /** Reply of the receiving server; null without a reply */
+  response: string | null
+  /** When the recipient complained; null without a complaint */
+  complainedAt: string | null
+  /** When the recipient unsubscribed; null otherwise */
+  unsubscribedAt: string | null
+}
+
+export interface MessageEvent {
+  /** Name of the event */
+  event: 'delivered' | 'bounced' | 'deferred' | 'spam_complaint' | 'unsubscribed'
+  /** Address of the recipient */
+  recipient: string
+  /** When it happened */
+  occurredAt: string
+  /** Details of the event */
+  details: {
+    /** SMTP reply code; null without a reply */
+    code?: number | null
+    /** Reply of the receiving server; null without a reply */
+    response?: string | null
+    /** Class of the bounce */
+    classification?: string | null
+    /** Whether the bounce is permanent */
+    hard?: boolean
+    /** Whether delivery ended because the time for retries was over */
+    expired?: boolean
+    /** Feedback type of the complaint report */
+    feedbackType?: string | null
+    /** How the message was submitted, or the source of the entry */
+    source?: 'link' | 'one_click'
+  }
+}
+
+export interface MessageSummary {
+  /** Id of the message */
+  messageId: string
+  /** Id of the stream */
+  streamId: string
+  /** Id of the broadcast; null for other messages */
+  broadcastId: string | null
+  /** How the message was submitted, or the source of the entry */
+  source: 'api' | 'smtp' | 'broadcast'
+  /** Status */
+  status:
+    | 'accepted'
+    | 'scheduled'
+    | 'suppressed'
+    | 'deferred'
+    | 'delivered'
+    | 'bounced'
+    | 'cancelled'
+    | 'failed'
+    | 'mixed'
+  /** Whether it belongs to a test server */
+  test: boolean
+  /** Sender, or start of the period */
+  from: {
+    /** Email address */
+    email: string
+    /** Name */
+    name: string | null
+  }
+  /** Subject */
+  subject: string | null
+  /** Label of the kind of mail */
+  tag: string | null
+  /** Your own keys and values */
+  metadata: Record<string, string>
+  /** When the message was accepted */
+  submittedAt: string
+  /** When to send the message */
+  sendAt: string | null
+  /** Size in bytes */
+  sizeBytes: number | null
+  /** Number of attachments */
+  attachmentCount: number
+  /** Recipients */
+  recipients: RecipientEntry[]
+  /** Whether the content is still stored */
+  contentAvailable: boolean
+  /** When the content is deleted */
+  contentExpiresAt: string
+}
+
+export interface Message {
+  /** Id of the message */
+  messageId: string
+  /** Id of the stream */
+  streamId: string
+  /** Id of the broadcast; null for other messages */
+  broadcastId: string | null
+  /** How the message was submitted, or the source of the entry */
+  source: 'api' | 'smtp' | 'broadcast'
+  /** Status */
+  status:
+    | 'accepted'
+    | 'scheduled'
+    | 'suppressed'
+    | 'deferred'
+    | 'delivered'
+    | 'bounced'
+    | 'cancelled'
+    | 'failed'
+    | 'mixed'
+  /** Whether it belongs to a test server */
+  test: boolean
+  /** Sender, or start of the period */
+  from: {
+    /** Email address */
+    email: string
+    /** Name */
+    name: string | null
+  }
+  /** Subject */
+  subject: string | null
+  /** Label of the kind of mail */
+  tag: string | null
+  /** Your own keys and values */
+  metadata: Record<string, string>
+  /** When the message was accepted */
+  submittedAt: string
+  /** When to send the message */
+  sendAt: string | null
+  /** Size in bytes */
+  sizeBytes: number | null
+  /** Number of attachments */
+  attachmentCount: number
+  /** Recipients */
+  recipients: RecipientEntry[]
+  /** Whether the content is still stored */
+  contentAvailable: boolean
+  /** When the content is deleted */
+  contentExpiresAt: string
+  /** Message-ID header of the message */
+  messageIdHeader: string
+  /** Message headers */
+  headers: Record<string, string>
+  /** Text body */
+  text: string | null
+  /** HTML body */
+  html: string | null
+  /** Attached files */
+  attachments: {
+    /** Name */
+    name: string
+    /** Media type */
+    contentType: string
+    /** Content-ID of an inline file, for `cid:` links in the HTML */
+    contentId: string | null
+    /** Size in bytes */
+    size: number
+    /** Whether the file is shown inside the HTML body */
+    inline: boolean
+  }[]
+  /** Names of events, or the events themselves */
+  events: MessageEvent[]
+}
+
+export interface MessageSearch {
+  /** Id of the stream */
+  streamId?: string
+  /** Id of the broadcast; null for other messages */
+  broadcastId?: string
+  /** an e-mail address */
+  recipient?: string
+  /** an e-mail address */
+  from?: string
+  /** text without control characters */
+  tag?: string
+  /** Your own keys and values */
+  metadata?: Record<string, string>
+  /** Status */
+  status?:
+    | 'accepted'
+    | 'scheduled'
+    | 'suppressed'
+    | 'deferred'
+    | 'delivered'
+    | 'bounced'
+    | 'cancelled'
+    | 'failed'
+    | 'mixed'
+  /** How the message was submitted, or the source of the entry */
+  source?: 'api' | 'smtp' | 'broadcast'
+  /** Only messages accepted at this time or later */
+  submittedFrom?: string
+  /** Only messages accepted before this time */
+  submittedTo?: string
+  /** Default: 50 */
+  limit?: number
+  /** Value of `next` of the previous page */
+  after?: string
+}
+
+export interface MessageList {
+  /** Messages, or their number */
+  messages: MessageSummary[]
+  /** Value of `after` for the next page; null on the last page */
+  next: string | null
+}

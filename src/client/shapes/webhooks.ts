@@ -1,0 +1,177 @@
+/** webhooks - types of the contract, generated from schemas/ by test/contract.ts with --write; do not edit */
+
+export interface Webhook {
+  /** Id of the webhook */
+  webhookId: string
+  /** URL that receives the events */
+  url: string
+  /** Names of events, or the events themselves */
+  events: (
+    | 'delivered'
+    | 'bounced'
+    | 'deferred'
+    | 'spam_complaint'
+    | 'unsubscribed'
+    | 'cap_warning'
+    | 'cap_reached'
+    | 'inbound')[]
+  /** Id of the stream */
+  streamId: string | null
+  /** Whether it is in use */
+  enabled: boolean
+  /** Whether `inbound` events carry the content */
+  inboundContent: 'full' | 'reference'
+  /** When it was created */
+  createdAt: string
+  /** Secrets that sign the deliveries */
+  secrets: {
+    /** Id of the secret */
+    secretId: string
+    /** When it was created */
+    createdAt: string
+  }[]
+}
+
+export interface WebhookMade {
+  /** Id of the webhook */
+  webhookId: string
+  /** URL that receives the events */
+  url: string
+  /** Names of events, or the events themselves */
+  events: (
+    | 'delivered'
+    | 'bounced'
+    | 'deferred'
+    | 'spam_complaint'
+    | 'unsubscribed'
+    | 'cap_warning'
+    | 'cap_reached'
+    | 'inbound')[]
+  /** Id of the stream */
+  streamId: string | null
+  /** Whether it is in use */
+  enabled: boolean
+  /** Whether `inbound` events carry the content */
+  inboundContent: 'full' | 'reference'
+  /** When it was created */
+  createdAt: string
+  /** Secrets that sign the deliveries */
+  secrets: {
+    /** Id of the secret */
+    secretId: string
+    /** When it was created */
+    createdAt: string
+  }[]
+  /** Secret that signs the deliveries */
+  secret: string
+}
+
+export interface WebhookBody {
+  /** an https URI without user info and fragment */
+  url: string
+  /** Names of events, or the events themselves */
+  events?: readonly (
+    | 'delivered'
+    | 'bounced'
+    | 'deferred'
+    | 'spam_complaint'
+    | 'unsubscribed'
+    | 'cap_warning'
+    | 'cap_reached'
+    | 'inbound')[]
+  /** Default: null */
+  streamId?: string | null
+  /** Default: "full" */
+  inboundContent?: 'full' | 'reference'
+}
+
+export interface WebhookList {
+  /** Webhooks of the server */
+  webhooks: Webhook[]
+  /** Value of `after` for the next page; null on the last page */
+  next: string | null
+}
+
+export interface WebhookSecret {
+  /** Id of the secret */
+  secretId: string
+  /** When it was created */
+  createdAt: string
+  /** Secret that signs the deliveries */
+  secret: string
+}
+
+export interface Delivery {
+  /** Id of the webhook delivery */
+  deliveryId: string
+  /** Name of the event */
+  event:
+    | 'delivered'
+    | 'bounced'
+    | 'deferred'
+    | 'spam_complaint'
+    | 'unsubscribed'
+    | 'cap_warning'
+    | 'cap_reached'
+    | 'inbound'
+  /** Id of the message */
+  messageId: string | null
+  /** Id of the received message */
+  inboundMessageId: string | null
+  /** Status */
+  status: 'pending' | 'delivered' | 'dead'
+  /** Number of attempts so far */
+  attempts: number
+  /** When the next attempt is due; null if none is planned */
+  nextAttemptAt: string | null
+  /** HTTP status of the last attempt; null without a response */
+  lastStatusCode: number | null
+  /** Error of the last attempt; null if it succeeded */
+  lastError: string | null
+  /** Response of the receiver to the last attempt */
+  lastResponse: string | null
+  /** When it was delivered; null until then */
+  deliveredAt: string | null
+  /** When it was created */
+  createdAt: string
+}
+
+export interface DeliveryQuery {
+  /** Status */
+  status?: 'pending' | 'delivered' | 'dead'
+  /** Name of the event */
+  event?:
+    | 'delivered'
+    | 'bounced'
+    | 'deferred'
+    | 'spam_complaint'
+    | 'unsubscribed'
+    | 'cap_warning'
+    | 'cap_reached'
+    | 'inbound'
+  /** Default: 100 */
+  limit?: number
+  /** Value of `next` of the previous page */
+  after?: string
+}
+
+export interface DeliveryList {
+  /** Webhook deliveries, newest first */
+  deliveries: Delivery[]
+  /** Value of `after` for the next page; null on the last page */
+  next: string | null
+}
+
+export interface DeadReplay {
+  /** Only entries created at this time or later */
+  createdFrom: string
+  /** Default: null */
+  createdTo?: string | null
+  /** Status */
+  status: 'dead'
+}
+
+export interface Replayed {
+  /** Number of deliveries that were queued */
+  queued: number
+}
