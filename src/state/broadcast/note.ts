@@ -1,7 +1,8 @@
 /**
- * note - what became of recipients of a broadcast, as the operator's log and figures tell it: ids and numbers alone
+ * note - the outcome of recipients of a broadcast, as the operator's log and figures tell it: ids and numbers alone
  *
- * Guarantee: the notes of a broadcast that has ended add up to its `total`, as far as a commit's notes were heard.
+ * Guarantees that the notes of a broadcast that has ended add up to its `total`, as far as a commit's notes were
+ * received.
  */
 
 import type { Note } from '../../../cluster/behaviour.ts'
@@ -12,7 +13,7 @@ export interface BroadcastNote extends Note {
   readonly broadcastId: string
   readonly released: number
   readonly failed: number
-  /** How it ended with them, and all of its recipients; null while it goes on. */
+  /** How it ended with them, and all of its recipients; null while it continues. */
   readonly ended: BroadcastEnd | null
 }
 
@@ -23,12 +24,12 @@ export interface BroadcastEnd {
   readonly failed: number
 }
 
-/** Whether a note tells of a broadcast. */
+/** Whether a note reports a broadcast. */
 export function isBroadcastNote(note: Note): note is BroadcastNote {
   return 'broadcastId' in note
 }
 
-/** What a step has done. In: the counts before it and after it. */
+/** What a step has done. Takes the counts before it and after it. */
 export function stepNote(
   { broadcastId }: BroadcastState,
   { before, after }: { readonly before: Progress; readonly after: Progress },

@@ -15,10 +15,10 @@ import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
 import { monthName, monthOf, monthStartMs } from '../calendar.ts'
 import { actsKey } from './places.ts'
 
-/** What somebody did, as it comes in the body of a command. */
+/** What someone did, as it comes in the body of a command. */
 export interface MemberAct {
   readonly accountId: string
-  /** Null: nobody who is known. */
+  /** Null means no one who is known. */
   readonly userId: string | null
   /** Name of a route, or `signIn`, `signInRefused`, `limitReached`. */
   readonly act: string
