@@ -27,7 +27,7 @@ export interface AddSuppressionsBody extends TokenOrder {
   readonly streamId: string
   /** Each once. */
   readonly recipients: readonly NamedPerson[]
-  /** Absent: `manual`. */
+  /** Absent means `manual`. */
   readonly reason?: Suppression['reason']
 }
 
