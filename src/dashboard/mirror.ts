@@ -65,12 +65,12 @@ function clean(answer: Answer, { shown }: Extract<ContentRule, { shown: unknown 
   return answer.status < 300 ? shown(answer) : answer
 }
 
-/** The key that a session stands for. */
+/** The key that a session represents. */
 export function accountKeyOf({ accountId, tokenId, hash }: SessionKey, level: Level): AccountKey {
   return { kind: 'account', accountId, tokenId, hash: proofOf(level, hash) }
 }
 
-/** A server of the session's account, and the key to it that the session stands for. */
+/** A server of the session's account, and the key to it that the session represents. */
 export async function findServer(
   { read }: Pick<DashboardDeps, 'read'>,
   session: SessionKey,
