@@ -1,8 +1,8 @@
 /**
  * store - the redis-server of one measurement: fresh directory on a real disk, unix socket, fsync before each answer
  *
- * Guarantees that every contestant gets the same settings, those of the embedded store; none sees another's data;
- * nothing is left behind.
+ * Guarantees: every contestant gets the same settings, those of the embedded store; none sees another's data; nothing
+ * is left behind.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -17,7 +17,7 @@ import { ROOT } from '../test/support/machine/root.ts'
 const MEMORY_BYTES = 8 * 1024 ** 3
 const READY_STEPS_MAX = 6000
 const READY_STEP_MS = 20
-/** `f_type` of tmpfs. An fsync there costs nothing, so a figure from it would be worth nothing. */
+/** `f_type` of tmpfs: an fsync there costs nothing, so a figure from it would be worth nothing. */
 const TMPFS = 0x01021994
 const SOCKET_PATH_BYTES_MAX = 103
 const SCAN_COUNT = 1000
@@ -65,7 +65,7 @@ export async function startStore(): Promise<BenchStore> {
       client.disconnect()
       await end(server)
       process.removeListener('exit', endWithUs)
-      // A rewrite of the file may have been under way. Its process ends a moment after its parent.
+      // A rewrite of the file may have been under way: its process ends a moment after its parent.
       rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     },
   }

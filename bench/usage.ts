@@ -24,7 +24,7 @@ export function residentBytes(pid: number): number | null {
 
 /**
  * Share of one core that each process uses while `work` runs; and of the processor time that all processes of this
- * machine wanted in the meantime, what the host beneath a virtual machine gave to others. In percent.
+ * machine wanted meanwhile, what the host beneath a virtual machine gave to others. In percent.
  */
 export async function shareOfCore<T>(
   pids: readonly number[],

@@ -32,11 +32,11 @@ export interface Context {
   newId(): string
 }
 
-/** One read that a decision needs. `key` is on the command's shard. */
+/** One read that a decision needs. `key` lies on the command's shard. */
 export type Fact =
   /**
    * HMGET: the named fields of a hash. With `wholeMax`, HGETALL while the hash has no more fields than that: then its
-   * owner knows of every other field too that it does not exist, and need not ask.
+   * owner knows of every other field too that it is not there, and need not ask.
    */
   | { readonly read: 'fields'; readonly key: string; readonly fields: readonly string[]; readonly wholeMax?: number }
   /** HGETALL: a hash whose size its owner has bounded. */
@@ -62,7 +62,7 @@ export type Fact =
       readonly max: number
       readonly count: number
       readonly newest?: true
-      /** The head of a serial lane, which its owner keeps, of what was there before the batch. */
+      /** The head of a serial lane, which its owner remembers: of what stood there before the batch. */
       readonly isHead?: true
     }
   /** ZSCORE. */
@@ -70,7 +70,7 @@ export type Fact =
   /** GET of a text. */
   | { readonly read: 'value'; readonly key: string }
 
-/** A read of what is committed, for who only looks. A turn could not was its own writes over the last one. */
+/** A read of what is committed, for who only looks: a turn could not lay its own writes over the last one. */
 export type ViewFact =
   | Fact
   /** XREVRANGE: entries from `to` down to `from` ('+' and '-' are the ends, `(` excludes), at most `count`. */
@@ -89,8 +89,8 @@ export interface Entry {
 }
 
 /**
- * What a fact reads, by `read`: fields: (string|null)[], or pairs if the hash was read whole; hash: pairs; range, last,
- * newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null.
+ * What a fact reads, by `read`: fields: (string|null)[], or pairs where the hash was read whole; hash: pairs; range,
+ * last, newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null.
  */
 export type FactValue =
   | readonly (string | null)[]
@@ -119,8 +119,7 @@ export type ValueOf<One extends ViewFact> =
             : string | null
 
 /**
- * What the owner keeps of a field by every confirmed commit, a hint which reads will be needed; undefined means
- * nothing.
+ * What the owner remembers of a field by every confirmed commit: a hint which reads will be needed; undefined: nothing.
  */
 export type Known = (key: string, field: string) => string | null | undefined
 
@@ -141,11 +140,11 @@ export interface Facts {
 
 /** The states of a turn: committed ones with the earlier turns of the batch applied. */
 export interface States {
-  /** The state of an entity that was named in `entities` (or `need`); the type's `empty` if none exists. */
+  /** The state of an entity that was named in `entities` (or `need`); the type's `empty` where none exists. */
   get<State>(ref: Ref): State
   has(ref: Ref): boolean
   /**
-   * An owner's counters, as last written; null if it has none. Owners are fetched with the entities, see `counters`.
+   * An owner's counters, as last written; null where it has none. Owners are fetched with the entities, see `counters`.
    */
   counter<Counter>(owner: string): Counter | null
   hasCounter(owner: string): boolean
@@ -156,9 +155,9 @@ export type Write = 'XADD' | 'XTRIM' | 'HSET' | 'HDEL' | 'SET' | 'UNLINK' | 'ZAD
 
 /**
  * One write. `args` follow the key as Redis takes them: XADD id field value..., XTRIM MINID id, HSET field value...,
- * HDEL field..., SET value PXAT ms, UNLINK, ZADD [XX|NX|LT|GT] score member..., ZREM member..., PEXPIREAT ms. XADD ids
- * are explicit and rise per key; the runtime gives `*seq` -> `<seq>-<k>`, for streams without their own ids. PEXPIREAT
- * demands that the key exists (else the commit is refused as MISSING).
+ * HDEL field..., SET value PXAT ms, UNLINK, ZADD [XX|NX|LT|GT] score member..., ZREM member..., PEXPIREAT ms.
+ * XADD ids are explicit and rise per key; the runtime gives `*seq` -> `<seq>-<k>`, for streams without ids of their
+ * own. PEXPIREAT demands that the key exists (else the commit is refused as MISSING).
  */
 export interface Op {
   readonly key: string
@@ -173,7 +172,7 @@ export interface Due {
   readonly atMs: number
   /** What `perform` gets if the commit itself claims the item (its first attempt). */
   readonly job?: unknown
-  /** Attempts that it has had before, where it comes back from outside of the lanes. The next claim counts on. */
+  /** Attempts that it has had before, where it comes back from outside of the lanes: the next claim counts on. */
   readonly attempts?: number
 }
 
@@ -184,7 +183,7 @@ export interface HashFields {
 }
 
 /**
- * A word to anyone who listens now, said once the commit is confirmed. No one may rely on it, and it holds no personal
+ * A word to whoever listens now, said once the commit is confirmed. Nobody may rely on it, and it holds no personal
  * data.
  */
 export interface Signal {
@@ -201,14 +200,14 @@ export type Note = Readonly<Record<string, unknown>>
 /** What a turn wants written. */
 export interface Staged {
   readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
-  /** New absolute counters of an owner; plain JSON. Null means it has none any more. */
+  /** New absolute counters of an owner; plain JSON. Null: it has none any more. */
   readonly counters?: readonly { readonly owner: string; readonly value: unknown }[]
   readonly ops?: readonly Op[]
   /**
-   * Fields that do not exist, their names holding an id that this turn has made: no one need read them to learn it.
+   * Fields that are not there, their names holding an id that this turn has made: nobody need read them to learn it.
    */
   readonly absent?: readonly HashFields[]
-  /** Fields that barely anybody will ask for again: what is kept of them goes. */
+  /** Fields that hardly anybody will ask for again: what is remembered of them goes. */
   readonly forgets?: readonly HashFields[]
   readonly due?: readonly Due[]
   /** Items that leave their lane. */
@@ -240,7 +239,7 @@ export interface Done<Reply> extends Staged {
 export type Decision<Reply> = Refusal<Reply> | Need | Done<Reply>
 
 /**
- * How a command's body and its reply travel between processes, if that is less than what they are as JSON. Packing
+ * How a command's body and its reply travel between processes, where that is less than what they are as JSON. Packing
  * never throws.
  */
 export interface Wire<Body = unknown, Reply = unknown> {
@@ -278,7 +277,7 @@ export interface TimerBody {
   readonly item: string
 }
 
-/** What a `prepare` command gets, the item whose turn has come. */
+/** What a `prepare` command gets: the item whose turn has come. */
 export interface PrepareBody {
   readonly lane: string
   readonly item: string
@@ -290,7 +289,7 @@ export interface OutcomeBody<Outcome = unknown> {
   readonly item: string
   readonly attempt: number
   /**
-   * Whether this is the item's latest attempt. No later claim was made. An outcome that is not final counts only then.
+   * Whether this is the item's latest attempt: no later claim was made. An outcome that is not final counts only then.
    */
   readonly current: boolean
   /** Null when the item is abandoned: five claims without an outcome, or a behaviour that threw. */
@@ -299,27 +298,27 @@ export interface OutcomeBody<Outcome = unknown> {
 
 /**
  * A family of lanes. `prepare` answers the job of an item (reply null: it is finished, the runtime removes it).
- * `outcome` decides what an attempt's end means. The item is due again (`due` names it), or leaves its lane (`done`
+ * `outcome` decides what an attempt's end means: the item is due again (`due` names it), or leaves its lane (`done`
  * names it, or neither does and the attempt is the current one); an outcome that is neither final nor current changes
  * nothing.
  */
 export interface LaneType<Job = unknown, Outcome = unknown> {
   /** Lanes are called `<prefix>` or `<prefix>/<name>`. */
   readonly prefix: string
-  /** Length of an attempt, milliseconds. A claim is that long. */
+  /** Length of an attempt, milliseconds: a claim stands that long. */
   readonly holdMs: number
-  /** Whether the claims of a dead worker are until their end (true), or are due at once (false). */
+  /** Whether the claims of a dead worker stand until their end (true), or are due at once (false). */
   readonly claimsStand: boolean
   /**
    * Whether a lane has one attempt at a time, started in due order. The commit that ends one claims the next, and a
-   * claim of another worker that is holds its whole lane. `prepare` then names the same entities for all items of a
+   * claim of another worker that stands holds its whole lane. `prepare` then names the same entities for all items of a
    * lane.
    */
   readonly serial?: boolean
   /**
    * What is due is looked for as soon as a commit has put something into the lane or ended an attempt of it, which
-   * costs a read; otherwise at the next tick, four times a second: such a lane performs at most four times its room in
-   * a second.
+   * costs a read; else at the next tick, four times a second: such a lane performs at most four times its room in a
+   * second.
    */
   readonly prompt?: boolean
   /**
@@ -334,7 +333,7 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
    */
   room(lane: string): number
   perform(job: Job, claim: PerformedClaim): Promise<Outcome>
-  /** The outcome of what is done without waiting, in microseconds; undefined means it is not, and `perform` has it. */
+  /** The outcome of what is done without waiting, in microseconds; undefined: it is not, and `perform` has it. */
   performAtOnce?(job: Job, claim: Omit<PerformedClaim, 'signal' | 'pass'>): Outcome | undefined
 }
 
@@ -346,7 +345,7 @@ export interface PerformedClaim {
   readonly signal: AbortSignal
   /** What the fence is asked with, before the step that the world cannot take back. */
   readonly pass: Pass
-  /** What a serial lane will probably continue with: what that needs can be read ahead. It may never come. */
+  /** What a serial lane will probably go on with: what that needs can be read ahead. It may never come. */
   readonly following?: string | null
 }
 

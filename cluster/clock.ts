@@ -4,9 +4,9 @@
  * `nowMs` is the store's clock at the last heartbeat plus this process's monotonic time since. Nothing else in the
  * product asks a clock, so all processes of an installation agree on periods, deadlines and due times.
  *
- * An answer states that the store's clock is between what it said and that plus the whole way there and back. Whatever
- * was shown within these bounds continues, so an answer that was slow moves nothing; outside of them it moves to the
- * nearer.
+ * An answer says that the store's clock stands between what it said and that plus the whole way there and back.
+ * Whatever was shown within these bounds goes on, so an answer that was slow moves nothing; outside of them it moves to
+ * the nearer.
  */
 
 /** No sleep is longer: setTimeout fires at once beyond 24.8 days, and a machine may sleep. */
@@ -20,8 +20,7 @@ export interface Clock {
   /** The store said that it is `storeMs`; the question was sent at `sentAtMs` (monotonic). */
   set(storeMs: number, sentAtMs: number): void
   /**
-   * Calls back once after `ms` (at most a minute; 0 means when this turn of the loop ends); answers a function that
-   * cancels.
+   * Calls back once after `ms` (at most a minute; 0: when this turn of the loop ends); answers a function that cancels.
    */
   after(ms: number, call: () => void): () => void
 }

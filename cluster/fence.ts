@@ -1,12 +1,12 @@
 /**
  * fence - whether an attempt that was claimed may still be finished, in memory that all threads of a process share.
  *
- * Who performs an attempt asks before it begins to notify the world, and once more right before the step that the world
- * cannot take back (the final dot of a message, a post). States of an attempt there: open; held (the store is silent.
- * No one knows whether the outcome could be written down, and it may be known again soon); shut (the process may have
- * been taken for dead since the claim, or the shard was lost. The attempt is no longer its own, for good).
+ * Who performs an attempt asks before it begins to tell the world, and once more right before the step that the world
+ * cannot take back (the final dot of a message, a post). States of an attempt there: open; held (the store is silent:
+ * nobody knows whether the outcome could be written down, and it may be known again soon); shut (the process may have
+ * been taken for dead since the claim, or the shard was lost: the attempt is not its own any more, for good).
  *
- * Guarantees that a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also
+ * Guarantees: a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also
  * when the first heartbeat after a stop of the whole process is answered; what is read here waits for no other thread.
  *
  * Cells (64-bit integers, times in milliseconds of the owner's clock): 0 when the last answered heartbeat was sent; 1
@@ -17,14 +17,15 @@
 import { SHARDS } from './id.ts'
 
 /**
- * Heartbeats are sent every three seconds: if none was answered for so long, the store is silent or this process slow.
+ * Heartbeats are sent every three seconds: where none was answered for so long, the store is silent or this process
+ * slow.
  */
 const BEAT_AGE_MS_MAX = 5_000
 /** Others take a worker for dead after ten silent seconds. */
 const LAPSED_MS = 8_000
 /** Without its connection a worker is taken for dead after three and a half silent seconds. */
 const CUT_OFF_MS_MAX = 3_000
-/** A heartbeat or a commit that waits this long for its answer states that outcomes could not be written down now. */
+/** A heartbeat or a commit that waits this long for its answer says that outcomes could not be written down now. */
 const OVERDUE_MS = 1_500
 
 const SENT = 0
@@ -54,13 +55,13 @@ export class Fence {
   readonly cells: FenceCells
   private readonly nowMs: () => number
 
-  /** `nowMs` is a clock that never goes back, whole milliseconds above 0, the same in every thread. */
+  /** `nowMs`: a clock that never goes back, whole milliseconds above 0, the same in every thread. */
   constructor(cells: FenceCells, nowMs: () => number) {
     this.cells = cells
     this.nowMs = nowMs
   }
 
-  /** A heartbeat is sent. Returns when, for `beatAnswered`. */
+  /** A heartbeat is sent. Out: when, for `beatAnswered`. */
   beatSent(): number {
     const atMs = this.nowMs()
     if (this.get(BEAT_WAITS) === 0) this.set(BEAT_WAITS, atMs)
@@ -68,14 +69,14 @@ export class Fence {
   }
 
   /**
-   * A heartbeat that was sent at `sentAtMs` is answered. Returns whether heartbeats had lapsed, so that all passes are
+   * A heartbeat that was sent at `sentAtMs` is answered. Out: whether heartbeats had lapsed, so that all passes are
    * shut.
    */
   beatAnswered(sentAtMs: number): boolean {
     const before = this.get(SENT)
     const silentMs = before === 0 ? 0 : this.nowMs() - before
     const hasLapsed = silentMs > (this.get(CONNECTED) === 1 ? LAPSED_MS : CUT_OFF_MS_MAX)
-    // The generations first. No thread may see the new heartbeat and the old generation.
+    // The generations first: no thread may see the new heartbeat and the old generation.
     if (hasLapsed) this.lostAll()
     this.set(SENT, Math.max(sentAtMs, before))
     this.set(CONNECTED, 1)
@@ -83,7 +84,7 @@ export class Fence {
     return hasLapsed
   }
 
-  /** The connection of heartbeats and commits has closed. All is held until the next answered heartbeat. */
+  /** The connection of heartbeats and commits has closed: all is held until the next answered heartbeat. */
   disconnected(): void {
     this.set(CONNECTED, 0)
   }
@@ -103,7 +104,7 @@ export class Fence {
     this.set(COMMIT_WAITS + shard, 0)
   }
 
-  /** A shard is lost. Its passes are shut. */
+  /** A shard is lost: its passes are shut. */
   lost(shard: number): void {
     Atomics.add(this.cells, GENERATIONS + shard, 1n)
   }

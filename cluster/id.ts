@@ -2,8 +2,8 @@
  * id - ids that route themselves and sort by time.
  *
  * UUID version 7 layout: 48 bit ms | 7 | 12 bit shard | variant | 18 bit counter | 44 bit random. The 62 low bits as a
- * number, after the milliseconds, are the Redis stream entry id of the object in a log. Ids of one shard rise strictly.
- * The maker is started above the last id that the shard has given out, whatever its clock says.
+ * number, after the milliseconds, are the Redis stream entry id of the object in a log. Ids of one shard rise strictly:
+ * the maker is started above the last id that the shard has given out, whatever its clock says.
  */
 import { assert } from './fault.ts'
 
@@ -20,7 +20,7 @@ const EXACT_COUNTER_MAX = 512
 const HIGH_DIGITS = '89ab'
 const SHORT_CHARS = 22
 const BASE64URL = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
-/** Where the hex digits of an id are in it. */
+/** Where the hex digits of an id stand in it. */
 const HEX_PLACES = Array.from('xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx').flatMap((char, at) => (char === 'x' ? [at] : []))
 const short = Buffer.alloc(SHORT_CHARS)
 
@@ -68,7 +68,7 @@ export function shardOf(id: string, shards = SHARDS): number | null {
   return shard < shards ? shard : null
 }
 
-/** The shard of an id that is known to be one: it is a key's, or is in a state. Throws Fault for anything else. */
+/** The shard of an id that is known to be one: it is a key's, or lies in a state. Throws Fault for anything else. */
 export function homeShard(id: string): number {
   const shard = shardOf(id)
   assert(shard !== null, 'Id names no shard')
@@ -90,7 +90,7 @@ export function entryIdOf(id: string): string {
   return askedEntryId
 }
 
-/** If an id is among those of its shard, without what is random in it: `<ms>-<counter>`. It rises as they do. */
+/** Where an id stands among those of its shard, without what is random in it: `<ms>-<counter>`. It rises as they do. */
 export function rankOf(id: string): string {
   const { ms, counter } = partsOf(id)
   return `${ms}-${counter}`
@@ -105,14 +105,14 @@ export function entriesOfRank(rank: string): { readonly from: string; readonly t
   return { from: `${ms}-${counter * span}`, to: `${ms}-${(counter + 1n) * span - 1n}` }
 }
 
-/** The 62 low bits in decimal. Few ids share a millisecond, so nearly all fit a double. */
+/** The 62 low bits in decimal. Few ids share a millisecond, so nearly all of them fit a double. */
 function lowOf(id: string): string {
   const high = Number.parseInt(id.slice(19, 23), 16) & 0x3fff
   if (high < EXACT_HIGH_MAX) return decimalOf(high * 2 ** 48 + Number.parseInt(id.slice(24), 16))
   return (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
 }
 
-/** The id made last, and what it was made of. Its entry id is asked for next. */
+/** The id made last, and what it was made of: its entry id is asked for next. */
 let madeId = ''
 let madeMs = 0
 let madeCounter = 0
@@ -134,7 +134,7 @@ export function entryIdAfter(entryId: string): string {
   return `${entryId.slice(0, dash)}-${BigInt(entryId.slice(dash + 1)) + 1n}`
 }
 
-/** Entry ids as strings that compare like the ids. A decimal of 62 bits does not fit a double. */
+/** Entry ids as strings that compare like the ids: a decimal of 62 bits does not fit a double. */
 export function sortableEntryId(entryId: string): string {
   const dash = entryId.indexOf('-')
   const ms = ZEROS.slice(dash) + entryId.slice(0, dash)
@@ -146,7 +146,7 @@ export function plainEntryId(sortable: string): string {
   return sortable.replace(/^0+(?=\d)/, '').replace(/-0+(?=\d)/, '-')
 }
 
-/** Whether an entry id is above another, both in their shortest form. */
+/** Whether an entry id lies above another, both in their shortest form. */
 export function isEntryIdAbove(id: string, other: string): boolean {
   const dash = id.indexOf('-')
   const otherDash = other.indexOf('-')
@@ -183,7 +183,7 @@ export function idOfShort(short: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** A maker for one shard that continues above `last` ('' for none). `random` answers a number in [0, 1). */
+/** A maker for one shard that goes on above `last` ('' for none). `random` answers a number in [0, 1). */
 export function makeIds({ shard, last, random }: { shard: number; last: string; random: () => number }): IdMaker {
   assert(shard >= 0 && shard < 4096, 'Shard out of range', { shard })
   const before = last === '' ? null : partsOf(last)

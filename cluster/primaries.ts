@@ -1,7 +1,7 @@
 /**
- * primaries - where several stores hold the shards, the known data of the one that holds a shard
+ * primaries - where several stores hold the shards, what is known of the one that holds a shard
  *
- * One that is away stops no one else. Each has a clock, a silence, and a time since when it has answered without a gap.
+ * One that is away stops nobody else: each has a clock, a silence, and a time since when it has answered without a gap.
  */
 import type { Clock } from './clock.ts'
 

@@ -19,7 +19,7 @@ export interface Commit {
   readonly deadlineMs: number
   /** Last id given out; '' leaves it. */
   readonly lid: string
-  /** Entry id (`sortableEntryId`) of the first new id, which must be above `lid`; '' for none. */
+  /** Entry id (`sortableEntryId`) of the first new id, which must lie above `lid`; '' for none. */
   readonly firstEntryId: string
   /** New cursors of mailbox and outcomes; '' leaves them. */
   readonly cursor: string
@@ -29,17 +29,17 @@ export interface Commit {
   /** For people, in the journal: counts such as `asks=3 ops=20`. */
   readonly note: string
   readonly ops: readonly Op[]
-  /** The same, keys numbered and neighbours joined (`mergeOps`); absent means anyone who needs it makes it. */
+  /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
   readonly merged?: Merged
   /**
-   * What the commit tells workers (`Ears.replies`) once it cannot be lost any more, one line for each parcel; no one
-   * knows whether they received it. Absent means nothing.
+   * What the commit tells workers (`Ears.replies`) once it cannot be lost any more, one line for each parcel; nobody
+   * knows whether they heard it. Absent: nothing.
    */
   readonly told?: ReadonlyMap<string, string>
 }
 
 export type Verdict =
-  /** Committed. `dup` is an earlier sending of the same commit was. */
+  /** Committed. `dup`: an earlier sending of the same commit was. */
   | { readonly kind: 'ok' | 'dup' }
   /** Another token holds the shard. */
   | { readonly kind: 'fenced' }
@@ -55,20 +55,20 @@ export type Verdict =
   | { readonly kind: 'badop'; readonly reason: string }
   /** The store refused before anything ran: OOM, READONLY, MISCONF, LOADING, NOREPLICAS, CROSSSLOT. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The shard's keys are on their way to another node, or their node to another state. Nothing ran, soon it will. */
+  /** The shard's keys are on their way to another node, or their node to another state: nothing ran, soon it will. */
   | { readonly kind: 'away'; readonly reason: string }
-  /** Sent, and the connection ended without an answer, in doubt. */
+  /** Sent, and the connection ended without an answer: in doubt. */
   | { readonly kind: 'lost' }
   /** Never handed to the store. */
   | { readonly kind: 'unsent' }
-  /** Journal and sequence number disagree, or an answer that is none of the above, the shard stops. */
+  /** Journal and sequence number disagree, or an answer that is none of the above: the shard stops. */
   | { readonly kind: 'torn'; readonly reason: string }
 
-/** Owners that begin so are no workers. The shard goes to another primary, and no one may take it or write to it. */
+/** Owners that begin so are no workers: the shard goes to another primary, and nobody may take it or write to it. */
 export const MOVE_PREFIX = 'move:'
 
 export interface Meta {
-  /** A worker, '' for no one, or a move. */
+  /** A worker, '' for nobody, or a move. */
   owner: string
   token: string
   seq: number
@@ -77,11 +77,11 @@ export interface Meta {
   cursor: string
   outcomesCursor: string
   tries: number
-  /** When its last move between two primaries ended, by their clock; 0 means there was none. */
+  /** When its last move between two primaries ended, by their clock; 0: there was none. */
   freedAtMs: number
 }
 
-/** Of a shard that no one has ever taken. */
+/** Of a shard that nobody has ever taken. */
 export const NO_META: Meta = {
   owner: '',
   token: '',
@@ -106,7 +106,7 @@ export interface Protocol {
   readonly understands: number
 }
 
-/** A worker as others see it: the written data under its id, JSON. */
+/** A worker as others see it: what is written under its id, JSON. */
 export interface WorkerRecord {
   beats: number
   host: string
@@ -124,7 +124,7 @@ export interface WorkerRecord {
   /** It has not begun: it looks whom it would meet. Absent once it has, and in records of earlier releases. */
   isComing?: boolean
   /**
-   * It is cut off from a part of the store. Its shards are for those that are not. Absent in records of earlier
+   * It is cut off from a part of the store: its shards are for those that are not. Absent in records of earlier
    * releases.
    */
   ails?: boolean
@@ -132,7 +132,7 @@ export interface WorkerRecord {
   protocol?: Protocol
   /** What it runs, for people. */
   roles: readonly string[]
-  /** If it serves HTTP: to clients, and to operators. Absent if it does not, and in records of earlier releases. */
+  /** Where it serves HTTP: to clients, and to operators. Absent if it does not, and in records of earlier releases. */
   urls?: { baseUrl: string; operatorUrl: string }
 }
 
@@ -148,7 +148,7 @@ export type Beat =
   | { readonly kind: 'ok'; readonly nowMs: number; readonly workers: ReadonlyMap<string, string> }
   | { readonly kind: 'failed' }
 
-/** The two streams through which a shard is notified of other processes. */
+/** The two streams through which a shard hears of other processes. */
 export type Inbox = 'mailbox' | 'outcomes'
 
 /** Commands of one turn of a process for one shard, on their way there. */
@@ -170,7 +170,7 @@ export interface Enqueue {
   readonly parcels: readonly Parcel[]
 }
 
-/** The outcome of a parcel. `busy` is the mailbox is full. `lost`: sent, no answer. `unsent`: it does not be there. */
+/** What became of a parcel. `busy`: the mailbox is full. `lost`: sent, no answer. `unsent`: it does not lie there. */
 export type Enqueued = 'ok' | 'busy' | 'lost' | 'unsent'
 
 /** An entry of a mailbox, or of outcomes. */
@@ -179,14 +179,14 @@ export interface InboxEntry {
   /** Name of what it says; an outcome's is its command's id. */
   readonly parcelId: string
   readonly replyTo: string
-  /** Null means it is no longer kept. */
+  /** Null: it is no longer kept. */
   readonly body: Uint8Array | null
 }
 
 /** Something came into the mailbox or the outcomes of a shard. */
 export interface Bell {
   readonly shard: number
-  /** The entry of the mailbox that came; null means whatever it is must be read. */
+  /** The entry of the mailbox that came; null: whatever it is must be read. */
   readonly entry: InboxEntry | null
   /** The entry before it. */
   readonly before: string
@@ -200,7 +200,7 @@ export interface EntriesRequest {
   readonly count: number
 }
 
-/** Whose replies, and in which slice (`mailbox/replies.ts`) they are. */
+/** Whose replies, and in which slice (`mailbox/replies.ts`) they lie. */
 export interface RepliesRequest {
   readonly shard: number
   readonly parcelId: string
@@ -213,20 +213,20 @@ export interface Replies {
   readonly fields: readonly string[]
 }
 
-/** If a shard's owner reads on: the last entries that were read, `0-0` for none. */
+/** Where a shard's owner reads on: the last entries that were read, `0-0` for none. */
 export interface Cursors {
   readonly shard: number
   readonly mailbox: string
   readonly outcomes: string
 }
 
-/** What is notified of other processes at once. Any of it can be lost: anyone who listens also looks now and then. */
+/** What is heard of other processes at once. Any of it can be lost: whoever listens also looks now and then. */
 export interface Ears {
   /** Something came for shards that this worker owned when it came. */
   bells(bells: readonly Bell[]): void
   /** Replies to this worker's asks, told by commits. The same can come again. */
   replies(text: string): void
-  /** A shard was returned. */
+  /** A shard was given back. */
   released(shard: number): void
   /** A worker has come, or is about to end. */
   joined(): void
@@ -246,35 +246,35 @@ export interface Store {
    * `tries`, leaves `fenced`.
    */
   acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired>
-  /** Gives a shard back. Its owner becomes '', and others are notified of it. Nothing if the token is another. */
+  /** Gives a shard back: its owner becomes '', and others hear of it. Nothing if the token is another. */
   release(request: { shard: number; token: string }): Promise<boolean>
   /**
-   * What the next owner found when it took the shard from `token`; null when no one did (or the store did not answer).
+   * What the next owner found when it took the shard from `token`; null when nobody did (or the store did not answer).
    */
   fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null>
-  /** Meta of many shards, or null if it does not exist yet, undefined if it is not known. Its store did not answer. */
+  /** Meta of many shards, null where there is none yet, undefined where it is not known: its store did not answer. */
   metas(shards: readonly number[]): Promise<readonly (Meta | null | undefined)[] | null>
   /** Writes a worker's record and reads the clock and all records. Goes over the commit connection. */
   heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat>
-  /** Removes a worker's record; with `seen`, only if the record is still that text. Its worker may beat again. */
+  /** Removes a worker's record; with `seen`, only if the record is still that text: its worker may beat again. */
   retire(worker: string, seen?: string): Promise<void>
   /** All records, and which of `clients` are still connected; null when the store did not answer. */
   look(clients: readonly number[]): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null>
-  /** Puts parcels into mailboxes, in their order, and rings their owners. The outcome of each. */
+  /** Puts parcels into mailboxes, in their order, and rings their owners. What became of each. */
   enqueue(request: Enqueue): Promise<readonly Enqueued[]>
-  /** Tells anyone who listens now; no one knows whether anybody received it. */
+  /** Tells whoever listens now; nobody knows whether anybody heard it. */
   signal(signals: readonly Signal[]): void
-  /** An outcome for anyone who takes the shard next. False means no answer, it may be there or not. */
+  /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */
   handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean>
   /**
-   * Entries, oldest first, with what they say; not all if that is much. Null when the store did not answer.
+   * Entries, oldest first, with what they say; not all of them where that is much. Null when the store did not answer.
    */
   entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null>
   /** The shards of which mailbox or outcomes hold something after the cursors; null when the store did not answer. */
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>
-  /** Receives what others say to `worker`. */
+  /** Hears what others say to `worker`. */
   listen(worker: string, ears: Ears): Listening
-  /** The replies of each parcel and the store's clock, in one step; null if the store did not answer. */
+  /** The replies of each parcel and the store's clock, in one step; null where the store did not answer. */
   replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]>
 }
 

@@ -1,7 +1,7 @@
-/** work - what waits in a shard's queue, a command with if it came from and who waits for its answer. */
+/** work - what waits in a shard's queue: a command with where it came from and who waits for its answer. */
 import type { Command, CommandType, Decision, Staged } from './behaviour.ts'
 
-/** How an ask ends. `unavailable`: nothing was accepted and nothing will be. `silent`: no one knows; no answer. */
+/** How an ask ends. `unavailable`: nothing was accepted and nothing will be. `silent`: nobody knows; no answer. */
 export type AskResult =
   | { readonly kind: 'answer'; readonly reply: unknown }
   | { readonly kind: 'unavailable' }
@@ -34,7 +34,7 @@ export interface Work {
   broken: Error | null
   /** Mailbox lane: its deadline has passed; it is consumed without being executed. */
   late: boolean
-  /** Local lane: who waits; removed once answered. */
+  /** Local lane: who waits; taken away once answered. */
   answer: ((result: AskResult) => void) | null
   /** Of a command or outcome that came from another process: its entry, which the commit's cursor passes. */
   readonly entryId: string

@@ -95,7 +95,7 @@ export const ACCOUNT = {
 const COUNT = { type: 'integer', minimum: 0 } as const
 const RATE = { type: ['number', 'null'], minimum: 0 } as const
 
-/** What a pending account has said of itself; null means nothing. */
+/** What a pending account has said of itself; null: nothing. */
 export const ACCOUNT_APPLICATION = {
   type: ['object', 'null'],
   properties: {

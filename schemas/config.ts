@@ -30,15 +30,13 @@ export type SettingKind =
 
 export type Setting = SettingKind & {
   name: string
-  /**
-   * The value used when the variable is absent or empty; null means there is none, and `fallback` says what then holds.
-   */
+  /** The value used when the variable is absent or empty; null: there is none, and `fallback` says what then holds. */
   default: string | null
   fallback?: string
   meaning: string
 }
 
-/** Parts of the service that one process can run; `all` is every one in one process. */
+/** Parts of the service that one process can run; `all` is every one of them in one process. */
 export const ROLES = ['http', 'submission', 'mx', 'actors'] as const
 export type Role = (typeof ROLES)[number]
 

@@ -1,5 +1,5 @@
 /**
- * domain - the Sending domain resource, its body, its list and the domains no one may add
+ * domain - the Sending domain resource, its body, its list and the domains nobody may add
  *
  * Spec domain.add, domain.refused, domain.read, domain.list, domain.verify
  */
@@ -70,7 +70,7 @@ const DOMAIN_REQUIRED = [
   'dkim',
 ] as const
 
-/** The content of place of a record. */
+/** What stands in place of a record. */
 const INSTEAD = { type: 'array', items: { type: 'string' } } as const
 
 const LOOK_UP = { enum: ['ok', 'missing', 'mismatch', 'dns_error'] } as const
@@ -94,7 +94,7 @@ export const DOMAIN_CHECKED = {
         returnPath: LOOK_UP,
         dkim: LOOK_UP,
         pendingDkim: LOOK_UP,
-        /** Of a `mismatch`: what exists instead. Empty otherwise. */
+        /** Of a `mismatch`: what stands there instead. Empty otherwise. */
         found: {
           type: 'object',
           properties: { returnPath: INSTEAD, dkim: INSTEAD, pendingDkim: INSTEAD },
@@ -127,7 +127,7 @@ export type DomainChecked = FromSchema<typeof DOMAIN_CHECKED>
 export type DomainList = FromSchema<typeof DOMAIN_LIST>
 
 /**
- * Spec domain.refused: domains no one may add; `x.*` is x under any public suffix. SERVICE_DOMAIN joins at run time.
+ * Spec domain.refused: domains nobody may add; `x.*` is x under any public suffix. SERVICE_DOMAIN joins at run time.
  */
 export const DOMAINS_REFUSED: readonly string[] = [
   'gmail.com',

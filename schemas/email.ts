@@ -181,7 +181,7 @@ export const BATCH_ANSWER = {
   additionalProperties: false,
 } as const
 
-/** The body as validated, defaults filled in. (`anyOf` only states that one of two optional fields exists.) */
+/** The body as validated, defaults filled in. (`anyOf` only says that one of two optional fields is there.) */
 export type EmailBody = FromSchema<
   Omit<typeof EMAIL_BODY, 'anyOf' | 'recipientsMax'>,
   { parseIfThenElseKeywords: true }

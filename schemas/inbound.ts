@@ -26,7 +26,7 @@ export const HARD_ISSUES = [
   'parser_error',
 ] as const
 
-/** What was changed or dropped. One is named, the one that is first. */
+/** What was changed or dropped. One is named: the one that stands first. */
 export const SOFT_ISSUES = [
   'truncated_multipart',
   'too_many_attachments',

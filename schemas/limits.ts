@@ -1,14 +1,14 @@
 /**
  * limits - every number that the contract gives a request, an answer or a key
  *
- * Each constant is under the id of its rule in schemas/README.md; the unit is the last word of the name.
+ * Each constant stands under the id of its rule in schemas/README.md; the unit is the last word of the name.
  */
 
 /** Spec request.body.max: bytes of a request body (10 MiB). */
 export const BODY_BYTES_MAX = 10 * 1024 * 1024
 /** Spec request.idempotency: characters of an Idempotency-Key. */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255
-/** Spec request.idempotency: how long an accepted answer is kept. */
+/** Spec request.idempotency: how long an accepted answer is remembered. */
 export const IDEMPOTENCY_HOURS = 24
 /** Spec error.issues: issues told in one refusal. */
 export const ISSUES_MAX = 100
@@ -18,7 +18,7 @@ export const BATCH_MESSAGES_MAX = 100
 /** Spec send.at: days ahead that a message can be scheduled for, on a live server and on a test server. */
 export const SEND_AT_DAYS_MAX = 27
 export const TEST_SEND_AT_DAYS_MAX = 6
-/** Spec send.at: seconds that the time may be in the past; such a message is sent at once. */
+/** Spec send.at: seconds that the time may lie in the past; such a message is sent at once. */
 export const SEND_AT_PAST_SECONDS_MAX = 60
 /** Spec send.at: scheduled recipients of a server. */
 export const SCHEDULED_MAX = 100_000
@@ -51,7 +51,7 @@ export const METADATA_VALUE_CHARS_MAX = 500
 
 /** Spec address.grammar: the whole address. */
 export const ADDRESS_CHARS_MAX = 254
-/** Spec address.grammar: what is before the @. */
+/** Spec address.grammar: what stands before the @. */
 export const LOCAL_PART_CHARS_MAX = 64
 /** Spec address.grammar: one label of the domain (RFC 1035 2.3.4). */
 export const LABEL_CHARS_MAX = 63
@@ -64,7 +64,7 @@ export const ADDRESS_NAME_CHARS_MAX = 200
 export const NAME_CHARS_MAX = 100
 /** Spec stream.patch: days for which an inbound stream keeps content, and by default. */
 export const CONTENT_RETENTION_DAYS_MAX = 30
-/** Spec inbound.search: characters of what is after the plus sign of an address. */
+/** Spec inbound.search: characters of what stands after the plus sign of an address. */
 export const MAILBOX_HASH_CHARS_MAX = 255
 /** Spec inbound.event: people of one field that an event names. */
 export const EVENT_PEOPLE_MAX = 100
@@ -173,7 +173,7 @@ export const AUDIT_MONTHS = 13
 export const NOTE_CHARS_MAX = 1000
 
 /**
- * Spec event.feed: events that a feed can continue from, at least, and minutes after the last feed for which they are
+ * Spec event.feed: events that a feed can go on from, at least, and minutes after the last feed for which they are
  * kept.
  */
 export const FEED_EVENTS_KEPT = 10_000
@@ -206,7 +206,7 @@ export const SUBSTITUTIONS_MAX = 20
 export const SUBSTITUTION_NAME_CHARS_MAX = 40
 /** Spec broadcast.substitutions */
 export const SUBSTITUTION_CHARS_MAX = 500
-/** Spec broadcast.pace: messages a minute of a stream, if an operator has set no other. */
+/** Spec broadcast.pace: messages a minute of a stream, where an operator has set no other. */
 export const PACE_PER_MINUTE_DEFAULT = 600
 
 /** Spec stats.read: days that an answer by the hour covers. */

@@ -17,7 +17,7 @@ export interface Refusal {
   readonly fields: Readonly<Record<string, object>>
   /** Extra fields that may be absent. */
   readonly optional: readonly string[]
-  /** The sentence for a person if none is given. */
+  /** The sentence for a person where none is given. */
   readonly message: string
 }
 
@@ -111,7 +111,7 @@ export const REFUSALS = [
   row('unavailable', 503, 'Service unavailable: nothing was accepted, try again'),
 ] as const
 
-/** What the dashboard refuses with too; its own codes are in no document of the interface. */
+/** What the dashboard refuses with besides; its own codes are in no document of the interface. */
 export const DASHBOARD_REFUSALS = [
   row('sign_in_failed', 401, 'Address, password or code is wrong'),
   row('cross_origin', 403, 'Only pages of the dashboard can send this request'),

@@ -1,5 +1,5 @@
 /**
- * request-log - requests that were answered recently, as a client finds them by their Request-Id
+ * request-log - requests that were answered of late, as a client finds them by their Request-Id
  *
  * Spec request.log
  */
@@ -21,7 +21,7 @@ export const REQUEST_ENTRY = objectOf({
   /** Of the key; null for an account key. */
   serverId: UUID_OR_NULL,
   method: TEXT,
-  /** Path of the route with the names of its parameters; null if no route is. */
+  /** Path of the route with the names of its parameters; null where no route is. */
   path: TEXT_OR_NULL,
   status: { type: 'integer', minimum: 100, maximum: 599 },
   /** Code of the refusal. */

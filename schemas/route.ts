@@ -16,9 +16,9 @@ export type Level = 'r' | 'w' | 'a'
 
 /** What a route of the dashboard takes of a request. */
 export interface SessionNeed {
-  /** The least its session must allow; null means it takes no session. */
+  /** The least its session must allow; null: it takes no session. */
   readonly level: Level | null
-  /** Whether its session must have been confirmed recently. */
+  /** Whether its session must have been confirmed of late. */
   readonly confirms: boolean
   /** Whether it is open to who has yet to set up the second factor that his account takes. */
   readonly isBefore: boolean
@@ -35,11 +35,11 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly method: Method
   /** Path with `{parameter}` segments. */
   readonly path: string
-  /** Kinds of key it takes; empty means none needed. */
+  /** Kinds of key it takes; empty: none needed. */
   readonly keys: readonly Keys[]
-  /** Schema of the body; null means any body is ignored. */
+  /** Schema of the body; null: any body is ignored. */
   readonly body: Body
-  /** Schema of the query; null means no parameter is known. */
+  /** Schema of the query; null: no parameter is known. */
   readonly query: object | null
   /** Status of success, and the schema of that answer (null: no JSON body). */
   readonly success: {
@@ -51,13 +51,13 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly bodyBytesMax: number
   /** True where Idempotency-Key is honoured. */
   readonly isIdempotent: boolean
-  /** True where Last-Event-ID is. A feed continues after the event of that id. */
+  /** True where Last-Event-ID is: a feed goes on after the event of that id. */
   readonly takesLastEventId: boolean
-  /** Requests a second of one client, if it has its own rate; null means that of its listener. */
+  /** Requests a second of one client, where it has a rate of its own; null: that of its listener. */
   readonly ratePerSecond: number | null
-  /** Whether its handler takes the body as it came, in pieces. The schema is held against it elsewhere. */
+  /** Whether its handler takes the body as it came, in pieces: the schema is held against it elsewhere. */
   readonly takesPieces: boolean
-  /** Null means no route of the dashboard. */
+  /** Null: no route of the dashboard. */
   readonly session: SessionNeed | null
   /** Codes that it refuses with beside those of every route like it. */
   readonly refusals: readonly RefusalCode[]
@@ -119,7 +119,7 @@ export const OPENAPI = {
   required: ['openapi', 'info', 'paths', 'components'],
 } as const
 
-/** Whether a route changes nothing, though it may be a POST. A closed account may still look. */
+/** Whether a route changes nothing, though it may be a POST: a closed account may still look. */
 export function isLook({ method, path }: Pick<Route, 'method' | 'path'>): boolean {
   return method === 'GET' || /\/(?:search|preview)$/.test(path)
 }

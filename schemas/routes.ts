@@ -317,7 +317,7 @@ export type PublicRouteName = Exclude<RouteName, OperatorRouteName>
 /** The kinds of key that a route takes; never: it takes none. */
 export type KeysOf<Name extends RouteName> = (typeof ROUTES)[Name]['keys'][number]
 
-/** What a route's body is once it was checked; undefined if it takes none. */
+/** What a route's body is once it was checked; undefined where it takes none. */
 export type BodyOf<Name extends RouteName> = Name extends RouteName ? Checked<(typeof ROUTES)[Name]['body']> : never
 
 type Checked<Schema> = Schema extends typeof EMAIL_BODY

@@ -1,5 +1,5 @@
 /**
- * stats - the outcome of a server's mail, by the hour or by the day, as GET /v1/stats answers it
+ * stats - what became of a server's mail, by the hour or by the day, as GET /v1/stats answers it
  *
  * Spec stats.read, stats.count
  */
@@ -21,7 +21,7 @@ export const STATS_QUERY = {
   additionalProperties: false,
 } as const
 
-/** Recipients of one stream in one hour or day, each figure by the time at which it happened. */
+/** Recipients of one stream in one hour or day: each figure by the time at which it happened. */
 export const STATS_ENTRY = objectOf({
   at: INSTANT,
   streamId: UUID,

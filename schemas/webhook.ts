@@ -1,5 +1,5 @@
 /**
- * webhook - the events that clients are notified of, webhooks and their deliveries, and what a delivery carries
+ * webhook - the events that clients hear of, webhooks and their deliveries, and what a delivery carries
  *
  * Spec event.catalogue, webhook.read, webhook.delivery
  */

@@ -1,10 +1,10 @@
 /**
  * main - the service, put together: store, worker, listeners, mail threads, chores
  *
- * Start: secret, store (our own Redis if none is named), installation, worker, listeners, first account. What is heavy
- * and not needed for a first answer comes after: mail threads with the first attempt, chores last. Stop, in ten
- * seconds. No new requests, those in hand are answered (5 s), attempts under way end (until 8 s have passed, at
- * webhooks 5 s), shards are returned, our own Redis goes last and only when no one else uses it.
+ * Start: secret, store (our own Redis where none is named), installation, worker, listeners, first account. What is
+ * heavy and not needed for a first answer comes after: mail threads with the first attempt, chores last.
+ * Stop, in ten seconds: no new requests, those in hand are answered (5 s), attempts under way end (until 8 s have
+ * passed, at webhooks 5 s), shards are given back, our own Redis goes last and only when nobody else uses it.
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'
@@ -33,7 +33,7 @@ const STOP_ATTEMPTS_MS = 8000
 
 /** A service that runs. */
 export interface RunningService {
-  /** Stops it; resolves when everything is returned. */
+  /** Stops it; resolves when everything is given back. */
   stop(): Promise<void>
   /** Resolves with an exit code when the service has to end by itself. */
   readonly exited: Promise<number>
@@ -56,7 +56,7 @@ export interface ServiceOptions {
   readonly makeShard?: WorkerOptions['makeShard']
 }
 
-/** Starts the service. Rejects when it cannot, and returns what was open: another store, a taken port, no Redis. */
+/** Starts the service. Rejects when it cannot, and gives back what was open: another store, a taken port, no Redis. */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const logs = makeLogs({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
@@ -159,10 +159,7 @@ function makeEnding(): { ended: Promise<number>; end: (code: number) => void; st
   }
 }
 
-/**
- * Asks for the first account: a live and a test server, each with a key. Returns whether it was made; false means not
- * yet.
- */
+/** Asks for the first account: a live and a test server, each with a key. Out: whether it was made; false: not yet. */
 async function createFirstAccount(
   { config }: Parts,
   worker: Worker,

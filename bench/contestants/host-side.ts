@@ -1,5 +1,5 @@
 /**
- * host-side - the part of a contestant's process that sends with the benchmark: start, profile, stop
+ * host-side - the part of a contestant's process that speaks with the benchmark: start, profile, stop
  */
 
 import { writeFileSync } from 'node:fs'
@@ -16,17 +16,17 @@ export interface HostOrder {
   readonly dir: string
   /** Accounts of the product, each with a server and a key. */
   readonly accounts: number
-  /** Messages are accepted and wait. No performer takes them. */
+  /** Messages are accepted and wait: no performer takes them. */
   readonly isHeld: boolean
   readonly mode: 'live' | 'test'
   readonly relayUrl: string | null
-  /** Delivery to mail servers on the loopback; null means not at all, or through the relay. */
+  /** Delivery to mail servers on the loopback; null: not at all, or through the relay. */
   readonly mx: { readonly dnsServer: string; readonly port: number } | null
-  /** Processes with the actors beside the one that listens; 0 means one process is all of it. */
+  /** Processes with the actors beside the one that listens; 0: one process is all of it. */
   readonly workers: number
   /** Whether the product listens for SMTP submission. */
   readonly isSubmission: boolean
-  /** `CONTENT_STORE`; null means unset. */
+  /** `CONTENT_STORE`; null: unset. */
   readonly contentStore: 'file' | 'redis' | null
   /** `HTTP_ENGINE` of the product. */
   readonly engine: EngineName | 'auto'
@@ -34,7 +34,7 @@ export interface HostOrder {
 
 /** A contestant that answers. */
 export interface Ready extends Target {
-  /** Listener of `/metrics`; null if it does not exist. */
+  /** Listener of `/metrics`; null where there is none. */
   readonly operatorPort: number | null
   /** Where SMTP submission is listened for, if it is. */
   readonly submissionPort?: number

@@ -1,5 +1,5 @@
 /**
- * host - a contestant in its own process, seen from the benchmark
+ * host - a contestant in a process of its own, seen from the benchmark
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
@@ -26,7 +26,7 @@ export interface Host {
   stop(): Promise<void>
 }
 
-/** Starts a contestant on a store. Rejects with what it states when it cannot start. */
+/** Starts a contestant on a store. Rejects with what it says when it cannot start. */
 export async function startHost(
   name: HostName,
   store: Pick<BenchStore, 'socketPath' | 'dir'> & { readonly seeds?: readonly string[] | null },

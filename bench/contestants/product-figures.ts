@@ -2,7 +2,7 @@
  * product-figures - what the product says of itself on its operator listener
  */
 
-/** One figure of `/metrics` by its name without labels; null when it does not exist. */
+/** One figure of `/metrics` by its name without labels; null when it is not there. */
 export async function readFigure(operatorPort: number, name: string): Promise<number | null> {
   const response = await fetch(`http://127.0.0.1:${operatorPort}/metrics`)
   const text = await response.text()

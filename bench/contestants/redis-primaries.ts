@@ -20,7 +20,7 @@ const SLOTS = 16_384
 const READY_MS_MAX = 60_000
 
 export interface BenchPrimaries {
-  /** For those that take one address. The first of them. */
+  /** For those that take one address: the first of them. */
   readonly socketPath: string
   /** Parent of the data directories of this measurement; it goes with them. */
   readonly dir: string

@@ -59,7 +59,7 @@ export interface Seeding {
   readonly over?: number
 }
 
-/** Makes the accounts. Returns the servers' keys. */
+/** Makes the accounts. Out: the servers' keys. */
 export async function seedAccounts({
   socketPath,
   seeds,
@@ -79,7 +79,7 @@ export async function seedAccounts({
     behaviours: { ...BEHAVIOURS, lanes: [] },
     log: { info: () => undefined, warn: () => undefined, error: console.error },
     shards: SHARDS,
-    // A service that runs keeps its shards: what moves is refused in the meantime.
+    // A service that runs keeps its shards: what moves is refused meanwhile.
     takesShards: over === undefined,
     random: Math.random,
     identity: () => ({ ...processIdentity(), ...store.identity, roles: ['actors'] }),
@@ -105,7 +105,7 @@ export async function seedAccounts({
   return keys
 }
 
-/** The shard if the product would put the next account. */
+/** The shard where the product would put the next account. */
 function place(counts: number[], places: readonly string[]): number {
   const shard = placeAccount(counts, places)
   counts[shard] = (counts[shard] ?? 0) + 1

@@ -15,7 +15,7 @@ import { shareOfCore } from '../usage.ts'
 import { readInfo } from './family.ts'
 
 const TARGETS = { smallMs: 2_000, largeMs: 6_000, p99Ratio: 2, perSecond: 3_000, before: 240, after: 500 }
-/** Bytes of the body for each recipient, of 50,000 they make 11 MB and 57 MB. */
+/** Bytes of the body for each recipient: of 50,000 they make 11 MB and 57 MB. */
 const SMALL_BYTES = 220
 const LARGE_BYTES = 1_140
 /** Of these, what is not a value: the address, names of fields, signs. */
@@ -35,7 +35,7 @@ const MINUTE_MS = 60_000
 const WAIT_MS_MAX = 300_000
 const LOOK_MS = 200
 const UNLINK_COUNT = 1_000
-/** What a message's expiry removes. The buckets have gone, the template and what is its own are left. */
+/** What a message's expiry takes away: the buckets have gone, the template and what is its own are left. */
 const EXPIRING = ['bodies', 'content', 'idempotency']
 
 interface Broadcast {
@@ -115,7 +115,7 @@ function bodyOf({ recipients }: Scene, streamId: string, each: number): Buffer {
   return Buffer.from(`{${head},"messages":[${messages.join(',')}]}`)
 }
 
-/** Submits one. Returns its id, and milliseconds from the first byte to the 202. */
+/** Submits one. Out: its id, and milliseconds from the first byte to the 202. */
 async function submit({ service }: Scene, body: Buffer): Promise<{ id: string; ms: number }> {
   const startedAtMs = performance.now()
   const answer = await fetch(`http://127.0.0.1:${service.httpPort}/v1/broadcasts`, {
@@ -128,7 +128,7 @@ async function submit({ service }: Scene, body: Buffer): Promise<{ id: string; m
   return { id: (JSON.parse(text) as Broadcast).broadcastId, ms: performance.now() - startedAtMs }
 }
 
-/** The medians of several, each cancelled as soon as it exists. */
+/** The medians of several, each cancelled as soon as it is there. */
 async function timeSubmissions(
   scene: Scene,
   { rounds, each }: { rounds: number; each: number },

@@ -36,7 +36,7 @@ interface Erasure {
   readonly receivedMessages: number | null
 }
 
-/** Measures and prints. Throws Error if a count is not exact. */
+/** Measures and prints. Throws Error where a count is not exact. */
 export async function benchErasure({ messages, received }: { messages: number; received: number }): Promise<void> {
   const store = await startStore()
   const zone = await startZone()
@@ -93,7 +93,7 @@ async function quietRuns(service: WholeService): Promise<number[]> {
   return p99s
 }
 
-/** Erases while others send; returns how long it took, and the p99 of each run of others that began before its end. */
+/** Erases while others send; out: how long it took, and the p99 of each run of others that began before its end. */
 async function erase(service: WholeService, token: string, address: string) {
   const ordered = (await service.call('POST', '/v1/erasures', token, { address })) as Erasure
   const p99s: number[] = []

@@ -1,8 +1,8 @@
 /**
- * feed - what it costs when someone subscribes to a server: events a second with no feed, one and as many as may be;
- * from an event to who listens; and all events that are kept once more, for a feed that was cut off
+ * feed - what it costs when somebody listens to a server: events a second with no feed, one and as many as may be; from
+ * an event to who listens; and all events that are kept once more, for a feed that was cut off
  *
- * Events are those of a test server. An event that is not received, or twice, or in another order than by its id, fails
+ * Events are those of a test server. An event that is not heard, or twice, or in another order than by its id, fails
  * the run.
  */
 
@@ -36,16 +36,16 @@ interface Rig {
   stop(): Promise<void>
 }
 
-/** An open feed, and what it has received. */
+/** An open feed, and what it has heard. */
 interface Ears {
   readonly count: () => number
   readonly firstId: () => string
   readonly latenciesMs: number[]
-  /** Throws if an id did not rise. */
+  /** Throws where an id did not rise. */
   stop(): void
 }
 
-/** Runs the loads and prints them. Throws Error when an event was not received. */
+/** Runs the loads and prints them. Throws Error when an event was not heard. */
 export async function benchFeed({ seconds, events }: { seconds: number; events: number }): Promise<void> {
   const rig = await openRig()
   try {
@@ -81,7 +81,7 @@ function verdict(isHeld: boolean): string {
   return isHeld ? 'held' : 'MISSED'
 }
 
-/** Events as fast as they go, until each is committed and every feed has received it. */
+/** Events as fast as they go, until each is committed and every feed has heard it. */
 async function burst(rig: Rig, { events, feeds }: { events: number; feeds: number }) {
   const ears = await Promise.all(Array.from({ length: feeds }, () => rig.listen()))
   const startedAtMs = performance.now()
@@ -97,7 +97,7 @@ async function burst(rig: Rig, { events, feeds }: { events: number; feeds: numbe
   return { perSecond, shares: `${percents.map((share) => formatNumber(share)).join(', ')} %` }
 }
 
-/** One message after the other at an even rate. Returns ms from each event to its arrival. */
+/** One message after the other at an even rate. Out: ms from each event to its arrival. */
 async function steady(rig: Rig, seconds: number): Promise<{ p50: number; p99: number }> {
   const ears = await rig.listen()
   const startMs = Date.now()
@@ -113,7 +113,7 @@ async function steady(rig: Rig, seconds: number): Promise<{ p50: number; p99: nu
   return { p50: median(sorted), p99: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN }
 }
 
-/** A feed that was cut off continues after its first event, with all that is kept since. Returns seconds. */
+/** A feed that was cut off goes on after its first event, with all that is kept since. Out: seconds. */
 async function resume(rig: Rig): Promise<number> {
   const before = await rig.listen()
   await rig.send(1)
@@ -174,7 +174,7 @@ async function openRig(): Promise<Rig> {
   }
 }
 
-/** Opens a feed. Resolves once events are received from then on; rejects when it is refused. */
+/** Opens a feed. Resolves once events are heard from then on; rejects when it is refused. */
 function openFeed({ port, token, lastId }: { port: number; token: string; lastId: string | undefined }): Promise<Ears> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, ...(lastId !== undefined && { 'last-event-id': lastId }) }

@@ -3,7 +3,7 @@
  * whose segment has no postings, and of those after them, whose segment has
  *
  * Small mails of 2,000 senders, each in the envelope and another address in From, to an address with a mailbox hash of
- * its own, of a mail that is all that can be posted.
+ * its own: of a mail that is all that can be posted.
  */
 
 import type { Zone } from '../../test/support/peers/zone.ts'

@@ -63,14 +63,14 @@ most memory ${formatNumber(aboveMb)} MB above idle (${formatNumber(idleBytes / M
   }
 }
 
-/** A mail of lines, as large as one may be; the dot that ends it is on its own line. */
+/** A mail of lines, as large as one may be; the dot that ends it stands on a line of its own. */
 function largeMail(head: string, line: string): Buffer {
   const raw = fillMail(`From: a@mail.example.net\r\nSubject: Large\r\n${head}`, line)
   raw.write('\r\n', raw.length - 2)
   return raw
 }
 
-/** p99 of those who send in the meantime, ms. */
+/** p99 of those who send meanwhile, ms. */
 async function others({ httpPort, test }: WholeService): Promise<number> {
   const target = { port: httpPort, keys: [test], domain: 'simulator.test' }
   const count = RATE * SECONDS
@@ -79,7 +79,7 @@ async function others({ httpPort, test }: WholeService): Promise<number> {
   return measured.p99Ms
 }
 
-/** Begins to watch a process, as Linux counts it (proc(5)). Returns the most megabytes that it held since. */
+/** Begins to watch a process, as Linux counts it (proc(5)). Out: the most megabytes that it held since. */
 function watchPeak(pid: number): () => number {
   const reset = `/proc/${pid}/clear_refs`
   if (!existsSync(reset)) return () => Number.NaN

@@ -3,8 +3,7 @@
  * their event committed a second; then what a message keeps of Redis, and what others feel of very large mails
  *
  * `smtp-source` (of Postfix) over twenty connections that stay open, 20 KB each. Postfix holds its queue, so that it
- * does nothing but take mail in and have it on the disk before it answers; the product parses and judges in the
- * meantime.
+ * does nothing but take mail in and have it on the disk before it answers; the product parses and judges meanwhile.
  */
 
 import { execFile } from 'node:child_process'
@@ -95,7 +94,7 @@ async function measureRate(zone: Zone, { rounds, mails }: { rounds: number; mail
   }
 }
 
-/** Has mails brought. Returns mails a second. */
+/** Has mails brought. Out: mails a second. */
 async function bring({ port, to, mails }: { port: number; to: string; mails: number }): Promise<number> {
   const args = [
     '-d',

@@ -55,7 +55,7 @@ export async function benchLifecycle({ seconds, messages, rate, isMx }: Lifecycl
 export interface LifecycleOrder {
   readonly seconds: number
   readonly messages: number
-  /** Messages a second of the steady load; null means nine tenths of what the burst reached. */
+  /** Messages a second of the steady load; null: nine tenths of what the burst reached. */
   readonly rate: number | null
   /** To mail servers of 20 sites instead of the relay. */
   readonly isMx: boolean

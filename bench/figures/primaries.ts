@@ -18,7 +18,7 @@ export interface PrimariesOptions {
   readonly warmUpSeconds: number
   /** Messages a second. */
   readonly rate: number
-  /** Whether they are accepted and wait; otherwise each is simulated too. */
+  /** Whether they are accepted and wait; else each is simulated too. */
   readonly isHeld: boolean
 }
 

@@ -1,5 +1,5 @@
 /**
- * profile - if the time of a profile went: functions and lines by their own time, without what they called
+ * profile - where the time of a profile went: functions and lines by their own time, without what they called
  */
 
 import { readFileSync } from 'node:fs'

@@ -10,12 +10,10 @@ import { formatNumber, formatTable, median } from '../table.ts'
 export interface Result {
   readonly contestant: Contestant
   readonly measured: Measured
-  /** Share of one core; null if it cannot be read. */
+  /** Share of one core; null where it cannot be read. */
   readonly hostPercent: number | null
   readonly storePercent: number | null
-  /**
-   * Of the processor time that this machine wanted in the meantime, what others had; null if the kernel does not say.
-   */
+  /** Of the processor time that this machine wanted meanwhile, what others had; null where the kernel does not say. */
   readonly stolenPercent: number | null
 }
 
@@ -32,7 +30,7 @@ const RATIOS: readonly { readonly of: Id; readonly to: Id; readonly min: number;
 ]
 const HALF_RATE_P99_MS_MAX = 10
 
-/** Loads at half of what (c) can do, of (c) itself, and of the floor. */
+/** Loads at half of what (c) can do: of (c) itself, and of the floor. */
 export interface HalfRate {
   a?: Measured
   c?: Measured
@@ -83,7 +81,7 @@ function rowOf(results: readonly Result[]): string[] {
   ]
 }
 
-/** Processor time that one message costs, in microseconds: other than the rate it barely depends on what else runs. */
+/** Processor time that one message costs, in microseconds: other than the rate it hardly depends on what else runs. */
 function microsecondsEach(percent: number | null, { perSecond }: Measured): number {
   return percent === null ? Number.NaN : (percent * 10_000) / perSecond
 }

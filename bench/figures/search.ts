@@ -1,7 +1,7 @@
 /**
  * search - how long a search of the message log takes among very many messages of one server
  *
- * The log is filled through `POST /v1/email/batch`, so that it is in the store as the product packs it; nothing is
+ * The log is filled through `POST /v1/email/batch`, so that it lies in the store as the product packs it; nothing is
  * delivered. Then real requests, one after the other and from several clients at once. Recipients are found again as
  * often as they were sent to, page by page, or the run fails. The dashboard's first page is asked for as a browser
  * does, with a session.
@@ -95,7 +95,7 @@ function addressOf(person: number): string {
   return `person${person}@mail.example.com`
 }
 
-/** Message n goes to person n modulo their number. All of one person's messages are far apart. */
+/** Message n goes to person n modulo their number: all of one person's messages lie far apart. */
 function seed(client: Client, domain: string, { messages, people }: { messages: number; people: number }) {
   return sendBatches(client, messages, (n) => ({
     from: `shop@${domain}`,

@@ -1,7 +1,7 @@
 /**
  * submission - messages over SMTP: accepted durably, beside what Postfix takes of the same clients, and beside the API
  *
- * Twenty connections that stay open, encrypted, and logged in if there is a login; 1.4 KB each. Effects are held;
+ * Twenty connections that stay open, encrypted, and logged in where there is a login; 1.4 KB each. Effects are held;
  * Postfix holds its queue too, so that both do nothing but take mail in and have it on the disk before they answer.
  */
 

@@ -1,14 +1,14 @@
 /**
  * undisturbed - repeats what was measured while the host beneath a virtual machine gave its processors to others
  *
- * What decides is the share of the wanted processor time that was stolen, never the figure that was measured, a
+ * What decides is the share of the wanted processor time that was stolen, never the figure that was measured: a
  * contestant that wants more of the processor is not repeated sooner.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * What was measured, and what of the wanted processor time was stolen in the meantime; null if the kernel does not say.
+ * What was measured, and what of the wanted processor time was stolen meanwhile; null where the kernel does not say.
  */
 export interface Disturbed {
   readonly stolenPercent: number | null
@@ -20,8 +20,8 @@ const TRIES_MAX = 4
 const REST_MS = 10_000
 
 /**
- * Does `work` until it was left alone, four times at most, and gives the run of which least was stolen. Takes what is
- * notified of each run that is repeated; a rest before it, in ms.
+ * Does `work` until it was left alone, four times at most, and gives the run of which least was stolen. In: what is
+ * told of each run that is repeated; a rest before it, in ms.
  */
 export async function undisturbed<T extends Disturbed>(
   work: () => Promise<T>,

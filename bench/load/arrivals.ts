@@ -1,5 +1,5 @@
 /**
- * arrivals - a receiving server that takes everything and states when: the first byte of a session, and each message's
+ * arrivals - a receiving server that takes everything and says when: the first byte of a session, and each message's
  * way
  *
  * The time of acceptance is in the message's own id, so the way needs no list of what was sent. On one set of addresses

@@ -1,9 +1,9 @@
 /**
  * generator - a load with a clock: requests leave when they are due, whatever became of those before (open loop)
  *
- * A its own process over bare sockets, because a generator that waits for answers before it asks again hides the very
- * waits it should measure. Latency counts from the moment a request was due, not from when it got a connection. Without
- * a rate it is a closed loop of a given count, for runs that need an exact number of messages.
+ * A process of its own over bare sockets, because a generator that waits for answers before it asks again hides the
+ * very waits it should measure. Latency counts from the moment a request was due, not from when it got a connection.
+ * Without a rate it is a closed loop of a given count, for runs that need an exact number of messages.
  *
  * States of a connection: idle, asked. The end: everything asked is answered, or 10 s have gone by.
  */
@@ -17,7 +17,7 @@ export interface GeneratorOrder {
   readonly target: Target
   readonly template: string
   readonly connections: number
-  /** Requests a second; null means as fast as the answers come. */
+  /** Requests a second; null: as fast as the answers come. */
   readonly rate: number | null
   /** Requests in all. */
   readonly count: number
@@ -27,7 +27,7 @@ export interface GeneratorOrder {
 
 const TICK_MS = 1
 const DRAIN_MS_MAX = 10_000
-/** More that are due and have no connection. The contestant does not keep up, and waiting longer says nothing new. */
+/** More that are due and have no connection: the contestant does not keep up, and waiting longer says nothing new. */
 const WAITING_MAX = 200_000
 const LATENCY_US_MAX = 600_000_000
 

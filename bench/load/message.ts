@@ -1,7 +1,7 @@
 /**
- * message - what every contestant is sent, a small receipt of 0.9 KB to one of 20,000 addresses
+ * message - what every contestant is sent: a small receipt of 0.9 KB to one of 20,000 addresses
  *
- * Request n goes to address n modulo their number, with key n modulo the number of keys. One account meets all the
+ * Request n goes to address n modulo their number, with key n modulo the number of keys: one account meets all the
  * addresses, a thousand accounts twenty each, so that both know the same number of persons in the end.
  */
 
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 
 /** Addresses that the load is spread over. */
 export const ADDRESSES = 20_000
-/** If a generator writes the address's number, six digits. */
+/** Where a generator writes the address's number, six digits. */
 export const PLACE = '######'
 
 const BODY_BYTES = 900
@@ -41,7 +41,7 @@ export function bodyTemplate(domain: string, recipient = `person${PLACE}@mail.ex
   return JSON.stringify(message)
 }
 
-/** Writes keys and body where wrk's script reads them. Returns the paths. */
+/** Writes keys and body where wrk's script reads them. Out: the paths. */
 export function writeLoadFiles(dir: string, target: Target): { keysPath: string; bodyPath: string } {
   const keysPath = join(dir, 'keys.txt')
   const bodyPath = join(dir, 'body.json')
@@ -50,7 +50,7 @@ export function writeLoadFiles(dir: string, target: Target): { keysPath: string;
   return { keysPath, bodyPath }
 }
 
-/** The address's number as it is in a body. */
+/** The address's number as it stands in a body. */
 export function formatPlace(address: number): string {
   return String(address).padStart(PLACE.length, '0')
 }

@@ -1,5 +1,5 @@
 /**
- * pace - orders a run from the generator with a clock (`generator.ts`), in its own process
+ * pace - orders a run from the generator with a clock (`generator.ts`), in a process of its own
  */
 
 import { fork } from 'node:child_process'
@@ -10,7 +10,7 @@ import { ADDRESSES, bodyTemplate, type Target } from './message.ts'
 import { CONNECTIONS, childEnvironment } from './wrk.ts'
 
 export interface Pace {
-  /** Requests a second; null means as fast as answers come. */
+  /** Requests a second; null: as fast as answers come. */
   readonly rate: number | null
   readonly count: number
   /** Recipients, with `PLACE` in them; the usual ones by default. */

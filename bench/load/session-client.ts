@@ -15,7 +15,7 @@ export interface SessionClient {
   readonly serverId: string
 }
 
-/** Makes one. Takes the socket of the store, into which the session is written as signing in does it. */
+/** Makes one. In: the socket of the store, into which the session is written as signing in does it. */
 export async function openSessionClient(
   socketPath: string,
   { port, keys }: Pick<Target, 'port' | 'keys'>,

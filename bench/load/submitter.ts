@@ -1,9 +1,9 @@
 /**
- * submitter - clients of SMTP submission that stay connected: encrypted, logged in if that is asked for, message after
- * message
+ * submitter - clients of SMTP submission that stay connected: encrypted, logged in where that is asked for, message
+ * after message
  *
- * A its own process. Each connection hands over its next message when the one before has its answer, or, with a rate,
- * when it is due. MAIL, RCPT and DATA go out together (RFC 2920).
+ * A process of its own. Each connection hands over its next message when the one before has its answer, or, with a
+ * rate, when it is due. MAIL, RCPT and DATA go out together (RFC 2920).
  */
 
 import { once } from 'node:events'
@@ -17,19 +17,19 @@ import { ADDRESSES, formatPlace } from './message.ts'
 export interface SubmitterOrder {
   readonly port: number
   readonly host: string
-  /** Passwords, one for each connection in turn; empty means no one logs in. */
+  /** Passwords, one for each connection in turn; empty: nobody logs in. */
   readonly keys: readonly string[]
   readonly connections: number
   /** Messages of each connection. */
   readonly each: number
-  /** Messages a second of all; null means as fast as the answers come. */
+  /** Messages a second of all of them; null: as fast as the answers come. */
   readonly rate: number | null
   readonly from: string
   /** Domain of the recipients. */
   readonly domain: string
 }
 
-/** A usual message. A receipt as text and HTML. */
+/** A usual message: a receipt as text and HTML. */
 const MESSAGE_BYTES = 1400
 const LATENCY_US_MAX = 600_000_000
 
@@ -61,7 +61,7 @@ class Line {
     return line
   }
 
-  /** Hands one message over; false means it was refused. */
+  /** Hands one message over; false: it was refused. */
   async submit(mailFrom: string, recipient: string, message: string): Promise<boolean> {
     this.#socket.write(`MAIL FROM:<${mailFrom}>\r\nRCPT TO:<${recipient}>\r\nDATA\r\n`)
     for (const code of ['250', '250', '354']) await this.expect(code)

@@ -1,5 +1,6 @@
 /**
- * webhook-receiver - a receiver of events in its own process, over TLS: answers at once, after a millisecond, or never
+ * webhook-receiver - a receiver of events in a process of its own, over TLS: answers at once, after a millisecond, or
+ * never
  *
  * `/fast…` at once, `/slow…` after 1 ms, `/hang…` never. Told `report` over IPC it says what came since it was told
  * last.

@@ -1,16 +1,16 @@
 /**
- * aof-files - the append-only files of a directory, looked at without a redis: what the manifest names, and what
- * exists.
+ * aof-files - the append-only files of a directory, looked at without a redis: what the manifest names, and what lies
+ * there.
  *
  * Redis keeps a base file, files of what came later, and a manifest that names them (Redis 7, multi-part AOF). It
- * begins empty if the manifest does not exist, and it writes over files whose numbers the manifest does not know: both
+ * begins empty where the manifest is not there, and it writes over files whose numbers the manifest does not know: both
  * are found here before it is spawned.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const TAIL_BYTES = 32
-/** What a redis writes again, until it is whole: named by the process that writes it. */
+/** What a redis writes anew, until it is whole: named by the process that writes it. */
 const HALF_WRITTEN = /^temp-(?:rewriteaof-(?:bg-)?)?\d+\.(?:aof|rdb)$/
 
 /** The names that redis gives by default, and the embedded one always. */
@@ -24,19 +24,19 @@ export interface AofFile {
   readonly type: 'b' | 'i'
 }
 
-/** The content of a directory of append-only files. */
+/** What lies in a directory of append-only files. */
 export interface AofFiles {
-  /** Text of the manifest; null if it does not exist. */
+  /** Text of the manifest; null where there is none. */
   readonly manifest: string | null
   /** What the manifest names, in its order, history aside. */
   readonly named: readonly AofFile[]
-  /** Bytes of each append-only file that exists, by name. */
+  /** Bytes of each append-only file that is there, by name. */
   readonly sizes: ReadonlyMap<string, number>
 }
 
 /**
  * The files that a manifest names, in its order. What is only still to be deleted (`h`) is left out, and what Redis 8
- * says behind the type (`startoffset`, `endoffset`). No redis needs it.
+ * says behind the type (`startoffset`, `endoffset`): no redis needs it.
  */
 export function parseManifest(text: string): AofFile[] {
   const lines = text.matchAll(/^file (?:"([^"]+)"|(\S+)) seq (\d+) type ([bi])(?: .*)?$/gm)
@@ -67,7 +67,7 @@ export function manifestPath(directory: string): string {
 }
 
 /**
- * Reads a data directory; null if it has no append-only files and no manifest. Throws what the file system throws.
+ * Reads a data directory; null where it has no append-only files and no manifest. Throws what the file system throws.
  */
 export function readAofFiles(directory: string): AofFiles | null {
   const folder = join(directory, AOF_DIRECTORY)
@@ -81,8 +81,8 @@ export function readAofFiles(directory: string): AofFiles | null {
 }
 
 /**
- * Removes what a redis that was killed had begun to write again: it says what was stored then, and no redis looks at it
- * again. Only while none runs in the directory. Returns the names. Throws what the file system throws.
+ * Removes what a redis that was killed had begun to write anew: it says what was stored then, and no redis looks at it
+ * again. Only while none runs in the directory. Out: the names. Throws what the file system throws.
  */
 export function removeHalfWritten(directory: string): readonly string[] {
   const names = readdirSync(directory).filter((name) => HALF_WRITTEN.test(name))
@@ -106,7 +106,8 @@ export function tailOf(path: string, end: number): string | null {
 }
 
 /**
- * The newest whole set among the files that exist. The last base, and what came after it; null if one is missing.
+ * The newest whole set among the files that are there: the last base, and what came after it; null where one is
+ * missing.
  */
 export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
   const there = [...sizes.keys()].flatMap((name) => fileOf(name) ?? []).sort((a, b) => a.seq - b.seq)
@@ -123,7 +124,7 @@ export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
 /** Files with writes in them that are numbered above everything that the manifest names. */
 export function filesAbove({ named, sizes }: AofFiles): string[] {
   const highest = highestOf(named)
-  // Redis opens a file before it names it. One without a byte is what a crash left, and so is a base alone.
+  // Redis opens a file before it names it: one without a byte is what a crash left, and so is a base alone.
   return [...sizes].flatMap(([name, bytes]) => {
     const file = fileOf(name)
     return file?.type === 'i' && bytes > 0 && file.seq > highest ? [name] : []

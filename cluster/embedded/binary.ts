@@ -83,7 +83,7 @@ export function redisArguments(
 ): string[] {
   const settings: Record<string, string> = {
     dir: directory,
-    // Beside the socket, where processes of this machine reach it by a URL; 0 means not at all.
+    // Beside the socket, where processes of this machine reach it by a URL; 0: not at all.
     port: String(port),
     bind: '127.0.0.1',
     unixsocket: 'redis.sock',

@@ -43,7 +43,7 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock | 
 
 async function lockBySocket(directory: string): Promise<DirectoryLock | null> {
   const directoryFd = await promisify(open)(directory, constants.O_RDONLY | constants.O_DIRECTORY)
-  // By its descriptor a directory has a short path, and stays the same one if it is moved in the meantime.
+  // By its descriptor a directory has a short path, and stays the same one if it is moved meanwhile.
   const place = `/proc/self/fd/${directoryFd}`
   let listener: net.Server | null = null
   let number = 0
@@ -85,7 +85,7 @@ function retire(place: string, number: number): void {
   }
 }
 
-/** Listens under a number. Returns null if that number, or a higher one, is another process's by now. */
+/** Listens under a number. Out: null if that number, or a higher one, is another process's by now. */
 async function take(place: string, number: number): Promise<net.Server | null> {
   const draft = join(place, `${DRAFT}${randomUUID()}`)
   const listener = await listen(draft)
@@ -113,7 +113,7 @@ function clear(place: string, number: number): void {
   }
 }
 
-/** Whether the new name was made; false if there is one, or the draft was removed. */
+/** Whether the new name was made; false where there is one, or the draft was removed. */
 function link(draft: string, name: string): boolean {
   try {
     linkSync(draft, name)

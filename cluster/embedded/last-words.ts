@@ -39,7 +39,7 @@ export function describeSilence(directory: string): string {
 }
 
 /**
- * Why the redis of a directory has ended, or only its connection, as far as can be seen. Takes its process, where it is
+ * Why the redis of a directory has ended, or only its connection, as far as can be seen. In: its process, where it is
  * known.
  */
 export function describeEnd(directory: string, pid: number | null): string {
@@ -63,20 +63,19 @@ function isRunning(pid: number): boolean {
   return !['Z', 'X', undefined].includes(fields[0]) && fields[MEMORY_FIELD] !== '0'
 }
 
-/** Fields of /proc/<pid>/stat from the state on; none if there is no such process. */
+/** Fields of /proc/<pid>/stat from the state on; none where there is no such process. */
 function statOf(pid: number): string[] {
   const text = readText(`/proc/${pid}/stat`)
   return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** The last lines of a directory's `redis.log`, as they exist; '' if there is nothing. */
+/** The last lines of a directory's `redis.log`, as they stand there; '' where there is none. */
 export function logTail(directory: string, lines: number): string {
   return readTail(join(directory, 'redis.log')).trimEnd().split('\n').slice(-lines).join('\n')
 }
 
 /**
- * The warnings that the last redis of a directory wrote after it was ready, the latest ones, if recently; null means
- * none.
+ * The warnings that the last redis of a directory wrote after it was ready, the latest ones, if of late; null: none.
  */
 function lastWords(directory: string): string | null {
   const lines = readTail(join(directory, 'redis.log')).split('\n').flatMap(parseLine)
@@ -120,7 +119,7 @@ function sentences(parts: readonly (string | null)[]): string {
   return parts.filter((part) => part !== null).join('. ')
 }
 
-/** The end of a file; '' if it cannot be read. */
+/** The end of a file; '' where it cannot be read. */
 function readTail(path: string): string {
   try {
     const file = openSync(path, 'r')

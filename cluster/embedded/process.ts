@@ -38,7 +38,7 @@ export interface Place {
   socketPath: string
   durability: Durability
   log: StoreLog
-  /** Ends every wait for the store; what has been started continues by itself. */
+  /** Ends every wait for the store; what has been started goes on by itself. */
   signal: AbortSignal
   /** Port of the loopback beside the socket; none by default. */
   port?: number | undefined
@@ -49,7 +49,7 @@ export interface Place {
 }
 
 /**
- * Adopts what answers, otherwise starts one under the lock, otherwise waits for anyone who holds the lock.
+ * Adopts what answers, else starts one under the lock, else waits for whoever holds the lock.
  * @returns an open connection to the store
  * @throws Error when a living redis does not answer, or none can be started; AbortError when `signal` ends the wait
  */
@@ -91,7 +91,7 @@ async function adopt(place: Place, client: Redis): Promise<Redis> {
   return client
 }
 
-/** Starts a redis with the lock in hand; null when someone else's came up just before. */
+/** Starts a redis with the lock in hand; null when somebody else's came up just before. */
 async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | null> {
   const { directory, log, socketPath } = place
   try {

@@ -2,8 +2,8 @@
  * redis-log - the file that our own Redis writes to itself, and its bound
  *
  * It is opened for appending and handed to the process, which knows of no rotation. While that runs it is bounded by
- * copying what exists to `redis.log.1` and emptying it: what Redis says next is at its beginning. A line that is stated
- * between the two steps is lost.
+ * copying what is there to `redis.log.1` and emptying it: what Redis says next stands at its beginning. A line that is
+ * said between the two steps is lost.
  */
 import { copyFileSync, openSync, renameSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,8 +22,8 @@ export function openRedisLog(directory: string): number {
 }
 
 /**
- * Begins the file of a Redis that runs again if it has grown beyond its bound. Returns whether it did. Throws Error
- * when the disk refuses.
+ * Begins the file of a Redis that runs anew where it has grown beyond its bound. Out: whether it did. Throws Error when
+ * the disk refuses.
  */
 export function boundRedisLog(directory: string, bytesMax = LOG_BYTES_MAX): boolean {
   const path = pathIn(directory)
@@ -33,7 +33,7 @@ export function boundRedisLog(directory: string, bytesMax = LOG_BYTES_MAX): bool
   return true
 }
 
-/** Keeps the file within its bound, each minute. Returns what ends that. */
+/** Keeps the file within its bound, each minute. Out: what ends that. */
 export function watchRedisLog(directory: string, log: StoreLog): () => void {
   const timer = setInterval(() => {
     try {

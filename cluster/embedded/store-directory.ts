@@ -2,9 +2,9 @@
  * store-directory - the directory of a running store, looked at every two seconds: whether what it writes is still
  * there.
  *
- * A redis continues writing, and fsyncing, into files that were deleted, moved or covered by a mount, and says nothing.
+ * A redis goes on writing, and fsyncing, into files that were deleted, moved or covered by a mount, and says nothing.
  * The look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it names,
- * each with the inode that it had, at least the bytes that it had, and the same end if it ended then.
+ * each with the inode that it had, at least the bytes that it had, and the same end where it ended then.
  *
  * States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
  */
@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { AOF_DIRECTORY, AOF_NAME, isWholeManifest, parseManifest, tailOf } from './aof-files.ts'
 import { digestOfTail, writeMark } from './store-mark.ts'
 
-/** The problem with a directory. */
+/** What is wrong with a directory. */
 export interface DirectoryFault {
   readonly kind: 'moved' | 'deleted' | 'damaged'
   readonly sentence: string
@@ -22,7 +22,7 @@ export interface DirectoryFault {
 export interface StoreDirectoryOptions {
   /** Absolute path, as the store was told it. */
   readonly path: string
-  /** The store's process, if it is on this machine and known. */
+  /** The store's process, where it is on this machine and known. */
   readonly processId: () => number | null
   /** Whether a mark is kept in it: it is the embedded store's. */
   readonly isOwn: boolean
@@ -30,7 +30,7 @@ export interface StoreDirectoryOptions {
   readonly names?: { readonly directory: string; readonly file: string }
 }
 
-/** The end of a file as it was seen, the bytes before a position. */
+/** The end of a file as it was seen: the bytes before a position. */
 interface Tail {
   readonly bytes: number
   readonly text: string
@@ -59,7 +59,7 @@ export class StoreDirectory {
     this.file = options.names?.file ?? AOF_NAME
   }
 
-  /** The problem now; null means nothing. The first look keeps what it finds. */
+  /** What is wrong now; null: nothing. The first look remembers what it finds. */
   look(): DirectoryFault | null {
     this.seen = null
     this.rememberWorkingDirectory()
@@ -96,7 +96,7 @@ export class StoreDirectory {
     writeMark(this.path, { at: new Date(atMs).toISOString(), manifest, sizes, ends })
   }
 
-  /** Drops what it knows: the store writes other files from now on. */
+  /** Forgets what it knows: the store writes other files from now on. */
   forget(): void {
     this.known.clear()
     this.knownTails = new Map()
@@ -105,7 +105,7 @@ export class StoreDirectory {
 
   /**
    * A rewrite removes files that its old manifest names: what seems missing is looked for by a manifest that was read
-   * again.
+   * anew.
    */
   private lookAtFiles(): string | null {
     const path = this.manifestPath()
@@ -126,7 +126,7 @@ export class StoreDirectory {
       if (known !== undefined && (isCut || (tail !== null && tail !== known.text)))
         return `${place} was cut or changed while Redis runs: it had ${known.bytes} bytes that are not there any more`
       const text = tailOf(place, status.size)
-      // Bytes that cannot be read are not marked as being on disk. The next look finds them.
+      // Bytes that cannot be read are not marked as being on disk: the next look finds them.
       if (text === null) return null
       sizes[name] = status.size
       tails.set(name, { bytes: status.size, text })
@@ -139,7 +139,7 @@ export class StoreDirectory {
     return join(this.folder, `${this.file}.manifest`)
   }
 
-  /** The directory that the store itself works in is the right one, whatever is at the path by now. */
+  /** The directory that the store itself works in is the right one, whatever lies at the path by now. */
   private rememberWorkingDirectory(): void {
     const processId = this.options.processId()
     if (this.known.has(this.path) || processId === null) return
@@ -147,7 +147,7 @@ export class StoreDirectory {
       const { dev, ino } = statSync(`/proc/${processId}/cwd`)
       this.known.set(this.path, `${dev}:${ino}`)
     } catch {
-      // Not Linux, or another user's process: then what is at the path is taken for it.
+      // Not Linux, or another user's process: then what lies at the path is taken for it.
     }
   }
 
@@ -177,7 +177,7 @@ function damaged(sentence: string): DirectoryFault {
   return { kind: 'damaged', sentence }
 }
 
-/** If a process works, as Linux tells it; null if no one does. */
+/** Where a process works, as Linux tells it; null where nobody does. */
 function workingDirectory(processId: number | null): string | null {
   if (processId === null) return null
   try {

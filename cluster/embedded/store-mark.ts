@@ -1,16 +1,16 @@
 /**
  * store-mark - what was known to be on disk when the store last ran, kept beside it, and compared before it runs again.
  *
- * A file that was cut while no one looked loads without a word: redis drops the end that it cannot read, and takes one
- * that ends between two commands for whole. The mark states how long each file was at least, and how it ended there:
+ * A file that was cut while nobody looked loads without a word: redis drops the end that it cannot read, and takes one
+ * that ends between two commands for whole. The mark says how long each file was at least, and how it ended there:
  * bytes are only ever added, so a file that ends the same at the same place is the same up to there. That finds a cut
- * before redis does, whose own loading would make it final, and whatever it took. The numbers of the shards' last
+ * before redis does, whose own loading would make it final, and whatever it took: the numbers of the shards' last
  * commits, read after loading, would say no more of it.
  *
- * Guarantees that a size is written only after the store has answered what was asked after the file had that size, so
- * with `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an
- * fsync, some hundred bytes every two seconds: a machine that loses power may leave an older mark, or none that can be
- * read, and both only say less.
+ * Guarantees: a size is written only after the store has answered what was asked after the file had that size, so with
+ * `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an fsync,
+ * some hundred bytes every two seconds: a machine that loses power may leave an older mark, or none that can be read,
+ * and both only say less.
  *
  * File: `store-mark` in the data directory.
  */
@@ -45,7 +45,7 @@ export interface StoreMark {
   readonly ends?: Readonly<Record<string, string>>
 }
 
-/** What a mark keeps of the end of a file, of the bytes that `tailOf` reads. */
+/** What a mark keeps of the end of a file: of the bytes that `tailOf` reads. */
 export function digestOfTail(tail: string): string {
   return createHash('sha256').update(tail, 'latin1').digest('hex').slice(0, DIGEST_CHARS)
 }
@@ -54,7 +54,7 @@ export function markPath(directory: string): string {
   return join(directory, FILE)
 }
 
-/** Writes the mark of a directory. One that is too long is left out, the last one stays. */
+/** Writes the mark of a directory. One that is too long is left out: the last one stays. */
 export function writeMark(directory: string, mark: StoreMark): void {
   const bytes = Buffer.alloc(BYTES, ' ')
   if (bytes.write(`${JSON.stringify(mark)}\n`, 'utf8') >= BYTES) return
@@ -68,7 +68,7 @@ export function writeMark(directory: string, mark: StoreMark): void {
   }
 }
 
-/** The mark of a directory; null if it does not exist that can be read. */
+/** The mark of a directory; null where there is none that can be read. */
 export function readMark(directory: string): StoreMark | null {
   try {
     const mark = JSON.parse(readFileSync(markPath(directory), 'utf8')) as Partial<StoreMark>
@@ -79,9 +79,7 @@ export function readMark(directory: string): StoreMark | null {
   }
 }
 
-/**
- * Why a store must not be started on these files. A sentence, with what fixes it. Null means nothing sends against it.
- */
+/** Why a store must not be started on these files: a sentence, with what mends it. Null: nothing speaks against it. */
 export interface FileFault {
   readonly sentence: string
   /** Whether only the end of a file is missing, which a durability may allow. */
@@ -89,8 +87,9 @@ export interface FileFault {
 }
 
 /**
- * Looks at the files before a redis does. In: `mustHold`, whether the directory is known to have held a store. Returns
- * the first thing that sends against a start.
+ * Looks at the files before a redis does.
+ * In: `mustHold`, whether the directory is known to have held a store. Out: the first thing that speaks against a
+ * start.
  */
 export function faultOfFiles(
   directory: string,
@@ -168,7 +167,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
   return null
 }
 
-/** The step that names the right files again: those of the mark if all exist, otherwise the newest. */
+/** The step that names the right files again: those of the mark where all are there, else the newest. */
 function mendOf(directory: string, files: AofFiles, mark: StoreMark | null): string {
   const known = mark === null ? [] : parseManifest(mark.manifest)
   const areThere = known.length > 0 && known.every(({ name }) => files.sizes.has(name))

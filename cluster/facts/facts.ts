@@ -1,7 +1,7 @@
 /**
  * facts - what the reads of a batch answered, and the view of it that a turn gets.
  *
- * A batch reads in rounds. Each round keeps the sequence number that was confirmed when it was sent; every commit
+ * A batch reads in rounds. Each round remembers the sequence number that was confirmed when it was sent; every commit
  * confirmed later is laid over its answers, and over all rounds the writes of the earlier turns of the same batch.
  */
 import type { Entry, Fact, Facts, FactValue } from '../behaviour.ts'
@@ -118,7 +118,7 @@ export interface KnownFields {
 }
 
 /**
- * The facts of one turn. The data read, or is known without a read. `laid` are commits that a read may not have seen,
+ * The facts of one turn: what was read, or is known without a read. `laid` are commits that a read may not have seen,
  * oldest first; `staged` the batch's own writes.
  */
 export class FactView implements Facts {
@@ -185,8 +185,8 @@ export class FactView implements Facts {
   }
 
   /**
-   * The head of a lane, of what was in it before this batch. What the batch itself places is not in it: when the batch
-   * is decided again, because something had to be read, it has another name.
+   * The head of a lane, of what stood in it before this batch. What the batch itself places is not in it: when the
+   * batch is decided anew, because something had to be read, it has another name.
    */
   private head(fact: SortedFact): readonly (readonly [string, number])[] {
     const read = this.rounds.other(fact)

@@ -2,14 +2,14 @@
  * field-cache - fields of hashes that this owner has read or written, so that it need not read them again.
  *
  * The owner of a shard is the only one who writes it, and every commit is fenced by its token: what was read once, with
- * the writes of every commit confirmed since, is what exists. Whoever lost the shard can decide on it, but not commit.
- * Bounded for the whole process, but for what the batches under way rest on: what is known when a batch begins stays
- * known until it is decided. What came first goes first, and an idle shard's goes after ten minutes.
+ * the writes of every commit confirmed since, is what stands there. Whoever lost the shard can decide on it, but not
+ * commit. Bounded for the whole process, but for what the batches under way rest on: what is known when a batch begins
+ * stays known until it is decided. What came first goes first, and an idle shard's goes after ten minutes.
  *
- * What an item needed that has ended is dropped when the next batch begins: it would stay for long, and each of the
+ * What an item needed that has ended is forgotten when the next batch begins: it would stay for long, and each of the
  * collector's larger rounds would look at it.
  *
- * A hash that was read whole (`wholeMax`) is known in every field, those that do not exist among them.
+ * A hash that was read whole (`wholeMax`) is known in every field, those that are not there among them.
  *
  * A read is taken in with the writes of every commit laid over it that was confirmed since it was sent: it may not have
  * seen them.
@@ -26,7 +26,7 @@ export interface FieldBudget {
   left: number
 }
 
-/** The known data of a hash; `isWhole`: what is not in it does not exist. */
+/** What is known of a hash; `isWhole`: what is not in it is not there. */
 interface Held {
   readonly fields: Map<string, string | null>
   isWhole: boolean
@@ -34,7 +34,7 @@ interface Held {
 
 export class FieldCache {
   private readonly keys = new Map<string, Held>()
-  /** What was looked up last. A turn asks for several fields of one hash in a row. */
+  /** What was looked up last: a turn asks for several fields of one hash in a row. */
   private last: { readonly key: string; readonly held: Held } | null = null
   private readonly budget: FieldBudget
   private past: HashFields[] = []
@@ -61,7 +61,7 @@ export class FieldCache {
     return true
   }
 
-  /** The content of a field by every commit confirmed so far; undefined when it is not known. */
+  /** What stands in a field by every commit confirmed so far; undefined when it is not known. */
   field(key: string, field: string): string | null | undefined {
     const held = this.find(key)
     if (held === undefined) return undefined
@@ -69,7 +69,7 @@ export class FieldCache {
     return value === undefined && held.isWhole ? null : value
   }
 
-  /** Takes in the data read; `since` are the writes of the commit that was confirmed since it was sent. */
+  /** Takes in what was read; `since` are the writes of the commit that was confirmed since it was sent. */
   take(facts: readonly Fact[], values: readonly FactValue[], since: Overlay | null = null): void {
     facts.forEach((fact, index) => {
       if (fact.read !== 'fields') return
@@ -88,7 +88,7 @@ export class FieldCache {
 
   /**
    * A commit with these writes was confirmed; `absent` is what it knew not to be there before them. Of a hash that is
-   * not known whole, a field that no one has asked for is not taken in: most of what is written is never looked up.
+   * not known whole, a field that nobody has asked for is not taken in: most of what is written is never looked up.
    */
   note(ops: readonly Op[], absent: readonly HashFields[] = []): void {
     for (const { key, fields } of absent) for (const field of fields) this.put(key, field, null)
@@ -103,13 +103,13 @@ export class FieldCache {
   }
 
   /**
-   * Fields that barely anybody will ask for again. A batch that has begun may rest on them: they go with the next one.
+   * Fields that hardly anybody will ask for again. A batch that has begun may rest on them: they go with the next one.
    */
   forget(fields: readonly HashFields[]): void {
     for (const one of fields) this.past.push(one)
   }
 
-  /** Drops everything when nothing was asked for a while. */
+  /** Forgets everything when nothing was asked for a while. */
   sweep(nowMs: number): void {
     if (nowMs - this.usedAtMs > IDLE_MS) this.clear()
   }

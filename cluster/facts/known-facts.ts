@@ -1,5 +1,6 @@
 /**
- * known-facts - what the owner of a shard knows without a read: fields of hashes, and what is first in serial lanes.
+ * known-facts - what the owner of a shard knows without a read: fields of hashes, and what stands first in serial
+ * lanes.
  *
  * Both rest on the same: the owner is the only one who writes the shard, and every commit is fenced.
  */
@@ -37,7 +38,7 @@ export class KnownFacts {
     return this.heads.head(key)
   }
 
-  /** Takes in the data read; `since` are the writes of the commit that was confirmed since it was sent. */
+  /** Takes in what was read; `since` are the writes of the commit that was confirmed since it was sent. */
   take(facts: readonly Fact[], values: readonly FactValue[], since: Overlay | null = null): void {
     this.fields.take(facts, values, since)
     if (since === null) this.heads.take(facts, values)
@@ -50,7 +51,7 @@ export class KnownFacts {
     this.heads.note(ops, overlay)
   }
 
-  /** Drops what was not asked for in a while. */
+  /** Forgets what was not asked for in a while. */
   sweep(nowMs: number): void {
     this.fields.sweep(nowMs)
     this.heads.clear()

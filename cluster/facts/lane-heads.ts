@@ -1,9 +1,9 @@
 /**
- * lane-heads - the items that are first in serial lanes, kept so that going on need not read them again.
+ * lane-heads - the items that stand first in serial lanes, remembered so that going on need not read them again.
  *
  * The owner of a shard is the only one who writes its lanes: what was read once, with the writes of every commit
- * confirmed since, is what exists (see `field-cache.ts`, whose budget this shares). A head ends if its read ended: what
- * is beyond is not known, so a head that has grown short is dropped and read again.
+ * confirmed since, is what stands there (see `field-cache.ts`, whose budget this shares). A head ends where its read
+ * ended: what lies beyond is not known, so a head that has grown short is forgotten and read again.
  *
  * A read may be taken in only while no commit was confirmed since it was sent.
  */
@@ -17,12 +17,12 @@ type Members = readonly (readonly [item: string, score: number])[]
 
 /** Items that a read of a head brings: one read for a dozen attempts. */
 const HEAD_READ = 16
-/** The item that ended may still are first, and one beside it may be claimed. */
+/** The item that ended may still stand first, and one beside it may be claimed. */
 const HEAD_LEAST = 3
 
 export interface LaneHead {
   readonly members: Members
-  /** Nothing else is in the lane. */
+  /** Nothing else lies in the lane. */
   readonly isWhole: boolean
 }
 
@@ -59,7 +59,7 @@ export class LaneHeads {
     return this.heads.get(key)
   }
 
-  /** Takes in the data read. */
+  /** Takes in what was read. */
   take(facts: readonly Fact[], values: readonly FactValue[]): void {
     facts.forEach((fact, index) => {
       if (fact.read !== 'sorted' || fact.isHead !== true) return
@@ -109,7 +109,7 @@ export function layHead(overlay: Overlay, key: string, { members, isWhole }: Lan
   return { members: overlay.sorted(key, { min: 0, max: Number.MAX_SAFE_INTEGER, count }, members), isWhole }
 }
 
-/** Whether a conditional write moves an item of which is not known whether it exists. */
+/** Whether a conditional write moves an item of which is not known whether it is there. */
 function isBlind({ write, args }: Op, { members, isWhole }: LaneHead): boolean {
   if (isWhole || write !== 'ZADD' || !/^[A-Z]/.test(String(args[0]))) return false
   const known = new Set(members.map(([item]) => item))

@@ -2,13 +2,13 @@
  * merge - the ops of a commit with their keys numbered and neighbours joined: what the commit script is sent.
  *
  * A batch writes the same few hashes and sorted sets over and over. Writes of one kind to one key with no other write
- * to that key between them are one command of the store. The result is the same, and a command costs as much as ten
+ * to that key between them are one command of the store: the result is the same, and a command costs as much as ten
  * fields. Only what is well formed is joined, so that an op that breaks the rules is refused as it would be alone.
  */
 import type { Op, Write } from '../behaviour.ts'
 import { type Arg, CLOCK_OFF_MS, type Joined, type Merged } from '../store.ts'
 
-/** What is kept of a key while its writes are gathered. */
+/** What is remembered of a key while its writes are gathered. */
 export interface MergeSlot {
   readonly place: number
   /** The command that the next write of its kind may join. */

@@ -24,14 +24,14 @@ interface KeyWrites {
 
 interface Slot extends MergeSlot {
   readonly ops: Op[]
-  /** What the first `laid` of them come to; null while no one has looked. */
+  /** What the first `laid` of them come to; null while nobody has looked. */
   writes: KeyWrites | null
   laid: number
 }
 
 /**
- * Writes, in the order in which they were ordered: laid over the data read, and joined into the commands of a commit.
- * Most keys are written and not looked at, so what their writes come to is worked out when someone looks.
+ * Writes, in the order in which they were ordered: laid over what is read, and joined into the commands of a commit.
+ * Most keys are written and not looked at, so what their writes come to is worked out when somebody looks.
  */
 export class Overlay {
   private readonly slots = new Map<string, Slot>()
@@ -116,8 +116,8 @@ export class Overlay {
 
   /**
    * Members with a score from `min` to `max`, at most `count`, the highest first with `newest`. A conditional write
-   * (XX, LT) of a member whose score is outside of these bounds cannot be laid: who writes with a flag reads the whole
-   * set, or the member's score.
+   * (XX, LT) of a member whose score lies outside of these bounds cannot be laid: who writes with a flag reads the
+   * whole set, or the member's score.
    */
   sorted(
     key: string,

@@ -15,7 +15,7 @@ interface Target {
   readonly types: EntityTable
 }
 
-/** The reads that bring what `asks` name into memory, and what takes the answers; null when all exists. */
+/** The reads that bring what `asks` name into memory, and what takes the answers; null when all is there. */
 export function statesToLoad(
   asks: readonly StateAsk[],
   { shard, memory, types }: Target,
@@ -63,7 +63,7 @@ function stateOf(ref: Ref, entries: readonly Entryish[], types: EntityTable): un
   return parsed(fieldOf(entry, 'st'))
 }
 
-/** What was packed; a Fault when no one can read it: the commands that need it fail, the shard continues. */
+/** What was packed; a Fault when nobody can read it: the commands that need it fail, the shard goes on. */
 function parsed(packed: string): unknown {
   try {
     return JSON.parse(packed)

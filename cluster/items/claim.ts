@@ -34,7 +34,7 @@ export interface ClaimRules {
 
 export const CLAIM_RULES: ClaimRules = {
   stillDue: (score, nowMs) => score !== null && score <= nowMs,
-  // A waiting row names no worker, an outcome that was handed in twice has been taken up already.
+  // A waiting row names no worker: an outcome that was handed in twice has been taken up already.
   isCurrent: ({ worker, attempt }, ended) => worker !== '' && attempt === ended,
   flag: ['XX'],
 }
@@ -82,7 +82,7 @@ export function parseClaim(packed: string | null): ClaimRow | null {
   return { worker, lane, attempt, untilMs, claims }
 }
 
-/** Writes of a claim. The item's score moves to the end of the attempt, the row names who performs it. */
+/** Writes of a claim: the item's score moves to the end of the attempt, the row names who performs it. */
 export function claimOps(
   context: ItemContext,
   { lane, item, row, fresh }: LaneItem & { row: ClaimRow; fresh: boolean },
@@ -102,7 +102,7 @@ export function dueOf(
   return head.filter(([item, score]) => score <= nowMs && !context.pump.performing(item)).map(([item]) => item)
 }
 
-/** A claim after the one that `row` reports, and its writes. */
+/** A claim after the one that `row` tells of, and its writes. */
 export function makeClaim(
   context: ItemContext,
   { lane, item }: LaneItem,

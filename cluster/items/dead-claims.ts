@@ -21,7 +21,7 @@ export interface FreedItem {
 
 /**
  * Items of `rows` (the hash `claims`) whose worker is no more and whose lane lets go of such claims, in chunks. A claim
- * of a living worker is until its end, and so does every claim in a lane that shows it.
+ * of a living worker stands until its end, and so does every claim in a lane that says so.
  */
 export function deadClaims(
   rows: ReadonlyMap<string, string>,
@@ -41,7 +41,8 @@ export function deadClaims(
 }
 
 /**
- * Serial lanes that claims of another worker hold, with every one, of the living and, as such claims are, of the dead.
+ * Serial lanes that claims of another worker hold, with every one: of the living and, as such claims stand, of the
+ * dead.
  */
 export function standingClaims(
   rows: ReadonlyMap<string, string>,

@@ -5,9 +5,9 @@
  * gone. A claim moves the score and writes the row in one commit; the outcome removes both or makes the item wait
  * again.
  *
- * Guarantees that a finished item is never revived (the claim looks at the score itself, and writes it with XX); five
+ * Guarantees: a finished item is never revived (the claim looks at the score itself, and writes it with XX); five
  * claims without an outcome end the item by the behaviour's own `outcome` with null; an outcome of an attempt that is
- * not the latest is notified, and so is one that comes a second time.
+ * not the latest is told so, and so is one that comes a second time.
  */
 import type {
   Command,
@@ -175,7 +175,7 @@ export function freeType(context: ItemContext): CommandType<{ items: readonly Fr
 }
 
 /**
- * The command that corrects the store's lower bound of a lane. The batch writes it, when all that it places is known.
+ * The command that corrects the store's lower bound of a lane: the batch writes it, when all that it places is known.
  */
 export function indexType(): CommandType<{ lane: string }, null> {
   return {

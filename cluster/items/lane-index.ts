@@ -11,14 +11,14 @@ export interface LaneTime {
   readonly atMs: number
 }
 
-/** If an item was put by a commit, and whether the store's lower bound of its lane was written too. */
+/** Where an item was put by a commit, and whether the store's lower bound of its lane was written too. */
 export interface Placed extends LaneTime {
   readonly bound: boolean
 }
 
 interface LaneBound {
   earliestMs: number
-  /** Lower bound as written in the store; Infinity when it does not exist. */
+  /** Lower bound as written in the store; Infinity when it is not there. */
   writtenMs: number
   /** Rises with every commit that touches the lane. */
   touched: number
@@ -58,7 +58,7 @@ export class LaneIndex {
     if (atMs === Number.POSITIVE_INFINITY && bound.earliestMs === Number.POSITIVE_INFINITY) this.lanes.delete(lane)
   }
 
-  /** A commit was confirmed: if it put items, and which lower bounds it wrote into the store. */
+  /** A commit was confirmed: where it put items, and which lower bounds it wrote into the store. */
   confirmed({ placed, indexed }: { placed: readonly Placed[]; indexed: readonly LaneTime[] }): void {
     for (const { lane, atMs, bound } of placed) {
       this.touch(lane, atMs)

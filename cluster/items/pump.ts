@@ -1,9 +1,9 @@
 /**
  * pump - the effects of a process that are under way.
  *
- * Guarantees that nothing is performed before its claim is confirmed (`start` is called by the shard when its commit
- * is); no item is performed twice at once in this process; the room of a lane counts what is staged but not yet
- * started; an attempt whose pass is shut is cut, but for one that only waits for its final answer.
+ * Guarantees: nothing is performed before its claim is confirmed (`start` is called by the shard when its commit is);
+ * no item is performed twice at once in this process; the room of a lane counts what is staged but not yet started; an
+ * attempt whose pass is shut is cut, but for one that only waits for its final answer.
  */
 import type { LaneType } from '../behaviour.ts'
 import { assert } from '../fault.ts'
@@ -15,31 +15,31 @@ export interface Claim {
   readonly item: string
   readonly attempt: number
   readonly job: unknown
-  /** What a serial lane will probably continue with. */
+  /** What a serial lane will probably go on with. */
   readonly following?: string | null
 }
 
 interface UnderWay {
   readonly pass: Pass
   readonly abort: AbortController
-  /** The rest of it when its process stops, from the stop's beginning. */
+  /** What is left of it when its process stops, from the stop's beginning. */
   readonly stopMs: number
 }
 
-/** Whose claim it is, and who receives its outcome. */
+/** Whose claim it is, and who hears its outcome. */
 export interface Started {
   readonly shard: number
   report(claim: Claim, outcome: unknown): void
 }
 
 export interface PumpDeps {
-  /** Receives of a `perform` that threw, its claim lapses by itself. */
+  /** Hears of a `perform` that threw: its claim lapses by itself. */
   failed(claim: Claim, error: unknown): void
   /** By default one that nothing shuts. */
   readonly fence?: Fence
 }
 
-/** Reason of a signal that cuts what has lost its claim, but not if only the final answer is missing. */
+/** Reason of a signal that cuts what has lost its claim, but not where only the final answer is missing. */
 export const LOST_CLAIM = 'the claim was lost'
 
 /**
@@ -143,7 +143,7 @@ export class Pump {
     for (const { pass, abort } of this.underWay.values()) if (this.fence.look(pass) === 'shut') abort.abort(LOST_CLAIM)
   }
 
-  /** Takes nothing more and cuts all but if only the final answer is missing. Nothing is its own any more. */
+  /** Takes nothing more and cuts all but where only the final answer is missing: nothing is its own any more. */
   giveUp(): void {
     this.close()
     this.fence.lostAll()
@@ -161,7 +161,7 @@ export class Pump {
   }
 }
 
-/** The family of a lane: what is before its slash. */
+/** The family of a lane: what stands before its slash. */
 export function laneFamily(lane: string): string {
   const slash = lane.indexOf('/')
   return slash < 0 ? lane : lane.slice(0, slash)

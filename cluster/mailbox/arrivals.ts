@@ -6,7 +6,7 @@ import { internalWork, type Origin, type Work } from '../work.ts'
 import { type ParcelCommand, unpackParcel } from './parcel.ts'
 import { unpackStaged } from './staged.ts'
 
-/** Stands for a command that no one here knows: it is answered with a fault, so that the cursor passes it. */
+/** Stands for a command that nobody here knows: it is answered with a fault, so that the cursor passes it. */
 const UNKNOWN: CommandType = {
   name: 'unknown',
   entities: () => [],
@@ -23,7 +23,7 @@ interface Came {
 
 /**
  * The commands of an entry from place `done` on. Of one whose words are gone, are no parcel, or have no such place, a
- * single work is left that does nothing but have the cursor pass it: who asked receives by the deadline.
+ * single work is left that does nothing but have the cursor pass it: who asked hears by the deadline.
  */
 export function parcelWorks({ id, parcelId, replyTo, body }: InboxEntry, done: number, came: Came): Work[] {
   const commands = body === null ? null : unpackParcel(body)

@@ -1,10 +1,10 @@
 /**
- * bell - what is stated to the owner of shards when something has come for them: which shard, and which entry.
+ * bell - what is said to the owner of shards when something has come for them: which shard, and which entry.
  *
- * Form: lines. `<shard>` alone states that something has come; `<shard> <entry id> <the id before it> <parcel id>
- * <worker>` names an entry of its mailbox. What the entry says was published right before, over its own channel
- * (`parcel.ts`). The store writes bells (`mailbox-script.ts`) and nothing rests on them, of a bell that is none, or
- * that names a parcel which was not received, the shard is rung.
+ * Form: lines. `<shard>` alone says that something has come; `<shard> <entry id> <the id before it> <parcel id>
+ * <worker>` names an entry of its mailbox. What the entry says was published right before, over a channel of its own
+ * (`parcel.ts`). The store writes bells (`mailbox-script.ts`) and nothing rests on them: of a bell that is none, or
+ * that names a parcel which was not heard, the shard is rung.
  */
 import { sortableEntryId } from '../id.ts'
 import type { Bell } from '../store.ts'
@@ -13,20 +13,20 @@ import { CALL_PARCELS_MAX, parcelIdOf } from './parcel.ts'
 const SHARD = /^\d{1,5}$/
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 
-/** Bells and the parcels that they name, in the order in which they are received. */
+/** Bells and the parcels that they name, in the order in which they are heard. */
 export class BellReader {
   private parcels = new Map<string, Buffer>()
 
-  /** A parcel was received. The next bell may name it. */
+  /** A parcel was heard: the next bell may name it. */
   parcel(bytes: Buffer): void {
     const id = parcelIdOf(bytes)
     if (id === '') return
-    // No call publishes more before its bell: whose bells are not received must not gather their parcels.
+    // No call publishes more before its bell: whose bells are not heard must not gather their parcels.
     if (this.parcels.size >= CALL_PARCELS_MAX) this.parcels.clear()
     this.parcels.set(id, bytes)
   }
 
-  /** The bells in what was received; a line that is none is passed over. */
+  /** The bells in what was heard; a line that is none is passed over. */
   bells(text: string): Bell[] {
     const { parcels } = this
     if (parcels.size > 0) this.parcels = new Map()

@@ -1,15 +1,15 @@
 /**
- * cursor - if a mailbox is read on: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>` once n of
- * them are.
+ * cursor - where a mailbox is read on: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>`
+ * once n of them are.
  *
- * What is no cursor is read as well as it can be. No one may be deaf because of it.
+ * What is no cursor is read as well as it can be: nobody may be deaf because of it.
  */
 import { entryIdAfter } from '../id.ts'
 
 export interface Cursor {
   /** The entry that was read last; `0-0` for none. */
   readonly entryId: string
-  /** Commands of it that are done, if some are left; 0 means all are. */
+  /** Commands of it that are done, where some are left; 0: all are. */
   readonly done: number
 }
 
@@ -17,7 +17,7 @@ export interface Cursor {
 const FORM = /^(\d{1,15}-\d{1,19})(?![\d])(?:\/(\d{1,9})$)?/
 const NO_ENTRY = '0-0'
 
-/** The cursor in a text; '' and what is no cursor at all are before the first entry. */
+/** The cursor in a text; '' and what is no cursor at all stand before the first entry. */
 export function parseCursor(text: string): Cursor {
   const [, entryId = NO_ENTRY, done = '0'] = FORM.exec(text) ?? []
   return { entryId, done: Number(done) }

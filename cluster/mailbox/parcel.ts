@@ -3,7 +3,7 @@
  *
  * Form: a line with the parcel's id, the length of the list in bytes, then that of each blob; the list as JSON, for
  * each command `[name, cmdId, deadlineMs, how many of the blobs are its own, body]`; then the blobs one after the
- * other. It is beside the mailbox and never in it, because streams keep what was removed from them.
+ * other. It lies beside the mailbox and never in it, because streams keep what was removed from them.
  */
 import type { Command } from '../behaviour.ts'
 
@@ -13,7 +13,7 @@ const [LINE_END, SPACE] = [10, 32]
 export interface PackedCommand {
   readonly json: string
   readonly blobs: readonly Uint8Array[]
-  /** About so many bytes it adds to the parcel. Each character counts as one. */
+  /** About so many bytes it adds to the parcel: each character counts as one. */
   readonly bytes: number
 }
 
@@ -97,7 +97,7 @@ export function unpackParcel(bytes: Uint8Array): readonly ParcelCommand[] | null
     const from = at
     const blobs: Uint8Array[] = []
     for (const last = place + count; place < last; place += 1) {
-      // A copy: a job keeps a body for long, and a part of `bytes` would keep all.
+      // A copy: a job keeps a body for long, and a part of `bytes` would keep all of them.
       blobs.push(Buffer.from(buffer.subarray(at, at + lengths[place]!)))
       at += lengths[place]!
     }

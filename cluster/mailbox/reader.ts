@@ -1,8 +1,8 @@
 /**
  * reader - reads what other processes put into a shard's mailbox, or into its outcomes.
  *
- * Plain reads after a cursor. The cursor moves in the commit that executes the entries, so each is executed once and a
- * new owner continues if the last confirmed commit stopped. An entry that the bell brought along is taken without a
+ * Plain reads after a cursor: the cursor moves in the commit that executes the entries, so each is executed once and
+ * a new owner goes on where the last confirmed commit stopped. An entry that the bell brought along is taken without a
  * read if it follows the last one.
  */
 

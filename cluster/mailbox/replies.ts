@@ -1,9 +1,9 @@
 /**
- * replies - the outcome of the commands of parcels, as it is kept in the store and as it is reported.
+ * replies - what became of the commands of parcels, as it is kept in the store and as it is told.
  *
  * The commands of a parcel are done in their order. What one commit has done of it is one field of `replies`,
  * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Told it is a line: the field, a
- * space, the list. Anyone who looks begins at place 0 and continues where a field ends.
+ * space, the list. Whoever looks begins at place 0 and goes on where a field ends.
  */
 import type { Op } from '../behaviour.ts'
 import { msOfCmdId } from '../cmd-id.ts'
@@ -20,7 +20,7 @@ export interface Results {
   readonly results: readonly AskResult[]
 }
 
-/** The slice of `replies` in which those of a parcel are. */
+/** The slice of `replies` in which those of a parcel lie. */
 export function sliceOf(parcelId: string): number {
   return Math.floor(msOfCmdId(parcelId) / SLICE_MS)
 }

@@ -3,7 +3,7 @@
  * another process, or a command that a behaviour could not bear.
  *
  * Form: a line with the length of the body's JSON and of each blob in bytes, the JSON, then the blobs one after the
- * other. It is beside the mailbox and never in it, because streams keep what was removed from them.
+ * other. It lies beside the mailbox and never in it, because streams keep what was removed from them.
  */
 import type { Command } from '../behaviour.ts'
 
@@ -29,7 +29,7 @@ export function packStaged({ body, blobs = [] }: Pick<Command, 'body' | 'blobs'>
   return bytes
 }
 
-/** What the bytes say; null if they are not of the form. */
+/** What the bytes say; null where they are not of the form. */
 export function unpackStaged(bytes: Uint8Array): Required<Pick<Command, 'body' | 'blobs'>> | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = buffer.indexOf(LINE_END)

@@ -19,7 +19,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'NOSCRIPT',
 ])
 
-/** Errors of a cluster whose slots are on their way, by their first word. Nothing ran, and it is soon over. */
+/** Errors of a cluster whose slots are on their way, by their first word: nothing ran, and it is soon over. */
 const AWAY: ReadonlySet<string> = new Set(['CLUSTERDOWN', 'MOVED', 'ASK', 'TRYAGAIN'])
 /** And those of a node of a cluster that is about to be a primary, or no longer one: another will be. */
 const AWAY_IN_CLUSTER: ReadonlySet<string> = new Set(['READONLY', 'LOADING', 'NOREPLICAS', 'MASTERDOWN'])
@@ -27,12 +27,12 @@ const AWAY_IN_CLUSTER: ReadonlySet<string> = new Set(['READONLY', 'LOADING', 'NO
 /** A command inside a script failed: what came before it was written. */
 const INSIDE = /\bscript: /
 
-/** A reply as the script's JSON shows it. Nothing is false, an empty list is an object. */
+/** A reply as the script's JSON shows it: nothing is false, an empty list is an object. */
 type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
 
 /**
  * The verdict in an answer, of a node of a cluster where `isOfCluster`. Whatever is none of the named ones is `torn`:
- * no one knows the written data.
+ * nobody knows what was written.
  */
 export function verdictOf(answer: StoreAnswer, isOfCluster = false): Verdict {
   if (answer.kind === 'error') return verdictOfError(answer.message, isOfCluster)

@@ -15,7 +15,7 @@ export class BulkWriter {
   private buffer = Buffer.allocUnsafe(16_384)
   private at = 0
 
-  /** Begins again; what `written` gave out before is overwritten. */
+  /** Begins anew; what `written` gave out before is overwritten. */
   reset(): void {
     this.at = 0
     if (this.buffer.length > 1_048_576) this.buffer = Buffer.allocUnsafe(16_384)

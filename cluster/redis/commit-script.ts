@@ -1,36 +1,37 @@
 /**
- * commit-script - the one script that writes: checks who may, checks every op, then writes all or nothing.
+ * commit-script - the one script that writes: checks who may, checks every op, then writes all of them or nothing.
  *
  * States: a commit is refused whole (FENCED, DUP, CONFLICT, LATE, CLOCK, TORN, BADOP, MISSING: nothing written) or
  * done.
  *
- * Guarantees that a script has no rollback, so the first pass looks at everything that could make a write of the second
- * one fail: the command, its arguments, the type of its key, the order of stream ids. The journal entry is written
- * first and `meta` last: where both agree on a number, everything between them was written too.
+ * Guarantees: a script has no rollback, so the first pass looks at everything that could make a write of the second one
+ * fail: the command, its arguments, the type of its key, the order of stream ids. The journal entry is written first
+ * and `meta` last: where both agree on a number, everything between them was written too.
  *
- * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names. Arguments: token, seq, commitId, nowMs,
- * deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor, outcomes cursor, note, ops, what the owner
- * is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain. Ops are MessagePack: a list of lists
- * `[write, number of the key, argument, ...]`, every one of which is looked at; or, plain (`plain-ops.ts`), one list:
- * how many looks there are and how many large values, three values for each look (kind, number of the key, first id),
- * for each op the number of its values and these, and for each large value, which is its own argument after the `p`,
- * its place in the list. Then the sender has looked at all but what the looks ask for. Last of all, in pairs, streams
- * of workers and what they are reported. These are in other slots, of this node where it is one of a cluster.
+ * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names.
+ * Arguments: token, seq, commitId, nowMs, deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor,
+ * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain.
+ * Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`, every one of which is looked at;
+ * or, plain (`plain-ops.ts`), one list: how many looks there are and how many large values, three values for each look
+ * (kind, number of the key, first id), for each op the number of its values and these, and for each large value, which
+ * is an argument of its own after the `p`, its place in the list. Then the sender has looked at all but what the looks
+ * ask for. Last of all, in pairs, streams of workers and what they are told. These lie in other slots, of this node
+ * where it is one of a cluster.
  *
  * What is told is the last step, of a commit that is done: it goes to a stream that the store's file does not need, and
  * the worker's `XREAD` is answered like any command, after the file has been written. A worker that does not read
- * bounds it. The stream keeps about `TOLD_ENTRIES`, and ends `TOLD_KEPT_MS` after it was last asked for.
+ * bounds it: the stream keeps about `TOLD_ENTRIES`, and ends `TOLD_KEPT_MS` after it was last asked for.
  */
 
 import { OP_ARGS_MAX } from '../facts/merge.ts'
 import { CLOCK_OFF_MS } from '../store.ts'
-/** An owner that has held its shard this long and commits has not come to grief over it: `tries` starts again. */
+/** An owner that has held its shard this long and commits has not come to grief over it: `tries` begins anew. */
 export const TRIES_KEPT_MS = 60_000
 /** About this many entries stay in the journal. */
 export const JOURNAL_ENTRIES = 256
 /**
- * About this many commits notify a worker before it has received the first of them; half a second of a busy one, which
- * then looks by itself.
+ * About this many commits tell a worker before it has heard the first of them; half a second of a busy one, which then
+ * looks by itself.
  */
 export const TOLD_ENTRIES = 256
 /** So long after a worker last asked for it, what it was told is kept. */

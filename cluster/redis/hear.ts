@@ -1,15 +1,14 @@
 /**
- * hear - what other processes publish, received over their own connections.
+ * hear - what other processes publish, heard over connections of their own.
  *
- * `listenToRedis` receives bells, parcels and releases for a worker; `RedisSignals` receives topics. Both are on
- * `RedisSubscriber`, one connection that receives channels, and receives them again after whatever befell it. Replies
- * come another way (`told.ts`). What is published while a connection is down is lost, and no one learns of it: anyone
- * who listens must look now and then as well.
+ * `listenToRedis` hears bells, parcels and releases for a worker; `RedisSignals` hears topics. Both stand on
+ * `RedisSubscriber`, one connection that hears channels, and hears them again after whatever befell it. Replies come
+ * another way (`told.ts`). What is published while a connection is down is lost, and nobody learns of it: whoever
+ * listens must look now and then as well.
  *
- * A subscriber's troubles are reported to no one, the connections that work beside it say that the store is away. Every
- * new connection subscribes to each channel by itself, so that one which is refused (by an access list) does not keep
- * the others from being received; it is asked for again a second later. What is published in the meantime is not
- * received.
+ * A subscriber's troubles are told to nobody: the connections that work beside it say that the store is away. Every new
+ * connection subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the
+ * others from being heard; it is asked for again a second later. What is published meanwhile is not heard.
  */
 import { Redis } from 'ioredis'
 import { bellChannel, parcelChannel, RELEASED_CHANNEL, topicName } from '../keyspace.ts'
@@ -28,7 +27,7 @@ export interface SubscriberOptions {
   heard(channel: string, message: Buffer): void
 }
 
-/** How often a worker's ears are asked whether they receive, and when they are given up. */
+/** How often a worker's ears are asked whether they hear, and when they are given up. */
 const PING_MS = 1_000
 const SILENT_MS_MAX = 10_000
 
@@ -44,7 +43,7 @@ export class RedisSubscriber {
       connectionName: name,
       enableOfflineQueue: true,
       maxRetriesPerRequest: null,
-      // The client would not receive that it is refused.
+      // The client would not hear that it is refused.
       autoResubscribe: false,
       keepAlive: KEEP_ALIVE_MS,
       maxLoadingRetryTime: LOADING_MS,
@@ -60,12 +59,12 @@ export class RedisSubscriber {
     this.client.on('messageBuffer', (channel: Buffer, message: Buffer) => heard(channel.toString(), message))
   }
 
-  /** Whether the connection exists. */
+  /** Whether the connection is there. */
   get isReady(): boolean {
     return this.client.status === 'ready'
   }
 
-  /** Receives a channel. Resolves when it responds now on, or was refused. */
+  /** Hears a channel. Resolves when it is heard from now on, or was refused. */
   add(channel: string): Promise<void> {
     this.channels.add(channel)
     return this.subscribe(channel)
@@ -76,7 +75,7 @@ export class RedisSubscriber {
     void this.client.unsubscribe(channel).catch(() => undefined)
   }
 
-  /** Resolves when the store has answered; true means it did. */
+  /** Resolves when the store has answered; true: it did. */
   ping(): Promise<boolean> {
     return this.client.ping().then(
       () => true,
@@ -121,7 +120,7 @@ export class RedisSubscriber {
   }
 }
 
-/** Listens for `worker` over its own connection, which is given up when it says nothing for ten seconds. */
+/** Listens for `worker` over a connection of its own, which is given up when it says nothing for ten seconds. */
 export function listenToRedis(address: string, worker: string, ears: Ears): Listening {
   const [bells, parcels] = [bellChannel(worker), parcelChannel(worker)]
   const reader = new BellReader()
@@ -159,8 +158,8 @@ export function listenToRedis(address: string, worker: string, ears: Ears): List
 }
 
 /**
- * Receives the signals about topics that owners of shards send after their commits: one connection for all topics,
- * opened with the first and closed with the last.
+ * Hears the signals about topics that owners of shards send after their commits: one connection for all topics, opened
+ * with the first and closed with the last.
  */
 export class RedisSignals {
   private readonly address: string
@@ -171,7 +170,7 @@ export class RedisSignals {
     this.address = address
   }
 
-  /** Receives what is stated about a topic. Resolves when it responds now on, with a function that ends it. */
+  /** Hears what is said about a topic. Resolves when it is heard from now on, with what ends it. */
   async hear(topic: string, heard: Heard): Promise<() => void> {
     const channel = topicName(topic)
     const known = this.listeners.get(channel)

@@ -1,12 +1,11 @@
 /**
- * link - one connection to the store that tells the outcome of every command.
+ * link - one connection to the store that tells what became of every command.
  *
  * States: down (connecting, or preparing what a new connection needs), up, closed (for good).
  *
- * Guarantees that a command gets exactly one answer: a reply, an error of the store, `lost` (handed to the socket, then
- * the connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down, nothing is sent
- * twice, and no timer ends a command. What is sent in one turn of the loop goes out in one write. Errors carry no
- * arguments.
+ * Guarantees: a command gets exactly one answer: a reply, an error of the store, `lost` (handed to the socket, then the
+ * connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down, nothing is sent twice,
+ * and no timer ends a command. What is sent in one turn of the loop goes out in one write. Errors carry no arguments.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { Command, Redis, type RedisOptions } from 'ioredis'
@@ -37,15 +36,15 @@ export interface LinkOptions {
   readonly address: string
   /** As CLIENT LIST shows it. */
   readonly name: string
-  /** A connection on which a command waits for its answer this long is given up; undefined means never. */
+  /** A connection on which a command waits for its answer this long is given up; undefined: never. */
   readonly silentMsMax?: number
   /** What a new connection needs before the first command. A rejection ends the connection; it is tried again. */
   prepare(client: Redis): Promise<void>
   onUp?(): void
   onDown?(): void
-  /** In a cluster: sends what this node does not take (MOVED, ASK) to the one that does; null if it is none such. */
+  /** In a cluster: sends what this node does not take (MOVED, ASK) to the one that does; null where it is none such. */
   sendOn?(refusal: string, sending: Sending): Promise<StoreAnswer> | null
-  /** In a cluster, a command that was not sent through the link was told that its slot is elsewhere. */
+  /** In a cluster: a command that was not sent through the link was told that its slot is elsewhere. */
   moved?(): void
 }
 
@@ -101,8 +100,8 @@ export class RedisLink {
   }
 
   /**
-   * For how long an answer has been owed: what the last one took, or the wait of the oldest command, which is longer if
-   * none comes; down, since when. An idle link is tried twice a second, so a slow one is slow at every look.
+   * For how long an answer has been owed: what the last one took, or the wait of the oldest command, which is longer
+   * where none comes; down, since when. An idle link is tried twice a second, so a slow one is slow at every look.
    */
   get lagMs(): number {
     const { oldestMs, tookMs } = this.client
@@ -163,7 +162,7 @@ export class RedisLink {
     this.fail(new Error('The connection to the store was closed'))
   }
 
-  /** Rejects anyone who waits for the link. */
+  /** Rejects whoever waits for the link. */
   fail(error: Error): void {
     const waiting = this.waiting
     this.waiting = []
@@ -176,7 +175,7 @@ export class RedisLink {
       await this.options.prepare(this.client)
     } catch (error) {
       this.lastError = error as Error
-      // In its own turn, or a store that refuses at once would be asked without a pause.
+      // In a turn of its own, or a store that refuses at once would be asked without a pause.
       await turn()
       stream.destroy()
       return
@@ -190,7 +189,7 @@ export class RedisLink {
   }
 
   /**
-   * After a stop of the whole process timers run before sockets, an answer that exists is read first. A link that is
+   * After a stop of the whole process timers run before sockets: an answer that is there is read first. A link that is
    * idle is tried, so that its lag is true of the next command.
    */
   private async lookAtSilence(): Promise<void> {
@@ -227,7 +226,7 @@ export class RedisLink {
     const { stream } = this.client
     this.isCorked = true
     stream.cork()
-    // A microtask: pending work for an answer that came just now is told after this has left.
+    // A microtask: what waits for an answer that came just now is told after this has left.
     queueMicrotask(() => {
       this.isCorked = false
       stream.uncork()
@@ -244,7 +243,7 @@ export class RedisLink {
  * long the oldest command waits. (The client's own `socketTimeout` outlives its connection and ends the next one.)
  */
 class QuietRedis extends Redis {
-  /** Receives of a command that was told that its slot is elsewhere. */
+  /** Hears of a command that was told that its slot is elsewhere. */
   moved: (() => void) | null = null
   private waiting = 0
   private movedAtMs = 0
@@ -332,7 +331,7 @@ function clientOptions({ name }: LinkOptions): RedisOptions {
   }
 }
 
-/** Sends a script's bytes; a store that has dropped the script (nothing ran) is taught it and sent the same bytes. */
+/** Sends a script's bytes; a store that has forgotten the script (nothing ran) is taught it and sent the same bytes. */
 export async function runScript(
   link: RedisLink,
   script: Script,

@@ -1,13 +1,13 @@
 /**
  * mailbox-script - the scripts of the way between two processes: parcels and outcomes in, what they say, replies out.
  *
- * Guarantees that what a parcel says exists as long as its entry is unread and it may still come true; a mailbox takes
+ * Guarantees: what a parcel says is there as long as its entry is unread and it may still come true; a mailbox takes
  * parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor, whatever
  * the clock does and however old the stream is that a restart brought back; who reads a reply learns the store's clock
  * with it.
  *
- * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked
- * receives no by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
+ * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked hears
+ * no by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
  */
 import { bellChannel, parcelChannel } from '../keyspace.ts'
 import { ENTRIES_BYTES_MAX, PARCEL_COMMANDS_MAX } from '../mailbox/parcel.ts'
@@ -15,7 +15,7 @@ import { MOVE_PREFIX } from '../store.ts'
 
 /** How long what a parcel says is kept for its reader. */
 export const STAGED_MS = 60_000
-/** Outcomes have no deadline: anyone who takes the shard within a week finds them. */
+/** Outcomes have no deadline: whoever takes the shard within a week finds them. */
 export const OUTCOME_KEPT_MS = 7 * 86_400_000
 /** A parcel of more bytes does not come before its bell, but is read. */
 export const BELL_BYTES_MAX = 65_536
@@ -26,7 +26,7 @@ export const PARCEL_ARGS = 4
 /** Keys of one parcel: meta, mailbox, staged. */
 export const PARCEL_KEYS = 3
 
-/** How an owner is rung, by its name, to anyone who listens anywhere; in a cluster in the slot of its shard. */
+/** How an owner is rung: by its name, to whoever listens anywhere; in a cluster in the slot of its shard. */
 interface Ways {
   /** Lua that publishes a parcel: `said` to `owner`, whose shard has `meta`. */
   readonly parcel: string
@@ -52,9 +52,9 @@ end
 
 /**
  * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most commands of a mailbox.
- * Answers for each parcel 1 when it was taken, otherwise 0, as while its shard is moved: it might not get there. Each
- * entry has the number of its commands (`n`) and the sum of all up to it (`sum`), so that those that wait are the
- * difference of two entries.
+ * Answers for each parcel 1 when it was taken, else 0, as while its shard is moved: it might not get there. Each entry
+ * has the number of its commands (`n`) and the sum of all up to it (`sum`), so that those that wait are the difference
+ * of two entries.
  */
 const enqueueScript = (ways: Ways): string => `#!lua flags=
 redis.set_repl(redis.REPL_NONE)
@@ -141,7 +141,7 @@ return 1
 
 export const ENQUEUE_SCRIPT = enqueueScript(BY_OWNER)
 export const OUTCOME_SCRIPT = outcomeScript(BY_OWNER)
-/** The same in a cluster, one parcel a call. */
+/** The same in a cluster: one parcel a call. */
 export const SHARD_ENQUEUE_SCRIPT = enqueueScript(BY_SHARD)
 export const SHARD_OUTCOME_SCRIPT = outcomeScript(BY_SHARD)
 

@@ -1,10 +1,10 @@
 /**
  * mailbox - the way between two processes over Redis: parcels in, what they say, replies out.
  *
- * Parcels of one turn of the loop travel as one call, whatever their shards. The store's work for a call is larger than
- * that for a parcel. In a cluster each is its own call, in one write. A call there has one slot.
+ * Parcels of one turn of the loop travel as one call, whatever their shards: the store's work for a call is larger than
+ * that for a parcel. In a cluster each is a call of its own, in one write: a call there has one slot.
  *
- * Guarantees that an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
+ * Guarantees: an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
  */
 import { inboxKey, mailboxKey, metaKey, outcomesKey, repliesKey, stagedKey } from '../keyspace.ts'
 import { CALL_PARCELS_MAX } from '../mailbox/parcel.ts'
@@ -28,7 +28,7 @@ const CALL_BYTES_MAX = 1_048_576
 
 export interface MailboxLinks {
   readonly reads: RedisLink
-  /** One node of several. A call names keys of one shard alone. */
+  /** One node of several: a call names keys of one shard alone. */
   readonly isOfCluster?: boolean
   /** Opened with the first enqueue. */
   enqueues(): RedisLink | Promise<RedisLink>
@@ -66,7 +66,7 @@ export class RedisMailbox {
     return answer.kind === 'reply' ? (answer.value as (Buffer | null)[][]).map(entryOf) : null
   }
 
-  /** Which shards have something; null when none could be asked. */
+  /** Which shards have something; null when none of them could be asked. */
   async waitingAt(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     if (cursors.length === 0) return []
     if (this.links.isOfCluster !== true) return this.waitingAmong(cursors)
@@ -74,7 +74,7 @@ export class RedisMailbox {
     return found.every((one) => one === null) ? null : found.flatMap((one) => one ?? [])
   }
 
-  /** One read of all streams. A read of each would cost the store more than the content of them. */
+  /** One read of all streams: a read of each would cost the store more than what lies in them. */
   private async waitingAmong(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     const keys = cursors.flatMap(({ shard }) => [mailboxKey(shard), outcomesKey(shard)])
     const ids = cursors.flatMap(({ mailbox, outcomes }) => [mailbox, outcomes])
@@ -132,7 +132,7 @@ async function send(link: RedisLink, script: Script, { replyTo, commandsMax, par
 
 function resultOf(answer: StoreAnswer, place: number): Enqueued {
   if (answer.kind === 'reply') return (answer.value as number[])[place] === 1 ? 'ok' : 'busy'
-  // An error of the store means that nothing ran, or that a script which checks nothing failed half way, in doubt.
+  // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
   if (answer.kind === 'error') {
     const { kind } = verdictOf(answer)
     return kind === 'refused' || kind === 'away' ? 'unsent' : 'lost'

@@ -2,7 +2,7 @@
  * message-pack - writes lists, small numbers and strings as MessagePack, for scripts that unpack them.
  *
  * Only what the store's decoder reads faithfully: it knows no bin type, ends a list at nil, and makes doubles of large
- * integers. So every value is a string (bytes go as strings too. The decoder does not look into them), and numbers are
+ * integers. So every value is a string (bytes go as strings too: the decoder does not look into them), and numbers are
  * counts and places below 65,536.
  */
 

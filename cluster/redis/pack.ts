@@ -1,7 +1,7 @@
 /**
  * pack - a commit or a read as the bytes of one EVALSHA, ready for the socket.
  *
- * The bytes are made once. A commit in doubt is sent again as the same bytes. Everything that a commit writes travels
+ * The bytes are made once: a commit in doubt is sent again as the same bytes. Everything that a commit writes travels
  * as one packed argument, because thousands of small ones cost the client more than the store needs to run them.
  */
 import type { Fact, ViewFact } from '../behaviour.ts'
@@ -29,11 +29,11 @@ const PLACES_MAX = 65_535
 const FIELDS_MAX = 4_000
 
 const writer = new PackWriter()
-/** What is around the packed argument of a script call. */
+/** What stands around the packed argument of a script call. */
 const frame = new BulkWriter()
 
 /**
- * The bytes of a commit, or why it can be no commit. Takes its writes (`mergedOf`), and letters of keys whose type is
+ * The bytes of a commit, or why it can be no commit. In: its writes (`mergedOf`), and letters of keys whose type is
  * certain.
  */
 export function packCommit(
@@ -66,7 +66,7 @@ export function packCommit(
   return evalBytes(script.sha, { keys, args, packed, last: [letters, 'p', ...larges, ...told] })
 }
 
-/** A commit's writes with keys numbered and neighbours joined, by its sender, or now. */
+/** A commit's writes with keys numbered and neighbours joined: by its sender, or now. */
 export function mergedOf(commit: Commit): Merged {
   return commit.merged ?? mergeOps(commit.ops, commit)
 }

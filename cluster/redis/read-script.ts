@@ -1,8 +1,8 @@
 /**
  * read-script - the scripts around the commit: reads in one step, taking and giving back, heartbeat.
  *
- * Guarantees that a read sees one moment of its shard; taking a shard changes nothing unless the token that was seen is
- * the one there and no move has it; what the next owner found is under the old token for an hour.
+ * Guarantees: a read sees one moment of its shard; taking a shard changes nothing unless the token that was seen is the
+ * one there and no move has it; what the next owner found lies under the old token for an hour.
  */
 import { MOVE_PREFIX } from '../store.ts'
 
@@ -17,12 +17,12 @@ local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 /** Fields of `meta` in the order in which ACQUIRE answers them. */
 export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries', 'freed'] as const
 
-/** Fields of a hash, or all of it in its own list if it has no more than the first argument says. */
+/** Fields of a hash, or all of it in a list of its own where it has no more than the first argument says. */
 export const WHOLE = 'WHOLE'
 
 /**
- * KEYS: the data read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. Answers one
- * JSON text of all replies (nothing is `false`, an empty list is `{}`). The client reads it in half the time of a list.
+ * KEYS: what is read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. Answers one
+ * JSON text of all replies (nothing is `false`, an empty list is `{}`): the client reads it in half the time of a list.
  */
 export const READ_SCRIPT = `#!lua flags=no-writes
 local call, unpack_, keys = redis.call, unpack, KEYS
@@ -75,7 +75,7 @@ return { ms, redis.call('HGETALL', KEYS[1]) }
 `
 
 /**
- * KEYS: workers. ARGV: worker, optionally the record that the caller saw. A record that has changed since is kept, a
+ * KEYS: workers. ARGV: worker, optionally the record that the caller saw. A record that has changed since is kept: a
  * worker that was frozen beats again.
  */
 export const RETIRE_SCRIPT = `#!lua flags=allow-oom

@@ -31,7 +31,7 @@ export const SHARD_OUTCOME = scriptOf(SHARD_OUTCOME_SCRIPT)
 export const ENTRIES = scriptOf(ENTRIES_SCRIPT)
 export const REPLIES = scriptOf(REPLIES_SCRIPT)
 
-/** All, for loading after each connect. */
+/** All of them, for loading after each connect. */
 export const SCRIPTS: readonly Script[] = [
   COMMIT,
   FREEING_COMMIT,

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Durability } from '../embedded/binary.ts'
 import { type Breach, breachesOf, DURABLE_SETTINGS } from '../embedded/durable.ts'
 
-/** A store that breaks its durability level, or does not answer. It is not used. */
+/** A store that breaks its durability level, or does not tell. It is not used. */
 export class StoreRefused extends Error {
   constructor(sentence: string) {
     super(sentence)
@@ -32,8 +32,8 @@ export async function checkSettings(client: Redis, durability: Durability, isOfC
 }
 
 /**
- * What the operator is notified of broken settings: what they must be, and first of all what rescues the data that only
- * memory holds; null if none is broken.
+ * What the operator is told of broken settings: what they must be, and first of all what rescues the data that only
+ * memory holds; null where none is broken.
  */
 export function breachSentence(breaches: readonly Breach[], durability: Durability): string | null {
   if (breaches.length === 0) return null
@@ -50,7 +50,7 @@ export function breachSentence(breaches: readonly Breach[], durability: Durabili
   return `Redis breaks DURABILITY=${durability}: ${wanted}${rescue}; then the same in its redis.conf`
 }
 
-/** A store that hides its settings cannot be trusted to keep anything; a broken connection does not mention it. */
+/** A store that hides its settings cannot be trusted to keep anything; a broken connection says nothing about it. */
 function refuseSilence(error: Error): never {
   if (error.name !== 'ReplyError') throw error
   throw new StoreRefused(`Cannot read the settings of Redis: ${error.message}`)

@@ -2,10 +2,10 @@
  * store - the store over Redis: connections, scripts, and what their answers mean.
  *
  * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
- * enqueues and one for replies from the first enqueue on, and one that listens if someone does. A slow read or a large
- * value holds no commit up.
+ * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a
+ * large value holds no commit up.
  *
- * Guarantees that a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is
+ * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is
  * ended in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered.
  * A connection on which a heartbeat stays unanswered is given up. A store whose settings break the durability level is
  * not used.
@@ -47,7 +47,7 @@ import { RedisTold } from './told.ts'
 /** A connection on which a heartbeat waits this long is dead. */
 const BEAT_SILENT_MS = 10_000
 /**
- * A read that waits this long. Its connection is dead. Shorter than the time after which a shard that waits for it
+ * A read that waits this long: its connection is dead. Shorter than the time after which a shard that waits for it
  * counts as stuck.
  */
 const READ_SILENT_MS = 5_000
@@ -63,7 +63,7 @@ export interface RedisStoreOptions {
   readonly durability: Durability
   /** A heartbeat without an answer for this long ends its connection; 10 s. */
   readonly beatSilentMs?: number
-  /** The commit connection exists, at first and after each reconnect. */
+  /** The commit connection is there, at first and after each reconnect. */
   onUp?(): void
   /** The commit connection has ended. */
   onDown?(): void
@@ -71,13 +71,13 @@ export interface RedisStoreOptions {
   onRefused?(error: Error): void
   /** Told of a read that the store failed, by the first word of its error. */
   onReadFailed?(word: string): void
-  /** One node of a cluster; absent means the only one. */
+  /** One node of a cluster; absent: the only one. */
   readonly cluster?: ClusterNode
 }
 
-/** What a node of a cluster is notified of the others. */
+/** What a node of a cluster is told of the others. */
 export interface ClusterNode {
-  /** Sends what this node does not take to the one that does; null means the refusal does not mention that. */
+  /** Sends what this node does not take to the one that does; null: the refusal says nothing of that. */
   sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
   /** Something is elsewhere than was thought. */
   moved(): void
@@ -206,7 +206,7 @@ export class RedisStore implements Store {
     const keys = [metaKey(shard), fencedKey(shard, sawToken)]
     this.keys.forget(shard)
     const answer = await this.call(this.commits, ACQUIRE, keys, [sawToken, newToken, worker])
-    // The answer to a commit of before may have come in the meantime; another owner may have changed keys since.
+    // The answer to a commit of before may have come meanwhile; another owner may have changed keys since.
     this.keys.forget(shard)
     if (answer.kind !== 'reply') return { kind: 'failed' }
     const [kind, ...fields] = answer.value as ['ok' | 'changed', ...string[]]
@@ -238,7 +238,7 @@ export class RedisStore implements Store {
   }
 
   async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
-    // After a stop of the whole process timers run before sockets, one more turn lets an answer that exists be read.
+    // After a stop of the whole process timers run before sockets: one more turn lets an answer that is there be read.
     const timer = setTimeout(
       () => setImmediate(() => answer === null && this.commits.cut()),
       this.options.beatSilentMs ?? BEAT_SILENT_MS,
@@ -273,7 +273,7 @@ export class RedisStore implements Store {
     return { workers: pairsOf(records.value as string[]), connected: new Set(ids.map(([, id]) => Number(id))) }
   }
 
-  /** Receives what is stated about a topic; resolves with a function that ends it. */
+  /** Hears what is said about a topic; resolves with what ends it. */
   hear(topic: string, heard: Heard): Promise<() => void> {
     return this.signals.hear(topic, heard)
   }
@@ -317,7 +317,7 @@ export class RedisStore implements Store {
     return listening
   }
 
-  /** Receives what a worker is reported, once it has begun; `key` names the stream. */
+  /** Hears what a worker is told, once it has begun; `key` names the stream. */
   tell(worker: string, key: () => string, heard: (text: string) => void): RedisTold {
     const told = new RedisTold({ address: this.options.address, key }, heard)
     this.listenings.push(told)
@@ -332,7 +332,7 @@ export class RedisStore implements Store {
     return found.send(bytes, options)
   }
 
-  /** Ends every connection, or that of commits alone: work in progress is in doubt. There will be others. */
+  /** Ends every connection, or that of commits alone: what is under way is in doubt. There will be others. */
   cut(isAll: boolean): void {
     for (const link of isAll ? [this.commits, this.reads, this.own, this.enqueues] : [this.commits]) link?.cut()
   }
@@ -364,7 +364,7 @@ export class RedisStore implements Store {
   /** What a new commit connection needs before its first commit; the old one is ended first of all. */
   private async prepare(client: Redis): Promise<void> {
     const runId = /run_id:(\w+)/.exec(await client.info('server'))?.[1] ?? ''
-    // Client ids start again with the store: under another run the number would be someone else's.
+    // Client ids start again with the store: under another run the number would be somebody else's.
     if (runId === this.known.runId) await client.client('KILL', 'ID', this.known.clientId)
     const clientId = await client.client('ID')
     try {

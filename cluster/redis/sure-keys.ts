@@ -4,11 +4,11 @@
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
  * is a third of its work. The owner of a shard is the only one who writes it, so what his confirmed commits made still
- * is. The next entry id of a stream is surely larger than its last one when both are commit numbers, or both are new
- * ids of commits (the script compares the first new id of a commit with `lid`). All else is left to the script: another
- * id, a change from one kind to the other, a key not seen yet, anything after a verdict other than `ok`.
+ * stands. The next entry id of a stream is surely larger than its last one when both are commit numbers, or both are
+ * new ids of commits (the script compares the first new id of a commit with `lid`). All else is left to the script:
+ * another id, a change from one kind to the other, a key not seen yet, anything after a verdict other than `ok`.
  *
- * A commit looks each of its keys up once: what it will make certain is kept beside the result, until the verdict.
+ * A commit looks each of its keys up once: what it will make certain is kept beside what was found, until the verdict.
  */
 
 import { FIRST_PLACE } from '../facts/merge.ts'
@@ -16,7 +16,7 @@ import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from '../id.ts'
 import type { Commit, Joined, Merged } from '../store.ts'
 
 /**
- * Keys of one shard that are kept as young; as many again as old ones. Five hundred accounts on it write as many.
+ * Keys of one shard that are remembered as young; as many again as old ones. Five hundred accounts on it write as many.
  */
 const KEYS_MAX = 2_048
 
@@ -28,12 +28,12 @@ const NUMBERED = 's'
 const NEW = 'n'
 const UNSURE = '-'
 
-/** What of a commit states how its entry ids are to those before. */
+/** What of a commit says how its entry ids lie to those before. */
 type Ids = Pick<Commit, 'seq' | 'firstEntryId' | 'lid'>
 
-/** The known data of a key. */
+/** What is known of a key. */
 interface KnownKey {
-  /** Its type's letter; `-` is its type is no longer certain. */
+  /** Its type's letter; `-`: its type is no longer certain. */
   letter: string
   generation: number
 }
@@ -41,15 +41,15 @@ interface KnownKey {
 /** What a commit has found of one of its keys, and makes of it. */
 interface Found {
   readonly known: KnownKey | undefined
-  /** For the script, by which its type is certain; `-` where it is to look, '' if it need not know. */
+  /** For the script: by which its type is certain; `-` where it is to look, '' where it need not know. */
   letter: string
-  /** What is certain once the commit is confirmed: a letter, `-` nothing; '' leaves the known data. */
+  /** What is certain once the commit is confirmed: a letter, `-` nothing; '' leaves what is known. */
   after: string
 }
 
 /** What of a commit's keys is certain, and what its confirmation adds. */
 export interface Looked {
-  /** `j` if the journal's end is certain, then a letter for each key; '' when nothing is. */
+  /** `j` where the journal's end is certain, then a letter for each key; '' when nothing is. */
   readonly letters: string
   readonly keys: readonly string[]
   readonly found: readonly Found[]
@@ -58,8 +58,8 @@ export interface Looked {
 }
 
 /**
- * The known data of keys, in two generations: what is written again becomes young, and when there are enough young ones
- * the old are dropped. Keys that are written once do not push out those that every commit writes.
+ * What is known of keys, in two generations: what is written again becomes young, and when there are enough young ones
+ * the old are forgotten. Keys that are written once do not push out those that every commit writes.
  */
 class Generations {
   private readonly keys = new Map<string, KnownKey>()
@@ -81,7 +81,7 @@ class Generations {
     if (this.young > KEYS_MAX) this.age()
   }
 
-  /** The young become old, and the old are dropped. */
+  /** The young become old, and the old are forgotten. */
   private age(): void {
     for (const [key, { generation }] of this.keys) if (generation !== this.generation) this.keys.delete(key)
     this.generation += 1
@@ -109,7 +109,7 @@ export class SureKeys {
     return { letters, keys, found, generations }
   }
 
-  /** The commit was confirmed. Of a shard that was dropped in the meantime nothing is taken in. */
+  /** The commit was confirmed. Of a shard that was forgotten meanwhile nothing is taken in. */
   note(shard: number, { keys, found, generations }: Looked): void {
     const known = this.shards.get(shard)
     if (known !== generations) return
@@ -155,7 +155,7 @@ function scriptLetter(found: Found | undefined): string {
   return found.letter === NEW ? NUMBERED : found.letter
 }
 
-/** Between which bounds the entry ids of a commit are. */
+/** Between which bounds the entry ids of a commit lie. */
 interface Kinds {
   /** What the id of an entry begins with that has the commit's number. */
   readonly own: string

@@ -1,13 +1,13 @@
 /**
- * told - receives the replies that commits notify a worker: one stream, read to its end again and again.
+ * told - hears the replies that commits tell a worker: one stream, read to its end again and again.
  *
  * Not published: a listener that is behind is written to as soon as its socket has room, which may be before the
- * store's file. Anyone who reads has received all of the answer before when it asks again, so nothing of it is left to
- * be written then, and an answer is written after the file. So there is never more than one command under way here.
+ * store's file. Whoever reads has heard all of the answer before when it asks again, so nothing of it is left to be
+ * written then, and an answer is written after the file. So there is never more than one command under way here.
  *
- * What is told may be lost. The stream keeps the last few hundred entries, and perhaps nothing over a restart of the
- * store. What was read may come again. With every new connection the stream is read from its beginning. Every twenty
- * seconds what was read is removed, and it is read from the beginning as well: ids that have restarted make no one
+ * What is told may be lost: the stream keeps the last few hundred entries, and perhaps nothing over a restart of the
+ * store. What was read may come again: with every new connection the stream is read from its beginning. Every twenty
+ * seconds what was read is removed, and it is read from the beginning as well: ids that have begun anew make nobody
  * deaf.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -49,13 +49,13 @@ export class RedisTold {
   private last = BEGINNING
   private keptAtMs = Number.NEGATIVE_INFINITY
 
-  /** Receives nothing before `begin`. */
+  /** Hears nothing before `begin`. */
   constructor(options: ToldOptions, heard: (text: string) => void) {
     this.options = options
     this.heard = heard
   }
 
-  /** Receives from now on what was reported, also what was told before; a second call does nothing. */
+  /** Hears from now on what was told, also what was told before; a second call does nothing. */
   begin(): void {
     if (this.link !== null || this.isClosed) return
     this.link = new RedisLink({
@@ -70,7 +70,7 @@ export class RedisTold {
     void this.listen(this.link)
   }
 
-  /** For how long it should have received something, were it only that there is nothing; null before `begin`. */
+  /** For how long it should have heard something, were it only that there is nothing; null before `begin`. */
   get lagMs(): number | null {
     return this.link === null ? null : Math.max(0, this.link.lagMs - BLOCK_MS)
   }
@@ -88,7 +88,7 @@ export class RedisTold {
     }
   }
 
-  /** Receives what has come, or waits a while for it. Returns the outcome of the read. */
+  /** Hears what has come, or waits a while for it. Out: what became of the read. */
   private async read(link: RedisLink): Promise<StoreAnswer['kind']> {
     const key = this.options.key()
     if (key !== this.key) this.keptAtMs = Number.NEGATIVE_INFINITY

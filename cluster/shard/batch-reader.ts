@@ -1,7 +1,7 @@
 /**
  * batch-reader - reads what a batch asks for, and knows what need not be read.
  *
- * Guarantees that what was read is kept only as it is by the last confirmed commit; whatever comes back for a batch
+ * Guarantees: what was read is remembered only as it is by the last confirmed commit; whatever comes back for a batch
  * that is no longer the next one is dropped.
  */
 import type { Context, Fact, Known, Need } from '../behaviour.ts'
@@ -32,7 +32,7 @@ interface ReaderDeps {
   readonly isNext: (batch: Batch) => boolean
   /** The last confirmed commit, and the confirmed commits that a read may not have seen, oldest first. */
   readonly confirmed: () => { readonly seq: number; readonly laid: readonly Laid[] }
-  /** All that was asked for exists. */
+  /** All that was asked for is there. */
   readonly ready: () => void
   /** The store did not answer. */
   readonly failed: (batch: Batch) => void
@@ -64,13 +64,13 @@ export class BatchReader {
     return { works, isClosed, rounds: new FactRounds(), reading: true }
   }
 
-  /** Drops what was not used for a while, at a moment when no batch rests on it. */
+  /** Forgets what was not used for a while, at a moment when no batch rests on it. */
   sweep(): void {
     this.memory.sweep(this.world.clock.nowMs())
     this.fields.sweep(this.world.clock.nowMs())
   }
 
-  /** Fields that are kept, as they are by the confirmed commit `seq`. */
+  /** Fields that are remembered, as they are by the confirmed commit `seq`. */
   knownFields(seq: number): KnownFields {
     return { seq, field: this.known, head: (key) => this.fields.head(key) }
   }
@@ -97,7 +97,7 @@ export class BatchReader {
   /**
    * Takes along what has come since the batch began and needs no read. Behind a command of the mailbox that needs a
    * read all others wait, behind an outcome of another process all of the runtime's own work: cursors keep their order,
-   * and nothing is claimed before the outcomes that was there. With `freesOnly`, only what finishes or frees.
+   * and nothing is claimed before the outcomes that lay there. With `freesOnly`, only what finishes or frees.
    */
   topUp({ works }: Batch, queue: WorkQueue, freesOnly: boolean): void {
     const bytes = works.reduce((sum, work) => sum + work.bytes, 0)
@@ -130,8 +130,7 @@ export class BatchReader {
       return false
     }
     this.world.answered()
-    // A batch is decided before the one after it begins: more than one commit cannot have been confirmed in the
-    // meantime.
+    // A batch is decided before the one after it begins: more than one commit cannot have been confirmed meanwhile.
     const now = confirmed()
     const [laid] = now.laid
     if (now.seq === seq) this.fields.take(facts, read)
@@ -165,7 +164,7 @@ export class BatchReader {
   }
 }
 
-/** Facts that a work asks for; none if its behaviour threw, or it is not executed. */
+/** Facts that a work asks for; none where its behaviour threw, or it is not executed. */
 function askedFacts(work: Work, { turn, states, known }: Look): readonly Fact[] {
   if (work.late) return []
   return guarded(work, ({ type, command }) => type.facts(command.body, states, turn, known)) ?? []

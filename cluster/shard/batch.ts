@@ -57,7 +57,7 @@ export interface Plan {
   readonly ops: readonly Op[]
   /** What the commit knows not to be there before its writes. */
   readonly absent: readonly HashFields[]
-  /** What need not be kept once this is confirmed. */
+  /** What need not be remembered once this is confirmed. */
   readonly forgets: readonly HashFields[]
   readonly draft: Draft
   readonly overlay: Overlay
@@ -120,7 +120,7 @@ function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<u
   return decision
 }
 
-/** The outcome of a work whose behaviour threw: an ask gets a fault, an item its end, a timer another time. */
+/** What becomes of a work whose behaviour threw: an ask gets a fault, an item its end, a timer another time. */
 function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
   const { shard } = context.items
   const id = work.item === '' ? work.command.cmdId : work.item
@@ -149,7 +149,7 @@ function abandonOutcome(
   if (body.outcome === null || work.broken !== null) return leaves
   try {
     const ended = builder.checked(work, decideOnce(work, { ...body, outcome: null }, builder))
-    // What continues after its end may need more. A serial lane's next item.
+    // What goes on after its end may need more: a serial lane's next item.
     if (ended.kind === 'need') return ended
     if (ended.kind !== 'done') return leaves
     return { ...ended, ops: [...(ended.ops ?? []), ...ops] }
@@ -350,13 +350,13 @@ class PlanBuilder {
     this.claims.push(claim)
   }
 
-  /** Lowers the store's lower bound of a lane if it is not low enough. */
+  /** Lowers the store's lower bound of a lane where it is not low enough. */
   private bound(lane: string, atMs: number): void {
     if (!this.placed.put(lane, atMs)) return
     this.push({ key: dueKey(this.context.items.shard), write: 'ZADD', args: ['LT', String(atMs), lane] })
   }
 
-  /** Sets the store's lower bound of a lane to the known data, the items that this very batch places included. */
+  /** Sets the store's lower bound of a lane to what is known, the items that this very batch places included. */
   private correct(lane: string): LaneTime {
     const { lanes, shard } = this.context.items
     const atMs = Math.min(this.placed.at(lane).atMs, lanes.earliestMs(lane))
@@ -367,7 +367,7 @@ class PlanBuilder {
   }
 
   /**
-   * A command of another process is executed. The cursor passes it. What its entry said goes with the last of them;
+   * A command of another process is executed: the cursor passes it. What its entry said goes with the last of them;
    * what a behaviour could not bear is kept.
    */
   private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: boolean): void {

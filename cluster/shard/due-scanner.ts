@@ -1,7 +1,7 @@
 /**
  * due-scanner - finds the items of a shard whose time has come.
  *
- * A scan only finds candidates. The turn of each item looks at its score again, so a read that is old does no harm. An
+ * A scan only finds candidates: the turn of each item looks at its score again, so a read that is old does no harm. An
  * item that waits in the queue already is not pushed twice.
  */
 
@@ -45,7 +45,7 @@ export class DueScanner {
 
   /**
    * A commit was confirmed: timers that it made due fire at once, and the serial and the prompt lanes that it touched
-   * continue.
+   * go on.
    */
   scanAfter({ works, placed }: Pick<Plan, 'works' | 'placed'>): void {
     const nowMs = this.world.clock.nowMs()
@@ -68,7 +68,7 @@ export class DueScanner {
     return type?.prompt === true ? Math.min(pump.room(lane), SCAN_MAX) : 0
   }
 
-  /** A work has ended. Its item may be found again. */
+  /** A work has ended: its item may be found again. */
   forget({ source, lane, item }: Work): void {
     this.pending.delete(nameOf(source, lane, item))
   }

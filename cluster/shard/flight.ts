@@ -1,8 +1,8 @@
 /**
  * flight - a commit on its way: sent until there is a verdict on it, or asked of the next owner
  *
- * Guarantees that without an answer the same bytes are sent again; no one is told anything of a commit of which nothing
- * is known.
+ * Guarantees: without an answer the same bytes are sent again; nobody is told anything of a commit of which nothing is
+ * known.
  */
 import type { Commit, Verdict } from '../store.ts'
 import { answerWork } from '../work.ts'
@@ -24,7 +24,7 @@ export class Flight {
   private readonly world: ShardWorld
   private isSilenced = false
   private isOver = false
-  /** Receives the outcome of it, once the next owner is asked. The shard is left. */
+  /** Hears what became of it, once the next owner is asked: the shard is left. */
   private told: ((hasHappened: boolean | null) => void) | null = null
 
   constructor(world: ShardWorld, plan: Plan, commit: Commit) {
@@ -34,7 +34,7 @@ export class Flight {
     this.sentAtMs = world.clock.monotonicMs()
   }
 
-  /** No one waits for a verdict any more: what comes is not received. */
+  /** Nobody waits for a verdict any more: what comes is not heard. */
   end(): void {
     this.isOver = true
   }
@@ -50,14 +50,13 @@ export class Flight {
   async send(settle: (verdict: Verdict) => void): Promise<void> {
     const { fence, store, log, clock } = this.world
     const { shard, seq } = this.commit
-    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, otherwise it must have
-    // a verdict.
+    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a
+    // verdict.
     const commit = this.isDoubted ? { ...this.commit, frees: true } : this.commit
     fence.commitSent(shard)
     const verdict = await store.commit(commit)
     if (this.isOver) return
-    // Who was asked in the meantime may not know of it yet: that it came true is true all the same, and nothing else
-    // counts.
+    // Who was asked meanwhile may not know of it yet: that it came true is true all the same, and nothing else counts.
     if (this.told !== null) return verdict.kind === 'ok' || verdict.kind === 'dup' ? this.told(true) : undefined
     const isLost = verdict.kind === 'lost'
     const isAnswered = !isLost && verdict.kind !== 'unsent'
@@ -76,8 +75,8 @@ export class Flight {
   }
 
   /**
-   * Asks what the next owner found: `told` receives whether the commit had happened; null when he did not say, or no
-   * one is he.
+   * Asks what the next owner found: `told` hears whether the commit had happened; null when he did not say, or nobody
+   * is he.
    */
   async askNextOwner(
     told: (hasHappened: boolean | null) => void,

@@ -1,9 +1,8 @@
 /**
  * inbox - what comes to a shard from other processes: commands, outcomes, and claims that the dead left behind.
  *
- * Guarantees that the claims of a dead worker are freed only after every outcome that was there when its death was
- * noticed has been taken up, so that what it has ended is not performed again; a free looks at the claim's row once
- * more.
+ * Guarantees: the claims of a dead worker are freed only after every outcome that lay there when its death was noticed
+ * has been taken up, so that what it has ended is not performed again; a free looks at the claim's row once more.
  */
 
 import type { CommandType } from '../behaviour.ts'
@@ -36,7 +35,7 @@ export class ShardInbox {
   private readonly mailbox: MailboxReader
   private readonly outcomes: MailboxReader
   private claimsDue = false
-  /** The last outcome that was there at the start; null while not all are read. */
+  /** The last outcome that lay there at the start; null while not all of them are read. */
   private lastThere: string | null = null
   /** The last outcome that a confirmed commit has taken up. */
   private taken = ''
@@ -49,7 +48,7 @@ export class ShardInbox {
     this.outcomes = new MailboxReader(deps.shard, 'outcomes', world.store)
   }
 
-  /** Begins if the last commit stopped. */
+  /** Begins where the last commit stopped. */
   start({ cursor, outcomesCursor }: Meta): void {
     this.mailbox.start(cursor)
     this.outcomes.start(outcomesCursor)
@@ -57,7 +56,7 @@ export class ShardInbox {
     this.claimsDue = true
   }
 
-  /** Every outcome that was there at the start is taken up: only then is anything claimed. */
+  /** Every outcome that lay there at the start is taken up: only then is anything claimed. */
   get caughtUp(): boolean {
     return this.isCaughtUp
   }
@@ -120,7 +119,7 @@ export class ShardInbox {
 
   private async readOutcomes(): Promise<void> {
     const entries = await this.outcomes.read()
-    // A store that is away shows it at once: who asked again here would never let the loop turn.
+    // A store that is away says so at once: who asked again here would never let the loop turn.
     if (!this.deps.isOpen() || entries === null) return
     if (this.outcomes.isDry) this.lastThere ??= this.outcomes.cursor
     this.compare()

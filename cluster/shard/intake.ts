@@ -1,9 +1,8 @@
 /**
- * intake - what a shard has to do: asks, what other processes sent, due items; all of it waits in one queue.
+ * intake - what a shard has to do: asks, what other processes sent, what is due; all of it waits in one queue.
  *
- * Guarantees that nothing is claimed before every outcome that was there when the shard was taken is committed, nor
- * before those have come that no one took while the shard moved to another primary, nor once the shard is being
- * returned.
+ * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor before
+ * those have come that nobody took while the shard moved to another primary, nor once the shard is being given back.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
@@ -65,12 +64,12 @@ export class Intake {
     return this.inbox.cursors
   }
 
-  /** Not while an outcome that was there, or is on its way after a move, is not taken up, nor for the next owner. */
+  /** Not while an outcome that lay there, or is on its way after a move, is not taken up, nor for the next owner. */
   get mayClaim(): boolean {
     return !this.deps.isStopping() && this.inbox.caughtUp && this.clock.nowMs() >= this.claimsFromMs
   }
 
-  /** Begins if the last commit of the shard stopped. */
+  /** Begins where the last commit of the shard stopped. */
   start(meta: Meta): void {
     // By a clock that was ahead then, the move has not ended yet.
     if (meta.freedAtMs > 0) this.claimsFromMs = Math.min(meta.freedAtMs, this.clock.nowMs()) + OUTCOMES_COME_MS
@@ -117,7 +116,7 @@ export class Intake {
     for (const work of this.queue.takeAsks(isOver)) answerWork(work, { kind: 'unavailable' })
   }
 
-  /** A commit exists. The lanes and the cursor of outcomes are as it says. */
+  /** A commit is there: the lanes and the cursor of outcomes stand as it says. */
   confirmed(plan: Plan): void {
     this.deps.items.lanes.confirmed(plan)
     this.inbox.confirmed(plan.outcomesCursor)
@@ -129,7 +128,7 @@ export class Intake {
     for (const { work } of replies) if (work.source !== 'local') this.scanner.forget(work)
   }
 
-  /** A commit exists and its claims are performed: what it made due is looked for. */
+  /** A commit is there and its claims are performed: what it made due is looked for. */
   goOn(plan: Plan): void {
     if (this.mayClaim) this.scanner.scanAfter(plan)
   }

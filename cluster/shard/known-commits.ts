@@ -5,13 +5,13 @@
  * Guarantees: that the store has lost some of them is found once, however often and by whomever it is looked at.
  */
 
-/** A failover loses some seconds, of what is older, only that it is older is reported. */
+/** A failover loses some seconds: of what is older, only that it is older is told. */
 const REMEMBERED = 64
 
 /** Commits that were confirmed and that the store no longer has. */
 export interface Loss {
   readonly commits: number
-  /** When the first of them was confirmed; of a larger loss, when the first that is kept was. Null means none is. */
+  /** When the first of them was confirmed; of a larger loss, when the first that is remembered was. Null: none is. */
   readonly sinceMs: number | null
 }
 
@@ -21,7 +21,7 @@ export class KnownCommits {
   private beganAt = 0
   private isTold = false
 
-  /** The shard was taken as it was at `seq`: what others had committed is known as well, but for when. */
+  /** The shard was taken as it stood at `seq`: what others had committed is known as well, but for when. */
   begin(seq: number): void {
     this.last = seq
     this.beganAt = seq
@@ -34,14 +34,14 @@ export class KnownCommits {
   }
 
   /**
-   * The sequence number behind which everything is lost, of a store at `storeSeq` that has dropped that the shard was
+   * The sequence number behind which everything is lost, of a store at `storeSeq` that has forgotten that the shard was
    * taken here: what was confirmed since the shard was taken, whatever others have committed in its place.
    */
   sinceGrant(storeSeq: number): number {
     return Math.min(storeSeq, this.beganAt)
   }
 
-  /** What a store that is at `storeSeq` has lost; null for nothing, and for what was told before. */
+  /** What a store that stands at `storeSeq` has lost; null for nothing, and for what was told before. */
   lossAt(storeSeq: number): Loss | null {
     const commits = this.last - storeSeq
     if (this.isTold || commits <= 0) return null

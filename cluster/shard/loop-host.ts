@@ -6,19 +6,19 @@ import type { Work } from '../work.ts'
 export interface LoopHost {
   /** Whether anything is decided. */
   readonly isRunning: () => boolean
-  /** Whether the shard is being returned. Nothing more is read or claimed. */
+  /** Whether the shard is being given back: nothing more is read or claimed. */
   readonly isStopping: () => boolean
   /** Nothing waits and nothing is under way. */
   readonly idle: () => void
   /** The store is torn. */
   readonly halted: (reason: string) => void
   /**
-   * Another owner has the shard, or what is kept of it is wrong: `first` is to be decided again, before the rest.
+   * Another owner has the shard, or what is remembered of it is wrong: `first` is to be decided anew, before the rest.
    */
   readonly lost: (first: readonly Work[]) => void
 }
 
-/** Where a shard begins: its row, the lower bounds of its lanes, and the claims that exist. */
+/** Where a shard begins: its row, the lower bounds of its lanes, and the claims that stand there. */
 export interface LoopStart {
   readonly meta: Meta
   readonly lanes: readonly (readonly [lane: string, atMs: number])[]

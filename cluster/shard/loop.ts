@@ -34,9 +34,9 @@ export class CommitLoop {
   readonly intake: Intake
   /** What is known to be in the store. */
   readonly knownCommits = new KnownCommits()
-  /** Counts what has moved, a shard that waits and does not count is stuck. */
+  /** Counts what has moved: a shard that waits and does not count is stuck. */
   turns = 0
-  /** Monotonic time until which only what finishes or frees is committed. The store is full. */
+  /** Monotonic time until which only what finishes or frees is committed: the store is full. */
   fullUntilMs = 0
   protected readonly world: ShardWorld
   protected readonly items: ItemContext
@@ -50,7 +50,7 @@ export class CommitLoop {
   private commits = 0
   private pausedUntilMs = 0
   private isWoken = false
-  /** Idle states are to be dropped, at a moment when no batch rests on them. */
+  /** Idle states are to be forgotten, at a moment when no batch rests on them. */
   private sweepDue = false
 
   constructor(id: number, world: ShardWorld, host: LoopHost) {
@@ -86,7 +86,7 @@ export class CommitLoop {
     return this.meta.seq
   }
 
-  /** What it keeps of states. */
+  /** What it remembers of states. */
   get memory(): Memory {
     return this.reader.memory
   }
@@ -106,7 +106,7 @@ export class CommitLoop {
     this.advance()
   }
 
-  /** Drops states that were not used for a while, before the next batch begins. */
+  /** Forgets states that were not used for a while, before the next batch begins. */
   sweep(): void {
     this.sweepDue = true
     this.advance()
@@ -122,7 +122,7 @@ export class CommitLoop {
     if (this.inFlight !== null && isHopeless(this.inFlight, moment)) this.inFlight.silence()
   }
 
-  /** The store is at `storeSeq`: if that is before what was confirmed (by `known`), it is reported, once. */
+  /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
   noteLoss(storeSeq: number, known: KnownCommits = this.knownCommits): void {
     const loss = known.lossAt(storeSeq)
     if (loss !== null) this.world.log.lost({ shard: this.id, ...loss })
@@ -155,7 +155,7 @@ export class CommitLoop {
     if (this.inFlight !== null) this.askNextOwner(this.inFlight)
   }
 
-  /** Lets go of everything that is open here. Asks of the commit in flight are not answered. No one knows. */
+  /** Lets go of everything that is open here. Asks of the commit in flight are not answered: nobody knows. */
   drain(): Drained {
     const flight = this.inFlight
     if (flight !== null) {
@@ -169,7 +169,7 @@ export class CommitLoop {
     return { inDoubt, rest }
   }
 
-  /** Drops fields that were read: another owner writes there. */
+  /** Forgets fields that were read: another owner writes there. */
   forget(): void {
     this.reader.fields.clear()
   }
@@ -187,12 +187,12 @@ export class CommitLoop {
   /** A plan is about to be sent. */
   protected sending(_plan: Plan): void {}
 
-  /** A commit was confirmed. Its writes are laid over the reads that the next batch has sent in the meantime. */
+  /** A commit was confirmed: its writes are laid over the reads that the next batch has sent meanwhile. */
   protected keepLaid(laid: Laid): void {
     this.laid = this.next === null ? [] : [laid]
   }
 
-  /** A plan did not become true: what it reserved is returned, its draft dropped. */
+  /** A plan did not become true: what it reserved is given back, its draft forgotten. */
   protected discard(plan: Plan): void {
     discardPlan(plan, this.items)
   }
@@ -253,7 +253,7 @@ export class CommitLoop {
     }
   }
 
-  /** Fields that are kept, as they are by the last confirmed commit. */
+  /** Fields that are remembered, as they are by the last confirmed commit. */
   protected knownFields(): KnownFields {
     return this.reader.knownFields(this.meta.seq)
   }
@@ -310,7 +310,7 @@ export class CommitLoop {
     queue.putBack(works)
   }
 
-  /** The next owner wrote down whether the commit had happened. Without his word no one knows, the asks stay silent. */
+  /** The next owner wrote down whether the commit had happened. Without his word nobody knows: the asks stay silent. */
   private askNextOwner(flight: Flight): void {
     void flight.askNextOwner((hasHappened) => {
       if (hasHappened === null) return void this.host.lost([])
@@ -322,7 +322,7 @@ export class CommitLoop {
     })
   }
 
-  /** The commit did not happen and what is kept here is wrong: anyone who opens the shard next decides again. */
+  /** The commit did not happen and what is remembered here is wrong: whoever opens the shard next decides again. */
   private giveUp(flight: Flight): void {
     this.land(flight)
     this.discard(flight.plan)

@@ -1,5 +1,5 @@
 /**
- * placed-lanes - if the turns of a batch put items. Each lane is looked up once, and its least time continues.
+ * placed-lanes - where the turns of a batch put items: each lane is looked up once, and its least time goes on.
  */
 import type { LaneType } from '../behaviour.ts'
 import type { ItemContext } from '../items/claim.ts'
@@ -41,7 +41,7 @@ export class PlacedLanes {
     return placed
   }
 
-  /** An item is put into a lane at `atMs`. Returns whether the store's lower bound has to come down to that. */
+  /** An item is put into a lane at `atMs`. Out: whether the store's lower bound has to come down to that. */
   put(lane: string, atMs: number): boolean {
     const placed = this.at(lane)
     if (atMs >= placed.atMs) return false

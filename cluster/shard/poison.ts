@@ -2,8 +2,8 @@
  * poison - what is written of a command that its behaviour could not bear: that it was so, for people, and for a day
  * what it said
  *
- * What it said may hold someone's data: `{s017}:unborne:<day>` names each such command, so that it can be found and
- * removed.
+ * What it said may hold somebody's data: `{s017}:unborne:<day>` names each such command, so that it can be found and
+ * taken away.
  */
 
 import type { Op } from '../behaviour.ts'
@@ -15,7 +15,7 @@ const POISON_KEPT = 10_000
 /** What a command said is kept this long. */
 const SAID_MS = 86_400_000
 
-/** The writes that show a command or item whose behaviour threw. Takes the seq of the last commit. */
+/** The writes that show a command or item whose behaviour threw. In: the seq of the last commit. */
 export function threwOps(shard: number, { name, id, seq }: { name: string; id: string; seq: number }): Op[] {
   const kept = `${Math.max(0, seq - POISON_KEPT)}-0`
   return [
@@ -24,7 +24,7 @@ export function threwOps(shard: number, { name, id, seq }: { name: string; id: s
   ]
 }
 
-/** The writes that keep what a command said. Takes its words, packed; null if they exist already. */
+/** The writes that keep what a command said. In: its words, packed; null where they lie there already. */
 export function keepSaidOps(
   shard: number,
   cmdId: string,

@@ -4,10 +4,9 @@
  *
  * States: loading (taking ownership), running, halted (its store is torn: it stays so), gone (another owner, released).
  *
- * Guarantees that an ask is answered after the commit that made it true; `unavailable` is stated only of asks that no
- * sent commit holds; a commit without an answer is sent again, the same bytes, until there is a verdict, and its asks
- * are answered by that verdict alone (after 30 s by silence, never by a refusal); a refused commit leaves no state
- * behind.
+ * Guarantees: an ask is answered after the commit that made it true; `unavailable` is said only of asks that no sent
+ * commit holds; a commit without an answer is sent again, the same bytes, until there is a verdict, and its asks are
+ * answered by that verdict alone (after 30 s by silence, never by a refusal); a refused commit leaves no state behind.
  */
 import type { Command, CommandType, Fact } from '../behaviour.ts'
 import { newCmdId } from '../cmd-id.ts'
@@ -57,7 +56,7 @@ export class Shard {
     return this.phase === 'running'
   }
 
-  /** Whether it takes asks: it runs, and is not being returned. */
+  /** Whether it takes asks: it runs, and is not being given back. */
   get accepts(): boolean {
     return this.phase === 'running' && !this.isStopping
   }
@@ -80,7 +79,7 @@ export class Shard {
     return this.loop.knownCommits
   }
 
-  /** What it keeps of states. */
+  /** What it remembers of states. */
   get memory(): Memory {
     return this.loop.memory
   }
@@ -95,7 +94,7 @@ export class Shard {
   }
 
   /**
-   * Takes the shard from whoever had it under the token `saw` and starts. False means someone else was quicker, or no
+   * Takes the shard from whoever had it under the token `saw` and starts. False: someone else was quicker, or no
    * answer.
    */
   async open(saw: string): Promise<boolean> {
@@ -169,7 +168,7 @@ export class Shard {
     return this.phase !== 'running' || atMs < this.loop.fullUntilMs ? 0 : atMs - this.moved.atMs
   }
 
-  /** Lets go of a shard that is stuck: who takes it again finds out the outcome of the commit that is in doubt here. */
+  /** Lets go of a shard that is stuck: who takes it anew finds out what became of the commit that is in doubt here. */
   letGo(): void {
     if (this.phase !== 'running') return
     if (!this.loop.isInDoubt) return void this.drop()
@@ -178,12 +177,12 @@ export class Shard {
     this.loop.leaveInDoubt()
   }
 
-  /** The store is at `storeSeq`: if that is before what was confirmed (by `known`), it is reported, once. */
+  /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
   noteLoss(storeSeq: number, known: KnownCommits = this.knownCommits): void {
     this.loop.noteLoss(storeSeq, known)
   }
 
-  /** Drops states that were not used for a while, before the next batch begins. */
+  /** Forgets states that were not used for a while, before the next batch begins. */
   sweep(): void {
     this.loop.sweep()
   }
@@ -202,7 +201,7 @@ export class Shard {
         })
         this.loop.advance()
       })
-      // What comes now is for the next owner. A commit behind the release would not be notified of here.
+      // What comes now is for the next owner: a commit behind the release would not be heard of here.
       if (this.phase === 'running') this.phase = 'loading'
       await this.world.store.release({ shard: this.id, token: this.token })
     }
@@ -253,8 +252,7 @@ export class Shard {
 }
 
 /**
- * Takes `shard` from anyone who has it under the token `saw` ('' for no one yet). Null means another was quicker, or no
- * answer.
+ * Takes `shard` from whoever has it under the token `saw` ('' for nobody yet). Null: another was quicker, or no answer.
  */
 export async function acquireShard(
   { clock, random, store, worker }: Pick<ShardWorld, 'clock' | 'random' | 'store' | 'worker'>,

@@ -1,7 +1,7 @@
 /**
  * verdict - what a shard does about the verdict on a commit: (verdict, flight) -> action
  *
- * Guarantees that what was not written is decided again, in its order, before what came later.
+ * Guarantee: what was not written is decided again, in its order, before what came later.
  */
 
 import { Fault } from '../fault.ts'
@@ -11,27 +11,27 @@ import type { Plan } from './batch.ts'
 
 /** What is done about a verdict. `CommitLoop` performs it. */
 export type Action =
-  /** The commit exists. */
+  /** The commit is there. */
   | { readonly kind: 'confirm' }
   /** Another owner holds the shard: he wrote down whether the commit had happened. */
   | { readonly kind: 'ask next owner' }
   /**
-   * What is kept here may be wrong. The next owner of the shard reads everything again and decides again. `storeSeq` is
-   * the store's sequence number, if it has lost commits. `storeNowMs` is the store's clock.
+   * What is remembered here may be wrong. The next owner of the shard reads everything again and decides again.
+   * `storeSeq`: the store's sequence number, if it has lost commits. `storeNowMs`: the store's clock.
    */
   | { readonly kind: 'give up'; readonly storeSeq?: number; readonly storeNowMs?: number }
-  /** The shard stops for good. `storeSeq`: where the store is, if that is why. `isAgainstRules` is the commit was. */
+  /** The shard stops for good. `storeSeq`: where the store stands, if that is why. `isAgainstRules`: the commit was. */
   | { readonly kind: 'halt'; readonly reason: string; readonly storeSeq?: number; readonly isAgainstRules?: true }
   | Again
   | Halve
 
-/** A commit against the rules. Its first half alone, then the rest, until the command is found that ordered it. */
+/** A commit against the rules: its first half alone, then the rest, until the command is found that ordered it. */
 export interface Halve {
   readonly kind: 'halve'
   readonly reason: string
   readonly first: readonly Work[]
   readonly rest: readonly Work[]
-  /** `first` is that command. Its turn ends with this. */
+  /** `first` is that command: its turn ends with this. */
   readonly blame: Fault | null
 }
 
@@ -42,15 +42,14 @@ export interface Again {
   /** Asks that are told `unavailable`. */
   readonly refused: readonly Work[]
   /**
-   * The refused ones are also past their time. A command of the mailbox is notified by the commit that passes its
-   * entry.
+   * The refused ones are also past their time: a command of the mailbox is told so by the commit that passes its entry.
    */
   readonly areLate?: true
   /** The store's clock, which this process's was too far from. */
   readonly storeNowMs?: number
   /** The store takes only what finishes or frees, for a while. */
   readonly isFull?: true
-  /** The store has answered all the same. The shard is not stuck. */
+  /** The store has answered all the same: the shard is not stuck. */
   readonly isAway?: true
   /** Nothing is decided for a moment. */
   readonly pauses?: true
@@ -71,9 +70,9 @@ interface Judged {
  * Returns what is to be done about a verdict, and changes nothing. A commit with an unknown outcome has no verdict yet:
  * `lost` is a fault.
  *
- * A commit with an unknown outcome may have been applied by a primary that was cut off and then lost. Whatever was read
- * since, lanes and facts alike, may have come from there. If the verdict is that the commit did not happen, all of it
- * is worthless, and no single read can be told from the others. The shard is read again as a whole.
+ * A commit with an unknown outcome may have been applied by a primary that was cut off and then lost. Whatever was
+ * read since, lanes and facts alike, may have come from there. If the verdict is that the commit did not happen, all
+ * of it is worthless, and no single read can be told from the others: the shard is read again as a whole.
  */
 export function actionOn(verdict: Verdict, { plan, commit, isDoubted }: Judged): Action {
   if (isDoubted && DENIALS.has(verdict.kind)) {
@@ -123,7 +122,7 @@ function withoutExpired(works: readonly Work[], key: string): Action {
   return { kind: 'again', works: again, refused, areLate: true }
 }
 
-/** The store refused before anything ran: asks are reported, what finishes or frees is tried again. */
+/** The store refused before anything ran: asks are told, what finishes or frees is tried again. */
 function withoutAsks(works: readonly Work[]): Action {
   const refused = works.filter(({ source }) => source === 'local')
   const again = works.filter(({ source }) => source !== 'local')

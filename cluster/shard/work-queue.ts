@@ -78,7 +78,7 @@ export class WorkQueue {
     return taken
   }
 
-  /** Drops what the next owner finds in the store by itself: all but asks of this process and its own outcomes. */
+  /** Forgets what the next owner finds in the store by itself: all but asks of this process and its own outcomes. */
   dropFindable(): void {
     this.mailbox = []
     this.own = this.own.filter(({ source, entryId }) => source === 'outcome' && entryId === '')

@@ -31,12 +31,12 @@ export interface ShardWorld {
   answered(): void
   /** Another owner has the shard: asks that did not become true are his. */
   forward(shard: number, works: readonly Work[]): void
-  /** An attempt ended. Its outcome goes to anyone who holds the shard now. */
+  /** An attempt ended: its outcome goes to whoever holds the shard now. */
   reported(shard: number, claim: Claim, outcome: unknown): void
   gone(shard: number): void
   /** The store said by a verdict that it is `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */
   resync(nowMs: number, sentAtMs: number): void
   readonly log: ShardLog
-  /** Receives what turns tell the operator, once it is true. */
+  /** Hears what turns tell the operator, once it is true. */
   noted?(note: Note): void
 }

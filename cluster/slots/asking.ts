@@ -1,7 +1,7 @@
 /** asking - commands for a slot that a node takes in (Redis Cluster specification, "ASKING") */
 import type { Redis } from 'ioredis'
 
-/** Returns answers. Throws the first error. */
+/** Out: answers. Throws the first error. */
 export async function asking(client: Redis, commands: readonly (readonly (string | Buffer)[])[]): Promise<unknown[]> {
   const pipeline = client.pipeline()
   for (const [name = '', ...args] of commands) pipeline.call('ASKING').call(String(name), ...args)

@@ -2,9 +2,9 @@
  * clear-slot - what nodes have of a slot that another one holds leaves their memory, their files and their replicas:
  * copies of moves that were cut off, and what was at the source of a move
  *
- * A node that receives that its slot has another holder removes the keys for itself alone, in Redis 7.0: neither its
- * file nor its replicas are notified of it, nor later of the end of what does not exist. So every name that a replica
- * still has is written once more by its primary, and removed.
+ * A node that hears that its slot has another holder removes the keys for itself alone, in Redis 7.0: neither its file
+ * nor its replicas hear of it, nor later of the end of what is not there. So every name that a replica still has is
+ * written once more by its primary, and removed.
  */
 import type { Redis } from 'ioredis'
 import { copyKey, metaKey } from '../keyspace.ts'
@@ -12,7 +12,7 @@ import { asking } from './asking.ts'
 import { keysOf, type MoveEnd } from './copy-keys.ts'
 import { moveOf } from './move-fence.ts'
 
-/** ARGV: names. All are removed, also at who follows this node and has what it has not. */
+/** ARGV: names. All of them are removed, also at who follows this node and has what it has not. */
 export const CLEAR = `#!lua flags=allow-oom
 for i = 1, #ARGV do
   if redis.call('UNLINK', ARGV[i]) == 0 then
@@ -42,13 +42,13 @@ export interface Clearing {
   readonly replicas: readonly Follower[]
   /** Ids of all nodes of the cluster, also of those that do not answer. */
   readonly ids: ReadonlySet<string>
-  /** Throws if another order may have taken over. */
+  /** Throws where another order may have taken over. */
   mustHold(): void
 }
 
 /**
  * Removes it everywhere but at the holder. In: ids of nodes that the slot came from; what they have of it is old, and
- * in their files although it may be gone from their memory. Returns ids of those that could not be cleared: they do not
+ * in their files although it may be gone from their memory. Out: ids of those that could not be cleared: they do not
  * answer, or take no writes. Throws Error, a sentence, at a node that has keys which no move has left.
  */
 export async function clearOthers(clearing: Clearing, sources: readonly string[] = []): Promise<string[]> {
@@ -61,12 +61,12 @@ export async function clearOthers(clearing: Clearing, sources: readonly string[]
     const isOld = isCopied || sources.includes(end.id)
     if (!(await clearAt(clearing, end, { isOld, isSource: sources.includes(end.id) }))) left.push(end.id)
   }
-  // One that has become a replica has taken everything again; one that is no longer of the cluster says nothing.
+  // One that has become a replica has taken everything anew; one that is not of the cluster any more says nothing.
   const there = new Set([...primaries, ...replicas].map(({ id }) => id))
   return [...left, ...sources.filter((id) => ids.has(id) && !there.has(id))]
 }
 
-/** Returns whether the node has nothing of the slot any more. */
+/** Out: whether the node has nothing of the slot any more. */
 async function clearAt(
   clearing: Clearing,
   end: MoveEnd,
@@ -80,7 +80,7 @@ async function clearAt(
   const followers = followersOf(clearing, end)
   const names = await namesAtAll(isSource ? [end, holder, ...followers] : [end, ...followers], slot)
   if (names.length === 0 && !isOpen) return true
-  // It receives no news of a slot that it takes in: who had it may have become a replica, and then no one has.
+  // It hears no news of a slot that it takes in: who had it may have become a replica, and then nobody has.
   if (isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', holder.id)
   await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
   if (count > 0 && !isOld && !(await isCopy(client, shard))) {
@@ -107,7 +107,7 @@ function followersOf({ replicas }: Clearing, { id }: MoveEnd): Follower[] {
   return replicas.filter(({ primary }) => primary === id)
 }
 
-/** Names of keys of a slot that any of these nodes has, each once. One that ends in the meantime has none. */
+/** Names of keys of a slot that any of these nodes has, each once. One that ends meanwhile has none. */
 async function namesAtAll(ends: readonly MoveEnd[], slot: number): Promise<Buffer[]> {
   const lists = await Promise.all(ends.map(({ client }) => keysOf(client, slot)))
   const found = new Map(lists.flat().map((name) => [name.toString('latin1'), name]))

@@ -1,8 +1,8 @@
 /**
- * cluster-listener - what a worker is notified of others in a Redis Cluster: bells of the shards that it took, replies
- * from every primary, and who comes, goes or gives a shard back
+ * cluster-listener - what a worker hears of others in a Redis Cluster: bells of the shards that it took, replies from
+ * every primary, and who comes, goes or gives a shard back
  *
- * A shard's bells are published in its own slot, so they reach who took it and no one else. Replies are in one stream
+ * A shard's bells are published in its own slot, so they reach who took it and nobody else. Replies lie in one stream
  * for each primary, in the slot of a shard that it holds. Nothing rests on a bell.
  */
 import { shardBellChannel, shardParcelChannel, toldKeyAt } from '../keyspace.ts'
@@ -32,7 +32,7 @@ export class ClusterListener {
     this.places = places
   }
 
-  /** Listens where the shards are now. `common` is the primary of everything that belongs to no shard. */
+  /** Listens where the shards are now. `common`: the primary of what belongs to no shard. */
   arrange(nodes: ReadonlyMap<string, ShardNode>, common: ShardNode | null): void {
     for (const [name, { told }] of this.told) {
       if (nodes.has(name)) continue
@@ -52,7 +52,7 @@ export class ClusterListener {
     this.released = { node: common, listening: common.listen(this.worker, this.ears) }
   }
 
-  /** Begins to receive replies from a primary. Returns the stream that they go to; null if it holds no shard. */
+  /** Begins to hear replies from a primary. Out: the stream that they go to; null where it holds no shard. */
   begin(name: string): string | null {
     const known = this.told.get(name)
     known?.told.begin()
@@ -66,7 +66,7 @@ export class ClusterListener {
       .flatMap((shard) => [shardParcelChannel(shard), shardBellChannel(shard)])
   }
 
-  /** The published data in the slot of a shard. */
+  /** What was published in the slot of a shard. */
   heard(channel: string, message: Buffer): void {
     const shard = Number(channel.slice(2, 5))
     if (!this.taken.has(shard)) return
@@ -76,7 +76,7 @@ export class ClusterListener {
     else this.ears.bells(reader.bells(message.toString()))
   }
 
-  /** The bells of a shard are received from now on: what came before was not told of. */
+  /** The bells of a shard are heard from now on: what came before was not told of. */
   held(channel: string): void {
     const shard = Number(channel.slice(2, 5))
     if (this.taken.has(shard) && channel === shardBellChannel(shard))

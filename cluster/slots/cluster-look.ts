@@ -17,13 +17,13 @@ export interface NodeLook {
   readonly name: string
   readonly id: string
   readonly isPrimary: boolean
-  /** Of a replica the name of its primary; null if that is not known, and of a primary. */
+  /** Of a replica the name of its primary; null where that is not known, and of a primary. */
   readonly primary: string | null
   /** Shards that it holds; none of a replica. */
   readonly shards: readonly number[]
   /** The others agree that it does not answer. */
   readonly hasFailed: boolean
-  /** Null means it did not answer. */
+  /** Null: it did not answer. */
   readonly answers: NodeAnswers | null
 }
 
@@ -36,13 +36,13 @@ export interface ClusterLook {
   readonly strangers: readonly string[]
   /** Shards that no primary holds. */
   readonly uncovered: readonly number[]
-  /** `host:port` of the primary of everything that belongs to no shard; null means none. */
+  /** `host:port` of the primary of what belongs to no shard; null: none. */
   readonly common: string | null
 }
 
 /**
- * Looks at all nodes. In: addresses of some. Returns null if no node of a cluster has answered.
- * @throws StoreRefused if none has, and one of them states why
+ * Looks at all nodes. In: addresses of some. Out: null where no node of a cluster has answered.
+ * @throws StoreRefused where none has, and one of them says why
  */
 export async function lookAtCluster(seeds: readonly string[]): Promise<ClusterLook | null> {
   const form = new URL(seeds[0] ?? '')
@@ -67,7 +67,7 @@ export async function lookAtCluster(seeds: readonly string[]): Promise<ClusterLo
   return { ...describe(first, answers), badSeeds, strangers }
 }
 
-/** Asks each node that no seed has answered for. Returns answers by id. */
+/** Asks each node that no seed has answered for. Out: answers by id. */
 async function askAll(
   lines: readonly ClusterNodeLine[],
   known: readonly NodeAnswers[],
@@ -85,7 +85,7 @@ function describe(
   answers: ReadonlyMap<string, NodeAnswers>,
 ): Pick<ClusterLook, 'nodes' | 'uncovered' | 'common'> {
   const map = new SlotMap()
-  // Who answers sends for himself: what others think of him may be old, whatever epoch they know.
+  // Who answers speaks for himself: what others think of him may be old, whatever epoch they know.
   for (const [id, { nodes }] of answers) {
     const own = nodes.filter((line) => line.id === id || !answers.has(line.id))
     map.take(own, nodes.find((line) => line.id === id)?.address ?? '')
@@ -121,9 +121,7 @@ export function replicasInStep({ nodes }: ClusterLook, primary: string): number 
     .length
 }
 
-/**
- * After this without a word a node is taken for dead, ms, the shortest that a node has. Null means none has said it.
- */
+/** After this without a word a node is taken for dead, ms: the shortest that a node has. Null: none has said it. */
 export function nodeTimeoutMs({ nodes }: ClusterLook): number | null {
   const found = nodes.map(({ answers }) => Number(answers?.settings.get('cluster-node-timeout') ?? 0))
   const known = found.filter((timeoutMs) => timeoutMs > 0)
@@ -133,18 +131,18 @@ export function nodeTimeoutMs({ nodes }: ClusterLook): number | null {
 /** A shard that is on its way, or was. */
 export interface OpenMove {
   readonly shard: number
-  /** `host:port` of the node that has its slot; null means none. */
+  /** `host:port` of the node that has its slot; null: none. */
   readonly at: string | null
-  /** That of the node that it goes to; null if that is not known. */
+  /** That of the node that it goes to; null where that is not known. */
   readonly to: string | null
-  /** Id of the node that it comes from; null if only marks or files are left, and no one is kept from writing. */
+  /** Id of the node that it comes from; null where only marks or files are left, and nobody is kept from writing. */
   readonly from: string | null
   /** `host:port` of nodes that have it in their files still. */
   readonly uncleared: readonly string[]
 }
 
 /**
- * Shards that are on their way, as the fence in their `meta` says, or marks of their slots. A mark at the target alone
+ * Shards that are on their way: as the fence in their `meta` says, or marks of their slots. A mark at the target alone
  * is left of a move that was taken back: it goes where the shard is.
  */
 export function openMoves({ nodes }: ClusterLook): OpenMove[] {
@@ -170,15 +168,15 @@ export function openMoves({ nodes }: ClusterLook): OpenMove[] {
   return [...found.values()]
 }
 
-/** Who moves shards now, as he names himself; null means no one. */
+/** Who moves shards now, as he names himself; null: nobody. */
 export function moverOf({ nodes }: ClusterLook): string | null {
   return nodes.map(({ answers }) => answers?.mover ?? null).find((mover) => mover !== null) ?? null
 }
 
 /**
- * The node without which a move cannot be ended or restarted towards `to`, if one is silent and may come back as it
- * was: the one that it came from, which its replicas may have replaced with the slot, and the one that it goes to.
- * Returns its name; null if none is.
+ * The node without which a move cannot be ended or begun anew towards `to`, where one is silent and may come back as it
+ * was: the one that it came from, which its replicas may have replaced with the slot, and the one that it goes to. Out:
+ * its name; null where none is.
  */
 export function awayOf(
   { nodes }: ClusterLook,
@@ -207,8 +205,8 @@ export interface Dissent {
 }
 
 /**
- * Who names another primary, or none, for which shards; no one if all that answer agree. Of a slot that a node has
- * marked as coming it receives no news: what it says of that one is old.
+ * Who names another primary, or none, for which shards; nobody where all that answer agree. Of a slot that a node has
+ * marked as coming it hears no news: what it says of that one is old.
  */
 export function dissentOf({ nodes }: ClusterLook): Dissent[] {
   return nodes.flatMap(({ id, name: holder, shards }) =>

@@ -3,11 +3,11 @@
  *
  * The map is read from one node after the other every two seconds. While something is elsewhere than was thought, or a
  * primary is silent or away, it is read from all that answer: at once, then after waits that grow to a tenth of a
- * second, and to a second if that lasts. One that is silent delays no other. If no primary answers, the seeds and every
- * node that was ever named are asked.
+ * second, and to a second where that lasts. One that is silent delays no other. Where no primary answers, the seeds and
+ * every node that was ever named are asked.
  *
- * Guarantees that a primary that holds nothing any more is deposed at once: work in progress there is in doubt, and who
- * sends it again reaches anyone who has it now, however long the old one would have been silent.
+ * Guarantee: a primary that holds nothing any more is deposed at once: what is under way there is in doubt, and who
+ * sends it again reaches whoever has it now, however long the old one would have been silent.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
@@ -28,16 +28,14 @@ export const ASK_MS_MAX = 1_000
 /** All primaries are waited for; one that is away longer than this is waited for by its shards alone. */
 const OPEN_MS_MAX = 10_000
 const OPEN_STEP_MS = 50
-/** A node that holds nothing any more is let go: work in progress there has ended. */
+/** A node that holds nothing any more is let go: what is under way there has ended. */
 const KEPT_MS = 10_000
 /** Nodes that send one command on. */
 const HOPS_MAX = 4
 
-/** Who is notified of the nodes. */
+/** Who hears of the nodes. */
 export interface NodesHears {
-  /**
-   * The primary of everything that belongs to no shard can be asked, at first, after a reconnect, or it is another one.
-   */
+  /** The primary of what belongs to no shard can be asked, at first, after a reconnect, or it is another one. */
   onUp?(): void
   /** It cannot be asked any more. */
   onDown?(): void
@@ -47,9 +45,9 @@ export interface NodesHears {
   onRefused?(error: Error): void
   /** Nodes or shards are elsewhere. */
   arranged(): void
-  /** The published data in the slot of a shard. */
+  /** What was published in the slot of a shard. */
   heard(channel: string, message: Buffer): void
-  /** A channel of a shard responds now on. */
+  /** A channel of a shard is heard from now on. */
   held(channel: string): void
 }
 
@@ -92,10 +90,7 @@ export class ClusterNodes<Node extends ShardNode> {
     this.plan(0)
   }
 
-  /**
-   * Resolves when all primaries can be asked, or in ten seconds when that of everything that belongs to no shard can
-   * be.
-   */
+  /** Resolves when all primaries can be asked, or in ten seconds when that of what belongs to no shard can be. */
   async ready(): Promise<void> {
     const endMs = performance.now() + OPEN_MS_MAX
     while (!(this.map.isWhole && this.areUp)) {
@@ -117,7 +112,7 @@ export class ClusterNodes<Node extends ShardNode> {
     return this.all.get(this.map.addressOf(slot) ?? '') ?? null
   }
 
-  /** Something is elsewhere than was thought. The map is read soon. */
+  /** Something is elsewhere than was thought: the map is read soon. */
   hurry(): void {
     this.isHurried = true
     this.plan(this.loadedAtMs + this.hurryMs - this.reach.clock.monotonicMs())
@@ -145,7 +140,7 @@ export class ClusterNodes<Node extends ShardNode> {
     return [...this.all.values()].every(({ isUp }) => isUp)
   }
 
-  /** Looks again after so long, or sooner if that was planned. */
+  /** Looks again after so long, or sooner where that was planned. */
   private plan(ms: number): void {
     const { clock } = this.reach
     const waitMs = Math.max(0, ms)
@@ -159,7 +154,7 @@ export class ClusterNodes<Node extends ShardNode> {
     })
   }
 
-  /** Reads the map, if it is time: from all while something is wrong, otherwise from one after the other. */
+  /** Reads the map, if it is time: from all while something is wrong, else from one after the other. */
   private look(): void {
     const atMs = this.reach.clock.monotonicMs()
     this.dropIdle(atMs)
@@ -249,7 +244,7 @@ export class ClusterNodes<Node extends ShardNode> {
     return node
   }
 
-  /** Everything that belongs to no shard may have another primary than before, or the same again. */
+  /** What belongs to no shard may have another primary than before, or the same anew. */
   private noteCommon(isAnew = false): void {
     const node = this.at(COMMON_SLOT)
     if (node === null || (node === this.common && !isAnew)) return

@@ -6,11 +6,10 @@
  *
  * MOVED: the same bytes to the node that it names, and the map is read. ASK: the same there, after ASKING, in one
  * write; the map stays. TRYAGAIN, CLUSTERDOWN, or a node that is not known yet: nothing ran, so `away`. A connection
- * that ends: `lost`, and the map is read from the others; who sends the same again reaches anyone who has the slot
- * then.
+ * that ends: `lost`, and the map is read from the others; who sends the same again reaches whoever has the slot then.
  *
- * Guarantees that one primary that is away stops nothing of the others; with `replica` an answer is given only after
- * the gate of its primary (`gate.ts`), whichever way it comes; what an isolated primary says moves no slot back.
+ * Guarantees: one primary that is away stops nothing of the others; with `replica` an answer is given only after the
+ * gate of its primary (`gate.ts`), whichever way it comes; what an isolated primary says moves no slot back.
  */
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
@@ -45,7 +44,7 @@ import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
 /** A primary of which every connection has owed an answer for so long is away for everybody. */
 const AWAY_MS = 1_000
 
-/** Who is notified of the nodes apart from the store. */
+/** Who hears of the nodes besides the store. */
 export type ClusterHears = Omit<NodesHears, 'arranged' | 'heard' | 'held'>
 
 /**
@@ -90,9 +89,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     })
   }
 
-  /**
-   * Resolves when every primary can be asked, or after a while when that of everything that belongs to no shard can be.
-   */
+  /** Resolves when every primary can be asked, or after a while when that of what belongs to no shard can be. */
   ready(): Promise<void> {
     return this.nodes.ready()
   }
@@ -128,14 +125,12 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return this.nodes.map.shardsOf(name)
   }
 
-  /**
-   * Whether any primary can be asked: anyone who is sent to this process is then answered, but for what others hold.
-   */
+  /** Whether any primary can be asked: whoever is sent to this process is then answered, but for what others hold. */
   get connected(): boolean {
     return this.primaries.some(({ isUp }) => isUp)
   }
 
-  /** One that is away for every connection is left out while another exists: that is not this process's fault. */
+  /** One that is away for every connection is left out while another is there: that is not this process's fault. */
   get lags(): readonly Lag[] {
     const found = this.primaries.map(({ name, isUp, store }) => {
       const lags = store.lags.map((lag): Lag => ({ ...lag, store: name }))
@@ -277,10 +272,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return listener
   }
 
-  /**
-   * Receives what is stated about a topic; resolves with a function that ends it. What is stated while its node changes
-   * is not received.
-   */
+  /** Hears what is said about a topic; resolves with what ends it. What is said while its node changes is not heard. */
   async hear(topic: string, heard: Heard): Promise<() => void> {
     const one: Topic = { topic, heard, end: () => undefined }
     this.topics.push(one)
@@ -299,7 +291,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     else end()
   }
 
-  /** Something is elsewhere, or someone listens: everybody listens where things are now. */
+  /** Something lies elsewhere, or somebody listens: everybody listens where things are now. */
   private arrange(): void {
     const common = this.nodes.named(COMMON_SLOT)
     for (const listener of this.listeners) listener.arrange(this.nodes.all, common)

@@ -2,12 +2,11 @@
  * copy-keys - keys of a slot are copied to another primary of a Redis Cluster, a few at a time, while the source keeps
  * them
  *
- * Not by MIGRATE: a source that was frozen or cut off in the middle of one sends the rest when it comes back, and the
- * old values go over the written data at the target since. Here every byte goes over a connection of the order, which
- * knows that all was answered, and whose connections the next order ends before it begins.
+ * Not by MIGRATE: a source that was frozen or cut off in the midst of one sends the rest of it when it comes back, and
+ * the old values go over what was written at the target since. Here every byte goes over a connection of the order,
+ * which knows that all was answered, and whose connections the next order ends before it begins.
  *
- * Guarantees that a key is on the target's disk when this shows it; a key that has ended in the meantime is passed
- * over.
+ * Guarantees: a key is on the target's disk when this says so; a key that has ended meanwhile is passed over.
  */
 import type { Redis } from 'ioredis'
 import { asking } from './asking.ts'
@@ -18,12 +17,12 @@ const NEW_KEYS_MAX = 10_000
 const SIZED_AT_ONCE = 500
 /**
  * Keys that are under way at once. They cost the target's disk a write, and hold each primary up for as long as they
- * are packed and unpacked there. A large key goes alone.
+ * are packed and unpacked there: a large key goes alone.
  */
 const BATCH_KEYS_MAX = 200
 const BATCH_BYTES_MAX = 1_048_576
 
-/** ARGV: name, end in ms since the epoch (0: none) and payload of each key. One write of the file for all. */
+/** ARGV: name, end in ms since the epoch (0: none) and payload of each key. One write of the file for all of them. */
 export const RESTORE = `#!lua
 for i = 1, #ARGV, 3 do redis.call('RESTORE', ARGV[i], ARGV[i + 1], ARGV[i + 2], 'REPLACE', 'ABSTTL') end
 return 1
@@ -41,11 +40,11 @@ export interface MoveEnd {
 export interface CopyWay {
   readonly source: MoveEnd
   readonly target: MoveEnd
-  /** Throws if another order may have taken over. */
+  /** Throws where another order may have taken over. */
   mustHold(): void
 }
 
-/** Who is notified of keys that are copied. */
+/** Who hears of keys that are copied. */
 export interface CopyHears {
   /** These are about to be copied. */
   begins?(names: readonly Buffer[]): void
@@ -60,7 +59,7 @@ export async function keysOf(client: Redis, slot: number): Promise<Buffer[]> {
   return (await client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, count + NEW_KEYS_MAX)) as Buffer[]
 }
 
-/** Copies them over what the target has under these names. Returns how many. Throws Error, a sentence. */
+/** Copies them over what the target has under these names. Out: how many. Throws Error, a sentence. */
 export async function copyKeys(copy: CopyWay, names: readonly Buffer[], hears: CopyHears = {}): Promise<number> {
   const { source, target } = copy
   let copied = 0
@@ -102,7 +101,7 @@ async function sizesOf(client: Redis, names: readonly Buffer[]): Promise<number[
   return sizes.map((size) => Number(size ?? 0))
 }
 
-/** Divides keys into work in progress at once, in their order. */
+/** Divides keys into what is under way at once, in their order. */
 async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
   const sizes = await sizesOf(client, names)
   const batches: Buffer[][] = []
@@ -119,10 +118,10 @@ async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffe
   return batches
 }
 
-/** A key as its node packs it, and when it ends, ms since the epoch; 0 means never. */
+/** A key as its node packs it, and when it ends, ms since the epoch; 0: never. */
 type Packed = readonly [name: Buffer, endsAtMs: number, payload: Buffer]
 
-/** What has ended in the meantime is left out. */
+/** What has ended meanwhile is left out. */
 async function dumpAll({ client, name: node }: MoveEnd, names: readonly Buffer[]): Promise<Packed[]> {
   const found = await Promise.all(
     names.map(async (name): Promise<Packed[]> => {

@@ -6,7 +6,7 @@
  * has it; a slot that they left half way has the mark MIGRATING at its source. A key that is still there is the newer
  * one. The marks keep everybody from what is at neither side, so nothing need be fenced.
  *
- * What Redis itself sends is Redis' own risk: a source that is frozen in the middle of a key, and comes back when
+ * What Redis itself sends is Redis' own risk: a source that is frozen in the midst of a key, and comes back when
  * another one has its place, can put that key back.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -28,7 +28,7 @@ export interface Resharding extends Pick<SlotMove, 'slot' | 'source' | 'primarie
   readonly giveMsMax: number
 }
 
-/** Ends it if the source has the mark; does nothing else. Returns whether there was one. Throws Error, a sentence. */
+/** Ends it where the source has the mark; does nothing else. Out: whether there was one. Throws Error, a sentence. */
 export async function finishSlot(move: Resharding): Promise<boolean> {
   const { slot, source, primaries } = move
   const [, id] = new RegExp(`\\[${slot}->-(\\w+)\\]`).exec(String(await source.client.call('CLUSTER', 'NODES'))) ?? []

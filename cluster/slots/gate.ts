@@ -1,13 +1,13 @@
 /**
- * gate - nothing that was committed is notified of before replicas have it
+ * gate - nothing that was committed is told of before replicas have it
  *
- * One connection to a primary, one pair of `PING` and `WAIT` under way; who comes in the meantime waits for the next
- * pair. `WAIT` mentions what its own connection has done, and one that has done nothing is answered at once, whatever
- * the replicas have, the `PING` before it moves that to the end of everything that was written so far.
+ * One connection to a primary, one pair of `PING` and `WAIT` under way; who comes meanwhile waits for the next pair.
+ * `WAIT` speaks of what its own connection has done, and one that has done nothing is answered at once, whatever the
+ * replicas have: the `PING` before it moves that to the end of everything that was written so far.
  *
- * Guarantees that a pass is given when as many replicas as are wanted have acknowledged all that the primary had
- * written when it was asked for. One that falls short is asked for again, five times in all, and then no one knows:
- * what was committed is in doubt.
+ * Guarantee: a pass is given when as many replicas as are wanted have acknowledged all that the primary had written
+ * when it was asked for. One that falls short is asked for again, five times in all, and then nobody knows: what was
+ * committed is in doubt.
  */
 import type { RedisLink } from '../redis/link.ts'
 
@@ -33,10 +33,7 @@ export class ReplicaGate {
     this.replicas = replicas
   }
 
-  /**
-   * Resolves when replicas have what the primary has now; false means no one knows, as the connection ended or they
-   * lag.
-   */
+  /** Resolves when replicas have what the primary has now; false: nobody knows, as the connection ended or they lag. */
   pass(): Promise<boolean> {
     return new Promise((resolve) => {
       this.waiting.push({ resolve, shorts: 0 })

@@ -1,14 +1,14 @@
 /**
- * key-watch - which keys of a shard are written to while they are copied, by what their node reports its keyspace
+ * key-watch - which keys of a shard are written to while they are copied, by what their node tells of its keyspace
  * (Redis keyspace notifications)
  *
- * Guarantees that a key that is not named has not been written to since it was last dropped. If the connection has
- * ended, or too many are named, no one knows.
+ * Guarantee: a key that is not named has not been written to since it was last forgotten. Where the connection has
+ * ended, or too many are named, nobody knows.
  */
 import type { Redis } from 'ioredis'
 import { shardTag } from '../keyspace.ts'
 
-/** What is reported, by key (`K`), of every kind of write (`A`). */
+/** What is told: by key (`K`), of every kind of write (`A`). */
 const EVENTS = 'KA'
 const SETTING = 'notify-keyspace-events'
 const CHANNEL = '__keyspace@0__:'
@@ -17,15 +17,15 @@ const NAMES_MAX = 1_000_000
 export interface KeyWatch {
   /** These are about to be copied: what is written to them from now on counts. */
   forget(names: readonly Buffer[]): void
-  /** All that have been written to by now, at the node. Null means no one knows. */
+  /** All that have been written to by now, at the node. Null: nobody knows. */
   changed(): Promise<Buffer[] | null>
-  /** The node tells no one any more. */
+  /** The node tells nobody any more. */
   close(): Promise<void>
 }
 
 /**
- * Begins. Takes its own connection to the node, which ends with the watch, and another one. Returns null if the node
- * does not answer, or not this user.
+ * Begins. In: a connection of its own to the node, which ends with the watch, and another one. Out: null where the node
+ * does not tell, or not this user.
  */
 export async function watchKeys(
   own: Redis,
@@ -72,7 +72,7 @@ export async function watchKeys(
   }
 }
 
-/** Null means this user may not ask. */
+/** Null: this user may not ask. */
 async function settingOf(client: Redis): Promise<string | null> {
   const found = (await client.config('GET', SETTING).catch(() => null)) as string[] | null
   return found === null || found.length < 2 ? null : (found[1] ?? '')

@@ -1,9 +1,9 @@
 /**
- * move-fence - who may write to a shard that goes to another primary: no one
+ * move-fence - who may write to a shard that goes to another primary: nobody
  *
- * The fence is the owner in the shard's `meta`, `move:<source>:<target>` by the ids of both nodes, under its own token.
- * It is replicated and copied like any key, so anyone who takes the place of either node has it. It never ends by
- * itself. Commits of the owner before fail by their token, no one takes the shard, no outcome is handed in.
+ * The fence is the owner in the shard's `meta`, `move:<source>:<target>` by the ids of both nodes, under a token of its
+ * own. It is replicated and copied like any key, so whoever takes the place of either node has it. It never ends by
+ * itself. Commits of the owner before fail by their token, nobody takes the shard, no outcome is handed in.
  */
 import type { Redis } from 'ioredis'
 import { copyKey, fencedKey, metaKey, RELEASED_CHANNEL } from '../keyspace.ts'
@@ -41,7 +41,7 @@ return 1
 export interface FenceHolder {
   readonly owner: string
   readonly token: string
-  /** Ids of nodes that were away when the shard left them. Their files have it still. */
+  /** Ids of nodes that were away when the shard left them: their files have it still. */
   readonly uncleared: readonly string[]
 }
 
@@ -62,13 +62,13 @@ export function parseIds(packed: string | null | undefined): string[] {
   return (packed ?? '').split(',').filter((id) => id !== '')
 }
 
-/** Writes down which nodes still have to be cleared, of a shard that no one moves. */
+/** Writes down which nodes still have to be cleared, of a shard that nobody moves. */
 export async function noteUncleared(client: Redis, shard: number, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) await client.hdel(metaKey(shard), 'uncleared')
   else await client.hset(metaKey(shard), 'uncleared', ids.join(','))
 }
 
-/** The move that an owner is; null for a worker, or no one. */
+/** The move that an owner is; null for a worker, or nobody. */
 export function moveOf(owner: string): MoveEnds | null {
   if (!owner.startsWith(MOVE_PREFIX)) return null
   const [source = '', target = ''] = owner.slice(MOVE_PREFIX.length).split(':')
@@ -76,8 +76,8 @@ export function moveOf(owner: string): MoveEnds | null {
 }
 
 /**
- * Takes the shard from anyone who has it under the token `saw`, another move too. Returns the token from now on; null
- * means someone was quicker.
+ * Takes the shard from whoever has it under the token `saw`, another move too. Out: the token from now on; null:
+ * somebody was quicker.
  */
 export async function takeFence(
   client: Redis,
@@ -91,8 +91,8 @@ export async function takeFence(
 }
 
 /**
- * Gives the shard to anyone who takes it next, and lets everybody know; writes down which nodes still have to be
- * cleared. False means another move has it.
+ * Gives the shard to whoever takes it next, and lets everybody know; writes down which nodes still have to be cleared.
+ * False: another move has it.
  */
 export async function freeFence(
   client: Redis,

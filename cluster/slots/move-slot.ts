@@ -2,16 +2,16 @@
  * move-slot - the shard of a slot goes from one primary of a Redis Cluster to another: first all of it is copied, then
  * the slot changes hands at once, then the source removes what it had
  *
- * States: copied ahead (the owner continues; what it writes to in the meantime is known, `key-watch.ts`, and copied
- * again), fenced (`move-fence.ts`: no one writes, everything is read at the source), copied (the target has all of it,
+ * States: copied ahead (the owner goes on; what it writes to meanwhile is known, `key-watch.ts`, and copied again),
+ * fenced (`move-fence.ts`: nobody writes, everything is read at the source), copied (the target has all of it,
  * `meta` with the fence last, and so have its replicas), switched (the target has the slot; the source removes its keys
- * once it is notified of it), freed (anyone who takes the shard continues with it).
+ * once it hears of it), freed (whoever takes the shard goes on with it).
  *
  * Guarantees: at every moment the node that has the slot has all keys of the shard, and so has the replica that takes
- * its place; what is elsewhere is a copy, marked by the key `copy` or by the fence in its `meta`, and counts for
+ * its place; what lies elsewhere is a copy, marked by the key `copy` or by the fence in its `meta`, and counts for
  * nothing. So a move that is cut off anywhere, by the loss of any node, is gone on with from the start, or taken back
- * by moving the shard to where it is. The claim to the slot is then made newer than that of a target that was lost
- * before anybody had notified of its own. The fence ends only when no one else claims the slot any more.
+ * by moving the shard to where it lies: the claim to the slot is then made newer than that of a target that was lost
+ * before anybody had heard of its own. The fence ends only when nobody else claims the slot any more.
  */
 import { pauseBy, type Waits } from '../clock.ts'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
@@ -27,16 +27,16 @@ import { switchSlot } from './switch-slot.ts'
 /** Rounds of copying while the owner writes, and what little is left to the fence then. */
 const AHEAD_ROUNDS_MAX = 8
 const FEW_KEYS = 100
-/** Rounds of comparing what both have; what no one is fenced from may come all the time, and is volatile. */
+/** Rounds of comparing what both have; what nobody is fenced from may come all the time, and is volatile. */
 const ROUNDS_MAX = 8
 /** A replica that is slow is not waited for if another one has it all. */
 const ALL_REPLICAS_MS = 2_000
 const REPLICA_MS_MAX = 10_000
-/** Nodes are notified of a switch within milliseconds; anyone who is late has it from gossip within some seconds. */
+/** Nodes hear of a switch within milliseconds; whoever is late has it from gossip within some seconds. */
 const AGREED_MS_MAX = 10_000
 const AGREED_STEP_MS = 20
 
-/** In their order; after each a test ends something. */
+/** In their order; after each of them a test ends something. */
 export const MOVE_STEPS = [
   'ahead',
   'fenced',
@@ -60,28 +60,28 @@ export interface SlotMove extends CopyWay {
   readonly replicas: readonly Follower[]
   /** Ids of all nodes, also of those that do not answer. */
   readonly ids: ReadonlySet<string>
-  /** Within this every node is notified of every other, ms. */
+  /** Within this every node hears of every other, ms. */
   readonly heardMs: number
   readonly clock: Waits
   /** Of this order alone, for tokens. */
   readonly nonce: string
   /** Whether nothing counts before a replica has it. */
   readonly isReplicated: boolean
-  /** Watches which keys of the shard are written to at the source; null means no one can determine. */
+  /** Watches which keys of the shard are written to at the source; null: nobody can tell. */
   watch?(): Promise<KeyWatch | null>
-  /** Receives of each step that is done. */
+  /** Hears of each step that is done. */
   at?(step: MoveStep): void | Promise<void>
 }
 
 /** How many keys there are, and how many have been copied. */
 export type MoveProgress = (moved: number, keys: number) => void
 
-/** Moves it. Returns keys that were copied. Throws Error, a sentence. The same move continues with it. */
+/** Moves it. Out: keys that were copied. Throws Error, a sentence: the same move goes on with it. */
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
   const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
-  // A target that was lost may have claimed the slot with no one hearing of it.
+  // A target that was lost may have claimed the slot with nobody hearing of it.
   if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move)
-  // No one writes to what is fenced: it is copied as it is.
+  // Nobody writes to what is fenced: it is copied as it is.
   const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
   try {
     if (watch !== null) await copyAhead(move, watch, progress)
@@ -118,11 +118,10 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
   if ((await readHolder(source.client, shard)).token !== token)
     throw new Error(`Another command has taken over shard ${shard}`)
   await mustSeeAll(move)
-  // The source removes what it had in one step, and is silent in the meantime: what is large is freed beside it.
+  // The source removes what it had in one step, and is silent meanwhile: what is large is freed beside it.
   await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
   move.mustHold()
-  // It gets a newer epoch with it: no one votes for a replica of it, should it be lost, that has not notified of the
-  // slot.
+  // It gets a newer epoch with it: nobody votes for a replica of it, should it be lost, that has not heard of the slot.
   await switchSlot(target, slot)
   await step('switched')
   await endMove(move)
@@ -130,8 +129,8 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
 }
 
 /**
- * Ends a move that was cut off where the shard is, at `target`: after a switch, or to take it back. A target that was
- * lost may have claimed the slot with no one hearing of it.
+ * Ends a move that was cut off where the shard lies, at `target`: after a switch, or to take it back. A target that was
+ * lost may have claimed the slot with nobody hearing of it.
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
@@ -139,7 +138,7 @@ export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   await endMove(move)
 }
 
-/** Ends the fence of a shard at `target`, which has it. What is elsewhere is removed first. */
+/** Ends the fence of a shard at `target`, which has it. What lies elsewhere is removed first. */
 async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   const { shard, target, isReplicated } = move
   await mustAgree(move, true)
@@ -159,7 +158,7 @@ async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   await move.at?.('freed')
 }
 
-/** Takes the shard from its owner, or continues with a move that was cut off. Returns the token. */
+/** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token. */
 async function fence({ shard, source, target, nonce }: SlotMove): Promise<string> {
   const { token: saw }: FenceHolder = await readHolder(source.client, shard)
   const token = await takeFence(source.client, shard, { saw, nonce, ends: { source: source.id, target: target.id } })
@@ -167,7 +166,7 @@ async function fence({ shard, source, target, nonce }: SlotMove): Promise<string
   return token
 }
 
-/** What comes from now on is a copy, also for anyone who takes the target's place. */
+/** What comes from now on is a copy, also for whoever takes the target's place. */
 async function mark(
   { client, id }: MoveEnd,
   { shard, slot, holder }: { shard: number; slot: number; holder: string },
@@ -177,8 +176,7 @@ async function mark(
 }
 
 /**
- * Copies all but `meta` while the owner continues, and what it has written to in the meantime once more, until that is
- * little.
+ * Copies all but `meta` while the owner goes on, and what it has written to meanwhile once more, until that is little.
  */
 async function copyAhead(move: SlotMove, watch: KeyWatch, progress: MoveProgress): Promise<void> {
   const { shard, slot, source, target } = move
@@ -199,7 +197,7 @@ async function copyAhead(move: SlotMove, watch: KeyWatch, progress: MoveProgress
 }
 
 /**
- * Copies all but `meta`, of what was copied ahead only what was written to since then. Returns how many keys there are.
+ * Copies all but `meta`, of what was copied ahead only what was written to since then. Out: how many keys there are.
  */
 async function copyAll(
   move: SlotMove,
@@ -213,7 +211,7 @@ async function copyAll(
   const names = (await changedKeys()) ?? all
   await progress(0, names.length)
   await copyKeys(move, names, { begins, copied: (count) => progress(count, names.length) })
-  // Anyone who asks by a script of an earlier version is not fenced. The content of the inbox now is the newest.
+  // Whoever asks by a script of an earlier version is not fenced: what lies in the inbox now is the newest.
   await copyKeys(move, [Buffer.from(inboxKey(shard, 'mailbox'))], { begins })
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const [here, there] = await Promise.all([source, target].map(async (end) => namesAt(end, slot)))
@@ -245,7 +243,7 @@ function binary(name: string): Buffer {
   return Buffer.from(name, 'latin1')
 }
 
-/** The written data at a node is in its replicas, in all that follow it if they are quick, in one at least. */
+/** What was written at a node is in its replicas: in all that follow it if they are quick, in one at least. */
 async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): Promise<void> {
   const all = [...(await client.info('replication')).matchAll(/^slave\d+:.*state=online/gm)].length
   if (all === 0 && !isReplicated) return
@@ -257,8 +255,8 @@ async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): 
 }
 
 /**
- * A target that is cut off would claim the slot against anyone who is elected in the meantime; so would one that gets
- * it from a source whose place was taken.
+ * A target that is cut off would claim the slot against whoever is elected meanwhile; so would one that gets it from a
+ * source whose place was taken.
  */
 async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promise<void> {
   const [state, text] = await Promise.all([
@@ -280,8 +278,8 @@ async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promis
 }
 
 /**
- * Waits until every node states that the target has the slot: no replica that is elected later can claim it then. One
- * that has marked it as coming receives no news of it, and claims nothing.
+ * Waits until every node says that the target has the slot: no replica that is elected later can claim it then. One
+ * that has marked it as coming hears no news of it, and claims nothing.
  */
 async function mustAgree(
   { slot, target, primaries, replicas, clock }: Pick<SlotMove, 'slot' | 'target' | 'primaries' | 'replicas' | 'clock'>,

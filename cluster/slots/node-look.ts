@@ -1,7 +1,7 @@
 /**
  * node-look - what one node of a Redis Cluster says of itself, asked over a connection that ends with the look
  *
- * Guarantees that it ends within four seconds and never rejects; errors carry no password.
+ * Guarantees: it ends within four seconds and never rejects; errors carry no password.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -13,7 +13,7 @@ import { type ClusterNodeLine, COMMON_SLOT, hasSlot, parseNodes, SHARD_SLOTS } f
 const CONNECT_MS_MAX = 1_500
 const LOOK_MS_MAX = 4_000
 
-/** Names as CONFIG GET takes them, all that a node of a cluster is judged by. */
+/** Names as CONFIG GET takes them: all that a node of a cluster is judged by. */
 const SETTINGS = [
   ...DURABLE_SETTINGS,
   'cluster-require-full-coverage',
@@ -31,7 +31,7 @@ export interface NodeAnswers {
   readonly info: ReadonlyMap<string, string>
   /** Names and values of CONFIG GET; empty where it is forbidden. */
   readonly settings: ReadonlyMap<string, string>
-  /** Whether it takes part, a node that sees less than half of the primaries does not. */
+  /** Whether it takes part: a node that sees less than half of the primaries does not. */
   readonly isWell: boolean
   /** All nodes as it knows them, itself among them. */
   readonly nodes: readonly ClusterNodeLine[]
@@ -41,7 +41,7 @@ export interface NodeAnswers {
   readonly moves: readonly { readonly shard: number; readonly ends: MoveEnds }[]
   /** Shards of its slots that other nodes, by their ids, still have in their files, as their `meta` says. */
   readonly uncleared: readonly { readonly shard: number; readonly ids: readonly string[] }[]
-  /** Who moves shards now, as he names himself; null if no one does, or another node would know. */
+  /** Who moves shards now, as he names himself; null where nobody does, or another node would know. */
   readonly mover: string | null
   /** Its clock less that of this machine, ms; half of what the question took is uncertain. */
   readonly clockOffMs: number
@@ -60,7 +60,7 @@ export type NodeSilence = 'away' | 'certificate' | 'no-cluster' | 'password'
 
 export type NodeSaid = NodeAnswers | NodeSilence
 
-/** Asks a node. Takes its address (`redis://`, `rediss://`), and its `host:port`, which it may not know itself. */
+/** Asks a node. In: its address (`redis://`, `rediss://`), and its `host:port`, which it may not know itself. */
 export async function lookAtNode(address: string, name: string): Promise<NodeSaid> {
   const client = new Redis(address, {
     lazyConnect: true,
@@ -71,7 +71,7 @@ export async function lookAtNode(address: string, name: string): Promise<NodeSai
     enableReadyCheck: false,
     disableClientInfo: true,
   })
-  // A password that is refused is reported to no one else.
+  // A password that is refused is told to nobody else.
   let refusal = ''
   client.on('error', ({ message }: Error) => {
     refusal ||= message
@@ -87,7 +87,7 @@ export async function lookAtNode(address: string, name: string): Promise<NodeSai
 }
 
 async function ask(client: Redis, name: string): Promise<NodeAnswers> {
-  // Alone: who is not let in is notified, while a command of many arguments would end the connection without a word.
+  // Alone: who is not let in is told so, while a command of many arguments would end the connection without a word.
   await client.ping()
   const flat = client.call('CONFIG', 'GET', ...SETTINGS).catch(() => []) as Promise<string[]>
   const beforeMs = Date.now()
@@ -129,7 +129,7 @@ async function ask(client: Redis, name: string): Promise<NodeAnswers> {
   }
 }
 
-/** Of a primary; a replica would send anyone who asks it elsewhere. */
+/** Of a primary; a replica would send whoever asks it elsewhere. */
 function shardsAt(lines: readonly ClusterNodeLine[], id: string): number[] {
   const own = lines.find((line) => line.id === id)
   if (own?.isPrimary !== true) return []
@@ -146,7 +146,7 @@ function pairsOf(flat: readonly string[]): Map<string, string> {
   return found
 }
 
-/** What the operator is notified of a node that is of no use; nothing where it is away. */
+/** What the operator is told of a node that is of no use; nothing where it is away. */
 export function silenceFaults(name: string, why: NodeSilence): string[] {
   if (why === 'no-cluster')
     return [

@@ -1,5 +1,5 @@
 /**
- * primary-node - one primary of a Redis Cluster: its store, its clock, its gate, what is notified of its shards
+ * primary-node - one primary of a Redis Cluster: its store, its clock, its gate, what is heard of its shards
  *
  * A pulse each second asks for its time, over the connection of the commits: that connection is then known to answer,
  * and the shards there go by this clock. Until it has answered once, nothing is sent to it.
@@ -20,7 +20,7 @@ import type { NodeEvents, ShardNode } from './shard-node.ts'
 const PULSE_MS = 1_000
 /** Of the pulses one was not answered. */
 const SILENT_MS = 1_500
-/** A pulse that waits this long. The connection is given up, as it is for a heartbeat. */
+/** A pulse that waits this long: the connection is given up, as it is for a heartbeat. */
 const PULSE_SILENT_MS = 10_000
 /** A pair of the gate waits a second for replicas. */
 const GATE_SILENT_MS = 5_000
@@ -34,7 +34,7 @@ export interface PrimaryNodeOptions {
   readonly name: string
   readonly durability: Durability
   readonly events: NodeEvents
-  /** Sends what this node does not take to the one that does; null means the refusal does not mention that. */
+  /** Sends what this node does not take to the one that does; null: the refusal says nothing of that. */
   sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
 }
 
@@ -75,7 +75,7 @@ export class PrimaryNode implements ShardNode {
     this.gate = this.gateLink === null ? null : new ReplicaGate(this.gateLink, REPLICAS_WANTED)
     this.timer = setInterval(() => void this.pulse(), PULSE_MS)
     this.timer.unref()
-    // Anyone who opens the cluster waits for all; one that comes later is waited for by its shards.
+    // Whoever opens the cluster waits for all of them; one that comes later is waited for by its shards.
     this.store.ready().catch((error: Error) => {
       if (error instanceof StoreRefused) this.refuse(error)
     })
@@ -103,7 +103,7 @@ export class PrimaryNode implements ShardNode {
     return this.times.sinceMs
   }
 
-  /** Resolves when as many replicas as are wanted have what is written here now. False means in doubt. */
+  /** Resolves when as many replicas as are wanted have what is written here now. False: in doubt. */
   kept(): Promise<boolean> {
     return this.gate?.pass() ?? Promise.resolve(true)
   }
@@ -113,7 +113,7 @@ export class PrimaryNode implements ShardNode {
     return this.gate !== null
   }
 
-  /** Receives these channels of its shards, and no others. */
+  /** Hears these channels of its shards, and no others. */
   hear(channels: ReadonlySet<string>): void {
     if (this.isClosed || (this.ears === null && channels.size === 0)) return
     const { address, events } = this.options

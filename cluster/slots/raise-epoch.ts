@@ -1,9 +1,9 @@
 /**
- * raise-epoch - the claim of a node to its slots is made newer than any that no one has notified of (Redis Cluster
+ * raise-epoch - the claim of a node to its slots is made newer than any that nobody has heard of (Redis Cluster
  * specification, "configuration epoch")
  *
  * A target that was lost right after it had been given a slot has claimed it with the epoch after the newest that it
- * knew, and may come back with that. Anyone who has the slot by then must have one that is newer by two.
+ * knew, and may come back with that. Whoever has the slot by then must have one that is newer by two.
  */
 import { pauseBy, type Waits } from '../clock.ts'
 import type { MoveEnd } from './copy-keys.ts'
@@ -18,9 +18,9 @@ const HEARD_MS_MAX = 10_000
 const HEARD_STEP_MS = 20
 
 /**
- * Raises the epoch of a node by so much, and waits until all that answer know, and its replicas too. One that does not
- * know the epoch of its primary is not elected. Takes the primaries that answer, the node among them; after how many ms
- * (`heardMs`) every node has notified of every other. Throws Error, a sentence.
+ * Raises the epoch of a node by so much, and waits until all that answer know, and its replicas too: one that does not
+ * know the epoch of its primary is not elected. In: the primaries that answer, the node among them; after how many ms
+ * (`heardMs`) every node has heard of every other. Throws Error, a sentence.
  */
 export async function raiseEpoch(
   node: MoveEnd,

@@ -15,7 +15,7 @@ export interface RedisNodesOptions {
   readonly durability: Durability
 }
 
-/** Reaches the nodes of a cluster by any. */
+/** Reaches the nodes of a cluster by any of them. */
 export function redisNodes({ seeds, durability }: RedisNodesOptions): NodesReach<PrimaryNode> {
   const form = new URL(seeds[0] ?? '')
   const makeNode = (name: string, events: NodeEvents, nodes: ClusterNodes<PrimaryNode>): PrimaryNode => {
@@ -31,7 +31,7 @@ export function redisNodes({ seeds, durability }: RedisNodesOptions): NodesReach
   return { seeds: places, clock: makeClock(), makeNode, askApart: (place) => askApart(withPlace(form, place)) }
 }
 
-/** Asks a node over its own connection. */
+/** Asks a node over a connection of its own. */
 async function askApart(address: string): Promise<string | null> {
   const client = new Redis(address, {
     connectionName: 'map',
@@ -54,7 +54,7 @@ async function askApart(address: string): Promise<string | null> {
   return text
 }
 
-/** An answer from elsewhere is relied on when the replicas there have what it says: no one else asks their gate. */
+/** An answer from elsewhere is relied on when the replicas there have what it says: nobody else asks their gate. */
 async function sendThere(target: PrimaryNode, sending: Sending): Promise<StoreAnswer> {
   const answer = await target.store.sendHere(sending)
   if (answer.kind !== 'reply' || !target.isGated) return answer

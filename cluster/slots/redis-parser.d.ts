@@ -1,4 +1,4 @@
-/** redis-parser - the shape of the package of this name, which has no its own types */
+/** redis-parser - the shape of the package of this name, which has no types of its own */
 declare module 'redis-parser' {
   export default class Parser {
     constructor(options: {

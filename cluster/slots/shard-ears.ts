@@ -1,11 +1,11 @@
 /**
- * shard-ears - receives what is published in the slots of single shards (`SSUBSCRIBE`), of one primary
+ * shard-ears - hears what is published in the slots of single shards (`SSUBSCRIBE`), of one primary
  *
- * A connection of its own and a reader for as much of the protocol as comes here. The client cannot do it, a
+ * A connection of its own and a reader for as much of the protocol as comes here: the client cannot do it, a
  * subscription that is answered by MOVED never settles there, and one that the server ends breaks its queue.
  *
- * What is wanted is repeated with each connection, and a second after it was refused. What is published in the meantime
- * is not received. A connection that says nothing for ten seconds is given up; it is asked each second.
+ * What is wanted is said again with each connection, and a second after it was refused. What is published meanwhile is
+ * not heard. A connection that says nothing for ten seconds is given up; it is asked each second.
  */
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSafely } from 'node:tls'
@@ -18,7 +18,7 @@ const SILENT_MS_MAX = 10_000
 export interface ShardEarsOptions {
   /** `redis://` or `rediss://` address. */
   readonly address: string
-  /** A channel responds now on: what was published before was not. */
+  /** A channel is heard from now on: what was published before was not. */
   held(channel: string): void
   heard(channel: string, message: Buffer): void
 }
@@ -41,7 +41,7 @@ export class ShardEars {
     this.watch.unref()
   }
 
-  /** Receives these channels and no others from now on. */
+  /** Hears these channels and no others from now on. */
   want(channels: ReadonlySet<string>): void {
     for (const channel of this.wanted) if (!channels.has(channel)) this.drop(channel)
     for (const channel of channels) {
@@ -66,7 +66,7 @@ export class ShardEars {
     if (this.isOpen) this.socket?.write(commandBytes(args))
   }
 
-  /** A second has passed: asks for what is not received yet, and whether the connection exists. */
+  /** A second has passed: asks for what is not heard yet, and whether the connection is there. */
   private look(): void {
     if (this.socket === null || performance.now() - this.saidAtMs > SILENT_MS_MAX) {
       this.socket?.destroy()

@@ -5,9 +5,9 @@ import type { Primary } from '../primaries.ts'
 import type { Heard } from '../redis/hear.ts'
 import type { Ears, Lag, Listening, Store } from '../store.ts'
 
-/** A stream of what commits notify a worker. */
+/** A stream of what commits tell a worker. */
 export interface ToldStream {
-  /** Receives from now on what was reported, also what was told before; a second call does nothing. */
+  /** Hears from now on what was told, also what was told before; a second call does nothing. */
   begin(): void
   close(): void
 }
@@ -22,9 +22,9 @@ export interface NodeStore extends Store {
   readonly views: Redis
   /** Opens the connections over which others are asked. */
   prepareToAsk(worker: string): void
-  /** Receives what a worker is reported, once it has begun; `key` names the stream. */
+  /** Hears what a worker is told, once it has begun; `key` names the stream. */
   tell(worker: string, key: () => string, heard: (text: string) => void): ToldStream
-  /** Receives what is stated about a topic; resolves with a function that ends it. */
+  /** Hears what is said about a topic; resolves with what ends it. */
   hear(topic: string, heard: Heard): Promise<() => void>
 }
 
@@ -39,28 +39,28 @@ export interface ShardNode extends Primary {
   readonly isSilent: boolean
   /** Whether answers wait for replicas. */
   readonly isGated: boolean
-  /** Resolves when as many replicas as are wanted have what is written here now. False means in doubt. */
+  /** Resolves when as many replicas as are wanted have what is written here now. False: in doubt. */
   kept(): Promise<boolean>
-  /** Receives these channels of its shards, and no others. */
+  /** Hears these channels of its shards, and no others. */
   hear(channels: ReadonlySet<string>): void
-  /** Receives who comes, goes, or gives a shard back, from here. */
+  /** Hears who comes, goes, or gives a shard back, from here. */
   listen(worker: string, ears: Ears): Listening
-  /** What `CLUSTER NODES` says here; null means no answer. */
+  /** What `CLUSTER NODES` says here; null: no answer. */
   nodes(): Promise<string | null>
-  /** It holds nothing any more: work in progress there has ended, for whoever waits, in doubt. */
+  /** It holds nothing any more: what is under way there has ended, for whoever waits, in doubt. */
   depose(): void
   close(): void
 }
 
-/** What a node reports itself. */
+/** What a node tells of itself. */
 export interface NodeEvents {
   /** It can be asked, at first and after each reconnect. */
   onUp(): void
   onDown(): void
   onRefused(error: Error): void
-  /** The published data in a slot that is listened to. */
+  /** What was published in a slot that is listened to. */
   heard(channel: string, message: Buffer): void
-  /** A channel responds now on: what was published before was not. */
+  /** A channel is heard from now on: what was published before was not. */
   held(channel: string): void
   /** A command was told that its slot is elsewhere. */
   moved(): void

@@ -2,7 +2,7 @@
  * slot-map - which primary of a Redis Cluster holds which shard, as its nodes say
  *
  * Guarantee: of two nodes that claim a slot the one with the higher epoch has it, as among themselves (Redis Cluster
- * specification, "configuration epoch"): what a primary states that was cut off in the meantime moves nothing back.
+ * specification, "configuration epoch"): what a primary says that was cut off meanwhile moves nothing back.
  */
 import { SHARDS } from '../id.ts'
 import { CONF_KEY, shardTag } from '../keyspace.ts'
@@ -40,7 +40,7 @@ export function slotOf(key: string): number {
 export const SHARD_SLOTS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) =>
   slotOf(`${shardTag(shard)}:`),
 )
-/** The slot of everything that belongs to no shard. */
+/** The slot of what belongs to no shard. */
 export const COMMON_SLOT = slotOf(CONF_KEY)
 const SLOTS_OF_INTEREST = [...SHARD_SLOTS, COMMON_SLOT]
 
@@ -99,10 +99,10 @@ interface Claim {
 export class SlotMap {
   private readonly claims = new Map<number, Claim>()
   private known: ReadonlySet<string> = new Set()
-  /** What each node said last, the nodes that it knows. */
+  /** What each node said last: the nodes that it knows. */
   private readonly words = new Map<string, ReadonlySet<string>>()
 
-  /** Takes in what the node at `speaker` says. Returns whether a slot that matters has another primary than before. */
+  /** Takes in what the node at `speaker` says. Out: whether a slot that matters has another primary than before. */
   take(nodes: readonly ClusterNodeLine[], speaker: string): boolean {
     this.known = new Set(nodes.map(({ address }) => address))
     this.words.set(speaker, this.known)
@@ -122,8 +122,8 @@ export class SlotMap {
   }
 
   /**
-   * Whether a node is of the cluster still, for him who sends now, or for one whom he knows: who was cut off for long
-   * may never have notified of it.
+   * Whether a node is of the cluster still, for him who speaks now, or for one whom he knows: who was cut off for long
+   * may never have heard of it.
    */
   private isThere(address: string): boolean {
     if (this.known.has(address)) return true

@@ -1,5 +1,5 @@
 /**
- * checkup - looks whether a worker is of use, and what follows when it is not: it shows it, gives its shards away, and
+ * checkup - looks whether a worker is of use, and what follows when it is not: it says so, gives its shards away, and
  * ends its process the third time.
  */
 import type { ClusterLog } from '../cluster-log.ts'
@@ -44,14 +44,14 @@ export class Checkup {
     return !this.recent.areRefused(atMs) && this.deps.lags().every(({ ms }) => ms <= LAG_MS_MAX)
   }
 
-  /** An ask of this process has ended; `isMine` is its shard is held here. */
+  /** An ask of this process has ended; `isMine`: its shard is held here. */
   asked({ kind }: AskResult, { isMine, atMs, askedAtMs }: { isMine: boolean; atMs: number; askedAtMs: number }): void {
     const isAnswered = kind === 'answer' || kind === 'fault'
     this.recent.note(kind === 'unavailable', atMs)
     if (isMine) this.soundness.asked(isAnswered, { atMs, tookMs: atMs - askedAtMs })
   }
 
-  /** Looks once more. In: when a heartbeat was answered last. Who falls ill shows it, and so does who becomes well. */
+  /** Looks once more. In: when a heartbeat was answered last. Who falls ill says so, and so does who becomes well. */
   look(atMs: number, beatAtMs: number): void {
     const { log, lags, tell, giveAway, hopeless } = this.deps
     if (!this.soundness.look(lags(), { atMs, beatAtMs })) return

@@ -33,7 +33,7 @@ export interface HoldingsDeps {
   readonly ails: () => boolean
   /** The store has lost commits of a shard that was held here. */
   readonly lost: (shard: number, loss: Loss) => void
-  /** Reads the records of all workers again. */
+  /** Reads the records of all workers anew. */
   readonly beat: () => Promise<boolean>
 }
 
@@ -43,9 +43,9 @@ export class Holdings {
   private readonly opening = new Set<number>()
   private readonly owners = new Map<number, string>()
   private readonly freeSinceMs = new Map<number, number>()
-  /** What the last object of a shard that has ended here had confirmed. The next one must find it. */
+  /** What the last object of a shard that has ended here had confirmed: the next one must find it. */
   private readonly ended = new Map<number, KnownCommits>()
-  /** Shards whose store did not answer. No one can take them, and no one is to blame. */
+  /** Shards whose store did not answer: nobody can take them, and nobody is to blame. */
   private readonly unknown = new Set<number>()
   private isClosed = false
 
@@ -53,7 +53,7 @@ export class Holdings {
     this.deps = deps
   }
 
-  /** Who held a shard when that was last looked at; '' for no one. */
+  /** Who held a shard when that was last looked at; '' for nobody. */
   ownerOf(shard: number): string {
     return this.owners.get(shard) ?? ''
   }
@@ -78,7 +78,7 @@ export class Holdings {
     return false
   }
 
-  /** Whether a shard runs here, or has a living owner elsewhere, or no one could take it now. */
+  /** Whether a shard runs here, or has a living owner elsewhere, or nobody could take it now. */
   isServed(shard: number, atMs: number): boolean {
     if (this.shards.get(shard)?.running === true || this.unknown.has(shard)) return true
     const owner = this.ownerOf(shard)
@@ -133,7 +133,7 @@ export class Holdings {
     await this.check([shard.id])
   }
 
-  /** Gives everything to others, if there are some that can serve it: work in progress here has little time. */
+  /** Gives everything to others, where there are some that can serve it: what is under way here has little time. */
   async giveAway(): Promise<void> {
     if (this.isClosed || this.deps.members.takers(this.deps.clock.monotonicMs()).length === 0) return
     await Promise.all([...this.shards.values()].map((shard) => this.release(shard, GIVE_AWAY_MS)))
@@ -156,7 +156,7 @@ export class Holdings {
 
   /**
    * Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some. One that
-   * is halted is dropped for another token alone. A repair gives it one.
+   * is halted is dropped for another token alone: a repair gives it one.
    */
   private compare(shard: number, known: { shard: Shard; seq: number }, meta: Meta | null): void {
     const mine = this.shards.get(shard)
@@ -168,12 +168,12 @@ export class Holdings {
     if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
   }
 
-  /** What was known of a shard when it ended here, a store that is before it has lost something. */
+  /** What was known of a shard when it ended here: a store that stands before it has lost something. */
   private compareEnded(shard: number, known: KnownCommits | undefined, meta: Meta | null): void {
     if (known === undefined) return
     const loss = known.lossAt(meta?.seq ?? 0)
     if (loss !== null) this.deps.lost(shard, loss)
-    // Anyone who has it now knows as much, and says what is lost from here on.
+    // Whoever has it now knows as much, and says what is lost from here on.
     else if (meta !== null && meta.owner !== '' && meta.owner !== this.deps.me) this.ended.delete(shard)
   }
 
@@ -192,7 +192,7 @@ export class Holdings {
     return atMs - sinceMs >= GRACE_MS
   }
 
-  /** Whether the shards of another worker are free: it is dead, or ails if this one does not. A move never is. */
+  /** Whether the shards of another worker are free: it is dead, or ails where this one does not. A move never is. */
   private isForfeit(owner: string, atMs: number): boolean {
     const { members, ails } = this.deps
     if (!isWorker(owner)) return false
@@ -225,7 +225,7 @@ function epochOf(token: string): number {
   return Number(token.split(':')[0])
 }
 
-/** Whether an owner that `meta` names is a worker: otherwise it is no one, or a move between two primaries. */
+/** Whether an owner that `meta` names is a worker: else it is nobody, or a move between two primaries. */
 function isWorker(owner: string): boolean {
   return owner !== '' && !owner.startsWith(MOVE_PREFIX)
 }

@@ -3,7 +3,7 @@
  * handed in before it goes.
  *
  * Who goes without that has mail sent twice: what it had claimed is free as soon as it is gone. So one that is cut off
- * from a part of the store and gives up waits for it, as long as its claims are.
+ * from a part of the store and gives up waits for it, as long as its claims stand.
  */
 import type { Clock } from '../clock.ts'
 import type { Pump } from '../items/pump.ts'
@@ -32,7 +32,7 @@ export class Leaver {
 
   /**
    * Ends everything in eight seconds and a half, counted from `startedAtMs` (monotonic). Where others take shards
-   * (`areOthers`) its own are returned at once, otherwise when attempts have ended.
+   * (`areOthers`) its own are given back at once, else when attempts have ended.
    */
   async leave({ startedAtMs, areOthers }: { startedAtMs: number; areOthers: boolean }): Promise<void> {
     const { clock, pump, holdings, sender } = this.deps
@@ -45,7 +45,7 @@ export class Leaver {
   }
 
   /**
-   * Gives the shards away, cuts what has not come to its final answer, and waits until nothing is under way that no one
+   * Gives the shards away, cuts what has not come to its final answer, and waits until nothing is under way that nobody
    * else knows of, a minute at most.
    */
   async giveUp(): Promise<void> {

@@ -2,8 +2,8 @@
  * members - which workers live, judged by this process's own clock.
  *
  * A worker is dead when it has no record, when its record has not changed for ten seconds, when it has been silent for
- * three and a half and the store no longer knows its connection, or when its process on this machine is gone. Its
- * shards are for others. A worker whose own beats were late judges no one by silence for ten seconds.
+ * three and a half and the store no longer knows its connection, or when its process on this machine is gone: its
+ * shards are for others. A worker whose own beats were late judges nobody by silence for ten seconds.
  *
  * Who is dead may only be frozen or cut off from the store, and then knows how its attempts ended. It is gone, and they
  * are made again, when its process is known to be gone, when it has no record, or after a minute of silence.
@@ -12,7 +12,7 @@ import type { WorkerRecord } from '../store.ts'
 
 const SILENT_MS = 10_000
 /**
- * After so long the store is asked for the connection of who is silent. A beat may be late, but is sent every three
+ * After so long the store is asked for the connection of who is silent: a beat may be late, but is sent every three
  * seconds.
  */
 const SUSPECT_MS = 3_500
@@ -33,7 +33,7 @@ interface Seen {
 export interface MembersDeps {
   /** Whether the process that a record names is known to be gone (same machine). */
   readonly processGone?: ((record: WorkerRecord) => boolean) | undefined
-  /** How long claims of a silent worker are; a minute. */
+  /** How long claims of a silent worker stand; a minute. */
   readonly claimsStandMs?: number | undefined
 }
 
@@ -90,14 +90,14 @@ export class Members {
     }
   }
 
-  /** Whether a worker is no more. The empty name is no one. */
+  /** Whether a worker is no more. The empty name is nobody. */
   isDead(worker: string, atMs: number): boolean {
     if (worker === this.me) return false
     const seen = this.seen.get(worker)
     return seen === undefined || seen.gone || seen.cutOff || this.isSilent(seen, atMs, SILENT_MS)
   }
 
-  /** Whether what a worker had claimed may be performed by others. The empty name is no one. */
+  /** Whether what a worker had claimed may be performed by others. The empty name is nobody. */
   isGone(worker: string, atMs: number): boolean {
     if (worker === this.me) return false
     const seen = this.seen.get(worker)
@@ -145,7 +145,7 @@ export class Members {
     return all.filter(({ worker }) => this.isGone(worker, atMs))
   }
 
-  /** Other workers whose claims are. */
+  /** Other workers whose claims stand. */
   performing(atMs: number): string[] {
     return [...this.seen.keys()].filter((worker) => worker !== this.me && !this.isGone(worker, atMs))
   }

@@ -1,4 +1,4 @@
-/** options - what a worker is made of, and what it reports itself. */
+/** options - what a worker is made of, and what it tells of itself. */
 import type { Behaviours, Note } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ClusterLog } from '../cluster-log.ts'
@@ -17,7 +17,7 @@ export interface WorkerOptions {
   readonly log: ClusterLog
   /** Number of shards of the installation. */
   readonly shards: number
-  /** False means it holds no shard, and asks those who do. Default true. */
+  /** False: it holds no shard, and asks those who do. Default true. */
   readonly takesShards?: boolean
   /** A number in [0, 1). */
   readonly random: () => number
@@ -26,7 +26,7 @@ export interface WorkerOptions {
   readonly clock?: Clock
   /** Shared with the threads that perform; by default one of its own. */
   readonly fence?: Fence
-  /** Where several stores hold the shards; absent means one holds them all. */
+  /** Where several stores hold the shards; absent: one holds them all. */
   readonly primaries?: Primaries
   /** For how long each connection to the store has owed an answer. */
   lags?(): readonly Lag[]
@@ -34,17 +34,17 @@ export interface WorkerOptions {
   readonly fieldsMax?: number
   /** Whether the process that a record names is known to be gone (same machine). */
   processGone?(record: WorkerRecord): boolean
-  /** How long claims of a silent worker are; a minute. */
+  /** How long claims of a silent worker stand; a minute. */
   readonly claimsStandMs?: number
-  /** Told of each confirmed commit, its duration in ms and how many works it held. */
+  /** Told of each confirmed commit: its duration in ms and how many works it held. */
   committed?(ms: number, works: number): void
-  /** The store is before commits that this worker had confirmed: so many are gone. */
+  /** The store stands before commits that this worker had confirmed: so many are gone. */
   lostCommits?(commits: number): void
-  /** Receives what turns tell the operator, once it is true. */
+  /** Hears what turns tell the operator, once it is true. */
   noted?(note: Note): void
-  /** Shards got stuck again and again. The process had better end. */
+  /** Shards got stuck again and again: the process had better end. */
   hopeless?(): void
-  /** In place of what this release sends; tests let two releases meet. */
+  /** In place of what this release speaks; tests let two releases meet. */
   readonly protocol?: Protocol
   /** Makes a shard; tests plant broken ones. */
   makeShard?(id: number, world: ShardWorld): Shard

@@ -2,27 +2,27 @@
  * protocol - the number of what processes say to each other through the store, and what a newcomer does that cannot
  * talk to the living: it waits for them to leave, and then refuses to start.
  *
- * It states that it is coming before it looks, so that of two that come together one sees the other: who was there
- * first, or runs already, continues. Who is coming takes no shards.
+ * It says that it is coming before it looks, so that of two that come together one sees the other: who was there first,
+ * or runs already, goes on. Who is coming takes no shards.
  *
- * The number rises with every change of what a parcel, a reply, an outcome or a worker's record states that a process
- * of the release before could not read. What the last released number spoke is understood for one release.
+ * The number rises with every change of what a parcel, a reply, an outcome or a worker's record says that a process of
+ * the release before could not read. What the last released number spoke is understood for one release.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
 import type { Protocol, Store, WorkerRecord } from '../store.ts'
 import type { Identity } from './options.ts'
 
-/** What this release sends, and the oldest that it understands. */
+/** What this release speaks, and the oldest that it understands. */
 export const PROTOCOL: Protocol = { speaks: 1, understands: 1 }
 /** Records of releases before there was a number. */
 const UNNUMBERED: Protocol = { speaks: 1, understands: 1 }
-/** Processes that are reported to stop have left by then, and a store that is about to answer has. */
+/** Processes that are told to stop have left by then, and a store that is about to answer has. */
 const WAIT_MS = 30_000
 const LOOK_MS = 500
 /** After a heartbeat without an answer. */
 const AGAIN_MS = 50
-/** A record that has not changed for so long is of no one who lives. */
+/** A record that has not changed for so long is of nobody who lives. */
 const SILENT_MS = 10_000
 
 /** The start is refused: other processes live that this one cannot talk to. */
@@ -44,14 +44,14 @@ export function understandEachOther(one: Protocol, other: Protocol): boolean {
   return one.speaks >= other.understands && other.speaks >= one.understands
 }
 
-/** What a worker's record states that it sends. */
+/** What a worker's record says that it speaks. */
 export function protocolOf({ protocol }: WorkerRecord): Protocol {
   return protocol ?? UNNUMBERED
 }
 
 /**
  * Resolves once every living process can be talked to.
- * @throws StrangersLive if one cannot, for half a minute; Fault if the store does not answer for as long
+ * @throws StrangersLive where one cannot, for half a minute; Fault where the store does not answer for as long
  */
 export async function meetOthers(newcomer: Newcomer): Promise<void> {
   const { worker, store, clock, protocol = PROTOCOL } = newcomer
@@ -85,7 +85,7 @@ class Others {
     this.newcomer = newcomer
   }
 
-  /** What those speak that cannot be talked to. Takes all records, read between two times (monotonic). */
+  /** What those speak that cannot be talked to. In: all records, read between two times (monotonic). */
   strangers(records: ReadonlyMap<string, string>, { sentAtMs, atMs }: { sentAtMs: number; atMs: number }): Protocol[] {
     const { worker: me, protocol = PROTOCOL, processGone } = this.newcomer
     this.first ??= new Set(records.keys())

@@ -3,14 +3,13 @@
  *
  * Asks for one shard that gather are one parcel, until it is full, and what is due together is one request to the
  * store: at the end of a turn of the loop, or when a request is answered. While a parcel of a shard is unanswered, asks
- * for that shard gather for its next one: requests, commits and replies each cost something that more share, and while
- * one shard's asks are decided another's are answered. So do all asks while two requests are under way. The commit
- * tells the reply. What was told can be lost, so the store is asked as well: half a second after the request, for all
- * of its parcels together, and again until the deadlines have passed.
+ * for that shard gather for its next one: requests, commits and replies each cost something that more of them share,
+ * and while one shard's asks are decided another's are answered. So do all asks while two requests are under way. The
+ * commit tells the reply. What was told can be lost, so the store is asked as well: half a second after the
+ * request, for all of its parcels together, and again until the deadlines have passed.
  *
- * Guarantees that an enqueue whose reply was lost is never sent again; `unavailable` is stated only when the store
- * itself states that the deadline has passed and there is no reply, because no commit can make the command true after
- * that.
+ * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself
+ * says that the deadline has passed and there is no reply, because no commit can make the command true after that.
  */
 import type { Command, CommandType, Wire } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
@@ -102,7 +101,7 @@ export class RemoteAsks {
     return this.waiting
   }
 
-  /** Replies as they were reported, one line for each parcel. What is no reply is looked for like one that was lost. */
+  /** Replies as they were told, one line for each parcel. What is no reply is looked for like one that was lost. */
   heard(text: string): void {
     for (const line of text.split('\n')) {
       const told = parseTold(line)
@@ -151,7 +150,7 @@ export class RemoteAsks {
       if (!isLast) return
       this.open.delete(id)
       line.unanswered -= 1
-      // What gathered in the meantime is due with what the answers bring about.
+      // What gathered meanwhile is due with what the answers bring about.
       if (line.parcels.length > 0 && line.unanswered === 0) this.sendSoon(line)
     })
     this.open.set(id, parcel)
@@ -196,7 +195,7 @@ export class RemoteAsks {
     this.arm()
   }
 
-  /** One timer for all: set again only if it would come too late. */
+  /** One timer for all: set anew only where it would come too late. */
   private arm(): void {
     const { nextMs } = this.looks
     if (nextMs >= this.lookAtMs) return
@@ -295,7 +294,7 @@ class OpenParcel {
   }
 }
 
-/** A result as its behaviour gave it. Of a reply that no one can read it is not known what it says. */
+/** A result as its behaviour gave it. Of a reply that nobody can read it is not known what it says. */
 function unpacked(result: AskResult, wire: Wire): AskResult {
   try {
     return result.kind === 'answer' ? { kind: 'answer', reply: wire.unpackReply(result.reply) } : result

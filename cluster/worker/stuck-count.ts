@@ -1,14 +1,14 @@
 /**
  * stuck-count - how often shards of this process got stuck, while the store answers its heartbeats.
  *
- * A shard that does not move for ten seconds is dropped and taken again; the third time in a minute states that the
- * fault is in the process. Shards that get stuck together have one cause and count once. While the store is away
- * nothing moves anywhere, and no one is to blame.
+ * A shard that does not move for ten seconds is dropped and taken anew; the third time in a minute says that the fault
+ * lies in the process. Shards that get stuck together have one cause and count once. While the store is away nothing
+ * moves anywhere, and nobody is to blame.
  */
 
 /** A shard that has not moved for this long is stuck. */
 export const STUCK_MS = 10_000
-/** A heartbeat that was answered so long ago does not mention now. */
+/** A heartbeat that was answered so long ago says nothing about now. */
 const BEAT_AGE_MAX_MS = 4_000
 const TIMES_MAX = 3
 const WITHIN_MS = 60_000
@@ -35,7 +35,7 @@ export class StuckCount {
     return atMs - this.lastBeatMs <= BEAT_AGE_MAX_MS && atMs - this.beatsSinceMs >= STUCK_MS
   }
 
-  /** A shard was stuck. True means too often. */
+  /** A shard was stuck. True: too often. */
   add(atMs: number): boolean {
     const last = this.times.at(-1)
     if (last !== undefined && atMs - last < TOGETHER_MS) return false

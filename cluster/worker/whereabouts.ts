@@ -9,9 +9,7 @@ import { GAP_MS_MAX, type Primaries, type Primary } from '../primaries.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import { STUCK_MS, StuckCount } from './stuck-count.ts'
 
-/**
- * A bell is lost where a connection ends, and its shard is rung once bells are received again: this is for all else.
- */
+/** A bell is lost where a connection ends, and its shard is rung once bells are heard anew: this is for all else. */
 const SEVERAL_SWEEP_MS = 1_000
 
 /** Of the one store: what heartbeats and commits say. */
@@ -67,7 +65,7 @@ export class Whereabouts {
     return (this.primaryOf(shard)?.clock ?? this.whole.clock).nowMs()
   }
 
-  /** Name of a shard's store; '' if there is one for all. */
+  /** Name of a shard's store; '' where there is one for all. */
   nameOf(shard: number): string {
     return this.primaryOf(shard)?.name ?? ''
   }
@@ -77,7 +75,7 @@ export class Whereabouts {
     return atMs - (this.primaryOf(shard)?.answeredAtMs ?? this.whole.answeredAtMs())
   }
 
-  /** Whether a shard that does not move is to blame itself. Its store has answered all the time. */
+  /** Whether a shard that does not move is to blame itself: its store has answered all the time. */
   mayJudge(shard: number, atMs: number): boolean {
     if (this.primaries === null) return this.beats.mayJudge(atMs)
     const primary = this.primaryOf(shard)
@@ -85,7 +83,7 @@ export class Whereabouts {
     return atMs - primary.answeredAtMs <= GAP_MS_MAX && atMs - primary.steadySinceMs >= STUCK_MS
   }
 
-  /** A shard was stuck. True means shards of its store were, too often. */
+  /** A shard was stuck. True: shards of its store were, too often. */
   stuck(shard: number, atMs: number): boolean {
     if (this.primaries === null) return this.beats.add(atMs)
     const name = this.nameOf(shard)

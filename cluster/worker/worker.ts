@@ -1,8 +1,8 @@
 /**
- * worker - one process of the cluster. Its heartbeat, its shards, its effects, its asks to others.
+ * worker - one process of the cluster: its heartbeat, its shards, its effects, its asks to others.
  *
  * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). A worker that takes no shards
- * asks those that do. States: running, leaving (its shards are returned, attempts under way end), ended.
+ * asks those that do. States: running, leaving (its shards are given back, attempts under way end), ended.
  */
 import type { Command, CommandType } from '../behaviour.ts'
 import { type Clock, makeClock } from '../clock.ts'
@@ -42,9 +42,9 @@ const LOOK_BEATS = 10
 const MOVING_MS = 60_000
 /** What another process sent while it lived has arrived by then. */
 const ALONE_MS = 60_000
-/** Alone, only what this process itself put into a mailbox exists, and its bell may have been lost. */
+/** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
 const ALONE_SWEEP_MS = 5_000
-/** Clocks of several stores differ by no more, a deadline that has passed by one has then passed by all. */
+/** Clocks of several stores differ by no more: a deadline that has passed by one has then passed by all. */
 const PAST_CLOCKS_MS = 500
 
 const makeShard = (id: number, world: ShardWorld): Shard => new Shard(id, world)
@@ -302,13 +302,13 @@ export class Worker {
     this.members.note(seen.workers, atMs)
     this.members.asked(clients, seen.connected, { atMs, runId })
     this.compareLiving()
-    // While shards move their owners are looked at often: that one was returned can have gone unheard.
+    // While shards move their owners are looked at often: that one was given back can have gone unheard.
     const areMoving = this.members.calmMs(atMs) < MOVING_MS
     if (areMoving || this.holdings.someAreFree) await this.checkShards()
     if (!this.holdings.someAreFree && !this.isLeaving) await this.holdings.move()
   }
 
-  /** What a worker that is no more had claimed may be in any shard. */
+  /** What a worker that is no more had claimed may lie in any shard. */
   private compareLiving(): void {
     const atMs = this.clock.monotonicMs()
     const performing = this.members.performing(atMs)
@@ -346,7 +346,7 @@ export class Worker {
     for (const shard of this.holdings.shards.values()) shard.sweep()
   }
 
-  /** A bell may have been lost. One read tells which shards have something. */
+  /** A bell may have been lost: one read tells which shards have something. */
   private async sweepMail(atMs: number): Promise<void> {
     this.mailSweptAtMs = Number.POSITIVE_INFINITY
     const running = [...this.holdings.shards.values()].filter(({ accepts }) => accepts)
@@ -390,7 +390,7 @@ export class Worker {
     }
   }
 
-  /** An attempt ended. Anyone who does not hold the shard leaves its outcome to who does. */
+  /** An attempt ended. Whoever does not hold the shard leaves its outcome to who does. */
   private reported(shard: number, claim: Claim, outcome: unknown): void {
     const mine = this.holdings.shards.get(shard)
     if (mine?.running === true) mine.report(claim, outcome)

@@ -62,14 +62,14 @@ export const CHECKLIST = objectOf({
   secondAdministrator: { type: 'boolean' },
 })
 
-/** Body of POST /dashboard/api/find, an id of anything. */
+/** Body of POST /dashboard/api/find: an id of anything. */
 export const FIND_BODY = objectOf({ text: { type: 'string', minLength: 1, maxLength: ADDRESS_CHARS_MAX } })
 
 export const FOUND_KIND = {
   enum: ['message', 'received', 'server', 'stream', 'domain', 'webhook', 'broadcast', 'suppression', null],
 } as const
 
-/** Answer of POST /dashboard/api/find; all null if the text is nothing of this account. */
+/** Answer of POST /dashboard/api/find; all null where the text is nothing of this account. */
 export const FOUND = objectOf({ kind: FOUND_KIND, id: UUID_OR_NULL, serverId: UUID_OR_NULL })
 
 export type SettingsBody = FromSchema<typeof SETTINGS_BODY>

@@ -12,7 +12,7 @@ import { objectOf, TEXT_OR_NULL } from '../shape.ts'
 export const MESSAGE_CONTENT = objectOf({
   text: TEXT_OR_NULL,
   html: TEXT_OR_NULL,
-  /** URLs of the HTML's links, in their order, each once. The frame's own links do nothing. */
+  /** URLs of the HTML's links, in their order, each once: the frame's own links do nothing. */
   links: { type: 'array', maxItems: 500, items: { type: 'string' } },
 })
 
@@ -32,8 +32,8 @@ export const TEST_MESSAGE_BODY = {
 } as const
 
 /**
- * Body of POST /dashboard/api/servers/{serverId}/messages/{id}/send-again. The recipients of the message that get it
- * again, spelled as the message has them. There is no default, a caller that drops them sends to no one.
+ * Body of POST /dashboard/api/servers/{serverId}/messages/{id}/send-again: the recipients of the message that get it
+ * again, spelled as the message has them. There is no default: a caller that forgets them sends to no one.
  */
 export const SEND_AGAIN_BODY = {
   type: 'object',

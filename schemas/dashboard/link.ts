@@ -1,7 +1,7 @@
 /**
- * link - links by which someone comes in: of the first start, mailed for signing in or a new password, invitations
+ * link - links by which somebody comes in: of the first start, mailed for signing in or a new password, invitations
  *
- * A link's token is behind `#` in its URL, so no server sees it there; the page reads and consumes it by POST.
+ * A link's token stands behind `#` in its URL, so no server sees it there; the page reads and consumes it by POST.
  *
  * Spec link.purpose, link.once
  */
@@ -29,8 +29,8 @@ export const LINK_READ_BODY = objectOf({ token: LINK_TOKEN })
 
 /**
  * What a link leads to; `reset` also for who has a user and comes by a link of the operator. `needsPassword`: `choose`
- * a new one, `enter` the user's own (or be signed in), null none. `address`: whom it is for; null if the page asks for
- * it.
+ * a new one, `enter` the user's own (or be signed in), null none. `address`: whom it is for; null where the page asks
+ * for it.
  */
 export const LINK = objectOf({
   purpose: LINK_PURPOSE,
@@ -70,7 +70,7 @@ export const OPERATOR_LINK_BODY = {
   additionalProperties: false,
 } as const
 
-/** Answer of POST /v1/operator/accounts/{accountId}/link. The URL is shown only now. */
+/** Answer of POST /v1/operator/accounts/{accountId}/link: the URL is shown only now. */
 export const LINK_MADE = objectOf({
   url: { type: 'string', examples: [LINK_EXAMPLE] },
   expiresAt: INSTANT,

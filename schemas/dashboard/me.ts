@@ -70,13 +70,13 @@ const CODES = { type: 'array', minItems: RECOVERY_CODES, maxItems: RECOVERY_CODE
 /** Answer of POST /dashboard/api/me/recovery-codes, shown once. */
 export const RECOVERY_CODES_MADE = objectOf({ recoveryCodes: CODES })
 
-/** Answer of POST /dashboard/api/me/totp/confirm; null if the user has recovery codes already. */
+/** Answer of POST /dashboard/api/me/totp/confirm; null where the user has recovery codes already. */
 export const TOTP_CONFIRMED = objectOf({ recoveryCodes: { anyOf: [CODES, { type: 'null' }] } })
 
 /** Body of POST /dashboard/api/me/passkeys. */
 export const PASSKEY_BODY = objectOf({ challenge: CHALLENGE, credential: CREDENTIAL, name: USER_NAME })
 
-/** Answer of POST /dashboard/api/me/passkeys; no codes if the user has some already. */
+/** Answer of POST /dashboard/api/me/passkeys; no codes where the user has some already. */
 export const PASSKEY_MADE = objectOf({ passkey: PASSKEY, recoveryCodes: { anyOf: [CODES, { type: 'null' }] } })
 
 /** Body of PATCH /dashboard/api/me/passkeys/{passkeyId}. */

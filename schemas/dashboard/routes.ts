@@ -1,8 +1,8 @@
 /**
  * routes - the dashboard's own routes, as data: what each takes of a session, its body and its answer
  *
- * They are beside the table of routes. No published document names them. The routes of the interface that the dashboard
- * has too are made of that table (`mirror.ts`).
+ * They stand beside the table of routes: no published document names them. The routes of the interface that the
+ * dashboard has too are made of that table (`mirror.ts`).
  *
  * Spec session.origin, member.role
  */
@@ -44,7 +44,7 @@ import {
   SWITCH_ACCOUNT_BODY,
 } from './session.ts'
 
-/** Where all are. */
+/** Where all of them lie. */
 export const DASHBOARD_PATH = '/dashboard/api'
 /** Whether images may be fetched. */
 const FRAME_QUERY = {
@@ -56,7 +56,7 @@ const BODY_BYTES_MAX = 1024 * 1024
 
 type Rest<Body> = Partial<Pick<Route<string, never, Body>, 'body' | 'query' | 'takesLastEventId'>> & {
   readonly success: Route['success']
-  /** The least its session must allow; null means it takes none. */
+  /** The least its session must allow; null: it takes none. */
   readonly level: Level | null
   readonly confirms?: boolean
   /** Open to who has yet to set up the second factor that his account takes. */
@@ -79,7 +79,7 @@ function own<const Name extends string, const Body = null>(
   return row
 }
 
-/** A mail in a frame. The only page that is served here, and nothing of ours is in it. */
+/** A mail in a frame: the only page that is served here, and nothing of ours stands in it. */
 function mailFrame(): Route<'showMail', never, null> {
   const frame = own('showMail', 'GET', '/mail', {
     level: 'r',
@@ -257,7 +257,7 @@ export const DASHBOARD_ROUTES = {
 
 export type DashboardRouteName = keyof typeof DASHBOARD_ROUTES
 
-/** What a route's body is once it was checked; undefined if it takes none. */
+/** What a route's body is once it was checked; undefined where it takes none. */
 export type DashboardBodyOf<Name extends DashboardRouteName> = Name extends DashboardRouteName
   ? (typeof DASHBOARD_ROUTES)[Name]['body'] extends infer One extends JSONSchema
     ? FromSchema<One>

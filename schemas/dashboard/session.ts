@@ -16,7 +16,7 @@ export const NEW_PASSWORD = { type: 'string', minLength: PASSWORD_CHARS_MIN, max
 /** One that is tried: whatever its length, it is only wrong. */
 export const TRIED_PASSWORD = { type: 'string', maxLength: 1024 } as const
 
-/** What represents a step that was taken: made by this installation, bound to the browser, used once. */
+/** What stands for a step that was taken: made by this installation, bound to the browser, used once. */
 export const CHALLENGE = { type: 'string', minLength: 1, maxLength: 4096 } as const
 /** Six digits of an authenticator, or a recovery code. */
 export const FACTOR_CODE = { type: 'string', minLength: 1, maxLength: 40 } as const
@@ -31,7 +31,7 @@ export const SIGN_IN_BODY = objectOf({ address: SIGN_IN_ADDRESS, password: TRIED
 /** Body of POST /dashboard/api/session/code. */
 export const SIGN_IN_CODE_BODY = objectOf({ challenge: CHALLENGE, code: FACTOR_CODE })
 
-/** Body of POST /dashboard/api/session/passkey/options, of a second step; without, the passkey says who signs in. */
+/** Body of POST /dashboard/api/session/passkey/options: of a second step; without, the passkey says who signs in. */
 export const PASSKEY_OPTIONS_BODY = {
   type: 'object',
   properties: { challenge: CHALLENGE },
@@ -69,8 +69,8 @@ const SESSION_ACCOUNT = objectOf({
 const FACTORS = { type: 'array', maxItems: 2, items: { enum: ['totp', 'passkey'] } } as const
 
 /**
- * A signed-in browser in one account. `factors`: what its user has beside a password. `needsFactor` is the account
- * takes a second factor that the user has yet to set up; until then only what is his own answers.
+ * A signed-in browser in one account. `factors`: what its user has beside a password. `needsFactor`: the account takes
+ * a second factor that the user has yet to set up; until then only what is his own answers.
  */
 export const SESSION = objectOf({
   sessionId: UUID,
@@ -89,7 +89,7 @@ export const SESSION = objectOf({
   expiresAt: INSTANT,
 })
 
-/** What is between a password that was right and the session. A recovery code represents an authenticator's. */
+/** What stands between a password that was right and the session. A recovery code stands for an authenticator's. */
 export const SECOND_FACTOR = objectOf({
   secondFactor: { ...FACTORS, minItems: 1 },
   challenge: CHALLENGE,

@@ -108,7 +108,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   base64: 'SGVsbG8=',
 }
 
-/** Fields of a body that only some requests have, an example that holds them all would be no example. */
+/** Fields of a body that only some requests have: an example that holds them all would be no example. */
 const LEFT_OUT: readonly string[] = ['streamId', 'after', 'replyTo', 'sendAt']
 
 /**

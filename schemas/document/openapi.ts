@@ -1,10 +1,10 @@
 /**
  * openapi - the OpenAPI 3.1 documents of the public and of the operator's routes, made of the tables of schemas/
  *
- * Bodies, answers, parameters and refusals are those that the edge checks; what JSON Schema has no word for is
- * described in a description. Resources that several routes share are under `components`. Generators of types read it.
- * A default is described in a description, because they take a field with one for a field that is always there; what is
- * one of two forms is `oneOf`; a condition on fields is in `allOf` beside them.
+ * Bodies, answers, parameters and refusals are those that the edge checks; what JSON Schema has no word for is told in
+ * a description. Resources that several routes share stand under `components`. Generators of types read it: a default
+ * is told in a description, because they take a field with one for a field that is always there; what is one of two
+ * forms is `oneOf`; a condition on fields stands in `allOf` beside them.
  *
  * Spec openapi.document
  */
@@ -150,7 +150,7 @@ const WEBHOOKS: Fields = Object.fromEntries(
   }),
 )
 
-/** The document of a listener's routes. Takes the routes of the table, the address of the listener. */
+/** The document of a listener's routes. In: the routes of the table, the address of the listener. */
 export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener: Route['listener'] = 'public'): object {
   const shown = routes.filter((route) => route.listener === listener)
   const paths: Record<string, Record<string, Json>> = {}
@@ -177,7 +177,7 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
   }
 }
 
-/** The shared schemas that a document refers to, directly or through others. Takes what refers to them. */
+/** The shared schemas that a document refers to, directly or through others. In: what refers to them. */
 function schemasFor(roots: Json): Fields {
   const all: Readonly<Record<string, Json>> = {
     ...Object.fromEntries(
@@ -205,7 +205,7 @@ export function refusalsOf(route: Route): Refusal[] {
   const isOperator = route.listener === 'operator'
   add(true, 'internal_error', 'unavailable')
   add(keys.length > 0, 'unauthorized')
-  // The operator listener knows no other kind. One is as good as unknown there.
+  // The operator listener knows no other kind: one is as good as unknown there.
   add(keys.length > 0 && !isOperator, 'wrong_token_kind')
   add(body !== null, 'unsupported_media_type')
   // A parameter that no route knows is refused too.
@@ -322,7 +322,7 @@ function headersOf(status: number): Fields {
   }
 }
 
-/** A schema where it is used, by its name when it has one. */
+/** A schema where it is used: by its name when it has one. */
 function schemaOf(schema: unknown): Json {
   if (typeof schema !== 'object' || schema === null) return schema as Json
   if (Array.isArray(schema)) return schema.map(schemaOf)

@@ -1,5 +1,5 @@
 /**
- * summary - one sentence for every route, as documents show it, and the group that the route is in
+ * summary - one sentence for every route, as documents show it, and the group that the route stands in
  *
  * Spec openapi.document
  */

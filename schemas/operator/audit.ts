@@ -1,5 +1,5 @@
 /**
- * audit - the log of the actions of operators, as it is listed
+ * audit - the log of what operators did, as it is listed
  *
  * Spec operator.audit
  */

@@ -21,15 +21,15 @@ const REDIS_NODE = {
     primary: TEXT_OR_NULL,
     isUp: { type: 'boolean' },
     version: TEXT_OR_NULL,
-    /** Of a primary, the shards that it holds. */
+    /** Of a primary: the shards that it holds. */
     shards: { type: 'array', items: COUNT },
     /** Of a primary: replicas that follow it without a gap. */
     replicasInStep: COUNT,
-    /** Of a replica: whether it is one, and how many bytes it has still to get. */
+    /** Of a replica: whether it is one of those, and how many bytes it has still to get. */
     isInStep: { type: 'boolean' },
     behindBytes: INTEGER_OR_NULL,
     usedBytes: INTEGER_OR_NULL,
-    /** 0 if it has no bound. */
+    /** 0 where it has no bound. */
     bytesMax: INTEGER_OR_NULL,
     /** Its clock less that of the process that answers. */
     clockOffMs: INTEGER_OR_NULL,
@@ -82,8 +82,8 @@ export const SHARD_LIST = {
         properties: {
           shard: COUNT,
           /**
-           * `moving`: of a cluster, on its way to another Redis. `away` is its Redis does not answer, and nothing else
-           * is known.
+           * `moving`: of a cluster, on its way to another Redis. `away`: its Redis does not answer, and nothing else is
+           * known.
            */
           state: { enum: ['owned', 'free', 'torn', 'moving', 'away'] },
           owner: TEXT_OR_NULL,
@@ -110,7 +110,7 @@ export const SHARD_LIST = {
         additionalProperties: false,
       },
     },
-    /** Every Redis of a cluster, primaries first; none if one Redis holds everything. */
+    /** Every Redis of a cluster, primaries first; none where one Redis holds everything. */
     redis: { type: 'array', items: REDIS_NODE },
   },
   required: ['workers', 'shards', 'redis'],

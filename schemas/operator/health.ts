@@ -1,5 +1,5 @@
 /**
- * health - what an installation needs of the world around it, examined, and how each thing is fixed
+ * health - what an installation needs of the world around it, examined, and how each thing is mended
  *
  * Spec operator.health
  */
@@ -52,7 +52,7 @@ export const HEALTH = {
           name: { enum: EXAMINED },
           status: { enum: ['ok', 'warning', 'failed'] },
           message: { type: 'string' },
-          /** The record or the step that fixes it; null if nothing is to be fixed. */
+          /** The record or the step that mends it; null where nothing is to be mended. */
           fix: { type: ['string', 'null'] },
         },
         required: ['name', 'status', 'message', 'fix'],
@@ -67,7 +67,7 @@ export const HEALTH = {
         properties: {
           host: { type: 'string' },
           type: { enum: ['A', 'AAAA', 'CNAME', 'MX', 'TXT'] },
-          /** Without quotes; null if it is not known here. */
+          /** Without quotes; null where it is not known here. */
           value: TEXT_OR_NULL,
           /** What belongs there. */
           remark: TEXT_OR_NULL,

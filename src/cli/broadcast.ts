@@ -1,4 +1,4 @@
-/** broadcast - `sendwright broadcast send|preview|list|show|cancel|pause|resume` is one message to many people. */
+/** broadcast - `sendwright broadcast send|preview|list|show|cancel|pause|resume`: one message to many people. */
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -45,7 +45,7 @@ interface ListOptions extends ClientOptions {
   limit?: number
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addBroadcastCommands(program: Command, ended: Ended): void {
   const broadcast = program.command('broadcast').description('one message to many people, released at a pace')
   withContentOptions(broadcast.command('send <streamId>'))
@@ -162,7 +162,7 @@ async function readText(file: string | undefined): Promise<string | undefined> {
   return file === undefined ? undefined : readFile(file, 'utf8')
 }
 
-/** The recipients of a CSV file (RFC 4180). Throws CommandFailure where it is none, or names no one. */
+/** The recipients of a CSV file (RFC 4180). Throws CommandFailure where it is none, or names nobody. */
 async function readRecipients(file: string): Promise<object[]> {
   const { parse } = await import('csv-parse/sync')
   let rows: Record<string, string>[]

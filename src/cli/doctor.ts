@@ -1,8 +1,8 @@
 /**
- * doctor - `sendwright doctor`: what delivery needs of the world around it, and how to fix what is broken; and, of a
+ * doctor - `sendwright doctor`: what delivery needs of the world around it, and how to mend what is broken; and, of a
  * mail in a file, who sent it, judged as received mail is, and why, in sentences.
  *
- * The latter needs no running service: it asks the DNS itself, by DNS_SERVERS if that is set.
+ * The latter needs no running service: it asks the DNS itself, by DNS_SERVERS where that is set.
  */
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -23,8 +23,8 @@ import { print } from './console/print.ts'
 const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 'WARN', failed: 'FAIL' }
 
 /**
- * Has the running service examine itself and prints the result.
- * @returns 0 when nothing has failed, or if the records alone are asked for; otherwise 1
+ * Has the running service examine itself and prints what was found.
+ * @returns 0 when nothing has failed, or where the records alone are asked for; else 1
  */
 export async function runDoctor(options: ClientOptions & { zone?: boolean }): Promise<number> {
   const health = await makeClient(options, 'operator').get<Health>('/v1/operator/health')
@@ -37,7 +37,7 @@ function zoneRecordOf({ remark, ...record }: Health['records'][number]): ZoneFil
   return remark === null ? record : { ...record, remark }
 }
 
-/** One line for each finding, and the way to fix it below. */
+/** One line for each finding, and the way to mend it below. */
 function formatHealth({ ok, findings }: Health): string {
   const lines = findings.flatMap(({ name, status, message, fix }) => {
     const line = `${MARKS[status].padEnd(5)}${name.padEnd(16)}${message}`
@@ -61,7 +61,7 @@ interface Session {
   readonly helo: string
 }
 
-/** Judges the mail. Out: 0 where DMARC passes or does not apply, otherwise 1. */
+/** Judges the mail. Out: 0 where DMARC passes or does not apply, else 1. */
 export async function runMailFile(options: MailFileOptions): Promise<number> {
   const raw = await readMail(options.mailFile)
   // What judges mail takes longer to load than all other commands together.

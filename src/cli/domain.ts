@@ -1,4 +1,4 @@
-/** domain - `sendwright domain add|list|show|verify|rotate-dkim|remove` is the sending domains of the account. */
+/** domain - `sendwright domain add|list|show|verify|rotate-dkim|remove`: the sending domains of the account. */
 import type { Command } from 'commander'
 import type { Domain, DomainChecked } from '../../schemas/domain.ts'
 import { formatZone } from '../mail/zone-file.ts'
@@ -10,7 +10,7 @@ import { formatTable } from './console/table.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addDomainCommands(program: Command, ended: Ended): void {
   const domain = program.command('domain').description('sending domains of the account')
   withClientOptions(domain.command('add <domain>'))
@@ -90,7 +90,7 @@ async function listDomains(options: ClientOptions): Promise<number> {
   return print(options, { domains }, () => formatTable(['domain', 'verified', 'last check', 'id'], rows))
 }
 
-/** Has a domain's records looked up now. Out: 0 when the domain is verified, otherwise 1. */
+/** Has a domain's records looked up now. Out: 0 when the domain is verified, else 1. */
 async function verifyDomain(domain: string, options: ClientOptions): Promise<number> {
   const client = makeClient(options, 'account')
   const id = await idOf(client, domain)

@@ -2,7 +2,7 @@
  * events - a server's events as they happen: `sendwright tail` prints them, `sendwright listen <url>` forwards them
  * too.
  *
- * With a server's key they come from the public listener, and a connection that was lost continues if it ended; with
+ * With a server's key they come from the public listener, and a connection that was lost goes on where it ended; with
  * `--server` they come from the operator's, from then on.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -52,7 +52,7 @@ interface Told {
   readonly event: EventBody
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addEventCommands(program: Command, ended: Ended): void {
   withEventOptions(program.command('tail'))
     .description("print a server's events as they happen; goes on when the service comes back")
@@ -114,13 +114,13 @@ async function follow(client: Client, options: TailOptions, tell: (told: Told) =
   }
 }
 
-/** Where a feed is, and what was notified of it last. */
+/** Where a feed is, and what was heard of it last. */
 interface FeedPlace {
   readonly path: string
   lastId: string | null
 }
 
-/** Reads until the connection ends; returns why it did. */
+/** Reads until the connection ends; out: why it did. */
 async function readEvents(client: Client, feed: FeedPlace, tell: (text: string) => Promise<void>): Promise<string> {
   const silence = new AbortController()
   let timer = setTimeout(() => silence.abort(), SILENT_MS_MAX)
@@ -150,7 +150,7 @@ async function readEvents(client: Client, feed: FeedPlace, tell: (text: string) 
   }
 }
 
-/** Why a connection ended that is to be tried again; throws if that would bring the same again. */
+/** Why a connection ended that is to be tried again; throws where that would bring the same again. */
 function reasonToGoOn(error: Error, feed: FeedPlace): string {
   if (!(error instanceof CommandFailure)) return reasonOf(error)
   if (error.message.includes(' 410 ')) {
@@ -167,7 +167,7 @@ function reasonOf(error: Error): string {
   return error.name === 'AbortError' ? 'silent' : (cause?.code ?? cause?.message ?? error.message)
 }
 
-/** Posts an event as a webhook would; returns the status, or why there was none. */
+/** Posts an event as a webhook would; out: the status, or why there was none. */
 async function forward(url: string, { text, event, secret }: Told & { secret: string }): Promise<string> {
   const unixSeconds = Math.floor(Date.now() / 1000)
   const headers = eventHeaders({ deliveryId: event.id, event: event.event, body: text, secrets: [secret], unixSeconds })
@@ -201,7 +201,7 @@ function formatEvent(body: EventBody, terminal: Terminal): string {
   return `${at}  ${name}  ${who}  ${gist(body)}`.slice(0, Math.max(terminal.columns, 1) + name.length).trimEnd()
 }
 
-/** What there is to say of an event apart from its recipient. */
+/** What there is to say of an event besides its recipient. */
 function gist({ details, used, cap, sizeBytes }: EventBody): string {
   if (used !== undefined) return `${used} of ${cap}`
   if (details === undefined) return `${sizeBytes} bytes`

@@ -1,5 +1,5 @@
 /**
- * import - `sendwright import suppressions` is the suppression list that another provider exports, onto a stream's list
+ * import - `sendwright import suppressions`: the suppression list that another provider exports, onto a stream's list
  *
  * The file is streamed. An address that is listed already is not listed twice, so an import that was cut off is
  * repeated as a whole. Rows that cannot be read are listed with their line and skipped.
@@ -21,7 +21,7 @@ type Reason = SuppressionEntry['reason']
 /** The columns of a provider's files. Names of columns are in lower case, letters and digits only. */
 interface Provider {
   readonly address: readonly string[]
-  /** Columns that name a reason, the first that exists. */
+  /** Columns that name a reason, the first that is there. */
   readonly reason: readonly string[]
   /** Columns that only files of one reason have. */
   readonly marks: readonly (readonly [column: string, reason: Reason])[]

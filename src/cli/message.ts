@@ -29,7 +29,7 @@ interface SearchOptions extends ClientOptions {
   limit?: number
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addMessageCommands(program: Command, ended: Ended): void {
   const message = program.command('message').description('messages of a server and their status')
   withServerOptions(message.command('search'))

@@ -31,7 +31,7 @@ import { addSuppressionCommands } from './suppression.ts'
 import { addTokenCommands } from './token.ts'
 import { addWebhookCommands } from './webhook.ts'
 
-/** Runs one command until it ends. Takes what is after `sendwright`. Returns its exit code; what it says is printed. */
+/** Runs one command until it ends. In: what stands after `sendwright`. Out: its exit code; what it says is printed. */
 export async function runCommand(args: readonly string[]): Promise<number> {
   let code = 0
   const program = makeProgram((result) => {
@@ -49,7 +49,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Every command with its options; `ended` receives the exit code of the one that ran. */
+/** Every command with its options; `ended` hears the exit code of the one that ran. */
 export function makeProgram(ended: (code: number) => void): Command {
   const program = new Command('sendwright')
     .description('Runs the transactional email service and calls its API.')

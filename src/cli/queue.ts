@@ -24,7 +24,7 @@ const DONE: Readonly<Record<QueueOrder, string>> = {
   drop: 'dropped: they bounce',
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addQueueCommands(program: Command, ended: Ended): void {
   const queue = withOperatorOptions(program.command('queue'))
     .description('pending mail by destination: list, hold, retry and drop')
@@ -39,14 +39,14 @@ export function addQueueCommands(program: Command, ended: Ended): void {
     withOperatorOptions(queue.command(`${order} <domain>`))
       .description(does)
       .option('--note <text>', 'kept in the audit log')
-      // What `queue` takes too, it takes for itself, wherever it is.
+      // What `queue` takes too, it takes for itself, wherever it stands.
       .action(async (domain, _options, command: Command) =>
         ended(await orderQueue(order, domain, command.optsWithGlobals())),
       )
   }
 }
 
-/** Prints pending work, the fullest destinations first. */
+/** Prints what waits, the fullest destinations first. */
 async function listQueue(options: ClientOptions): Promise<number> {
   const client = makeClient(options, 'operator')
   const destinations: Destination[] = []

@@ -1,4 +1,4 @@
-/** requests - `sendwright requests list|show`: what was asked recently, and what it was answered. */
+/** requests - `sendwright requests list|show`: what was asked of late, and what it was answered. */
 import type { Command } from 'commander'
 import type { RequestEntry, RequestList } from '../../schemas/request-log.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
@@ -20,7 +20,7 @@ interface ListOptions extends ClientOptions {
   limit?: number
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addRequestCommands(program: Command, ended: Ended): void {
   const requests = program.command('requests').description('recent requests of a server or account')
   withServerOptions(requests.command('list'))

@@ -1,4 +1,4 @@
-/** send - `sendwright send` and `sendwright batch`: messages through the API, and with `--wait` the outcome of one. */
+/** send - `sendwright send` and `sendwright batch`: messages through the API, and with `--wait` what becomes of one. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { text as readAllText } from 'node:stream/consumers'
@@ -44,11 +44,11 @@ interface SendOptions extends ClientOptions {
   stream?: string
   at?: string
   idempotencyKey?: string
-  /** Seconds; true means as many as usual. */
+  /** Seconds; true: as many as usual. */
   wait?: number | true
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addSendCommands(program: Command, ended: Ended): void {
   const send = withServerOptions(program.command('send'))
     .description('send one message and print its id; without --text and --html its text is read from standard input')
@@ -130,7 +130,7 @@ function addressOf(text: string): string | { email: string; name: string } {
   return name === undefined || email === undefined ? text : { email, name }
 }
 
-/** What is piped in; nothing from a terminal, if no one knows that it is waited for. */
+/** What is piped in; nothing from a terminal, where nobody knows that it is waited for. */
 async function readStandardInput(): Promise<string | undefined> {
   if (process.stdin.isTTY === true) return undefined
   const text = await readAllText(process.stdin)
@@ -178,7 +178,7 @@ async function sendMessage(options: SendOptions, body: object): Promise<number> 
 }
 
 /**
- * Tells each event as it comes. Returns the message once every recipient has ended, or as it is after the longest wait.
+ * Tells each event as it comes. Out: the message once every recipient has ended, or as it is after the longest wait.
  */
 async function watch(
   client: Client,

@@ -16,8 +16,8 @@ const STOP_MS_MAX = 10_000
 /** 200 connections of each listener, those of deliveries and webhooks, and what Node and the store need. */
 const DESCRIPTORS_MIN = 1024
 /**
- * A group of processes is reported by the terminal or its supervisor and once more by npm; who means it tells again
- * after this.
+ * A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after
+ * this.
  */
 const REPEAT_MS_MAX = 500
 /** Levels of the log at which a failed start shows where it failed. */
@@ -55,7 +55,7 @@ async function run(begin: (config: Config) => Promise<RunningService>): Promise<
     return await runUntilStopped(() => begin(result.config))
   } catch (error) {
     if (error instanceof WrongFile) return refuse([error.message])
-    // A taken port, a store that is away. The sentence is for the operator, the stack for who looks closer.
+    // A taken port, a store that is away: the sentence is for the operator, the stack for who looks closer.
     console.error(`Cannot run: ${(error as Error).message}`)
     if (DETAILED.includes(result.config.logLevel)) console.error((error as Error).stack)
     return 1
@@ -76,7 +76,7 @@ function requireDescriptors(): void {
   )
 }
 
-/** What the system lets this process have open; without bound if it does not say. */
+/** What the system lets this process have open; without bound where it does not say. */
 function descriptorsMax(): number {
   try {
     const [, soft = ''] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []

@@ -26,7 +26,7 @@ interface BackupOptions {
   json?: boolean
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addStoreCommands(program: Command, ended: (code: number) => void): void {
   program
     .command('store')
@@ -124,7 +124,7 @@ async function repairShard(shard: number, { yes, json }: RepairOptions): Promise
   return 0
 }
 
-/** Runs an act with the settings of the environment; what it throws is described in a sentence. */
+/** Runs an act with the settings of the environment; what it throws is told in a sentence. */
 async function inStore<Result>(act: (config: Config) => Promise<Result>): Promise<Result> {
   const settings = readConfig()
   if (!settings.ok) throw new CommandFailure(`Wrong settings: ${settings.mistakes.join('; ')}`)

@@ -1,4 +1,4 @@
-/** webhook - `sendwright webhook ...` is the webhooks of a server, and what was posted to them. */
+/** webhook - `sendwright webhook ...`: the webhooks of a server, and what was posted to them. */
 import { type Command, Option } from 'commander'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import { type Delivery, type DeliveryList, EVENTS, type EventName, type Webhook } from '../../schemas/webhook.ts'
@@ -28,7 +28,7 @@ interface ReplayOptions extends ClientOptions {
   since?: string
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addWebhookCommands(program: Command, ended: Ended): void {
   const webhook = program.command('webhook').description('webhooks of a server, each identified by its URL or id')
   withServerOptions(webhook.command('create <url>'))
@@ -174,7 +174,7 @@ async function replayDeliveries(
   return 0
 }
 
-/** The newest deliveries that are asked for, page after page. A page may hold none and yet not be the last. */
+/** The newest deliveries that are asked for, page after page: a page may hold none of them and yet not be the last. */
 async function readDeliveries(client: Client, path: string, options: DeliveriesOptions): Promise<DeliveryList> {
   const query = new URLSearchParams()
   for (const name of ['status', 'event', 'limit'] as const)

@@ -1,5 +1,5 @@
 /**
- * account-routes - what administrators set, account keys, the actions of members, what is left to do, what an id names
+ * account-routes - what administrators set, account keys, what members did, what is left to do, what an id names
  *
  * Spec member.settings, member.application, member.audit, member.checklist, member.find
  */
@@ -27,7 +27,7 @@ export function makePatchSettings(deps: DashboardDeps): DashboardHandler<'patchS
       ...(requireSecondFactor !== undefined && { requireSecondFactor }),
     }
     if (requireSecondFactor) {
-      // Anyone who asks it of everybody has one, an account whose administrators cannot come in helps no one.
+      // Whoever asks it of everybody has one: an account whose administrators cannot come in helps nobody.
       const user = await userOf(deps, request)
       if (!('userId' in user)) return user
       if (!hasFactor(user)) return refuse('second_factor_required')

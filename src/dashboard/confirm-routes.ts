@@ -48,7 +48,7 @@ export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confi
   }
 }
 
-/** A try of someone who is signed in with his own password. Returns the user; the refusal. */
+/** A try of somebody who is signed in with his own password. Out: the user; the refusal. */
 export function tryOwnPassword(
   deps: DashboardDeps,
   session: SessionKey,
@@ -77,7 +77,7 @@ function tryFactor(
   })
 }
 
-/** Counts a try, and looks at it. Takes what looks; it answers null for the problem. */
+/** Counts a try, and looks at it. In: what looks; it answers null for what is wrong. */
 async function tryOwn(
   deps: DashboardDeps,
   session: SessionKey,

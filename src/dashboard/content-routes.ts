@@ -1,7 +1,7 @@
 /**
- * content-routes - what mail says, asked for by itself: as JSON, in its own frame, sent again, and test messages
+ * content-routes - what mail says, asked for by itself: as JSON, in a frame of its own, sent again, and test messages
  *
- * Anyone who reads it may, and is noted (`hidden.ts`); the content itself comes from the handlers of the interface.
+ * Whoever reads it may, and is noted (`hidden.ts`); the content itself comes from the handlers of the interface.
  *
  * Spec member.content, member.frame, member.test-message, member.send-again
  */
@@ -118,7 +118,7 @@ export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
       )
       if (issues.length > 0) return refuse('invalid_request', { issues })
       const recipients = found.recipients.filter(({ recipient }) => chosen.includes(recipient))
-      // Bcc recipients stay hidden from each other. Without To and Cc only one can be addressed.
+      // Bcc recipients stay hidden from each other: without To and Cc only one of them can be addressed.
       if (recipients.length > 1 && recipients.every(({ kind }) => kind === 'bcc')) {
         const message = 'Select one Bcc recipient only, or a To or Cc recipient as well'
         return refuse('invalid_request', { issues: [{ path: 'recipients', message }] })
@@ -151,7 +151,7 @@ function bodyOf(message: Message): EmailBody {
 type Person = ReturnType<typeof withName>
 type People = Readonly<Partial<Record<'to' | 'cc' | 'bcc', readonly Person[]>>>
 
-/** A message needs a To, without one its Cc recipients move there, whom all can see, otherwise the one of Bcc. */
+/** A message needs a To: without one its Cc recipients move there, whom all of them can see, else the one of Bcc. */
 function addressed({ to = [], cc = [], bcc = [] }: People): People {
   if (to.length > 0) return { to, ...(cc.length > 0 && { cc }), ...(bcc.length > 0 && { bcc }) }
   return cc.length > 0 ? addressed({ to: cc, bcc }) : { to: bcc }
@@ -235,7 +235,7 @@ async function sentImages(
   if (typeof stored === 'string') return new Map()
   const { head, entry } = stored
   const place = { shard: homeShard(key.accountId), contentId: entry.contentId, test: stored.test, head }
-  // A message that came whole over SMTP has no its own parts to be read.
+  // A message that came whole over SMTP has no parts of its own to be read.
   const read = head.raw === null ? await deps.readFiles(place) : undefined
   const images = new Map<string, string>()
   let left = INLINE_BYTES_MAX

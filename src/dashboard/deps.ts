@@ -21,7 +21,7 @@ export interface DashboardDeps extends OrderDeps {
   readonly edge: DashboardEdge
 }
 
-/** A request of one of the dashboard's own routes; its session if the route takes one, or if there is one. */
+/** A request of one of the dashboard's own routes; its session where the route takes one, or where there is one. */
 export type DashboardRequest<Name extends DashboardRouteName = DashboardRouteName> = EdgeRequest<
   SessionKey | null,
   DashboardBodyOf<Name>
@@ -35,7 +35,7 @@ export function sessionOf({ key }: { readonly key: SessionKey | null }): Session
   return key
 }
 
-/** Asks as a member: what comes true of it is logged; of a look, if it changes something. */
+/** Asks as a member: what comes true of it is logged; of a look, where it changes something. */
 export function askAs(
   ask: OrderDeps['ask'],
   { key, route, params }: Pick<EdgeRequest<SessionKey | null>, 'key' | 'route' | 'params'>,

@@ -1,9 +1,9 @@
 /**
- * enter - someone who has shown who he is gets a session in one of his accounts, and ends those he had too many of
+ * enter - somebody who has shown who he is gets a session in one of his accounts, and ends those he had too many of
  *
  * Steps: the session is put on its user's list, then it is opened on its account's shard, which asks whether he is a
  * member there. A process that ends between both leaves an entry that names no session. A session that ends goes the
- * other way: its row ends first, then the list drops it, so that none lives that its user does not see.
+ * other way: its row ends first, then the list forgets it, so that none lives that its user does not see.
  *
  * Spec session.life, session.sign-in
  */
@@ -30,16 +30,16 @@ const USER_AGENT_CHARS_MAX = 300
 /** Who comes in, and from where. */
 export interface Entrant {
   readonly user: User
-  /** The account; null means the first that still has him. */
+  /** The account; null: the first that still has him. */
   readonly accountId: string | null
   readonly userAgent: string
   /** Of the request. */
   readonly cookies: string
   /** He has just shown who he is; a session alone shows it not. */
   readonly isConfirmed: boolean
-  /** Until when a second factor that he has shown counts as just shown, in ms; 0 means he has shown none. */
+  /** Until when a second factor that he has shown counts as just shown, in ms; 0: he has shown none. */
   readonly factorMs: number
-  /** When the session that this one takes the place of began, in ms; null means it is the first. */
+  /** When the session that this one takes the place of began, in ms; null: it is the first. */
   readonly sinceMs: number | null
 }
 
@@ -59,7 +59,7 @@ interface Opened {
   readonly deviceId: string
 }
 
-/** Null means he is no member there. */
+/** Null: he is no member there. */
 async function openIn(
   deps: DashboardDeps,
   { user, accountId, userAgent, cookies, isConfirmed, factorMs, sinceMs }: Entrant & { readonly accountId: string },
@@ -98,7 +98,7 @@ async function answerSession(
   return { status: 200, json, cookies }
 }
 
-/** Ends all sessions of a user but one (null: all). Returns what is answered if one could not be. */
+/** Ends all sessions of a user but one (null: all). Out: what is answered where one of them could not be. */
 export async function endOthers(deps: DashboardDeps, userId: string, but: string | null): Promise<Answer | null> {
   const shard = homeShard(userId)
   const seen = await deps.read(shard, [userSessionsFact(shard, userId)])
@@ -108,7 +108,7 @@ export async function endOthers(deps: DashboardDeps, userId: string, but: string
 }
 
 /**
- * Ends sessions of a user, as many as can be, and takes those off his list. Returns what is answered if one could not.
+ * Ends sessions of a user, as many as can be, and takes those off his list. Out: what is answered where one could not.
  */
 export async function endSessions(
   deps: DashboardDeps,
@@ -131,7 +131,7 @@ async function endRow(deps: DashboardDeps, session: MemberSession): Promise<Answ
   return answer ?? null
 }
 
-/** Takes sessions that have ended off their user's list. One that stays there is shown to no one. */
+/** Takes sessions that have ended off their user's list. One that stays there is shown to nobody. */
 async function forget(deps: DashboardDeps, userId: string, sessionIds: readonly string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds } })

@@ -195,8 +195,7 @@ interface Asked extends Pick<ChangeFactorsBody, 'change'> {
 
 /**
  * Changes the factors of a request's user: it is logged, and his session has shown one. With the first one his other
- * sessions end: before it, and those that began in the meantime after it; one that cannot be ended then stays on his
- * list.
+ * sessions end: before it, and those that began meanwhile after it; one that cannot be ended then stays on his list.
  */
 async function changeFactors(
   deps: DashboardDeps,

@@ -1,7 +1,7 @@
 /**
- * frame - a mail as its own page, that may do nothing: the content of a frame without scripts, forms or network
+ * frame - a mail as a page of its own, that may do nothing: what stands in a frame without scripts, forms or network
  *
- * The policy is the answer's own, a frame that is filled by the page inherits the page's. Links lead nowhere, because a
+ * The policy is the answer's own: a frame that is filled by the page inherits the page's. Links lead nowhere, because a
  * look at a live mail must not spend what its links are for; their addresses are listed beside it (`linksOf`).
  *
  * Spec member.frame
@@ -13,7 +13,7 @@ import type { Reply } from '../http/respond.ts'
 export interface FrameInput {
   readonly text: string | null
   readonly html: string | null
-  /** Whether images may be fetched from elsewhere, by a button, once. */
+  /** Whether images may be fetched from elsewhere: by a button, once. */
   readonly images: boolean
   readonly mode: 'live' | 'test'
   /** Content-ID -> data URL. */
@@ -31,8 +31,8 @@ const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
  */
 const OPENING = /<(\/?)(iframe|frame|object|embed|portal|fencedframe|link|meta|base)/gi
 /**
- * The attribute of a link: a browser may connect to where a link leads while it is only pressed. What may be before and
- * behind the name of an attribute is HTML 13.2.5.32 to 39.
+ * The attribute of a link: a browser may connect to where a link leads while it is only pressed. What may stand before
+ * and behind the name of an attribute is HTML 13.2.5.32 to 39.
  */
 const HREF = /(?<=[\s/"':])href(?=[\s/>=])/gi
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", apos: "'" }
@@ -43,7 +43,7 @@ export function frameOf({ text, html, images, mode, files }: FrameInput): Reply 
     html === null ? `<pre style="white-space:pre-wrap">${escaped(text ?? '')}</pre>` : withFiles(html, { files, mode })
   return {
     status: 200,
-    // Nothing is before the doctype but what the policy stops anyway. The base comes first of all links.
+    // Nothing stands before the doctype but what the policy stops anyway: the base comes first of all links.
     text: `<!doctype html><meta charset="utf-8"><base target="_blank">${shown}`,
     contentType: 'text/html; charset=utf-8',
     headers: {

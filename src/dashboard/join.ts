@@ -1,10 +1,10 @@
 /**
- * join - someone becomes a member by a link, or is one no more: the account decides, his own list is around it
+ * join - somebody becomes a member by a link, or is one no more: the account decides, his own list stands around it
  *
- * The account comes onto the list before it is asked and leaves it again if it says no, so that a crash in between
- * leaves no member whose row goes for want of an account. Where others order the same of him in the meantime, the list
- * follows what the account says at the end. What a process that dies leaves half done ends by itself. Its states are
- * described in `src/actors/dashboard/join.ts`.
+ * The account comes onto the list before it is asked and leaves it again where it says no, so that a crash in between
+ * leaves no member whose row goes for want of an account. Where others order the same of him meanwhile, the list
+ * follows what the account says at the end. What a process that dies leaves half done ends by itself: its states are
+ * told in `src/actors/dashboard/join.ts`.
  *
  * Spec member.index
  */
@@ -25,12 +25,12 @@ import type { User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { DashboardDeps } from './deps.ts'
 
-/** How often the list is read again where others order of it too. */
+/** How often the list is read anew where others order of it too. */
 const LEAVES_MAX = 5
 
 /**
- * Puts an account onto a user's list, before it is asked. Returns until when it may be; what is answered if he is gone,
- * is in too many, or no one could.
+ * Puts an account onto a user's list, before it is asked. Out: until when it may be; what is answered where he is gone,
+ * is in too many, or nobody could.
  */
 export async function listAccount(
   deps: DashboardDeps,
@@ -38,36 +38,35 @@ export async function listAccount(
 ): Promise<StepBegun | Answer> {
   const order = { name: 'begin-join', body: { userId, accountId } }
   const { reply, answer, refused } = await giveOrder<StepBegun>(deps, homeShard(userId), order)
-  // His time without an account was over between two reads: anyone who opens the link again is asked for a name.
+  // His time without an account was over between two reads: whoever opens the link anew is asked for a name.
   return reply ?? (refused?.code === 'not_found' ? refuse('sign_in_failed') : answer)
 }
 
-/** Uses the link, after `listAccount`. Returns what is answered if it makes no one a member. */
+/** Uses the link, after `listAccount`. Out: what is answered where it makes nobody a member. */
 export async function useLink(deps: DashboardDeps, body: UseAccountLinkBody): Promise<Answer | null> {
   const { answer } = await giveOrder(deps, homeShard(body.accountId), { name: 'use-account-link', body })
   return answer ?? null
 }
 
-/** Takes back `listAccount` if no one became a member. Takes the answer. Returns the same. */
+/** Takes back `listAccount` where nobody became a member. In: what is answered. Out: the same. */
 export async function undoJoin(
   deps: DashboardDeps,
   user: User,
   { accountId, answer }: { readonly accountId: string; readonly answer: Answer },
 ): Promise<Answer> {
-  // Where no one can determine he may be a member, the list stays. One that stays for want of an answer names no
-  // member.
+  // Where nobody can tell he may be a member: the list stays. One that stays for want of an answer names no member.
   if ('status' in answer) await leave(deps, user, accountId)
   return answer
 }
 
-/** Puts the account in front of the list of its new member. Returns what is answered if it could not. */
+/** Puts the account in front of the list of its new member. Out: what is answered where it could not. */
 export async function endJoin(deps: DashboardDeps, { userId, accountId }: BeginJoinBody): Promise<Answer | null> {
   const body: JoinAccountBody = { userId, accountId, isMember: true }
   const { answer } = await giveOrder<ListChanged>(deps, homeShard(userId), { name: 'join-account', body })
   return answer ?? null
 }
 
-/** Makes a user a member of an account by a link, which is used with it. Returns what is answered if it does not. */
+/** Makes a user a member of an account by a link, which is used with it. Out: what is answered where it does not. */
 export async function joinByLink(deps: DashboardDeps, user: User, body: UseAccountLinkBody): Promise<Answer | null> {
   const begun = await listAccount(deps, body)
   if (!('kind' in begun)) return begun
@@ -78,7 +77,7 @@ export async function joinByLink(deps: DashboardDeps, user: User, body: UseAccou
 
 /**
  * Says on a user's list that he is about to leave an account, and ends the operator's links for him, before the account
- * is asked. Returns until when it may be; null if it is not on his list, or no one could.
+ * is asked. Out: until when it may be; null where it is not on his list, or nobody could.
  */
 export async function announceLeave(
   deps: DashboardDeps,
@@ -91,8 +90,8 @@ export async function announceLeave(
 }
 
 /**
- * Takes an account off a user's list, unless he is a member there. What was read of it is read again if someone has
- * joined in the meantime. Returns what is answered if it could not.
+ * Takes an account off a user's list, unless he is a member there. What was read of it is read again where somebody has
+ * joined meanwhile. Out: what is answered where it could not.
  */
 export async function leave(
   deps: DashboardDeps,

@@ -1,9 +1,9 @@
 /**
  * link-routes - links are ordered, read and consumed: /dashboard/api/links and below
  *
- * A link that makes a member of an account is bound to an address, or asks for it (first start). Anyone who has that
- * address already shows the user's own password or session, or chooses another password if an operator made the link;
- * anybody else chooses a name and a password.
+ * A link that makes a member of an account is bound to an address, or asks for it (first start). Whoever has that
+ * address already shows the user's own password or session, or chooses another password where an operator made the
+ * link; anybody else chooses a name and a password.
  *
  * Spec link.once, link.purpose, link.mail, link.operator
  */
@@ -33,7 +33,7 @@ import { askFactor, enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
 import { judgeTry } from './tries.ts'
 
-/** POST /dashboard/api/links: the same answer, anyone who has the address. */
+/** POST /dashboard/api/links: the same answer, whoever has the address. */
 export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {
   return async ({ body, client, cookies }) => {
     const { address, purpose } = body
@@ -42,13 +42,13 @@ export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'
       if (refused.isOfAddress) noteLimit(deps, address)
       return refused.answer
     }
-    // Whether anybody has the address would show in the time that the answer takes. No one waits for it.
+    // Whether anybody has the address would show in the time that the answer takes: nobody waits for it.
     mailLink(deps, { address, purpose }).catch(() => undefined)
     return { status: 202, json: {} }
   }
 }
 
-/** Mails a link to who has the address. If the store does not answer there is none, and he asks again. */
+/** Mails a link to who has the address. Where the store does not answer there is none, and he asks again. */
 async function mailLink(
   deps: DashboardDeps,
   { address, purpose }: { readonly address: string; readonly purpose: MakeLinkBody['link']['purpose'] },
@@ -90,7 +90,7 @@ function needOf({ purpose }: StoredLink, known: User | null): Link['needsPasswor
   return purpose === 'invitation' && known !== null ? 'enter' : 'choose'
 }
 
-/** Whether an operator made the link for an address: anyone who has it needs no old password, and chooses another. */
+/** Whether an operator made the link for an address: whoever has it needs no old password, and chooses another. */
 function isVouched({ purpose, address }: StoredLink): boolean {
   return purpose === 'setup' && address !== null
 }
@@ -148,7 +148,7 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   return enterOrAsk(deps, { ...entering, isConfirmed: true })
 }
 
-/** Uses up a link and makes a user a member of its account. Returns the user as it is then, or the refusal. */
+/** Uses up a link and makes a user a member of its account. Out: the user as it is then, or the refusal. */
 async function becomeMember(
   deps: DashboardDeps,
   { linkId, link }: Pick<Found, 'linkId' | 'link'>,
@@ -160,7 +160,7 @@ async function becomeMember(
   if (!('kind' in begun)) return begun
   const body: UseAccountLinkBody = { linkId, accountId, userId, untilMs: begun.untilMs }
   const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
-  // A link that vouches is used up here, before a second factor is asked for. Its purpose, another password, is done
+  // A link that vouches is used up here, before a second factor is asked for: its purpose, another password, is done
   // then. If it was kept until that step, another reader of the mail could choose a password again in between.
   const unused = siblings ?? (await useLink(deps, body))
   if (unused !== null) return undoJoin(deps, user, { accountId, answer: unused })
@@ -172,8 +172,8 @@ async function becomeMember(
 }
 
 /**
- * Ends the operator's links for an address, in all accounts. In: when the link was made that is used; null means none
- * is. Returns what is answered if one of them was used before, or no one could.
+ * Ends the operator's links for an address, in all accounts. In: when the link was made that is used; null: none is.
+ * Out: what is answered where one of them was used before, or nobody could.
  */
 export async function endSiblings(
   deps: DashboardDeps,
@@ -186,7 +186,7 @@ export async function endSiblings(
   return answer ?? null
 }
 
-/** Puts another password in place of the one of a user, whose sessions end. Returns what is answered if it did not. */
+/** Puts another password in place of the one of a user, whose sessions end. Out: what is answered where it did not. */
 async function renew(deps: DashboardDeps, user: User, changes: ChangeUserBody['changes']): Promise<Answer | null> {
   const { userId, linkRound } = user
   const unended = await endOthers(deps, userId, null)
@@ -203,7 +203,7 @@ async function renew(deps: DashboardDeps, user: User, changes: ChangeUserBody['c
 
 interface Joining {
   readonly user: User
-  /** Hashed, and the user's once the link is used; null means he keeps the one that he has. */
+  /** Hashed, and the user's once the link is used; null: he keeps the one that he has. */
   readonly newPassword: string | null
 }
 

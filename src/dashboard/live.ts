@@ -1,12 +1,12 @@
 /**
  * live - GET /dashboard/api/servers/{serverId}/events: what happens on a server, for a page that shows it
  *
- * It reads the references that are written down while someone listens, as a program's feed does (`routes/events.ts`),
- * and says each event as a webhook would get it, received mail as a reference. Which messages were accepted is reported
- * by signals and written nowhere, a page that misses one reads its list again all the same.
+ * It reads the references that are written down while somebody listens, as a program's feed does (`routes/events.ts`),
+ * and says each event as a webhook would get it, received mail as a reference. Which messages were accepted is told by
+ * signals and written nowhere: a page that misses one reads its list anew all the same.
  *
- * Guarantees that a server that sends much costs a feed so many reads a second and nothing else: what is beyond it is
- * left out, and `missed` shows it; a feed ends with its session, with its member's role, and with its server.
+ * Guarantees: a server that sends much costs a feed so many reads a second and no more: what is beyond it is left out,
+ * and `missed` says so; a feed ends with its session, with its member's role, and with its server.
  *
  * Spec member.live, member.content
  */
@@ -31,14 +31,14 @@ import { formatInstant } from '../views/instant.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
 import { findServer } from './mirror.ts'
 
-/** A line that says nothing keeps proxies from ending the connection, and detects a client that is gone. */
+/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 15_000
-/** From one look to the next, and events that one tells. A page shows no more. */
+/** From one look to the next, and events that one tells: a page shows no more. */
 const REST_MS = 500
 const TOLD_MAX = 50
 /** Accepted messages that wait for the next look. */
 const ACCEPTED_MAX = 100
-/** A browser that does not read is let go, and its page reads again when it does. */
+/** A browser that does not read is let go, and its page reads anew when it does. */
 const WAITING_BYTES_MAX = 64 * 1024
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 
@@ -69,7 +69,7 @@ export function makeHearServer(deps: DashboardDeps & LiveDeps): DashboardHandler
   }
 }
 
-/** Takes a place among the feeds. Returns what gives it back; otherwise the refusal. */
+/** Takes a place among the feeds. Out: what gives it back; else the refusal. */
 function leaveOrRefuse(open: LiveDeps['userFeeds'], userId: string): (() => void) | Answer {
   const mine = open.get(userId) ?? 0
   if (mine >= USER_FEEDS_MAX) return refuse('feed_limit', { max: USER_FEEDS_MAX })
@@ -134,7 +134,7 @@ function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, r
         deps.hear(keysTopic(serverId), () => void renew()),
         deps.hear(memberTopic(accountId, userId), (text) => text === sessionId && sink.end()),
       ]
-      // What has ended or happened before the signals were received.
+      // What has ended or happened before the signals were heard.
       void Promise.all(heard).then(() => {
         lines.look()
         return renew()
@@ -150,7 +150,7 @@ function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, r
   }
 }
 
-/** That events up to an entry were left out: who comes back continues after it. */
+/** That events up to an entry were left out: who comes back goes on after it. */
 function missedLine(position: string): string {
   return `id: ${position}\nevent: missed\ndata: {}\n\n`
 }
@@ -180,14 +180,14 @@ class LiveLines {
     this.#position = of.position
   }
 
-  /** Receives a signal of an event: what is written down is read there, a cap's event is whole in it. */
+  /** Hears a signal of an event: what is written down is read there, a cap's event is whole in it. */
   readonly take = (text: string): void => {
     const reference = parseReference(text)
     if (reference.kind === 'message' || reference.kind === 'inbound') this.look()
     else void this.#read(reference).then((event) => this.#say(event, this.#deps.newEventId(), ''))
   }
 
-  /** Receives which messages were accepted. */
+  /** Hears which messages were accepted. */
   readonly accept = (text: string): void => {
     const ids = text.split(' ')
     if (this.#accepted.length + ids.length > ACCEPTED_MAX) this.#isMissed = true
@@ -252,7 +252,7 @@ class LiveLines {
     return this.#deps.readEvent(owner, reference, this.#deps.nowMs())
   }
 
-  /** What an event reports may be gone: then nothing is stated. */
+  /** What an event tells of may be gone: then nothing is said. */
   #say(event: EventBody | null | undefined, id: string, line: string): void {
     if (event !== null && event !== undefined && !this.#isOver)
       this.#sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)

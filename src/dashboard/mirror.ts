@@ -65,12 +65,12 @@ function clean(answer: Answer, { shown }: Extract<ContentRule, { shown: unknown 
   return answer.status < 300 ? shown(answer) : answer
 }
 
-/** The key that a session represents. */
+/** The key that a session stands for. */
 export function accountKeyOf({ accountId, tokenId, hash }: SessionKey, level: Level): AccountKey {
   return { kind: 'account', accountId, tokenId, hash: proofOf(level, hash) }
 }
 
-/** A server of the session's account, and the key to it that the session represents. */
+/** A server of the session's account, and the key to it that the session stands for. */
 export async function findServer(
   { read }: Pick<DashboardDeps, 'read'>,
   session: SessionKey,

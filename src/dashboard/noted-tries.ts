@@ -1,8 +1,8 @@
 /**
- * noted-tries - what was tried without success with someone's address or in his session is in the log of his account
+ * noted-tries - what was tried in vain with somebody's address or in his session stands in the log of his account
  *
- * No one waits for it: whether anybody has an address must not show in the time that an answer takes. That a limit was
- * reached is noted once while it is, so a flood of tries makes no flood of entries. Of an address that no one has there
+ * Nobody waits for it: whether anybody has an address must not show in the time that an answer takes. That a limit was
+ * reached is noted once while it is, so a flood of tries makes no flood of entries. Of an address that nobody has there
  * is no account to tell.
  *
  * Spec member.audit, session.limits
@@ -19,7 +19,7 @@ import { isLimitNews } from './tries.ts'
 
 const NOT_NOTED = 'An action of a member could not be written to the audit log of the account'
 
-/** Notes that someone was refused in an account; without one there is nothing to note. */
+/** Notes that somebody was refused in an account; without one there is nothing to note. */
 export function noteRefusal(deps: DashboardDeps, accountId: string | undefined, userId: string): void {
   if (accountId === undefined) return
   note(deps, { accountId, userId, act: 'signInRefused', targets: {} }).catch(() => undefined)
@@ -39,7 +39,7 @@ async function noteLimitOf(deps: DashboardDeps, address: string): Promise<void> 
   await note(deps, { accountId, userId: user.userId, act: 'limitReached', targets: {} })
 }
 
-/** Notes that someone who is signed in has reached a limit. */
+/** Notes that somebody who is signed in has reached a limit. */
 export function noteSessionLimit(deps: DashboardDeps, { accountId, row }: SessionKey): void {
   const { userId } = row
   const act = { accountId, userId, act: 'limitReached', targets: {} }
@@ -48,13 +48,13 @@ export function noteSessionLimit(deps: DashboardDeps, { accountId, row }: Sessio
     .catch(() => undefined)
 }
 
-/** Notes what a member has done to what is his own, in the account if he is. */
+/** Notes what a member has done to what is his own, in the account where he is. */
 export function noteOwn(deps: DashboardDeps, request: DashboardRequest): Promise<void> {
   const { accountId, row } = sessionOf(request)
   return note(deps, { accountId, userId: row.userId, act: request.route.name, targets: { ...request.params } })
 }
 
-/** Notes what changes nothing in the account itself; if it cannot, the service's own log shows it. */
+/** Notes what changes nothing in the account itself; where it cannot, the service's own log says so. */
 async function note(deps: DashboardDeps, act: MemberAct): Promise<void> {
   const { answer } = await giveOrder(deps, homeShard(act.accountId), { name: 'note-act', body: act })
   if (answer !== undefined) deps.log.error({ ...act }, NOT_NOTED)

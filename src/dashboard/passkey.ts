@@ -3,7 +3,7 @@
  *
  * A passkey belongs to the name in BASE_URL, on the loopback to `localhost`: browsers give IP addresses none. The
  * library is loaded with the first answer that is to be verified: it takes some 0.4 s. No attestation is looked at: to
- * verify a certificate that someone sent, the library would fetch the content of it.
+ * verify a certificate that somebody sent, the library would fetch what stands in it.
  *
  * Spec session.passkey
  */
@@ -47,7 +47,7 @@ export function relyingParty({
   return { rpId, origins: [...edge.origins].filter((origin) => new URL(origin).hostname === rpId) }
 }
 
-/** What `navigator.credentials.get` takes as JSON. In: null for anyone who has a passkey here. */
+/** What `navigator.credentials.get` takes as JSON. In: null for whoever has a passkey here. */
 export function optionsToShow({ rpId }: RelyingParty, challenge: string, user: User | null): object {
   return {
     challenge,
@@ -77,7 +77,7 @@ function descriptorOf({ credentialId, transports }: StoredPasskey): object {
   return { type: 'public-key', id: credentialId, ...(transports.length > 0 && { transports }) }
 }
 
-/** The user whom a passkey names; null means none. */
+/** The user whom a passkey names; null: none. */
 export function userIdOf(credential: object): string | null {
   const { response } = credential as { readonly response?: { readonly userHandle?: unknown } }
   const handle = response?.userHandle
@@ -94,7 +94,7 @@ function knownOf({ passkeys }: User, { id }: { readonly id?: unknown }): StoredP
   return passkeys.find(({ credentialId }) => credentialId === id)
 }
 
-/** What a passkey of a user has shown; null means nothing. `isAlone`: it must have verified who holds it. */
+/** What a passkey of a user has shown; null: nothing. `isAlone`: it must have verified who holds it. */
 export async function verifyShown(
   { rpId, origins }: RelyingParty,
   user: User,
@@ -124,7 +124,7 @@ export async function verifyShown(
 /** What is kept of a passkey that a browser has made. */
 export type MadePasskey = Pick<StoredPasskey, 'credentialId' | 'publicKey' | 'counter' | 'transports'>
 
-/** The passkey that a browser has made; null if it is not as it was asked for; what is more than is taken. */
+/** The passkey that a browser has made; null where it is not as it was asked for; what is more than is taken. */
 export async function verifyMade(
   { rpId, origins }: RelyingParty,
   of: { readonly credential: object; readonly challenge: string },

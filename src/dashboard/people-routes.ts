@@ -50,8 +50,8 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
 }
 
 /**
- * DELETE /dashboard/api/members/{userId}: his list states that he leaves and the operator's links for him end, then he
- * is no member, then the account leaves his list. While it exists, the same request again does the interrupted work.
+ * DELETE /dashboard/api/members/{userId}: his list says that he leaves and the operator's links for him end, then he is
+ * no member, then the account leaves his list. While it stands there, the same request anew does what was cut off.
  */
 export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
   return async (request) => {

@@ -31,7 +31,7 @@ import { judgeTry, refuseTry } from './tries.ts'
 const STEP_S = SECOND_STEP_MINUTES * 60
 const BROWSER_BYTES = 32
 
-/** Lets someone in who has shown the first of it, or asks for the second. */
+/** Lets somebody in who has shown the first of it, or asks for the second. */
 export async function enterOrAsk(deps: DashboardDeps, entrant: Omit<Entrant, 'factorMs'>): Promise<Answer> {
   const { user, accountId, cookies } = entrant
   return hasFactor(user)
@@ -39,7 +39,7 @@ export async function enterOrAsk(deps: DashboardDeps, entrant: Omit<Entrant, 'fa
     : enter(deps, { ...entrant, factorMs: 0 })
 }
 
-/** Asks for the second step. Takes the link that makes a member of the account once it is taken. */
+/** Asks for the second step. In: the link that makes a member of the account once it is taken. */
 export function askFactor(
   deps: DashboardDeps,
   { user, ...into }: { readonly user: User } & Pick<Challenge, 'accountId' | 'linkId'>,
@@ -79,7 +79,7 @@ export function makeSignInByCode(deps: DashboardDeps): DashboardHandler<'signInB
   }
 }
 
-/** POST /dashboard/api/session/passkey/options: of a second step, or for anyone who has a passkey here. */
+/** POST /dashboard/api/session/passkey/options: of a second step, or for whoever has a passkey here. */
 export function makeBeginPasskey(deps: DashboardDeps): DashboardHandler<'beginPasskey'> {
   return async (request) => {
     const party = relyingParty(deps)
@@ -96,7 +96,7 @@ export function makeBeginPasskey(deps: DashboardDeps): DashboardHandler<'beginPa
   }
 }
 
-/** POST /dashboard/api/session/passkey: it counts for its client alone, so that no one locks it out. */
+/** POST /dashboard/api/session/passkey: it counts for its client alone, so that nobody locks it out. */
 export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'signInByPasskey'> {
   return async (request) => {
     const { body, client, cookies } = request
@@ -107,8 +107,7 @@ export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'sign
     if (begun === 'unavailable') return refuse('unavailable')
     if (begun === null) return refuse('sign_in_failed')
     const { challenge, user } = begun
-    // Of a passkey that is none of his there is nothing to tell him: anyone who knows his id could fill his log with
-    // it.
+    // Of a passkey that is none of his there is nothing to tell him: whoever knows his id could fill his log with it.
     if (!hasPasskey(user, credential)) return refuse('sign_in_failed')
     const of = { credential, challenge: challenge.id, isAlone: challenge.kind === 'passkey' }
     return goOn(deps, request, { ...begun, shown: await verifyShown(relyingParty(deps), user, of) })
@@ -120,7 +119,7 @@ interface Begun {
   readonly user: User
 }
 
-/** What a request continues with; null means nothing of this browser. `named`: whom a passkey names. */
+/** What a request goes on with; null: nothing of this browser. `named`: whom a passkey names. */
 async function readBegun(
   { read, secrets, edge, nowMs }: DashboardDeps,
   { body, cookies }: { readonly body: { readonly challenge: string }; readonly cookies: string },
@@ -159,7 +158,7 @@ async function goOn(
   return enter(deps, { ...came, isConfirmed: true, factorMs, sinceMs: null })
 }
 
-/** Uses a factor, for a step if it is shown for one. Returns the refusal, or null. */
+/** Uses a factor, for a step where it is shown for one. Out: the refusal, or null. */
 export async function spendFactor(
   deps: DashboardDeps,
   { user, shown, step }: { readonly user: User; readonly shown: Shown; readonly step: Step | null },

@@ -1,7 +1,7 @@
 /**
  * session-routes - signing in and out, another account: /dashboard/api/session and below
  *
- * Whatever is wrong with a try is described in the same words, and takes as long.
+ * Whatever is wrong with a try is told in the same words, and takes as long.
  *
  * Spec session.sign-in, session.limits
  */
@@ -40,7 +40,7 @@ interface Tried {
   readonly cookies: string
 }
 
-/** A try with an address and a password. Returns the user whose they are; the refusal. */
+/** A try with an address and a password. Out: the user whose they are; the refusal. */
 export async function tryPassword(
   deps: DashboardDeps,
   { address, password, client, cookies }: Tried,
@@ -57,7 +57,7 @@ export async function tryPassword(
   return tried ?? refuse('sign_in_failed')
 }
 
-/** The user, where the password is his; null where it is not. In: null for an address that no one has. */
+/** The user, where the password is his; null where it is not. In: null for an address that nobody has. */
 export async function compare(user: User | null, password: string, client: string): Promise<User | Answer | null> {
   const isRight = await isPassword(password, user?.password ?? null, client)
   if (isRight === null) return refuse('unavailable')
@@ -68,7 +68,7 @@ export async function compare(user: User | null, password: string, client: strin
 export function makeReadSession(deps: DashboardDeps): DashboardHandler<'readSession'> {
   return async (request) => {
     const { row, hash } = sessionOf(request)
-    // Its account may take no factor any more, the session looks again.
+    // Its account may take no factor any more: the session looks again.
     return row.needsFactor ? noteSession(deps, row.accountId, { hash, isConfirmed: false }) : answerRow(deps, row)
   }
 }
@@ -107,13 +107,13 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
     if (!('status' in answer) || answer.status !== 200) {
       return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
     }
-    // The browser has the other one now: this one would live on for no one. Where it cannot end it stays on his list.
+    // The browser has the other one now: this one would live on for nobody. Where it cannot end it stays on his list.
     await endSessions(deps, userId, [{ ...row, hash }])
     return answer
   }
 }
 
-/** The session that a row reports. */
+/** The session that a row tells of. */
 export async function answerRow({ read, nowMs }: DashboardDeps, row: SessionRow): Promise<Answer> {
   const user = await readUser(read, row.userId)
   if (user === 'unavailable' || user === null) return refuse('unavailable')
@@ -121,7 +121,7 @@ export async function answerRow({ read, nowMs }: DashboardDeps, row: SessionRow)
   return json === null ? refuse('unavailable') : { status: 200, json }
 }
 
-/** Notes that a session was used, each ten minutes at most; no one waits for it. */
+/** Notes that a session was used, each ten minutes at most; nobody waits for it. */
 export function touch(deps: DashboardDeps, { hash, row }: SessionKey): void {
   if (deps.nowMs() - row.seenMs < SEEN_EACH_MS) return
   const order = { name: 'mark-session', body: { hash, isConfirmed: false } }

@@ -19,11 +19,11 @@ import { type Reply, refuse } from './respond.ts'
 /** What a path asks of a request before its body counts. */
 export interface Gate {
   readonly listener: Route['listener']
-  /** False means the path takes no key. */
+  /** False: the path takes no key. */
   readonly needsKey: boolean
   /** The refusal of an unknown path or method; null for a route. */
   readonly noRoute: Reply | null
-  /** Kinds of owner that the route takes; empty means all. */
+  /** Kinds of owner that the route takes; empty: all. */
   readonly owners: readonly KeyOwner['kind'][]
   readonly wrongKind: Reply
   readonly takesBody: boolean
@@ -74,7 +74,7 @@ export function makeGate(route: Route, options?: DoorRouteOptions): Gate {
   }
 }
 
-/** Makes the gate of what is no route. A key is asked for first, so that no one maps the paths without one. */
+/** Makes the gate of what is no route: a key is asked for first, so that nobody maps the paths without one. */
 export function makeDeadEnd(
   listener: Route['listener'],
   noRoute: Reply,
@@ -96,7 +96,7 @@ export function makeDeadEnd(
   }
 }
 
-/** Reads the key of a request. Returns null when it is missing, malformed, or of a kind this listener does not know. */
+/** Reads the key of a request. Out: null when it is missing, malformed, or of a kind this listener does not know. */
 export function readKey(gate: Gate, authorization: string): ParsedKey | null {
   const token = authorization.startsWith('Bearer sk_') ? authorization.slice(7) : BEARER.exec(authorization)?.[1]
   const parsed = token === undefined ? null : parseKey(token)
@@ -105,7 +105,7 @@ export function readKey(gate: Gate, authorization: string): ParsedKey | null {
   return OPERATOR_KINDS.includes(parsed.kind) === (gate.listener === 'operator') ? parsed : null
 }
 
-/** Decides on all but the body. Takes the owner of the key (null: none known). Returns the refusal, or null. */
+/** Decides on all but the body. In: the owner of the key (null: none known). Out: the refusal, or null. */
 export function admit(
   gate: Gate,
   headers: RequestHeaders,

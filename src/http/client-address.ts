@@ -1,7 +1,7 @@
 /**
  * client-address - who the client is: the peer, or what trusted proxies say of it
  *
- * X-Forwarded-For is assumed from right to left for as long as the one who said it is trusted; the first address that
+ * X-Forwarded-For is believed from right to left for as long as the one who said it is trusted; the first address that
  * is not a trusted proxy is the client. What does not parse ends the chain at the one who said it.
  *
  * Spec request.client
@@ -13,10 +13,10 @@ type Range = ReturnType<typeof ipaddr.parseCIDR>
 
 /** Hops of X-Forwarded-For that are looked at. */
 const HOPS_MAX = 32
-/** Peers whose trust is kept. */
+/** Peers whose trust is remembered. */
 const PEERS_MAX = 1000
 
-/** Names the client. Takes the peer's address as text, the X-Forwarded-For header ('' when absent). */
+/** Names the client. In: the peer's address as text, the X-Forwarded-For header ('' when absent). */
 export type ClientAddress = (peer: string, forwardedFor: string) => string
 
 /** Makes the reader. In: CIDRs or single addresses of trusted proxies; throws Error on one that does not parse. */

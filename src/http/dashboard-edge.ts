@@ -1,9 +1,9 @@
 /**
  * dashboard-edge - what a request to the dashboard must show: a session's cookie, an origin of ours, a level
  *
- * A cookie is sent by any page that a browser shows, so every request that may change something must come from our own
- * page origin: SameSite alone lets in pages on other ports of the host. Without TLS a session can be read on the way,
- * so that no one signs in but on the loopback.
+ * A cookie is sent by any page that a browser shows, so every request that may change something must come from a page
+ * of our own origin: SameSite alone lets in pages on other ports of the host. Without TLS a session can be read on the
+ * way, so that nobody signs in but on the loopback.
  *
  * Spec session.cookie, session.origin, member.role, session.confirm
  */
@@ -25,7 +25,7 @@ export interface DashboardEdge {
   readonly nowMs: () => number
 }
 
-/** Of every answer: no one may keep it, and nothing takes it for a script. */
+/** Of every answer: nobody may keep it, and nothing takes it for a script. */
 export const DASHBOARD_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
@@ -41,7 +41,7 @@ const CONFIRMATION_REQUIRED = refuse('confirmation_required')
 /** Of what names the browser that took the first step of signing in. */
 const STEP = /^[\w-]{43}$/
 
-/** Makes what requests share. Takes the public address, the port of the listener, the store's clock. */
+/** Makes what requests share. In: the public address, the port of the listener, the store's clock. */
 export function makeDashboardEdge(baseUrl: string, port: number, nowMs: () => number): DashboardEdge {
   const { protocol, origin, hostname } = new URL(baseUrl)
   const isSecure = protocol === 'https:'
@@ -57,7 +57,7 @@ export function cookieHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, token: s
   return `${cookie}=${token ?? ''}${secure}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${token === null ? 0 : maxAgeS}`
 }
 
-/** The session's token in the cookies of a request; null if it does not exist of its form, or more than one. */
+/** The session's token in the cookies of a request; null where there is none of its form, or more than one. */
 export function readSession({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): ParsedKey | null {
   const parsed = parseKey(cookieOf(cookies, cookie) ?? '')
   return parsed?.kind === 'ss' ? parsed : null
@@ -68,7 +68,7 @@ export function stepHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, step: stri
   return cookieHeader({ cookie: `${cookie}-step` }, step, maxAgeS)
 }
 
-/** The name that a browser was given for the steps of signing in; null if it has none. */
+/** The name that a browser was given for the steps of signing in; null where it has none. */
 export function readStep({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
   const step = cookieOf(cookies, `${cookie}-step`)
   return step !== null && STEP.test(step) ? step : null
@@ -79,12 +79,12 @@ export function deviceHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, device: 
   return cookieHeader({ cookie: `${cookie}-device` }, device, maxAgeS)
 }
 
-/** The value of that cookie; null if it does not exist, or more than one. */
+/** The value of that cookie; null where there is none, or more than one. */
 export function readDevice({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
   return cookieOf(cookies, `${cookie}-device`)
 }
 
-/** Null if there is nothing of the name, or more than one. */
+/** Null where there is none of the name, or more than one. */
 function cookieOf(cookies: string, name: string): string | null {
   const found = cookies.split(';').flatMap((one) => {
     const text = one.trim()
@@ -93,7 +93,7 @@ function cookieOf(cookies: string, name: string): string | null {
   return found.length === 1 ? (found[0] as string) : null
 }
 
-/** Decides on a request that is for a known path, and has a session if it needs one. Returns the refusal, or null. */
+/** Decides on a request that is for a known path, and has a session where it needs one. Out: the refusal, or null. */
 export function admitToDashboard(
   { origins, isOpen, nowMs }: DashboardEdge,
   { level, confirms, isBefore }: SessionNeed,

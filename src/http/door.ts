@@ -1,6 +1,6 @@
 /**
- * door - what the listener needs to serve the API of another provider: if its requests carry their key, and the form of
- * its refusals
+ * door - what the listener needs to serve the API of another provider: where its requests carry their key, and the form
+ * of its refusals
  *
  * A refusal is decided and logged with our code. Only the bytes that leave have the other form.
  */
@@ -9,7 +9,7 @@ import type { Incoming } from './engine/engine.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { Reply } from './respond.ts'
 
-/** Headers that a door reads apart from ours, by name in lower case; two of one name are joined by a comma. */
+/** Headers that a door reads besides ours, by name in lower case; two of one name are joined by a comma. */
 export type NamedHeaders = Readonly<Record<string, string>>
 
 /** The API of another provider. */
@@ -46,7 +46,7 @@ export interface DoorDeadEnd {
 
 export const NO_NAMED: NamedHeaders = Object.freeze({})
 
-/** Copies the headers that a door names, while the request exists. */
+/** Copies the headers that a door names, while the request is there. */
 export function readNamed({ headerNames }: Door, request: Pick<Incoming, 'forEach'>): NamedHeaders {
   const named: Record<string, string> = {}
   request.forEach((name, value) => {
@@ -57,7 +57,7 @@ export function readNamed({ headerNames }: Door, request: Pick<Incoming, 'forEac
   return named
 }
 
-/** An answer as its client reads it. A refusal of a door has the form of the door. */
+/** An answer as its client reads it: a refusal of a door has the form of the door. */
 export function presented(
   door: Door | null,
   answer: Reply,
@@ -67,7 +67,7 @@ export function presented(
   return doorFor(door, named).present(answer, headers.authorization !== '')
 }
 
-/** Makes one door of two that have a path in common. The first has the requests that carry its own header. */
+/** Makes one door of two that have a path in common: the first has the requests that carry its own header. */
 export function joinDoors(first: Door, second: Door): Door {
   const { ownHeader } = first
   if (ownHeader === undefined) return second

@@ -1,7 +1,7 @@
 /**
- * feed - an answer that continues: events as they come (server-sent events), until one side ends it
+ * feed - an answer that goes on: events as they come (server-sent events), until one side ends it
  *
- * Guarantees that nothing is written after the end; what a client has not taken waits for it, a megabyte at most or as
+ * Guarantees: nothing is written after the end; what a client has not taken waits for it, a megabyte at most or as
  * much as its feed says, and is written as soon as the client reads on; one that lets more wait is let go; a listener
  * that closes ends its feeds.
  *
@@ -12,7 +12,7 @@ import type { Wire } from './engine/engine.ts'
 import type { Desk } from './request.ts'
 import type { Feed } from './respond.ts'
 
-/** Bytes that may wait for a client that does not read, if its feed names no fewer. */
+/** Bytes that may wait for a client that does not read, where its feed names no fewer. */
 const WAITING_BYTES_MAX = 1024 * 1024
 /** A line that says nothing. */
 const NOTHING = ':\n\n'
@@ -24,15 +24,11 @@ const HEADERS = {
   'X-Accel-Buffering': 'no',
 }
 
-/**
- * Starts a feed. Takes a response that is neither aborted nor answered. Returns a function that ends it when the client
- * is gone.
- */
+/** Starts a feed. In: a response that is neither aborted nor answered. Out: what ends it when the client is gone. */
 export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: Feed; requestId: string }): () => void {
   let isOver = false
   /**
-   * False means the library holds what the client has not taken. It gets no more then, for it says not how much it
-   * holds.
+   * False: the library holds what the client has not taken. It gets no more then, for it says not how much it holds.
    */
   let isFlowing = true
   const waitingBytesMax = feed.waitingBytesMax ?? WAITING_BYTES_MAX

@@ -1,12 +1,12 @@
 /**
- * headers - the headers of a request that the edge reads, copied while the request exists
+ * headers - the headers of a request that the edge reads, copied while the request is there
  *
  * Spec request.idempotency, request.client, request.framing, request.repeated
  */
 
 import type { Incoming } from './engine/engine.ts'
 
-/** The headers that the edge reads. '' if a request has none. */
+/** The headers that the edge reads. '' where a request has none. */
 export interface RequestHeaders {
   authorization: string
   contentType: string
@@ -22,7 +22,7 @@ export interface RequestHeaders {
   forwardedFor: string
   /** Null where the header is absent: an empty one is refused. */
   idempotencyKey: string | null
-  /** '' also if it depends on a version of the content. None is reported. */
+  /** '' also where it depends on a version of the content: none is told. */
   range: string
   /** Null where the header is absent. */
   lastEventId: string | null
@@ -31,7 +31,7 @@ export interface RequestHeaders {
   cookie: string
   origin: string
   userAgent: string
-  /** What a browser fetches it for; '' if it does not say. */
+  /** What a browser fetches it for; '' where it does not say. */
   fetchDest: string
   acceptEncoding: string
 }
@@ -60,7 +60,7 @@ function readHeader(name: string, value: string): void {
       reading.authorization = value
       break
     case 'content-type':
-      // Two are none that is known.
+      // Two of them are none that is known.
       reading.contentType = reading.contentType === '' ? value : `${reading.contentType},${value}`
       break
     case 'content-encoding':
@@ -75,7 +75,7 @@ function readHeader(name: string, value: string): void {
       reading.isChunked = true
       break
     case 'trailer':
-      // Fields behind the body (RFC 9112 7.1.2). The library would take them for the next request.
+      // Fields behind the body (RFC 9112 7.1.2): the library would take them for the next request.
       reading.isFramedTwice = true
       break
     case 'x-forwarded-for':
@@ -113,7 +113,7 @@ function readHeader(name: string, value: string): void {
       reading.lastEventId = value
       break
     case 'idempotency-key':
-      // Two name no one request: read as the empty key, which is refused.
+      // Two of them name no one request: read as the empty key, which is refused.
       reading.idempotencyKey = reading.idempotencyKey === null ? value : ''
       break
   }

@@ -45,12 +45,12 @@ export interface MadeKey {
 }
 
 /**
- * Looks a key up; null means unknown or revoked. May answer at once when it has the owner in memory, and then does not
- * know whether the key was revoked since; `fresh` asks the store in any case.
+ * Looks a key up; null: unknown or revoked. May answer at once when it has the owner in memory, and then does not know
+ * whether the key was revoked since; `fresh` asks the store in any case.
  */
 export type KeyFinder = (parsed: ParsedKey, fresh?: boolean) => KeyOwner | null | Promise<KeyOwner | null>
 
-/** Makes a key. Takes its kind, the shard of its owner (0 to 3843; RangeError outside). Spec key.format */
+/** Makes a key. In: its kind, the shard of its owner (0 to 3843; RangeError outside). Spec key.format */
 export function makeKey(kind: TokenKind, shard: number): MadeKey {
   if (!Number.isInteger(shard) || shard < 0 || shard >= KEY_SHARDS_MAX) throw new RangeError('Shard out of range')
   const prefix = `${kind}_${formatBase62(shard, SHARD_CHARS)}${makeRandom(PUBLIC_CHARS - SHARD_CHARS)}`
@@ -59,7 +59,7 @@ export function makeKey(kind: TokenKind, shard: number): MadeKey {
   return { token, prefix, hash: hashOf(token) }
 }
 
-/** Reads a key. In: any text. Returns null unless form and checksum are right. Spec key.format */
+/** Reads a key. In: any text. Out: null unless form and checksum are right. Spec key.format */
 export function parseKey(text: string): ParsedKey | null {
   const kind = TOKEN.exec(text)?.[1]
   if (kind === undefined) return null

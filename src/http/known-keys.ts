@@ -1,8 +1,8 @@
 /**
- * known-keys - the owners of keys that were used recently, found by the header as it came
+ * known-keys - the owners of keys that were used of late, found by the header as it came
  *
- * Only keys that have an owner are kept, so that invented ones push no one out. A header is a secret: what is kept goes
- * after ten minutes, used or not. That a key was revoked since is not known here (`KeyFinder`).
+ * Only keys that have an owner are remembered, so that invented ones push nobody out. A header is a secret: what is
+ * remembered goes after ten minutes, used or not. That a key was revoked since is not known here (`KeyFinder`).
  *
  * Spec key.unknown, key.revoke
  */
@@ -25,7 +25,7 @@ const HEADER = /^Bearer \w{1,80}$/
 export class KnownKeys {
   readonly #known = new Generations<KnownKey>(YOUNG_MAX)
 
-  /** Whose key an Authorization header holds; undefined means not known here. */
+  /** Whose key an Authorization header holds; undefined: not known here. */
   get(authorization: string): KnownKey | undefined {
     return this.#known.get(authorization)
   }

@@ -2,8 +2,9 @@
  * listener - the HTTP listener: what each path leads to, on either engine
  *
  * One wrapper for every path: a copy of all that is needed (the request is gone when the callback returns), then the
- * body, piece by piece, into an exchange, which decides and answers. Guarantees that no raw route; a taken port is an
- * error; a body is bounded in bytes, in time, and with all others together.
+ * body, piece by piece, into an exchange, which decides and answers.
+ * Guarantees: no raw route; a taken port is an error; a body is bounded in bytes, in time, and with all others
+ * together.
  *
  * Spec refusal.order, request.head, request.body.max, request.body.slow
  */
@@ -57,23 +58,23 @@ export interface ListenerOptions {
   readonly deadEnds?: readonly DoorDeadEnd[]
   /** Paths of doors that are switched off. */
   readonly closed?: readonly string[]
-  /** Absent means no rate. */
+  /** Absent: no rate. */
   readonly rate?: Rate
-  /** CIDRs whose X-Forwarded-For is assumed. */
+  /** CIDRs whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[]
-  /** Absent means no dashboard is served. */
+  /** Absent: no dashboard is served. */
   readonly dashboard?: DashboardEdge
   readonly keys: KeyFinder
   readonly log: EdgeLog
   /** How long a body may take, in ms. */
   readonly bodyMsMax?: number
-  /** Where bodies are counted; absent means in a count of the listener's own. */
+  /** Where bodies are counted; absent: in a count of the listener's own. */
   readonly held?: HeldBytes
-  /** Receives of requests that were refused, or failed; absent means no one does. */
+  /** Hears of requests that were refused, or failed; absent: nobody does. */
   readonly refused?: Records['refused']
-  /** Keeps the answer; absent means nothing is kept. */
+  /** Keeps what was answered; absent: nothing is kept. */
   readonly requestLog?: Pick<RequestLog, 'note'>
-  /** Where answers are counted; absent means in a count of the listener's own. */
+  /** Where answers are counted; absent: in a count of the listener's own. */
   readonly requests?: RequestTallies
 }
 
@@ -213,7 +214,7 @@ function routesOf(
   return made
 }
 
-/** In: whether the method is HEAD; absent means the request is asked. */
+/** In: whether the method is HEAD; absent: the request is asked. */
 function openerOf(desk: Desk, target: Target, isHead?: boolean): Open {
   return (request, wire) => open(desk, target, { request, wire, isHead: isHead ?? request.getMethod() === 'head' })
 }

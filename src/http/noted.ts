@@ -13,7 +13,7 @@ import type { Desk, RequestHead, Target } from './request.ts'
 
 /** Characters of a user agent, and of the path of an issue, that are kept. */
 const TEXT_CHARS_MAX = 100
-/** User agents that are kept as they are shown. A client has one for all of its requests. */
+/** User agents that are remembered as they are shown: a client has one for all of its requests. */
 const AGENTS_MAX = 1_000
 
 const agents = new Map<string, string>()
@@ -21,13 +21,13 @@ const agents = new Map<string, string>()
 /** A request and its answer. */
 export interface AnsweredRequest {
   readonly requestId: string
-  /** Null if the key is none that is known. */
+  /** Null where the key is none that is known. */
   readonly owner: KeyOwner | null
   readonly head: RequestHead
   readonly target: Target
   readonly status: number
   readonly json: unknown
-  /** Undefined means they are in the body. */
+  /** Undefined: they are in the body. */
   readonly messageIds: readonly string[] | undefined
   readonly ms: number
 }
@@ -39,7 +39,7 @@ interface AnswerBody {
   readonly messages?: readonly { readonly messageId?: unknown }[]
 }
 
-/** Keeps the answer in the log of its account, and tells the operator of a refusal and of a failure. */
+/** Keeps what was answered in the log of its account, and tells the operator of a refusal and of a failure. */
 export function tellAnswer(desk: Desk, answered: AnsweredRequest): void {
   noteRequest(desk, answered)
   const { requestId, status, ms, json, target } = answered
@@ -73,7 +73,7 @@ function rowOf(answered: AnsweredRequest, serverId: string | null, clientAddress
     issue: issue === undefined ? null : shown(issue),
     prefix: authorization.slice(authorization.lastIndexOf(' ') + 1, authorization.lastIndexOf('_')),
     ms: Math.round(ms),
-    // Where the listener has no rate no one asked who the client is.
+    // Where the listener has no rate nobody asked who the client is.
     client: head.peer === '' ? null : clientAddress(head.peer, forwardedFor),
     userAgent: userAgent === '' ? null : agentOf(userAgent),
     messageIds:
@@ -97,7 +97,7 @@ function agentOf(userAgent: string): string {
   return agent
 }
 
-/** A client may have written an address there. A text of its own. A part of one would keep the whole in memory. */
+/** A client may have written an address there. A text of its own: a part of one would keep the whole in memory. */
 function shown(text: string): string {
   const line = capText(maskAddress(text.slice(0, 2 * TEXT_CHARS_MAX), '')).slice(0, TEXT_CHARS_MAX)
   return Buffer.from(line).toString()

@@ -2,7 +2,7 @@
  * range - which bytes of an answer a request wants (RFC 9110 14)
  *
  * One range of bytes. Several ranges, another unit, a malformed range and a header of more than 64 characters are
- * ignored, as RFC 9110 14.2 allows. The whole is sent.
+ * ignored, as RFC 9110 14.2 allows: the whole is sent.
  */
 
 /** Bytes from `from` on. */
@@ -17,7 +17,7 @@ const HEADER_CHARS_MAX = 64
 /** Linear: no two neighbouring parts match the same character. */
 const ONE_RANGE = /^bytes=[ \t]*(?:(\d+)[ \t]*)?-[ \t]*(?:(\d+)[ \t]*)?$/i
 
-/** The range of a `Range` header; null means the whole; `none`: nothing of it is within `size` bytes. */
+/** The range of a `Range` header; null: the whole; `none`: nothing of it lies within `size` bytes. */
 export function parseRange(header: string, size: number): ByteRange | 'none' | null {
   if (header.length > HEADER_CHARS_MAX) return null
   const [, first = '', last = ''] = ONE_RANGE.exec(header) ?? []

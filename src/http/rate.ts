@@ -1,7 +1,7 @@
 /**
  * rate - how many requests a second one client may make: a token bucket for each
  *
- * A process counts for itself. The oldest client is dropped when there are too many: forgetting only gives a full
+ * A process counts for itself. The oldest client is forgotten when there are too many: forgetting only gives a full
  * bucket back, so it errs on the client's side.
  *
  * Spec request.rate
@@ -21,7 +21,7 @@ export interface RateOptions {
   readonly burst: number
   /** Monotonic clock in ms. */
   readonly nowMs: () => number
-  /** Clients kept at once. */
+  /** Clients remembered at once. */
   readonly clientsMax?: number
 }
 

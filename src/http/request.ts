@@ -27,20 +27,20 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
-  /** Checked against the route's schema, defaults filled in; undefined if the route takes none. */
+  /** Checked against the route's schema, defaults filled in; undefined where the route takes none. */
   readonly body: Body
   readonly idempotencyKey: string | null
-  /** Null if the route takes none, and if a request has none. */
+  /** Null where the route takes none, and where a request has none. */
   readonly lastEventId: string | null
-  /** The media types that its client takes; '' if it says nothing. */
+  /** The media types that its client takes; '' where it says nothing. */
   readonly accept: string
-  /** What languages its reader likes; '' if it says nothing. */
+  /** What languages its reader likes; '' where it says nothing. */
   readonly acceptLanguage: string
-  /** The encodings that its client takes; '' if it says nothing. */
+  /** The encodings that its client takes; '' where it says nothing. */
   readonly acceptEncoding: string
-  /** Null only if the route takes no key. */
+  /** Null only where the route takes no key. */
   readonly key: Key
-  /** The body as it came, if the route takes it so; empty elsewhere. */
+  /** The body as it came, where the route takes it so; empty elsewhere. */
   readonly pieces: readonly Buffer[]
   /** The client's network, of the dashboard's routes; '' elsewhere. */
   readonly client: string
@@ -66,7 +66,7 @@ interface KeyOfKind {
   readonly O: OperatorKey
 }
 
-/** The key that comes with a route's requests; null if it takes none. */
+/** The key that comes with a route's requests; null where it takes none. */
 type KeyOf<Name extends RouteName> = [KeysOf<Name>] extends [never] ? null : KeyOfKind[KeysOf<Name>]
 
 /** A request of a route, or of one of several. */
@@ -75,10 +75,10 @@ export type RequestOf<Name extends RouteName> = EdgeRequest<KeyOf<Name>, BodyOf<
 /** What answers the requests of a route. */
 export type HandlerOf<Name extends RouteName> = Handler<RequestOf<Name>>
 
-/** A handler for each of the routes: the compiler states when one is missing, or takes another key or body. */
+/** A handler for each of the routes: the compiler says when one is missing, or takes another key or body. */
 export type Handlers<Name extends RouteName = RouteName> = { readonly [One in Name]: HandlerOf<One> }
 
-/** Where the edge writes the events; a pino logger is one. */
+/** Where the edge writes what happened; a pino logger is one. */
 export interface EdgeLog {
   error(facts: object, text: string): void
   debug(facts: object, text: string): void
@@ -87,17 +87,17 @@ export interface EdgeLog {
 /** What a path leads to. */
 export interface Target {
   readonly gate: Gate
-  /** Null means our own path API. */
+  /** Null: a path of our own API. */
   readonly door: Door | null
-  /** Null if no route is. */
+  /** Null where no route is. */
   readonly route: Route | null
   readonly check: ContentCheck | null
   readonly handle: Handler | null
   readonly paramNames: readonly string[]
   readonly bodyBytesMax: number
-  /** Null means that of the listener. */
+  /** Null: that of the listener. */
   readonly rate: Rate | null
-  /** What bounds its bodies; null means what bounds all others. */
+  /** What bounds its bodies; null: what bounds all others. */
   readonly held: HeldBytes | null
   /** Where its answers are counted. */
   readonly tally: RequestTally
@@ -118,10 +118,10 @@ export interface Desk {
   readonly knownKeys: KnownKeys
   readonly rate: Rate | null
   readonly clientAddress: ClientAddress
-  /** Null if no dashboard is served. */
+  /** Null where no dashboard is served. */
   readonly dashboard: DashboardEdge | null
   readonly log: EdgeLog
-  /** Keeps the answer; null means nothing is kept. */
+  /** Keeps what was answered; null: nothing is kept. */
   readonly requests: Pick<RequestLog, 'note'> | null
   /** Tells the operator of a request that was refused, or failed. */
   readonly refused: Records['refused']
@@ -129,16 +129,16 @@ export interface Desk {
   readonly held: HeldBytes
   /** Requests not yet answered. */
   inHand: number
-  /** Requests ever begun. A stop waits until no more come. */
+  /** Requests ever begun: a stop waits until no more come. */
   opened: number
   isClosing: boolean
-  /** What ends each answer that continues. */
+  /** What ends each answer that goes on. */
   readonly feeds: Set<() => void>
   /** Requests whose body came in more than one piece and is not whole. */
   readonly receiving: Set<Receiving>
 }
 
-/** The copied data from a request before its handler returned. */
+/** What was copied from a request before its handler returned. */
 export interface RequestHead {
   readonly headers: RequestHeaders
   /** Those that the path's door names. */
@@ -146,6 +146,6 @@ export interface RequestHead {
   readonly isHead: boolean
   readonly query: string
   readonly params: Readonly<Record<string, string>>
-  /** Address of who is connected; '' if nothing asks for it. */
+  /** Address of who is connected; '' where nothing asks for it. */
   readonly peer: string
 }

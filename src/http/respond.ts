@@ -36,13 +36,13 @@ export interface FeedSink {
   end(): void
 }
 
-/** An answer that continues, as `text/event-stream`. Exactly one of both is called. */
+/** An answer that goes on, as `text/event-stream`. Exactly one of both is called. */
 export interface Feed {
-  /** Begins it; answers a function that ends it on our side. */
+  /** Begins it; answers what ends it on our side. */
   start(sink: FeedSink): () => void
-  /** Bytes that may wait for a client that does not read, if these are fewer than of other feeds. */
+  /** Bytes that may wait for a client that does not read, where these are fewer than of other feeds. */
   readonly waitingBytesMax?: number
-  /** No one receives it. The client is gone already, or asked for the head alone. */
+  /** Nobody hears it: the client is gone already, or asked for the head alone. */
   skip?(): void
 }
 
@@ -60,12 +60,13 @@ export interface Download {
 export type Answer = Reply | Feed | Download | { readonly close: true }
 
 const ROWS = new Map<string, Refusal>([...REFUSALS, ...DASHBOARD_REFUSALS].map((row) => [row.code, row]))
-/** Seconds after which a client may try again if the refusal cannot know. */
+/** Seconds after which a client may try again where the refusal cannot know. */
 const RETRY_AFTER_S = '1'
 
 /**
- * Makes the answer of a refusal. Takes the code, the extra fields of its row, a sentence in place of the row's, the
- * time (Unix ms) that a limit's `resetsAt` is counted from. Throws TypeError on a code that the table does not hold.
+ * Makes the answer of a refusal.
+ * In: the code, the extra fields of its row, a sentence in place of the row's, the time (Unix ms) that a limit's
+ * `resetsAt` is counted from. Throws TypeError on a code that the table does not hold.
  */
 export function refuse(
   code: RefusalCode,

@@ -2,7 +2,7 @@
  * scans - how much of the store the searches of one account may read
  *
  * A search that finds little reads thousands of rows. An account runs two searches at once, a few more wait, and each
- * pays for the rows that it has read, an account that has spent its rows is refused until they are refilled. A process
+ * pays for the rows that it has read: an account that has spent its rows is refused until they are refilled. A process
  * counts for itself.
  *
  * Spec request.rate
@@ -16,10 +16,10 @@ import { type Answer, RATE_REFUSAL } from './respond.ts'
 /** Searches of an account that read at once, and that wait for these. */
 export const SCANS_AT_ONCE = 2
 const WAITING_MAX = 20
-/** Rows of a full account, and rows a second that it is refilled with, a tenth of a processor. */
+/** Rows of a full account, and rows a second that it is refilled with: a tenth of a processor. */
 export const ROWS_MAX = 100_000
 export const ROWS_PER_SECOND = 30_000
-/** Accounts with less than all of their rows that are kept. Forgetting one gives it all back. */
+/** Accounts with less than all of their rows that are remembered. Forgetting one gives it all of them back. */
 const ACCOUNTS_MAX = 10_000
 
 interface Account {
@@ -81,7 +81,7 @@ export class Scans {
     return account
   }
 
-  /** Drops the account that was first seen the longest ago. */
+  /** Forgets the account that was first seen the longest ago. */
   #forget(): void {
     const [oldest] = this.#accounts.keys()
     if (oldest !== undefined) this.#accounts.delete(oldest)

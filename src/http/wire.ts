@@ -12,11 +12,11 @@ export interface WriteOptions {
   readonly requestId: string
   /** True for HEAD: headers as for GET, no body. */
   readonly isHead: boolean
-  /** True means the connection ends with this answer. */
+  /** True: the connection ends with this answer. */
   readonly closes: boolean
 }
 
-/** Writes one answer in one write. Takes a response that is neither aborted nor answered. */
+/** Writes one answer in one write. In: a response that is neither aborted nor answered. */
 export function writeReply(wire: Wire, reply: Reply, { requestId, isHead, closes }: WriteOptions): void {
   const { status, json, text, bytes, headers, cookies } = reply
   const hasContent = json !== undefined || text !== undefined || bytes !== undefined

@@ -111,7 +111,7 @@ function makeCharSet(chars: string): Uint8Array {
   return set
 }
 
-/** The two parts of an address; null if it cannot go out as plain SMTP (RFC 6531 is not sent here). */
+/** The two parts of an address; null where it cannot go out as plain SMTP (RFC 6531 is not spoken here). */
 export function parseEnvelope(address: string): EnvelopeAddress | null {
   const at = address.lastIndexOf('@')
   const domain = domainToASCII(address.slice(at + 1)).toLowerCase()

@@ -1,12 +1,12 @@
 /**
- * classify - what a refusal means. Its class, whether it is temporary, and whether the address is dead for good
+ * classify - what a refusal means: its class, whether it is temporary, and whether the address is dead for good
  * (`hard`).
  *
  * The rules (`reply-rules.ts`) are tried in order over the words of the one-line reply (`reply-words.ts`); the first
- * that holds decides. Class names are those of KumoMTA. Words veto codes, a reply whose code mentions a dead recipient
- * is not hard if its words speak of anything else. Guarantees that the reply code alone says temporary or permanent
- * (RFC 5321 4.2.1), except if a rule or 503 says temporary; what is not a reply is temporary; `hard` needs a 5xx, one
- * of three classes, and a recipient to be sent of. A refusal for policy or reputation must never suppress a person.
+ * that holds decides. Class names are those of KumoMTA. Words veto codes: a reply whose code speaks of a dead recipient
+ * is not hard where its words speak of anything else. Guarantees: the reply code alone says temporary or permanent (RFC
+ * 5321 4.2.1), except where a rule or 503 says temporary; what is not a reply is temporary; `hard` needs a 5xx, one of
+ * three classes, and a recipient to be spoken of: a refusal for policy or reputation must never suppress a person.
  *
  * Spec delivery.class, message.hard
  */
@@ -29,14 +29,13 @@ export interface Classification {
 }
 
 /**
- * Phases in which the address may be dead; a refusal of DATA before the message does not mention one recipient for
- * good.
+ * Phases in which the address may be dead; a refusal of DATA before the message says nothing of one recipient for good.
  */
 const HARD_PHASES: readonly Phase[] = ['rcpt', 'dot', 'dns']
 
 /**
- * Classifies a refusal. If a gateway quotes the next server, the inner reply decides, but whether there will be another
- * attempt is what the server said that was asked. Never fails: the last rule matches anything.
+ * Classifies a refusal. Where a gateway quotes the next server, the inner reply decides, but whether there will be
+ * another attempt is what the server said that was asked. Never fails: the last rule matches anything.
  */
 export function classifyReply({ phase, response }: ClassifyInput): Classification {
   const { text, quotedCode } = readWords(response)
@@ -52,13 +51,13 @@ export function classifyReply({ phase, response }: ClassifyInput): Classificatio
   return { classification: veto ?? rule.classification, temporary, hard }
 }
 
-/** The class that words give to a reply which otherwise mentions a dead recipient; null if none of them does. */
+/** The class that words give to a reply which otherwise speaks of a dead recipient; null where none of them does. */
 function vetoOf(text: string): string | null {
   const words = NEUTRAL.reduce((rest, phrase) => rest.replace(phrase, ' '), text)
   return VETOES.find((one) => one.text.test(words) && !one.not?.test(words))?.classification ?? null
 }
 
-/** The outcome that a refusing reply represents. */
+/** The outcome that a refusing reply stands for. */
 export function makeRefused(input: ClassifyInput): Outcome {
   const { classification, temporary, hard } = classifyReply(input)
   const { code } = parseReply(input.response)
@@ -71,7 +70,7 @@ function holds({ phases, text, not }: Rule, words: string, phase: Phase): boolea
   return text.test(words) && !not?.test(words)
 }
 
-/** Decisions without a reply of the receiving server. The text begins with the enhanced code that fits (RFC 3463). */
+/** Decisions without a reply of the receiving server: the text begins with the enhanced code that fits (RFC 3463). */
 const UNASKED = {
   'no-domain': { classification: 'BadDomain', hard: true, phase: 'dns', text: '5.1.2 domain does not exist' },
   'null-mx': { classification: 'BadDomain', hard: true, phase: 'dns', text: '5.1.10 domain does not accept mail' },

@@ -1,8 +1,8 @@
 /**
- * dns-record - the two records that prove a sending domain, and whether the data that the DNS says matches them.
+ * dns-record - the two records that prove a sending domain, and whether what the DNS says matches them.
  *
- * returnPath: a CNAME whose target belongs to one domain of one account, so that no one else can verify with it. dkim:
- * a TXT record with the public key (RFC 6376 3.6.1).
+ * returnPath: a CNAME whose target belongs to one domain of one account, so that nobody else can verify with it.
+ * dkim: a TXT record with the public key (RFC 6376 3.6.1).
  */
 
 import { returnPathHost, serviceReturnPathHost } from './return-path.ts'
@@ -35,8 +35,8 @@ export function makeDkimRecord(input: { domain: string; selector: string; value:
 }
 
 /**
- * Compares the CNAME targets found with the expected one. `hasAddress` is the name has its own address, which is what
- * some providers make of a CNAME ("flattening"); it proves nothing.
+ * Compares the CNAME targets found with the expected one. `hasAddress`: the name has an address of its own, which is
+ * what some providers make of a CNAME ("flattening"); it proves nothing.
  */
 export function compareCname(expected: string, found: readonly string[], hasAddress: boolean): RecordCheck {
   if (found.length === 0) return hasAddress ? 'mismatch' : 'missing'

@@ -29,7 +29,7 @@ export interface FieldRange {
   readonly end: number
 }
 
-/** The problem with a header. */
+/** What is wrong with a header. */
 export type HeaderFault = 'too_large' | 'too_many_fields' | 'long_line' | 'no_field'
 
 /** The fields in their order, and where the header ends: at its empty line, or with the mail. */
@@ -63,7 +63,7 @@ export function readHeaderFields(mail: Buffer): HeaderRanges {
   return { ok: true, fields, end: at }
 }
 
-/** The mail without some of its fields; itself if there is nothing to cut. */
+/** The mail without some of its fields; itself where there are none to cut. */
 export function cutFields(mail: Buffer, cut: readonly FieldRange[]): Buffer {
   if (cut.length === 0) return mail
   const kept: Buffer[] = []

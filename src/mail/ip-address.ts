@@ -20,8 +20,8 @@ const CLIENT_PARTS = 4
 const INSIDE: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
 
 /**
- * True when the IP address may be connected to: a public one, or one within `allowedCidrs`, if an IPv4-mapped form is
- * the IPv4 address that it holds. Anything that is not an IP address is false, and so is one with a zone.
+ * True when the IP address may be connected to: a public one, or one within `allowedCidrs`, where an IPv4-mapped form
+ * is the IPv4 address that it holds. Anything that is not an IP address is false, and so is one with a zone.
  */
 export function isPublicAddress(address: string, allowedCidrs: readonly string[]): boolean {
   const parsed = parseStrictly(address)
@@ -45,8 +45,8 @@ export function isInsideAddress(address: string): boolean {
 
 /**
  * Who an address is where clients are counted: an IPv4 address, also one that came mapped into IPv6 (RFC 4291 2.5.5.2),
- * is one client; an IPv6 address is one with all others of its /64, since anyone who has one of them has all; of a /56
- * if that is asked for, which many providers give to one customer. What is no IP address stays as it is.
+ * is one client; an IPv6 address is one with all others of its /64, since whoever has one of them has all; of a /56
+ * where that is asked for, which many providers give to one customer. What is no IP address stays as it is.
  */
 export function clientNetwork(address: string, bits: 64 | 56 = 64): string {
   if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address
@@ -62,7 +62,7 @@ function isPublic(parsed: Address): boolean {
   return !(parsed instanceof ipaddr.IPv6) || ((parsed.parts[0] as number) & GLOBAL_MASK) === GLOBAL_BITS
 }
 
-/** Strictly four decimal numbers. The library would also read 0x7f.1 and 017700000001. */
+/** Strictly four decimal numbers: the library would also read 0x7f.1 and 017700000001. */
 function parseStrictly(address: string): Address | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return ipaddr.IPv4.parse(address)
   return !address.includes('%') && ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address) : null

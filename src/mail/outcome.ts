@@ -1,16 +1,16 @@
 /**
  * outcome - what one attempt to hand a message over to a receiving server came to.
  *
- * Guarantees: `bounced` is only said if the answer is permanent beyond doubt; what cannot be told is `deferred`.
- * `returned` is no end: nothing was learnt of the recipient, and the attempt is to be made again without a word about
- * this one. `response` is one line of at most 512 characters and may still hold the recipient's address (see
- * `reply.ts`).
+ * Guarantees: `bounced` is only said where the answer is permanent beyond doubt; what cannot be told is `deferred`.
+ * `returned` is no
+ * end: nothing was learnt of the recipient, and the attempt is to be made again without a word about this one.
+ * `response` is one line of at most 512 characters and may still hold the recipient's address (see `reply.ts`).
  */
 
 /**
- * Where an attempt ended. `compose` is the message cannot be built. `dns`, `conn`: before the transaction. `mail`,
+ * Where an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction. `mail`,
  * `rcpt`, `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the final
- * dot because this process could no longer prove that the attempt is its own. `abort`: cut off by its caller. `site` is
+ * dot because this process could no longer prove that the attempt is its own. `abort`: cut off by its caller. `site`:
  * the site is not to be troubled now.
  */
 export type Phase = 'compose' | 'dns' | 'conn' | 'mail' | 'rcpt' | 'data' | 'dot' | 'fence' | 'abort' | 'site'
@@ -20,14 +20,14 @@ export interface Outcome {
   /** The reply code of the receiving server, null when the decision was made without a reply. */
   readonly code: number | null
   /**
-   * The whole reply in one line with its code; without a reply a text that begins with an enhanced code if one fits.
+   * The whole reply in one line with its code; without a reply a text that begins with an enhanced code where one fits.
    */
   readonly response: string | null
   /** Bounce class; null on delivery. */
   readonly classification: string | null
-  /** True when the address is dead for good. The caller suppresses it. */
+  /** True when the address is dead for good: the caller suppresses it. */
   readonly hard: boolean
-  /** True when the attempt itself states that time is up (simulated expiry only; otherwise the schedule decides). */
+  /** True when the attempt itself says that time is up (simulated expiry only; otherwise the schedule decides). */
   readonly expired: boolean
   readonly phase: Phase
 }

@@ -2,11 +2,11 @@
  * reply-rules - the tables by which a refusal is classified: what names a class, and which words veto a dead recipient
  *
  * All patterns are read over words without names (`reply-words.ts`): `@` is an address, `~` a host or URL, `#` an
- * address of the network. `RULES` are tried in order, the first that holds gives the class. If it says `hard`, the
- * table `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and anyone who
- * is suppressed wrongly cannot see it. In doubt a reply is not hard.
+ * address of the network. `RULES` are tried in order, the first that holds gives the class. Where it says `hard`, the
+ * table `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and whoever is
+ * suppressed wrongly cannot see it. In doubt a reply is not hard.
  *
- * Every repetition is bounded and none is in another, so that no line takes long.
+ * Every repetition is bounded and none stands in another, so that no line takes long.
  *
  * Spec delivery.class, message.hard
  */
@@ -36,7 +36,7 @@ function anyOf(...alternatives: string[]): RegExp {
   return new RegExp(alternatives.join('|'), 'i')
 }
 
-/** `\b` knows only ASCII letters: words of other scripts are alone. */
+/** `\b` knows only ASCII letters: words of other scripts stand alone. */
 const UNKNOWN_RECIPIENT = anyOf(
   '(user|recipient|mailbox|address|addressee|account|alias|@[\\])]?)( is| name)? (unknown|unrecognized|invalid|not (found|known|exist|valid|present))',
   '(user|recipient|mailbox|address|account|person)( \\S{1,64}| \\(@\\))? (unknown|not (found|known|exist)|unallocated)',

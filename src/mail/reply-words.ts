@@ -7,7 +7,7 @@
 
 /** Characters of a reply that are read. */
 const CHARS_MAX = 512
-/** Replies within replies. A gateway quotes the next server, which quotes the next. */
+/** Replies within replies: a gateway quotes the next server, which quotes the next. */
 const DEPTH_MAX = 3
 
 /** A quoted reply: Postfix and Exchange put words before it, Cisco's gateways put the text in quotation marks. */
@@ -15,7 +15,7 @@ const QUOTED =
   /(?:\bsaid: ?|\breplied: ?|-> ?|\breturned '|\bresponded with |\bsmtp; ?|<<< )([2-5]\d\d(?:[ -].*|$))|\b([45]\d\d)[- ]'([^']{1,500})/
 /** Before a quoted reply: it is about the sender's address, whatever it says of the "user". */
 const OF_SENDER = /\bsender\b|\bcall-?(back|out)\b|\bmail ?from\b|\breturn path\b/i
-/** What is stated after a quoted reply, by who quotes it. */
+/** What is said after a quoted reply, by who quotes it. */
 const AFTER_QUOTED = /\(in reply to [^)]{0,80}\).*$|\(delivery attempts: \d+\).*$/i
 
 /** An address, its placeholder, or a name in angle brackets: `@` in their place. */
@@ -24,7 +24,7 @@ const ADDRESS =
 const URL = /\b(?:https?:\/\/|www\.)[^\s<>"]{1,500}/gi
 /** Labels with dots between them. */
 const HOST = /(?<![\w.#])(?:[a-z0-9_-]{1,63}\.){1,10}[a-z]{2,24}(?![\w.-]*\w)/gi
-/** `RESOLVER.ADR.RecipNotFound` and its like are words; so is `Mailbox full.Please`, where a blank was dropped. */
+/** `RESOLVER.ADR.RecipNotFound` and its like are words; so is `Mailbox full.Please`, where a blank was forgotten. */
 const EXCHANGE_WORD = /^(?:resolver|storedrv|transport|smtpsend|agent|routing|queue)\./i
 const TWO_WORDS =
   /^[a-z]+\.(?!(?:[a-z]{2}|com|net|org|edu|gov|mil|info|biz|name|pro|app|dev|cloud|online|site|shop|store|email|mail|tech|xyz|club|live|local|lan|internal|example|invalid|test)$)[a-z]+$/i
@@ -38,18 +38,18 @@ const IPV6 = /(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}){0,6}(?![\w:])
 export interface ReplyWords {
   /** Code first; names are cut out. At most 512 characters. */
   readonly text: string
-  /** Reply code of the quoted server, null if no one is quoted. */
+  /** Reply code of the quoted server, null where nobody is quoted. */
   readonly quotedCode: number | null
 }
 
-/** The words of a reply in one line. Of replies within replies the innermost sends. Never fails. */
+/** The words of a reply in one line. Of replies within replies the innermost speaks. Never fails. */
 export function readWords(response: string): ReplyWords {
   const quoted = quotedReply(response)
   const text = cutNames((quoted ?? response).slice(0, CHARS_MAX))
   return { text, quotedCode: quoted === null ? null : Number(quoted.slice(0, 3)) }
 }
 
-/** The innermost reply that a reply quotes, code first; null for none. Takes one line. */
+/** The innermost reply that a reply quotes, code first; null for none. In: one line. */
 export function quotedReply(response: string): string | null {
   let found: string | null = null
   let rest = response.slice(0, CHARS_MAX)

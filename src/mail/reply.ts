@@ -16,17 +16,17 @@ const OTHER = '<address>'
 const AT = /@|[%=+]40|[([]at[)\]]/i
 /** RFC 5321 4.1.2: a local part in quotes. */
 const QUOTED = /"(?:[^"\\]|\\.){1,254}"@[^\s<>"(),:;@]*/g
-/** Behind the sign a domain, an address literal (RFC 5321 4.1.3), or nothing. A reply may be cut there. */
+/** Behind the sign a domain, an address literal (RFC 5321 4.1.3), or nothing: a reply may be cut there. */
 const ADDRESS_LIKE = /[^\s<>"(),:;@]+@(?:\[[^\]\s]*\]?|[^\s<>"'(),:;@]*[^\s<>"'(),:;@.])?/g
 const ENCODED = /[^\s<>"(),:;@/?&#]+ ?(?:[%=+]40|[([]at[)\]]) ?(?:[a-z0-9-]+\.)+[a-z]{2,}/gi
-/** What may be around an address within one word: `rcpt=`, brackets, but nothing that would make it a longer one. */
+/** What may stand around an address within one word: `rcpt=`, brackets, but nothing that would make it a longer one. */
 const BEFORE = /^(?:[a-z]{1,12}=)?[^\p{L}\p{N}.+_=-]*$/iu
 const BEHIND = /^[^\p{L}\p{N}.-]*$/u
 const REPLY_LINE = /^(\d{3})(?:[ -]|$)[ \t]*(.*)$/
 const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/
 
 export interface SmtpReply {
-  /** Null for a line that does not begin with a reply code. The peer does not speak SMTP. */
+  /** Null for a line that does not begin with a reply code: the peer does not speak SMTP. */
   readonly code: number | null
   /** Enhanced status code (RFC 3463), null when there is none right after the reply code. */
   readonly enhanced: string | null
@@ -38,7 +38,7 @@ export interface SmtpReply {
  * Repeated codes go, control characters and runs of blanks become one space, the end is cut at 512 characters.
  */
 export function formatReply(raw: string): string {
-  // The cap comes first too. A peer may send up to 64 KiB, and no pattern should run over that.
+  // The cap comes first too: a peer may send up to 64 KiB, and no pattern should run over that.
   const lines = raw.slice(0, RESPONSE_CHARS_MAX * 8).split(/\r\n|\r|\n/)
   let code = ''
   let enhanced = ''
@@ -68,7 +68,7 @@ export function parseReply(line: string): SmtpReply {
 
 /**
  * Any text as one trimmed line of at most 512 characters; no half of a surrogate pair is left at the end, and none of
- * an address, which no one would know for one.
+ * an address, which nobody would know for one.
  */
 export function capText(text: string): string {
   const line = text.replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ').trim()
@@ -78,7 +78,7 @@ export function capText(text: string): string {
     .trimEnd()
 }
 
-/** Where a line is cut: at its most, or before the word that would be cut if that holds an address. */
+/** Where a line is cut: at its most, or before the word that would be cut where that holds an address. */
 function endOf(line: string): number {
   if (line.length <= RESPONSE_CHARS_MAX) return line.length
   const start = line.lastIndexOf(' ', RESPONSE_CHARS_MAX)
@@ -89,8 +89,8 @@ function endOf(line: string): number {
 
 /**
  * The reply as it may be kept: the recipient's address, in whatever case, replaced by a placeholder that is put back,
- * and whatever else looks like an address (the target of a forwarding, the sender, one in a URL) by one that stays. In:
- * at most a few kilobytes of text; the address, '' if none is to be put back.
+ * and whatever else looks like an address (the target of a forwarding, the sender, one in a URL) by one that stays.
+ * In: at most a few kilobytes of text; the address, '' where none is to be put back.
  */
 export function maskAddress(response: string, address: string): string {
   if (!AT.test(response)) return response

@@ -10,7 +10,7 @@ const HOUR_MS = 60 * MINUTE_MS
 
 /** Delay after the first, second, … failed attempt; the attempt after the last delay is the last one. */
 const DELAYS_MS = [1, 5, 10, 15, 30, 60, 120, 180, 240, 360, 360, 480, 480, 480].map((minutes) => minutes * MINUTE_MS)
-/** Every delay is moved by up to this a part, so that what failed together does not come back together. */
+/** Every delay is moved by up to this part of it, so that what failed together does not come back together. */
 const JITTER = 0.1
 
 /** Attempts in all. */

@@ -1,7 +1,7 @@
 /**
- * simulator - the outcome of an attempt on a test server, if nothing is transmitted.
+ * simulator - the outcome of an attempt on a test server, where nothing is transmitted.
  *
- * Every address is delivered, except at `simulator.test`, if the local part names the outcome; text after a `+` is
+ * Every address is delivered, except at `simulator.test`, where the local part names the outcome; text after a `+` is
  * ignored there, so that a suppressed address has endless siblings. Replies go through the real classifier.
  */
 
@@ -51,7 +51,7 @@ export function isUnsubscriber(address: string): boolean {
   return scriptOf(address) === 'unsubscribe'
 }
 
-/** What an address asks for, its local part without what follows a `+`; null at any other domain. */
+/** What an address asks for: its local part without what follows a `+`; null at any other domain. */
 function scriptOf(address: string): string | null {
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() !== SIMULATOR_DOMAIN) return null

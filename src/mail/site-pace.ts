@@ -5,8 +5,8 @@
  * States: unproven (nothing has been answered there yet, or not since it could not be reached) -> proven; beside that
  * throttled (it asked for less: one connection, one message a second) and paused (nothing at all until an instant).
  *
- * Guarantees that a site never has more places than its limits say; each pause after another without a calm time
- * between is longer, up to a bound. No clock and no randomness: both come with the call.
+ * Guarantees: a site never has more places than its limits say; each pause after another without a calm time between is
+ * longer, up to a bound. No clock and no randomness: both come with the call.
  *
  * Spec delivery.site.growth, delivery.site.throttle, delivery.site.breaker
  */
@@ -19,7 +19,7 @@ const THROTTLE_PAUSE_MS = 60_000
 const THROTTLE_PAUSE_MAX_MS = 30 * 60_000
 /** Successes in a row that end the memory of a throttling. */
 const CALM_SUCCESSES = 20
-/** After no address could be connected to; the longer one if nothing was answered at all. */
+/** After no address could be connected to; the longer one where nothing was answered at all. */
 const REFUSED_PAUSE_MS = 2 * 60_000
 const SILENT_PAUSE_MS = 15 * 60_000
 /** Pauses are moved by up to this part of them, so that sites which failed together do not come back together. */
@@ -27,20 +27,20 @@ const JITTER = 0.1
 /** Attempts that wait beside those under way, so that a place which becomes free is taken at once. */
 const AHEAD_MAX = 32
 /**
- * The same at a site that could not be reached: they share the outcome of the next try. Doubles with each failure, so
- * that a long queue is walked through, and its old mail found, while barely anything is tried.
+ * The same at a site that could not be reached: they share what becomes of the next try. Doubles with each failure, so
+ * that a long queue is walked through, and its old mail found, while hardly anything is tried.
  */
 const WAVE_START = 8
 const WAVE_MAX = 512
 /** How much of a second's messages may go at once. */
 const BURST_SECONDS = 0.2
 
-/** Words with which a server states that it gets too much (RFC 5321 has none; these are what providers write). */
+/** Words with which a server says that it gets too much (RFC 5321 has none; these are what providers write). */
 const THROTTLE_TEXT = /\brate\b|too many|throttl|unexpected volume|\bTSS04\b|\b4\.7\.28\b/i
 
 /**
- * What an attempt learnt of the site. `answered` is a server spoke to us. `refused`: no address could be connected to,
- * or it hung up before its greeting. `silent` is the same by running out of time. `none`: it was not tried.
+ * What an attempt learnt of the site. `answered`: a server spoke to us. `refused`: no address could be connected to, or
+ * it hung up before its greeting. `silent`: the same by running out of time. `none`: it was not tried.
  */
 export type Contact = 'answered' | 'refused' | 'silent' | 'none'
 
@@ -77,7 +77,7 @@ export function makeSitePace(limits: SiteLimits): SitePace {
   }
 }
 
-/** Attempts that may be under way at the site at once. `isTight` is the process has few places left. */
+/** Attempts that may be under way at the site at once. `isTight`: the process has few places left. */
 export function placesOf(pace: SitePace, limits: SiteLimits, isTight: boolean): number {
   if (pace.isThrottled || pace.failures > 0) return 1
   // The limits may have become less since the window grew.

@@ -2,7 +2,7 @@
  * site - the receiving side as a whole: every domain with the same set of mail servers is one site, with one set of
  * limits.
  *
- * Domains by the thousand are hosted by a few providers; what a provider tolerates it counts over all together.
+ * Domains by the thousand are hosted by a few providers; what a provider tolerates it counts over all of them together.
  *
  * Spec delivery.site, delivery.site.limits
  */
@@ -59,7 +59,7 @@ export function siteName(hosts: readonly string[]): string {
   return [...new Set(hosts)].sort().join(',')
 }
 
-/** The limits of a site; the operator's entries go before the built-in ones. Takes its hosts in lower case. */
+/** The limits of a site; the operator's entries go before the built-in ones. In: its hosts in lower case. */
 export function siteLimits(hosts: readonly string[], operators: SiteLimitTable): SiteLimits {
   const limits = {
     ...SITE_LIMITS,
@@ -99,7 +99,7 @@ function entryFor(hosts: readonly string[], table: SiteLimitTable): Partial<Site
   return table.get(fitting[0] ?? '') ?? {}
 }
 
-/** Reads the operator's file. The table, or a sentence that says the problem with it. Never throws. */
+/** Reads the operator's file: the table, or a sentence that says what is wrong with it. Never throws. */
 export function parseSiteLimits(text: string): SiteLimitTable | string {
   const file = parseObject(text)
   if (file === null) return 'a JSON object of sites'

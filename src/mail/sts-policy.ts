@@ -35,7 +35,7 @@ export async function readPolicy(
   }
 }
 
-/** The file with its first hosts only. The parser compares each host with all before it. */
+/** The file with its first hosts only: the parser compares each host with all before it. */
 function withoutExcess(file: string): string {
   let left = MX_MAX
   const isKept = (line: string): boolean => {
@@ -46,7 +46,7 @@ function withoutExcess(file: string): string {
   return file.split(/\r?\n/).filter(isKept).join('\n')
 }
 
-/** Whether the policy names the host: exactly, or by a `*` that represents exactly one label (RFC 8461 4.1). */
+/** Whether the policy names the host: exactly, or by a `*` that stands for exactly one label (RFC 8461 4.1). */
 export function isNamed(policy: StsPolicy, host: string): boolean {
   const parent = host.slice(host.indexOf('.') + 1)
   return policy.mx.some((name) => (name.startsWith('*.') ? parent !== host && name.slice(2) === parent : name === host))

@@ -2,10 +2,11 @@
  * zone-file - DNS records as a zone file says them (RFC 1035 5.1), to be read into a name server or a provider's form
  *
  * Names are whole, with a dot at their end, so that it does not matter whose zone they are read into. A text longer
- * than 255 bytes is in several strings, which anyone who reads it joins (RFC 1035 3.3, RFC 7208 3.3, RFC 6376 3.6.2.2).
+ * than 255 bytes stands in several strings, which whoever reads it joins (RFC 1035 3.3, RFC 7208 3.3, RFC 6376
+ * 3.6.2.2).
  */
 
-/** A record; `value` null: no one here knows it, and `remark` says what belongs there. */
+/** A record; `value` null: nobody here knows it, and `remark` says what belongs there. */
 export interface ZoneFileRecord {
   readonly host: string
   readonly type: 'A' | 'AAAA' | 'CNAME' | 'MX' | 'TXT'
@@ -16,7 +17,7 @@ export interface ZoneFileRecord {
 
 /** Bytes of one string of a TXT record (RFC 1035 3.3). */
 const STRING_BYTES_MAX = 255
-/** An hour: a mistake is fixed within that. */
+/** An hour: a mistake is mended within that. */
 const TTL_S = 3600
 
 /** A text as strings of a TXT record, quoted, each short enough. */

@@ -1,14 +1,14 @@
 /**
  * byte-budget - how many bytes of large messages may be under way in a process at once
  *
- * Guarantees: never more than the budget; half is for sites that have answered before, and no site but the operator's
- * relay has more than a quarter, so that what hangs at some sites leaves room for the others. What is small is not
- * counted. The number of attempts bounds it.
+ * Guarantees: never more than the budget; half of it is for sites that have answered before, and no site but the
+ * operator's relay has more than a quarter, so that what hangs at some sites leaves room for the others. What is small
+ * is not counted: the number of attempts bounds it.
  *
  * Spec delivery.bytes
  */
 
-/** Bytes as read; a message exists once more as composed, and once more on its way into the socket. */
+/** Bytes as read; a message is there once more as composed, and once more on its way into the socket. */
 export const BYTES_MAX = 64 * 1024 * 1024
 /** Attempts with less than this are bounded by their number: 256 of them are as much as the budget. */
 export const LARGE_BYTES = 256 * 1024
@@ -22,7 +22,7 @@ export interface BudgetOrder {
 }
 
 export interface ByteBudget {
-  /** What gives the bytes back (once), or null if there is no room now. */
+  /** What gives the bytes back (once), or null where there is no room now. */
   take(order: BudgetOrder): (() => void) | null
   /** Bytes that are taken. */
   readonly taken: number
@@ -38,7 +38,7 @@ export function makeByteBudget(): ByteBudget {
     take({ bytes, site, isRelay, isProven }) {
       if (bytes < LARGE_BYTES) return NOTHING
       const atSite = sites.get(site) ?? 0
-      // Anyone who is the first may go, however much it is.
+      // Whoever is the first may go, however much it is.
       if (taken > 0 && taken + bytes > (isRelay || isProven ? BYTES_MAX : BYTES_MAX / 2)) return null
       if (!isRelay && atSite > 0 && atSite + bytes > BYTES_MAX / 4) return null
       taken += bytes

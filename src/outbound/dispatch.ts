@@ -3,8 +3,8 @@
  *
  * The message is asked for only when its site has a place: what waits costs little.
  *
- * Guarantees that an attempt that waits for its site too long goes back; one that is under way too long is cut and a
- * failed one, but never after its final dot, which would make a duplicate. The server has its ten minutes. All of it is
+ * Guarantees: an attempt that waits for its site too long goes back; one that is under way too long is cut and a failed
+ * one, but never after its final dot, which would make a duplicate: the server has its ten minutes. All of it is
  * shorter than the claim.
  *
  * Spec delivery.attempt, delivery.bytes
@@ -48,13 +48,13 @@ export interface DispatchDeps {
   /** The route for a domain; null where everything goes through the relay. */
   readonly findRoute: ((domain: string) => Promise<MxRoute | Outcome>) | null
   readonly run: RunMail
-  /** Calls back after so many milliseconds. Returns takes it back. */
+  /** Calls back after so many milliseconds. Out: takes it back. */
   readonly after?: (ms: number, run: () => void) => () => void
 }
 
 export interface DispatchOrder {
   readonly address: string
-  /** Under which name its site is kept: the domain, or `relay`. */
+  /** Under which name its site is remembered: the domain, or `relay`. */
   readonly destination: string
   /** Bytes of the message's attachments. */
   readonly bytes: number
@@ -67,7 +67,7 @@ export type Dispatched = Pick<TransmitJob, 'message'> & {
   readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers' | 'pass'>
 }
 
-/** Reads the message once there is a place for it, or states why there is none to send. */
+/** Reads the message once there is a place for it, or says why there is none to send. */
 export type Prepare = (signal: AbortSignal) => Promise<Dispatched | MailOutcome>
 
 export interface Dispatch {
@@ -144,8 +144,8 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
 }
 
 /**
- * The interrupted work while the store was asked, or had no answer of it, goes back to its lane like any attempt that
- * is cut off.
+ * What was cut off while the store was asked, or had no answer of it, goes back to its lane like any attempt that is
+ * cut off.
  */
 async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): ReturnType<Prepare> {
   try {

@@ -1,8 +1,8 @@
 /**
  * domain-lanes - the performers of what sending domains need: look-ups of their records, and mail to administrators
  *
- * Both lanes are narrow. A thousand domains that are due at once wait for each other, not acceptance for them. Notices
- * travel in the mail threads as all mail does, signed by the service if it has a key.
+ * Both lanes are narrow: a thousand domains that are due at once wait for each other, not acceptance for them. Notices
+ * travel in the mail threads as all mail does, signed by the service where it has a key.
  *
  * Spec domain.schedule, domain.notice
  */
@@ -58,7 +58,7 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     prepare: prepareCheck,
     outcome: checkOutcome,
     ...makeRoom(CHECKS_MAX, async (job) => {
-      // What exists instead are texts of others: they do not go where outcomes are.
+      // What stands there instead are texts of others: they do not go where outcomes lie.
       const { instead: _, ...found } = await deps.check(recordsOf(job, deps.serviceDomain))
       return { ...found, selector: job.selector }
     }),
@@ -96,7 +96,7 @@ function makeRoom<Job, Outcome>(
   }
 }
 
-/** Tells one administrator, or the operator if there is nothing. */
+/** Tells one administrator, or the operator where there is none. */
 async function tell(
   deps: DomainLaneDeps,
   job: DomainNoticeJob,

@@ -2,8 +2,8 @@
  * holds - the destinations that the operator holds, as this process knows them
  *
  * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried.
- * A command writes them and signals it; every process reads them at its start, when it receives that, and every few
- * seconds, because what is stated while its connection is down is not received.
+ * A command writes them and signals it; every process reads them at its start, when it hears that, and every few
+ * seconds, because what is said while its connection is down is not heard.
  *
  * Spec queue.hold
  */
@@ -23,13 +23,13 @@ export interface Holds {
 
 export interface HoldsDeps {
   readonly readKeys: ReadKeys
-  /** Receives what is stated about a topic; resolves with a function that ends it. */
+  /** Hears what is said about a topic; resolves with what ends it. */
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
   /** Is told of a destination that is to be tried. */
   readonly wake: (destination: string) => void
 }
 
-/** Reads the list and continues reading it. */
+/** Reads the list and goes on reading it. */
 export async function watchHolds({ readKeys, hear, wake }: HoldsDeps): Promise<Holds> {
   let destinations: ReadonlySet<string> = new Set()
   let woken: Readonly<Record<string, string>> | null = null

@@ -14,14 +14,14 @@ import { Sites } from './sites.ts'
 import type { RunMail } from './thread/thread-job.ts'
 import type { SmtpChanges } from './threads.ts'
 
-/** Domains whose mistaken policy is notified of. */
+/** Domains whose mistaken policy is told of. */
 const TOLD_MAX = 1000
 
 export interface Outbound {
   readonly sites: Sites
   readonly holds: Holds
   readonly dispatch: Dispatch
-  /** The site of a destination; null if it does not exist, or DNS cannot determine. */
+  /** The site of a destination; null where there is none, or DNS cannot tell. */
   siteOf(destination: string): Promise<string | null>
   /** Tells the log how an attempt went. */
   attempted(facts: AttemptFacts): void
@@ -35,7 +35,7 @@ export interface OutboundDeps {
   /** Where MTA-STS policies are kept. */
   readonly policyStore: PolicyStore
   readonly readKeys: HoldsDeps['readKeys']
-  /** Receives what is stated about a topic; resolves with a function that ends it. */
+  /** Hears what is said about a topic; resolves with what ends it. */
   readonly hear: HoldsDeps['hear']
   readonly siteLimits: SiteLimitTable
   readonly run: RunMail
@@ -95,7 +95,7 @@ function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLi
   const told = new Set<string>()
   return async (domain: string) => {
     const route = await findRouteFor(domain, deps)
-    // Spec delivery.sts: a policy that is only tested is notified of, once for each domain.
+    // Spec delivery.sts: a policy that is only tested is told of, once for each domain.
     if ('site' in route && route.sts === 'testing' && !route.isNamed && !told.has(domain) && told.size < TOLD_MAX) {
       told.add(domain)
       log.info({ domain, site: route.site }, 'No mail server matches an MTA-STS policy in testing mode')
@@ -104,7 +104,7 @@ function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLi
   }
 }
 
-/** The operator's limits. Throws WrongFile for a file that does not exist or cannot be used. */
+/** The operator's limits. Throws WrongFile for a file that is not there or cannot be used. */
 export function readSiteLimits(path: string | null): SiteLimitTable {
   if (path === null) return new Map()
   const table = parseSiteLimits(readNamedFile('SITE_LIMITS', path))

@@ -3,11 +3,12 @@
  * outcome
  *
  * States of an attempt: routed -> waiting for its site -> content read -> composed and transmitted (or simulated) in a
- * thread -> reported. Guarantees that what may be under way is bounded, at each site and in all (`sites.ts`); an
- * attempt is cut before its claim ends; what is reported holds no address.
+ * thread -> reported.
+ * Guarantees: what may be under way is bounded, at each site and in all (`sites.ts`); an attempt is cut before its
+ * claim ends; what is reported holds no address.
  *
- * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is removed goes to the MX,
- * and the other way round.
+ * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is taken away goes to the
+ * MX, and the other way round.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -44,12 +45,12 @@ import type { MailOutcome, RunAtOnce, RunMail, SimulateJob } from './thread/thre
 /** Simulated attempts under way. */
 const SIMULATED_MAX = 256
 /**
- * A claim of a dead process is freed when that is noticed; this is for what no one notices, and longer than any
+ * A claim of a dead process is freed when that is noticed; this is for what nobody notices, and longer than any
  * attempt.
  */
 const HOLD_MS = 25 * 60_000
 const SIMULATE_HOLD_MS = 60_000
-/** The interrupted work comes back after this. */
+/** What was cut off comes back after this. */
 const AGAIN_MS = 1000
 /** Content is asked for once a second while the store is away; then the claim lapses. */
 const READ_TRIES_MAX = 60
@@ -57,7 +58,7 @@ const READ_STEP_MS = 1000
 /** What a simulated complaint says (RFC 5965 7.3). */
 const SIMULATED_FEEDBACK = 'abuse'
 
-/** Unsigned mail would be refused for good by those who know the domain; the problem here may be fixed in time. */
+/** Unsigned mail would be refused for good by those who know the domain; what is wrong here may be mended in time. */
 const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as const
 
 export interface LaneDeps {
@@ -84,7 +85,7 @@ export interface LaneDeps {
   /** The host that took a message that came whole, as its Received field says it. */
   readonly smtpHostname: string
   readonly findKey: FindKey
-  /** Signs all mail apart from its domain's key; null = nothing does. */
+  /** Signs all mail besides its domain's key; null = nothing does. */
   readonly serviceKey: SigningKey | null
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
@@ -152,7 +153,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
   ]
 }
 
-/** What ends or defers a scheduled message before it is sent; null means nothing. Spec send.at */
+/** What ends or defers a scheduled message before it is sent; null: nothing. Spec send.at */
 async function endScheduled(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<AttemptOutcome | null> {
   const { message, recipient } = job
   if (!message.isScheduled) return null
@@ -173,7 +174,7 @@ type Report = (
   rest?: { retryAfterMs?: number; complaint?: string; clicks?: true },
 ) => AttemptOutcome
 
-/** Makes what is reported of a job's attempt, the address stays here. */
+/** Makes what is reported of a job's attempt: the address stays here. */
 function reporterOf({ addressHmac }: LaneDeps, { message, recipient: { address } }: AttemptJob): Report {
   const { accountId, streamId } = message
   const hmac = () => addressHmac(accountId, address)
@@ -257,7 +258,7 @@ function domainOf({ address }: JobMessage['from']): string {
 
 type NameDeps = Pick<LaneDeps, 'senderId' | 'smtpHostname' | 'baseUrl' | 'tokenKey' | 'addressHmac'>
 
-/** The message if its content came along with it and needs no unpacking; null means it must be read. */
+/** The message where its content came along with it and needs no unpacking; null: it must be read. */
 function messageAtHand(deps: NameDeps, job: AttemptJob): MailInput | null {
   const { message } = job
   if (message.raw !== null) {
@@ -290,7 +291,7 @@ async function readMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal)
   return inputOf(deps, job, { body, attachments })
 }
 
-/** A broadcast's message: what it its own has, filled into what all share. */
+/** A broadcast's message: what it has of its own, filled into what all of them share. */
 async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<MailInput | null> {
   const { outgoing } = deps
   const { message } = job
@@ -313,13 +314,13 @@ async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortS
   return inputOf(deps, whole, { body, attachments })
 }
 
-/** The body if it came along with the message. */
+/** The body where it came along with the message. */
 async function bodyAtHand({ content }: JobMessage): Promise<Body | null> {
   const body = content?.find(({ part }) => part === BODY_PART)
   return body === undefined ? null : (JSON.parse((await unpackPart(body.chunks)).toString()) as Body)
 }
 
-/** The attachments' bytes: those that came along, otherwise as they are read. */
+/** The attachments' bytes: those that came along, else as they are read. */
 async function filesOf(
   { attachments, content }: JobMessage,
   read: () => ReturnType<typeof readAttachments>,
@@ -344,7 +345,7 @@ function inputOf(
   const { messageId, acceptedAtMs, from, to, cc, subject, contentId, listName } = job.message
   const headers = listName === null ? job.message.headers : withoutListFields(job.message.headers)
   const { text, html } = body
-  // Boundaries follow from the content's id: no one knew it when the content was written.
+  // Boundaries follow from the content's id: nobody knew it when the content was written.
   return {
     messageId,
     acceptedAtMs,
@@ -362,7 +363,7 @@ function inputOf(
   }
 }
 
-/** Everything the service adds on a broadcast stream. Each recipient has its own link. Spec unsubscribe.fields */
+/** What the service adds on a broadcast stream: each recipient has a link of its own. Spec unsubscribe.fields */
 function listOf(deps: NameDeps, job: AttemptJob): Pick<ComposeInput, 'list'> {
   const { streamId, listName, from } = job.message
   if (listName === null) return {}

@@ -20,7 +20,7 @@ import type { MailOutcome } from './thread/thread-job.ts'
 /** RFC 3463 3.8: delivery not authorized. */
 const UNVERIFIED = ['compose', 'PolicyRelated', '5.7.1 domain not verified'] as const
 
-/** The deferral of a scheduled message whose From domain is not verified now; null means it is, or was sent at once. */
+/** The deferral of a scheduled message whose From domain is not verified now; null: it is, or was sent at once. */
 export function deferUnverified({ message }: AttemptJob): MailOutcome | null {
   const { isScheduled, hasReturnPath, from, test } = message
   if (!isScheduled || hasReturnPath || (test && from.address.endsWith(`@${SIMULATOR_DOMAIN}`))) return null
@@ -28,8 +28,8 @@ export function deferUnverified({ message }: AttemptJob): MailOutcome | null {
 }
 
 /**
- * Whether the address of a scheduled message is on its stream's list now; undefined means the store did not answer.
- * Takes the HMAC of the address within its account.
+ * Whether the address of a scheduled message is on its stream's list now; undefined: the store did not answer.
+ * In: the HMAC of the address within its account.
  */
 export async function isSuppressed(
   read: Reader,

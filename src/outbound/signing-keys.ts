@@ -1,8 +1,8 @@
 /**
  * signing-keys - the private keys that sign mail: a domain's, read from the store and opened once; the service's own
  *
- * A key is found by the moment from which it signs, so what is kept never becomes wrong. A rotated or newly added
- * domain is asked for under another moment. Attempts after the first do not know the moment; they read again.
+ * A key is found by the moment from which it signs, so what is remembered never becomes wrong: a rotated or newly added
+ * domain is asked for under another moment. Attempts after the first do not know the moment; they read anew.
  *
  * Keys: `dkim:<account>:<domain>`
  *
@@ -20,7 +20,7 @@ import { dkimKey } from '../state/keys.ts'
 import type { Reader } from '../views/key.ts'
 import type { SigningKey } from './thread/sign.ts'
 
-/** Opened keys that are kept, some 2 KB each. */
+/** Opened keys that are remembered, some 2 KB each. */
 const OPENED_MAX = 2000
 /** RFC 8301 3.2: less is not accepted by verifiers. */
 const MODULUS_BITS_MIN = 1024
@@ -31,7 +31,7 @@ export interface SigningOrder {
   /** In lower case. */
   readonly domain: string
   readonly acceptedAtMs: number
-  /** Since when the wanted key signs, if that is known. */
+  /** Since when the wanted key signs, where that is known. */
   readonly keySinceMs: number | null
 }
 
@@ -61,7 +61,7 @@ export function makeSigningKeyFinder(read: Reader, sealingKey: Buffer): FindKey 
   }
 }
 
-/** The service's own key, null if none is set. Throws WrongFile for a file that holds no RSA key, the start ends. */
+/** The service's own key, null where none is set. Throws WrongFile for a file that holds no RSA key: the start ends. */
 export function openServiceKey({ serviceDkim, serviceDomain }: Config): SigningKey | null {
   if (serviceDkim === null) return null
   const key = readRsaKey(serviceDkim.keyFile)

@@ -4,8 +4,8 @@
  * Sending a small message to a thread and its outcome back costs more than composing it. It is composed all the same,
  * byte for byte as it would be transmitted: what cannot be built fails, and the size is the size as built.
  *
- * Guarantees: jobs run after what the loop has in hand, a few at a time, so that no answer waits for all; those that
- * cost no more than the wait would run at once, so many in a turn of the loop.
+ * Guarantees: jobs run after what the loop has in hand, a few at a time, so that no answer waits for all of them; those
+ * that cost no more than the wait would run at once, so many in a turn of the loop.
  */
 
 import { composePlain } from '../mail/compose/compose-plain.ts'
@@ -32,7 +32,7 @@ export interface Simulator {
   run(job: SimulateJob, signal: AbortSignal): Promise<MailOutcome>
   /**
    * The outcome without waiting, of a plain message, or one that came whole, while the loop's turn has time for it;
-   * otherwise undefined.
+   * else undefined.
    */
   runAtOnce(job: SimulateJob): MailOutcome | undefined
 }

@@ -5,7 +5,7 @@
  * back to their lane (`returned`, no event); a site that cannot be reached ends them with the same failure as the one
  * that tried.
  *
- * Guarantees that no more attempts under way at a site than its pace allows within this process's share of the site's
+ * Guarantees: no more attempts under way at a site than its pace allows within this process's share of the site's
  * limits, and no more than 256 in the process; the last quarter of those is for sites that have answered before, and a
  * site that has not gets one place when they become few, so that no number of dead destinations takes the places of
  * living ones; what waits is bounded, for a site and in all.
@@ -19,13 +19,13 @@ import { type SiteLimits, shareOf } from '../mail/site.ts'
 import { begun, ended, makeSitePace, placesOf, type SitePace, waitingMax, waitMs } from '../mail/site-pace.ts'
 import type { MailOutcome } from './thread/thread-job.ts'
 
-/** Attempts under way in this process. Each has a connection, or is about to. */
+/** Attempts under way in this process: each has a connection, or is about to. */
 export const UNDER_WAY_MAX = 256
 /** From here on a site that has not answered yet has one place. */
 const TIGHT_FROM = UNDER_WAY_MAX / 4
 /** From here on places are only for sites that have answered. */
 const PROVEN_FROM = (UNDER_WAY_MAX / 4) * 3
-/** Attempts that wait for a place, all sites together. Each holds its message's head. */
+/** Attempts that wait for a place, all sites together: each holds its message's head. */
 const WAITING_ALL_MAX = 4096
 /** Attempts of a lane whose site is not known yet. */
 const UNKNOWN_ROOM = 16
@@ -53,14 +53,14 @@ export interface SiteDeps {
   readonly nowMs: () => number
   /** A random number, 0 to 1. */
   readonly random: () => number
-  /** Calls back after so many milliseconds. Returns takes it back. */
+  /** Calls back after so many milliseconds. Out: takes it back. */
   readonly after: (ms: number, run: () => void) => () => void
   /** Processes that deliver now, this one with them: they share each site's limits. */
   readonly sharers: () => number
 }
 
 interface Waiter {
-  /** Null means go. */
+  /** Null: go. */
   settle(end: MailOutcome | null): void
 }
 
@@ -124,12 +124,12 @@ export class Sites {
     return this.sentBack(site, 'no connection to spare')
   }
 
-  /** The site of a domain, if an attempt has shown it; null = not known here. */
+  /** The site of a domain, where an attempt has shown it; null = not known here. */
   siteOf(domain: string): string | null {
     return this.domains.get(domain) ?? null
   }
 
-  /** Drops that a domain's site is to be left alone. */
+  /** Forgets that a domain's site is to be left alone. */
   wake(domain: string): void {
     const site = this.sites.get(this.domains.get(domain) ?? '')
     if (site === undefined) return
@@ -193,7 +193,7 @@ export class Sites {
   private learn(site: Site, outcome: MailOutcome): void {
     const contact = outcome.contact ?? 'none'
     const { isRelay } = site.route
-    // The operator's own relay is not asked for less, whatever it says: only for whether it exists.
+    // The operator's own relay is not asked for less, whatever it says: only for whether it is there.
     const heard: Outcome = isRelay ? { ...outcome, result: 'delivered', code: 250, response: null } : outcome
     const said = { outcome: heard, contact, nowMs: this.deps.nowMs(), unit: this.deps.random() }
     site.pace = ended(site.pace, this.limitsOf(site.route), said)
@@ -201,7 +201,7 @@ export class Sites {
     for (const waiter of [...site.waiting]) waiter.settle({ ...outcome, contact: 'none' })
   }
 
-  /** Null with a place at the site, otherwise how the attempt ends without one. */
+  /** Null with a place at the site, else how the attempt ends without one. */
   private place(site: Site, signal: AbortSignal): Promise<MailOutcome | null> {
     if (this.isClosed || signal.aborted) return Promise.resolve(this.sentBack(site, 'attempt was cut off', 'abort'))
     if (site.pace.pausedUntilMs > this.deps.nowMs()) return Promise.resolve(this.sentBack(site, 'site is paused'))
@@ -222,7 +222,7 @@ export class Sites {
     })
   }
 
-  /** Gives places to pending work for a site, as many as there are. */
+  /** Gives places to what waits for a site, as many as there are. */
   private serve(site: Site): void {
     this.hungry.delete(site)
     const limits = this.limitsOf(site.route)
@@ -248,7 +248,7 @@ export class Sites {
     })
   }
 
-  /** One place became free, the sites that found none are served in turn. */
+  /** One place became free: the sites that found none are served in turn. */
   private serveHungry(): void {
     for (const site of [...this.hungry]) {
       if (this.inUse >= UNDER_WAY_MAX) return
@@ -266,7 +266,7 @@ export class Sites {
   }
 }
 
-/** Drops the oldest site of which nothing is to be kept, otherwise the oldest that nothing is under way at. */
+/** Forgets the oldest site of which nothing is to be remembered, else the oldest that nothing is under way at. */
 function forgetOne(sites: Map<string, Site>, nowMs: number): void {
   const idle = [...sites.values()].filter((site) => site.inUse === 0 && site.waiting.size === 0)
   const gone = idle.find(({ pace }) => pace.pausedUntilMs <= nowMs && !pace.isThrottled) ?? idle[0]

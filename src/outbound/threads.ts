@@ -1,8 +1,8 @@
 /**
  * threads - the mail threads of a process, started with the first job: an idle process does without their memory
  *
- * A small message that is only simulated needs no thread: sending it there would cost more than composing it. In
- * addition, attempts they measure: a message that may be too large is built there, not beside the requests of others.
+ * A small message that is only simulated needs no thread: sending it there would cost more than composing it.
+ * Besides attempts they measure: a message that may be too large is built there, not beside the requests of others.
  */
 
 import { availableParallelism } from 'node:os'
@@ -28,11 +28,11 @@ const THREADS_MAX = 4
 
 export interface MailRoom {
   readonly run: RunMail
-  /** The outcome of a small simulated attempt without waiting; undefined means `run` has it. */
+  /** The outcome of a small simulated attempt without waiting; undefined: `run` has it. */
   readonly runAtOnce: RunAtOnce
   /** Bytes of a job's message as built; null when it cannot be built. */
   measure(job: SimulateJob): Promise<number | null>
-  /** Ends the threads after at most `graceMs`; the rest under way is deferred. */
+  /** Ends the threads after at most `graceMs`; what is left under way is deferred. */
   close(graceMs: number): Promise<void>
   /** Connections to receiving servers that are open. */
   connections(): number
@@ -94,7 +94,7 @@ export function makeMailRoom({ config, fence, log, changes = {} }: MailRoomDeps)
 }
 
 /**
- * Tells the operator once that the relay gets no mail because it would get the password in the clear. Takes every
+ * Tells the operator once that the relay gets no mail because it would get the password in the clear. In: every
  * outcome.
  */
 export function makeRelayWatch(log: Pick<Log, 'error'>): (outcome: Pick<MailOutcome, 'response'>) => void {

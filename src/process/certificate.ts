@@ -21,7 +21,7 @@ export interface Certificate {
 const FILES = { cert: 'tls-cert.pem', key: 'tls-key.pem' }
 const DAY_MS = 86_400_000
 const LIFE_DAYS = 3650
-/** One that ends within this time is rebuilt. */
+/** One that ends within this time is made anew. */
 const RENEW_DAYS = 30
 /** Names under which a client on this machine connects, beside the host name. */
 const LOCAL_NAMES = ['localhost', 'sendwright.localhost']
@@ -48,8 +48,8 @@ export interface CertificateLog {
 }
 
 /**
- * Reads the certificate that the operator named, or the installation's own. A new pair is made if it does not exist, if
- * it ends soon, or if its files are damaged, which is logged.
+ * Reads the certificate that the operator named, or the installation's own. A new pair is made if there is none, if it
+ * ends soon, or if its files are damaged, which is logged.
  * @throws WrongFile if the operator's files are not a certificate and its key
  */
 export function openCertificate(
@@ -71,7 +71,7 @@ export function openCertificate(
   return made
 }
 
-/** Throws WrongFile if the two are not a certificate and its key. */
+/** Throws WrongFile where the two are not a certificate and its key. */
 function readCertificate(certPath: string, keyPath: string): Certificate {
   const cert = readNamedFile('TLS_CERT', certPath)
   const key = readNamedFile('TLS_KEY', keyPath)

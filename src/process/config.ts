@@ -28,16 +28,14 @@ export interface Config {
   /** True with `ROLES=all`: this one process is the whole service. */
   isWhole: boolean
   dataDir: string
-  /** Empty means the embedded Redis. Otherwise another's server, or some nodes of a Redis Cluster. */
+  /** Empty: the embedded Redis. Else another's server, or some nodes of a Redis Cluster. */
   redisUrls: readonly string[]
-  /** Bytes that the embedded Redis may use; null means half of the memory. */
+  /** Bytes that the embedded Redis may use; null: half of the memory. */
   redisMaxmemory: number | null
   durability: (typeof DURABILITIES)[number]
-  /** Null means the one of `dataDir`, generated with the installation. */
+  /** Null: the one of `dataDir`, generated with the installation. */
   secretKey: string | null
-  /**
-   * Null means files, with a Redis of one's own; otherwise they are in Redis, unless the installation's are elsewhere.
-   */
+  /** Null: files, with a Redis of one's own; else they are in Redis, unless the installation's are elsewhere. */
   contentStore: ContentStoreSetting | null
   s3: { endpoint: string; region: string; accessKeyId: string; secretAccessKey: string } | null
   httpHost: string
@@ -49,7 +47,7 @@ export interface Config {
   operatorUrl: string
   /** Without a slash at its end. */
   baseUrl: string
-  /** Requests a second; 0 means no rate. */
+  /** Requests a second; 0: no rate. */
   edgeRate: number
   edgeBurst: number
   trustedProxies: readonly string[]
@@ -68,7 +66,7 @@ export interface Config {
   relayConnections: number
   siteLimits: string | null
   serviceDkim: { selector: string; keyFile: string } | null
-  /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty means the system's. */
+  /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty: the system's. */
   dnsServers: readonly string[]
   privateNetworksAllowed: readonly string[]
   /** Ports below 1024 that webhooks may connect to, besides 443. */
@@ -91,14 +89,11 @@ export type ConfigResult = { ok: true; config: Config } | { ok: false; mistakes:
 export interface ClientSettings {
   token: string | null
   operatorToken: string | null
-  /** Null if no variable says where the API is: then `first-run.json` does. */
+  /** Null where no variable says where the API is: then `first-run.json` does. */
   url: string | null
   /** The same of the operator listener. */
   operatorUrl: string | null
-  /**
-   * Where `first-run.json` may be, the nearest first, in DATA_DIR, otherwise here, otherwise where the service is
-   * installed.
-   */
+  /** Where `first-run.json` may be, the nearest first: in DATA_DIR, else here, else where the service is installed. */
   dataDirs: readonly string[]
 }
 
@@ -109,7 +104,7 @@ const INSTALLED_IN = fileURLToPath(new URL('../../..', import.meta.url))
 export const FILES_IN_NO_REPLICA =
   'CONTENT_STORE: files of one machine are in no replica; with DURABILITY=replica it is s3://bucket/prefix or redis'
 
-/** Values that may hold a password or are one. A mistake about them names the variable only. */
+/** Values that may hold a password or are one: a mistake about them names the variable only. */
 const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay', 'word', 'password']
 
 /**
@@ -151,7 +146,7 @@ export function isContinuousIntegration(environment: Environment = process.env):
 export function readClientSettings(environment: Environment = process.env): ClientSettings {
   const result = readConfig(environment)
   const isOperatorNamed = ['OPERATOR_HOST', 'OPERATOR_PORT'].some((name) => environment[name])
-  // Who names if the listener is reaches it without the proxy, which may still be to come.
+  // Who names where the listener is reaches it without the proxy, which may still be to come.
   const isListenerNamed = ['HTTP_HOST', 'HTTP_PORT'].some((name) => environment[name])
   const isNamed = isListenerNamed || Boolean(environment.BASE_URL)
   const urlIn = ({ httpHost, httpPort, baseUrl }: Config): string =>
@@ -238,7 +233,7 @@ function s3Of(read: (name: SettingName) => ParsedSetting): Config['s3'] {
   return accessKeyId === null || secretAccessKey === null ? null : { endpoint, region, accessKeyId, secretAccessKey }
 }
 
-/** Mistakes that are between settings. */
+/** Mistakes that lie between settings. */
 function contradictions(config: Config, environment: Environment): string[] {
   const found: string[] = []
   const hasRedis = Boolean(environment.REDIS_URL)

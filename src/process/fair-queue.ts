@@ -1,17 +1,17 @@
 /**
  * fair-queue - work that waits, served to the client that has cost the least in the last minute, its own in order.
  *
- * Guarantees that what waits is bounded; whoever floods, or sends what takes long, waits behind all other clients.
+ * Guarantees: what waits is bounded; whoever floods, or sends what takes long, waits behind all other clients.
  */
 
 const MINUTE_MS = 60_000
-/** Clients whose cost is kept; past that all of it is dropped, as each minute does. */
+/** Clients whose cost is remembered; past that all of it is forgotten, as each minute does. */
 const CLIENTS_MAX = 10_000
 
 export class FairQueue<Item> {
   readonly #max: number
   readonly #nowMs: () => number
-  /** Pending work, by client; no list is empty. */
+  /** What waits, by client; no list is empty. */
   readonly #waiting = new Map<string, Item[]>()
   /** Milliseconds of this minute, by client. */
   readonly #cost = new Map<string, number>()
@@ -24,7 +24,7 @@ export class FairQueue<Item> {
     this.#nowMs = nowMs
   }
 
-  /** False means too much is waiting. */
+  /** False: too much is waiting. */
   push(client: string, item: Item): boolean {
     if (this.#size >= this.#max) return false
     const own = this.#waiting.get(client)

@@ -1,16 +1,16 @@
 /**
  * figures - what a process is at this moment, by name: how each figure is called on `/metrics`, and what it says
  *
- * Guarantee: anyone who tells a figure has to describe it here; the compiler shows it when not.
+ * Guarantee: whoever tells a figure has to describe it here; the compiler says so when not.
  */
 
-/** How one figure is on the page. */
+/** How one figure stands on the page. */
 export interface FigureRow {
   /** Without what all names begin with. */
   readonly metric: string
   /** A whole sentence. */
   readonly help: string
-  /** As it is in braces; several figures may be of one metric. */
+  /** As it stands in braces; several figures may be of one metric. */
   readonly label?: readonly [name: string, value: string]
   /** It only grows. */
   readonly isCounter?: true

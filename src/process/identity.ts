@@ -65,7 +65,7 @@ function readLink(path: string): string {
   return attempt(() => readlinkSync(path))
 }
 
-/** /proc says by an error that something does not exist. */
+/** /proc says by an error that something is not there. */
 function attempt(read: () => string): string {
   try {
     return read()

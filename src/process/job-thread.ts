@@ -7,14 +7,14 @@
 
 import { Worker } from 'node:worker_threads'
 
-/** What a thread posts: once it has loaded; what is so far, then the end of the job. `failed` is the job threw. */
+/** What a thread posts: once it has loaded; what stands so far, then the end of the job. `failed`: the job threw. */
 export type ThreadMessage<Result, Told = Result> =
   | { readonly ready: true }
   | { readonly told: Told }
   | { readonly done: Result }
   | { readonly failed: true }
 
-/** How a job ended. `told` is what was by then; `busy`: it never began, too much is waiting or the room is closed. */
+/** How a job ended. `told` is what stood by then; `busy`: it never began, too much is waiting or the room is closed. */
 type Ending<Result, Told> =
   | { readonly how: 'done'; readonly result: Result }
   | { readonly how: 'timeout' | 'crash' | 'busy'; readonly told: Told | null }
@@ -89,7 +89,7 @@ export class JobThread<Job, Result, Told = Result> {
     started.on('message', (message: ThreadMessage<Result, Told>) => {
       if (started === this.#worker) this.#onMessage(message)
     })
-    // An error is followed by `exit`, if it is dealt with; without a listener it would end the process.
+    // An error is followed by `exit`, where it is dealt with; without a listener it would end the process.
     started.on('error', () => undefined)
     started.on('exit', () => {
       if (started !== this.#worker) return

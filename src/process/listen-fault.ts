@@ -1,4 +1,4 @@
-/** listen-fault - why a listener cannot listen, and what fixes it: for the operator who starts a service. */
+/** listen-fault - why a listener cannot listen, and what mends it: for the operator who starts a service. */
 
 interface Place {
   /** The setting of its port. */
@@ -7,7 +7,7 @@ interface Place {
   readonly port: number
 }
 
-/** Takes the system's error; null if only that it failed is known. */
+/** In: the system's error; null where only that it failed is known. */
 export function listenFault({ setting, host, port }: Place, error: NodeJS.ErrnoException | null): Error {
   const place = `${setting}: cannot listen on ${host}:${port}`
   const another = `set ${setting} to another port, or stop the program that uses it`

@@ -100,15 +100,15 @@ function forPeople(sink: DestinationStream | undefined): DestinationStream {
 }
 
 /**
- * Standard output, written while the loop continues: what comes during a write goes with the next. A reader that does
- * not read holds no one up; what it leaves is dropped beyond a bound. An end of the process writes the rest.
+ * Standard output, written while the loop goes on: what comes during a write goes with the next. A reader that does not
+ * read holds nobody up; what it leaves is dropped beyond a bound. An end of the process writes what is left.
  */
 function inTheBackground(): DestinationStream {
   return pino.destination({ dest: 1, sync: false, maxLength: BUFFER_BYTES_MAX })
 }
 
 /**
- * Lets a line through, or counts it if its sentence was stated too often. What is fatal, and what is for debugging, is
+ * Lets a line through, or counts it where its sentence was said too often. What is fatal, and what is for debugging, is
  * always said.
  */
 function bounded(repeats: Repeats): LogMethod {

@@ -9,7 +9,7 @@ import { FIGURES, type FigureName, type FigureRow, type Figures } from './figure
 import type { TimeHistogram } from './histogram.ts'
 import type { RequestTallies } from './request-tally.ts'
 
-/** How often the loop's lag is sampled once someone watches; finer costs wake-ups in an idle process. */
+/** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
 const LAG_RESOLUTION_MS = 100
 /** Primaries that have labels. */
 const REDIS_MAX = 256
@@ -58,13 +58,13 @@ export interface RedisOnPage {
   readonly clockOffMs: number
 }
 
-/** What has its own labels. */
+/** What has labels of its own. */
 export interface LabelledFigures {
   readonly queue?: readonly WaitingMail[]
   readonly redis?: readonly RedisOnPage[]
 }
 
-/** Formats the page. In: figures of this moment, and pending work. */
+/** Formats the page. In: figures of this moment, and what waits. */
 export type FormatPage = (figures: Figures, labelled: LabelledFigures) => Promise<string>
 
 type Prom = typeof import('prom-client')
@@ -75,7 +75,7 @@ export async function makePage(all: readonly PageFigure[], requests: RequestTall
   const registry: Registry = new prom.Registry()
   const registers = [registry]
   prom.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS })
-  // Gauges that are called as if they were counters; what they say is in others, by type.
+  // Gauges that are called as if they were counters; what they say stands in others, by type.
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const times: TimesFigure[] = []
   for (const figure of all) {
@@ -117,7 +117,7 @@ function register({ Counter, Gauge }: Prom, figure: Exclude<PageFigure, TimesFig
   }
 }
 
-/** Makes what puts the figures of a moment on the page; one exists from when it is told first. */
+/** Makes what puts the figures of a moment on the page; one is there from when it is told first. */
 function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: Figures) => void {
   const metrics = new Map<string, Counter | Gauge>()
   const metricOf = ({ metric, help, label, isCounter }: FigureRow): Counter | Gauge => {
@@ -141,7 +141,7 @@ function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: 
   }
 }
 
-/** Makes what reports each primary of a cluster; nothing is on the page if there is nothing. */
+/** Makes what tells of each primary of a cluster; nothing is on the page where there is none. */
 function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readonly RedisOnPage[]) => void {
   let gauges: Readonly<Record<'up' | 'fill' | 'replicas' | 'wanted' | 'clock', Gauge>> | null = null
   const gauge = (name: string, help: string): Gauge =>

@@ -1,8 +1,8 @@
 /**
- * metrics - what `/metrics` tells, counted if it happens and formatted only when asked
+ * metrics - what `/metrics` tells, counted where it happens and formatted only when asked
  *
  * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first look, so that a
- * process that no one watches spends nothing on it. Labels are codes and results, never ids or addresses.
+ * process that nobody watches spends nothing on it. Labels are codes and results, never ids or addresses.
  */
 
 import type { Figures } from './figures.ts'
@@ -14,7 +14,7 @@ import { RequestTallies } from './request-tally.ts'
 export interface AttemptEnd {
   readonly result: string
   readonly classification: string | null
-  /** Absent or null if there was none. */
+  /** Absent or null where there was none. */
   readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
 }
 
@@ -30,11 +30,11 @@ export interface ContentActEnd {
 
 /** Counters of one process. */
 export interface Metrics {
-  /** A send of `recipients` was accepted `ms` after its request had arrived whole. The commit is part of that time. */
+  /** A send of `recipients` was accepted `ms` after its request had arrived whole: the commit is part of that time. */
   accepted(recipients: number, ms: number): void
   /** A commit was confirmed after `ms`. */
   committed(ms: number): void
-  /** The store is before so many commits that it had confirmed. */
+  /** The store stands before so many commits that it had confirmed. */
   lostCommits(commits: number): void
   /** An accepted answer was given again for its Idempotency-Key. */
   replayed(): void
@@ -45,13 +45,13 @@ export interface Metrics {
    * ended.
    */
   notTaken(why: string): void
-  /** An attempt ended, with what, in which class, over which session. */
+  /** An attempt ended: with what, in which class, over which session. */
   attempted(ended: AttemptEnd): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
   /** A mail that came in or came back, or a recipient that was refused, by what it was. */
   received(kind: string): void
-  /** A request to an unsubscribe link: the request, and its result. */
+  /** A request to an unsubscribe link: what was asked, and what came of it. */
   unsubscribed(act: string, result: string): void
   /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
   submitted(what: 'login' | 'message', code: string): void
@@ -71,7 +71,7 @@ export interface Metrics {
   contentDone(act: ContentActEnd): void
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
-  /** The text of `/metrics`. In: figures of the runtime at this moment, by name; those with their own labels. */
+  /** The text of `/metrics`. In: figures of the runtime at this moment, by name; those with labels of their own. */
   format(figures: Figures, labelled?: LabelledFigures): Promise<string>
   /** Requests of the listeners of HTTP, by route. */
   readonly requests: RequestTallies
@@ -89,7 +89,7 @@ interface Counts {
   readonly attempts: Map<string, number>
   /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
   readonly sessions: Map<string, number>
-  /** Recipients of broadcasts, by the outcome of them. */
+  /** Recipients of broadcasts, by what became of them. */
   readonly broadcasts: Map<string, number>
   readonly received: Map<string, number>
   /** By act and result, joined by a blank. */
@@ -117,7 +117,7 @@ interface Counts {
   readonly contentSeconds: Map<string, number>
 }
 
-/** Makes the counters of this process. Takes the library that serves its HTTP; null if none does. */
+/** Makes the counters of this process. In: the library that serves its HTTP; null if none does. */
 export function makeMetrics(httpEngine: string | null = null): Metrics {
   const counts = makeCounts()
   const requests = new RequestTallies()

@@ -1,5 +1,5 @@
 /**
- * records - lines of the log of which each reports another thing: how a recipient or a broadcast ended, which request
+ * records - lines of the log of which each tells of another thing: how a recipient or a broadcast ended, which request
  * was refused
  *
  * Guarantees: ids, names and numbers alone, never an address; so many lines a second at most, then one that counts the
@@ -9,12 +9,12 @@
 /** Writes a line of the log at `info`. */
 export type WriteRecord = (facts: object, sentence: string) => void
 
-/** How a recipient ended, or returned mail for it later. */
+/** How a recipient ended, or what came back for it later. */
 export interface EndedRecipient {
   readonly messageId: string
   /** Place among the recipients, from 0. */
   readonly recipientIndex: number
-  /** Where it was tried; null if no attempt ended it. */
+  /** Where it was tried; null where no attempt ended it. */
   readonly site: string | null
   readonly result: string
   readonly code: number | null
@@ -29,16 +29,16 @@ export interface EndedRecipient {
 export interface RefusedRequest {
   readonly requestId: string
   readonly method: string
-  /** As a template, `none` if there is no such route. */
+  /** As a template, `none` where there is no such route. */
   readonly route: string
   readonly status: number
-  /** Of the contract; null if the answer is plain text. */
+  /** Of the contract; null where the answer is plain text. */
   readonly code: string | null
   /** From its head to its answer. */
   readonly ms: number
 }
 
-/** How a broadcast ended, and the outcome of its recipients. */
+/** How a broadcast ended, and what became of its recipients. */
 export interface EndedBroadcast {
   readonly broadcastId: string
   readonly result: string
@@ -59,14 +59,14 @@ const ENDED_A_SECOND = 1000
 const BROADCASTS_A_SECOND = 50
 const SECOND_MS = 1000
 
-/** What tells nothing, a log that is not to hold lines at `info`. */
+/** What tells nothing: a log that is not to hold lines at `info`. */
 export const NO_RECORDS: Records = {
   ended: () => undefined,
   broadcastEnded: () => undefined,
   refused: () => undefined,
 }
 
-/** Makes the records of a process. Takes a clock that never goes back, milliseconds. */
+/** Makes the records of a process. In: a clock that never goes back, milliseconds. */
 export function makeRecords(write: WriteRecord, nowMs: () => number): Records {
   const refused = new SecondBound(REFUSED_A_SECOND, nowMs, (times) =>
     write({ times }, 'More requests were refused within a second than are logged'),

@@ -1,8 +1,8 @@
 /**
- * repeats - how often a sentence may be said: what is repeated and again is counted instead, and told once a minute
+ * repeats - how often a sentence may be said: what is said again and again is counted instead, and told once a minute
  *
  * A store that goes away concerns every shard and every connection at once: hundreds of lines that say the same would
- * hide the one that states why.
+ * hide the one that says why.
  */
 
 /** Of one sentence in a minute. */
@@ -16,7 +16,7 @@ interface Said {
   times: number
 }
 
-/** Takes a clock that never goes back, milliseconds; how long a sentence is counted. */
+/** In: a clock that never goes back, milliseconds; how long a sentence is counted. */
 export class Repeats {
   private readonly nowMs: () => number
   private readonly windowMs: number
@@ -32,7 +32,7 @@ export class Repeats {
     return this.said.size
   }
 
-  /** Whether a sentence is to be said now. `more` receives at the end of its minute how often it was not, if ever. */
+  /** Whether a sentence is to be said now. `more` hears at the end of its minute how often it was not, if ever. */
   maySay(sentence: string, more: (times: number) => void): boolean {
     const nowMs = this.nowMs()
     const known = this.said.get(sentence)

@@ -1,6 +1,5 @@
 /**
- * secrets - everything the service derives from SECRET_KEY: keyed hashes of addresses and idempotency keys, the sealing
- * key
+ * secrets - what the service derives from SECRET_KEY: keyed hashes of addresses and idempotency keys, the sealing key
  *
  * One key for each purpose (HKDF, RFC 5869), so that no value made for one means anything to another. Hashes are
  * HMAC-SHA256 cut to 132 bits: 22 characters of base64url, short enough for a hash field and far from any collision.
@@ -22,12 +21,12 @@ const DIGEST_BYTES = 32
  */
 const SHORT_CHARS_MAX = 340
 const UTF8_PER_CHAR_MAX = 3
-/** Owners whose last sender or tag is kept, and for how long at most. */
+/** Owners whose last sender or tag is remembered, and for how long at most. */
 const REMEMBERED_MAX = 10_000
 const REMEMBERED_MS = 600_000
-/** Characters of a tag's hash: 48 bits; the tag itself is in the message's head and settles a collision. */
+/** Characters of a tag's hash: 48 bits; the tag itself stands in the message's head and settles a collision. */
 const TAG_CHARS = 8
-/** Characters of an erased address, 60 bits, and the bytes that they are made of, a multiple of five. */
+/** Characters of an erased address, 60 bits, and the bytes that they are made of: a multiple of five. */
 const PSEUDONYM_CHARS = 12
 const PSEUDONYM_BYTES = 10
 /** Characters of an installation's name in the Feedback-ID, after its two letters. */
@@ -37,14 +36,14 @@ const NON_ASCII = /[^\p{ASCII}]/u
 /** Everything that needs the installation's secret. */
 export interface Secrets {
   /**
-   * HMAC of an address within its account, whatever the case it is written in, and whether its domain is in A-labels or
-   * in those that people read: 22 characters.
+   * HMAC of an address within its account, whatever the case it is written in, and whether its domain stands in
+   * A-labels or in those that people read: 22 characters.
    */
   addressHmac(accountId: string, address: string): string
-  /** The same of a sender; the last one of each account is kept for ten minutes at most. */
+  /** The same of a sender; the last one of each account is remembered for ten minutes at most. */
   senderHmac(accountId: string, address: string): string
   /**
-   * Local part of what represents an erased address, `erased-<12 characters>`. Takes the HMAC of the address within its
+   * Local part of what stands for an erased address, `erased-<12 characters>`. In: the HMAC of the address within its
    * account, which is in links that recipients hold: so this is a keyed hash too.
    */
   pseudonymOf(addressHmac: string): string
@@ -52,13 +51,13 @@ export interface Secrets {
   idempotencyHash(serverId: string, idempotencyKey: string): string
   /** HMAC of a tag within its server: 8 characters. */
   tagHash(serverId: string, tag: string): string
-  /** HMAC of the address that someone signs in with, whatever its case; its first byte names the user's shard. */
+  /** HMAC of the address that somebody signs in with, whatever its case; its first byte names the user's shard. */
   loginHmac(address: string): string
   /** The same of a client's network. */
   clientHmac(client: string): string
   /** Signs the tokens of links into the dashboard. */
   readonly linkKey: Buffer
-  /** Signs what is between two steps, of signing in, of setting up a second factor. */
+  /** Signs what stands between two steps: of signing in, of setting up a second factor. */
   readonly challengeKey: Buffer
   /** Signs the cookies of devices in which a user has signed in. */
   readonly deviceKey: Buffer
@@ -72,13 +71,13 @@ export interface Secrets {
   readonly contentKey: Buffer
   /** Names the installation in the Feedback-ID of its mail: 12 characters. */
   readonly senderId: string
-  /** What all of it is derived from. A thread derives it again. */
+  /** What all of it is derived from: a thread derives it again. */
   readonly secretKey: string
   /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
   readonly check: string
 }
 
-/** What an address is known by: it in lower case, with its domain as it is in the DNS. */
+/** What an address is known by: it in lower case, with its domain as it stands in the DNS. */
 function knownAs(address: string): string {
   const text = address.toLowerCase()
   if (!NON_ASCII.test(text)) return text
@@ -119,7 +118,7 @@ export function makeSecrets(secretKey: string): Secrets {
   }
 }
 
-/** A keyed hash of a text that belongs to someone. */
+/** A keyed hash of a text that belongs to somebody. */
 type OwnedHash = (ownerId: string, text: string) => string
 
 function deriveKey(secretKey: string, purpose: string): Buffer {
@@ -128,7 +127,7 @@ function deriveKey(secretKey: string, purpose: string): Buffer {
 
 /**
  * HMAC-SHA256 (RFC 2104) as its two hashes, in one call each over buffers made once: half the cost of an Hmac object,
- * which every address of every message would need again. Takes a key of at most one block.
+ * which every address of every message would need anew. In: a key of at most one block.
  */
 function makeKeyedHash(key: Buffer, chars: number): (text: string) => string {
   const inner = Buffer.alloc(BLOCK_BYTES + SHORT_CHARS_MAX * UTF8_PER_CHAR_MAX)
@@ -146,14 +145,14 @@ function makeKeyedHash(key: Buffer, chars: number): (text: string) => string {
   }
 }
 
-/** Keeps the last text of each owner: a server that sends much sends most of it from one address, with one tag. */
+/** Remembers the last text of each owner: a server that sends much sends most of it from one address, with one tag. */
 function rememberLast(compute: OwnedHash): OwnedHash {
   const last = new Map<string, { readonly text: string; readonly hashed: string }>()
   return function ownedHash(ownerId, text) {
     const known = last.get(ownerId)
     if (known?.text === text) return known.hashed
     const hashed = compute(ownerId, text)
-    // What was kept is personal data: it goes whether or not anything is sent any more.
+    // What was remembered is personal data: it goes whether or not anything is sent any more.
     if (last.size === 0) setTimeout(() => last.clear(), REMEMBERED_MS).unref()
     if (known === undefined && last.size >= REMEMBERED_MAX) last.delete(last.keys().next().value as string)
     last.set(ownerId, { text, hashed })

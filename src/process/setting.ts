@@ -4,7 +4,7 @@ import { domainToASCII } from 'node:url'
 import ipaddr from 'ipaddr.js'
 import { COMPATIBLE_APIS, ROLES, SECRET_KEY_CHARS_MIN, type Setting } from '../../schemas/config.ts'
 
-/** What the letters after a number of bytes represent. */
+/** What the letters after a number of bytes stand for. */
 const BYTES_OF: Readonly<Record<string, number>> = {
   k: 1000,
   kb: 1024,
@@ -15,10 +15,10 @@ const BYTES_OF: Readonly<Record<string, number>> = {
 }
 const BYTES_MIN = 64 * 1024 ** 2
 
-/** What a variable says; null if it says nothing. */
+/** What a variable says; null where it says nothing. */
 export type ParsedSetting = string | number | readonly string[] | null
 
-/** The problem with a value, in words that follow the variable's name. Never quotes the value. */
+/** What is wrong with a value, in words that follow the variable's name. Never quotes the value. */
 export class Mistake {
   readonly sentence: string
   constructor(sentence: string) {

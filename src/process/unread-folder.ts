@@ -1,4 +1,4 @@
-/** unread-folder - where returned mail is kept that could not be read, and how much exists */
+/** unread-folder - where returned mail is kept that could not be read, and how much is there */
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

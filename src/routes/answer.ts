@@ -1,7 +1,7 @@
 /**
- * answer - what the cluster says becomes what a client is reported
+ * answer - what the cluster says becomes what a client is told
  *
- * Guarantees: 503 only if nothing was and nothing will be accepted; if no one can determine, the connection is closed.
+ * Guarantees: 503 only where nothing was and nothing will be accepted; where nobody can tell, the connection is closed.
  */
 
 import type { Ask, AskResult } from '../../cluster/work.ts'
@@ -12,18 +12,18 @@ import { type Answer, type Reply, refuse } from '../http/respond.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Page } from '../views/newest.ts'
 
-/** The answer to returned mail; `make` says what an actor's reply means. */
+/** The answer to what came back; `make` says what an actor's reply means. */
 export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {
   return result.kind === 'answer' ? make(result.reply as ActorReply) : answerUnsaid(result)
 }
 
-/** The answer if no actor replied. */
+/** The answer where no actor replied. */
 function answerUnsaid({ kind }: Exclude<AskResult, { readonly kind: 'answer' }>): Answer {
   if (kind === 'unavailable') return refuse('unavailable')
   return kind === 'fault' ? refuse('internal_error') : { close: true }
 }
 
-/** What an actor replied, or the answer in its place: it refused, or no one can determine. */
+/** What an actor replied, or what is answered in its place: it refused, or nobody can tell. */
 export type Replied<ActorReply> =
   | { readonly reply: ActorReply; readonly answer?: never; readonly refused?: never }
   | { readonly answer: Answer; readonly reply?: never; readonly refused: Refused | null }
@@ -41,7 +41,7 @@ export interface Order {
   readonly body: object
 }
 
-/** Gives a command to a shard: what its actor replies, or the answer in its place. */
+/** Gives a command to a shard: what its actor replies, or what is answered in its place. */
 export async function giveOrder<ActorReply extends { readonly kind: string }>(
   { ask, newCmdId, nowMs }: OrderDeps,
   shard: number,
@@ -51,7 +51,7 @@ export async function giveOrder<ActorReply extends { readonly kind: string }>(
 }
 
 /**
- * The reply to an order; in its place the answer of a refusal, or of what no actor said. Takes the store's time in ms.
+ * The reply to an order; in its place the answer of a refusal, or of what no actor said. In: the store's time in ms.
  */
 function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult, nowMs: number): Replied<ActorReply> {
   if (result.kind !== 'answer') return { answer: answerUnsaid(result), refused: null }
@@ -59,7 +59,7 @@ function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult
   return isRefused(reply) ? { answer: answerRefused(reply, nowMs), refused: reply } : { reply }
 }
 
-/** The answer of a refusal by an actor. Takes the store's time in ms, which `Retry-After` counts from. */
+/** The answer of a refusal by an actor. In: the store's time in ms, which `Retry-After` counts from. */
 export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
   const fields = fieldsOf(extra)
   return refuse(code, fields, messageOf(fields), nowMs)
@@ -70,13 +70,13 @@ const SEND_TIME_MESSAGES = {
   late: `Must be at most ${SEND_AT_DAYS_MAX} days ahead, ${TEST_SEND_AT_DAYS_MAX} on a test server`,
 } as const
 
-/** The issue of a time that a turn refuses: only the store's clock can determine. Spec send.at */
+/** The issue of a time that a turn refuses: only the store's clock can tell. Spec send.at */
 function sendTimeFields({ sendAt, index }: Refused['extra']): Record<string, unknown> {
   const message = SEND_TIME_MESSAGES[sendAt as keyof typeof SEND_TIME_MESSAGES]
   return { issues: [{ path: index === undefined ? 'sendAt' : `messages.${index}.sendAt`, message }] }
 }
 
-/** The body of a refusal that is inside an answer. Takes what an actor refused, or the issues of a bad shape. */
+/** The body of a refusal that stands inside an answer. In: what an actor refused, or the issues of a bad shape. */
 export function refusalBody({ code, extra }: Pick<Refused, 'code' | 'extra'>, issues?: readonly Issue[]): object {
   const fields = { ...fieldsOf(extra), ...(issues && { issues }) }
   return refuse(code, fields, messageOf(fields)).json as object
@@ -92,7 +92,7 @@ function fieldsOf(extra: Refused['extra']): Record<string, unknown> {
   return fields
 }
 
-/** A request that can never pass is notified. */
+/** A request that can never pass is told so. */
 function messageOf({ requested, limit }: Readonly<Record<string, unknown>>): string | undefined {
   if (typeof requested !== 'number' || typeof limit !== 'number' || requested <= limit) return undefined
   return `Request needs more emails than the whole limit: ${requested} of ${limit}`

@@ -1,7 +1,7 @@
 /**
  * as-operator - what every operator route does first: the key is live now, and a write comes with who orders it
  *
- * An operator's key is no entity's, so it is looked up uncached. A revocation holds from its answer on.
+ * An operator's key is no entity's, so it is looked up uncached: a revocation holds from its answer on.
  *
  * Spec key.revoke, operator.session, operator.note, operator.audit
  */
@@ -25,7 +25,7 @@ export interface OperatorDeps {
 /** A request of an operator. */
 export type OperatorRequest<Body> = EdgeRequest<OperatorKey, Body>
 
-/** What a session of the operator is answered if it would make something that outlives it. */
+/** What a session of the operator is answered where it would make something that outlives it. */
 export const TAKES_A_KEY = refuse(
   'wrong_token_kind',
   {},
@@ -45,8 +45,8 @@ export function asOperator<Body>(read: Reader, handle: OperatorHandler<Body>): H
 }
 
 /**
- * Makes the handler of a route that makes a key, a link or a session, or has one mailed. A session is refused, so that
- * anyone who has stolen it has it for its hours and no longer.
+ * Makes the handler of a route that makes a key, a link or a session, or has one mailed: a session is refused, so that
+ * whoever has stolen it has it for its hours and no longer.
  */
 export function withOwnKey<Body>(read: Reader, handle: OperatorHandler<Body>): Handler<OperatorRequest<Body>> {
   return asOperator(read, (request, by) => (isOwnKey(request.key) ? handle(request, by) : TAKES_A_KEY))

@@ -114,7 +114,7 @@ export function makeOrderBroadcast(
     // What it says does not change: it is read before, so that the answer needs nothing after the order is done.
     const before = await readBroadcast(deps.read, key, id)
     if (typeof before === 'string') return refuse(before)
-    // An id of another shard would name a key that does not be here. The server's own id names no broadcast either.
+    // An id of another shard would name a key that does not lie here: the server's own id names no broadcast either.
     const broadcastId = shardOf(id) === shard ? id : serverId
     const body: OrderBroadcastBody = { accountId, serverId, keyHash: hash, broadcastId, order }
     const result = await deps.ask(shard, { name: 'order-broadcast', cmdId: deps.newCmdId(), body })
@@ -127,7 +127,7 @@ export function makeOrderBroadcast(
   }
 }
 
-/** A key that was revoked is notified and nothing else: faults of its body would be. Spec key.revoke */
+/** A key that was revoked is told so and nothing else: faults of its body would be. Spec key.revoke */
 async function keyRefusal(
   read: Reader,
   { key }: RequestOf<'createBroadcast' | 'previewBroadcast'>,
@@ -137,7 +137,7 @@ async function keyRefusal(
   return ownerOfRow(key.hash, seen[0]) === null ? refuse('unauthorized') : null
 }
 
-/** Each piece was copied for itself. Its buffer holds nothing else. */
+/** Each piece was copied for itself: its buffer holds nothing else. */
 function bufferOf({ buffer }: Buffer): ArrayBuffer {
   return buffer as ArrayBuffer
 }

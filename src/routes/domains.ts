@@ -1,7 +1,7 @@
 /**
  * domains - POST, GET, DELETE /v1/domains and POST /v1/domains/{id}/verify, /rotate-dkim
  *
- * A check looks the DNS up here, within 8 s, and then asks for its result to be recorded, an actor never waits.
+ * A check looks the DNS up here, within 8 s, and then asks for its result to be recorded: an actor never waits.
  *
  * Spec domain.add, domain.refused, domain.read, domain.list, domain.verify
  */

@@ -1,7 +1,7 @@
 /**
  * email - POST /v1/email and POST /v1/email/batch
  *
- * A batch is one request, one decision and one commit. Its messages are accepted together or not at all, or, if it is
+ * A batch is one request, one decision and one commit: its messages are accepted together or not at all, or, if it is
  * partial, each on its own.
  *
  * Spec send.normal, batch.all, batch.answer, batch.partial, limit.headers, request.idempotency
@@ -108,7 +108,7 @@ function answerSend(
   return sent instanceof Promise ? sent.then(conclude) : conclude(sent)
 }
 
-/** Recipients that a door names. The decision knows their places, the request their addresses. */
+/** Recipients that a door names: the decision knows their places, the request their addresses. */
 function suppressedIn(
   messages: readonly (SendMessage | null)[],
   outcomes: readonly (AcceptedMessage | { readonly code: string } | null)[],

@@ -1,8 +1,8 @@
 /**
  * erasures - POST /v1/erasures, GET /v1/erasures/{id}
  *
- * The address ends here. The command has its HMAC, the pseudonym that follows from that, and its domain. If it is the
- * address of one of the account's own inbound streams, it also states which.
+ * The address ends here: the command has its HMAC, the pseudonym that follows from that, and its domain. Where it is
+ * the address of one of the account's own inbound streams, it also says which.
  *
  * Spec erasure.create, erasure.read
  */
@@ -53,7 +53,7 @@ export function makeReadErasure({ read, nowMs }: ErasureDeps): HandlerOf<'readEr
   }
 }
 
-/** Where an address leads that is an inbound stream's; whose stream that is the walk sees. Null means it is none. */
+/** Where an address leads that is an inbound stream's; whose stream that is the walk sees. Null: it is none. */
 async function mailboxOf(
   { read, secrets, inboundDomain }: ErasureDeps,
   { shard, address }: { readonly shard: number; readonly address: string },

@@ -1,11 +1,11 @@
 /**
- * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has received;
+ * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has heard;
  * POST /v1/events/search: those of a stretch of time, in the order in which they occurred
  *
  * While a feed is open the owner of the server's shard writes the references of its events down
- * (`actors/webhook/listen.ts`); the feed reads them from there, whenever a signal states that there are more and at
- * every beat, so that a signal which is lost delays an event and loses none. The id of an entry is the id of the feed's
- * line. Events of caps are reported as they come, without an id. A feed ends at once when its key is revoked.
+ * (`actors/webhook/listen.ts`); the feed reads them from there, whenever a signal says that there are more and at every
+ * beat, so that a signal which is lost delays an event and loses none. The id of an entry is the id of the feed's line.
+ * Events of caps are told as they come, without an id. A feed ends at once when its key is revoked.
  *
  * Addresses and tags are searched by their keyed hashes, which are made here.
  *
@@ -32,9 +32,9 @@ import type { EventReader } from '../views/message/event.ts'
 import { type EventFilter, type EventSearchDeps, searchEvents } from '../views/message/event-search.ts'
 import { giveOrder, type Replied } from './answer.ts'
 
-/** A line that says nothing keeps proxies from ending the connection, and detects a client that is gone. */
+/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 5_000
-/** Events that a feed reads back side by side. One after the other it would fall behind while much else is done. */
+/** Events that a feed reads back side by side: one after the other it would fall behind while much else is done. */
 export const EVENTS_AT_ONCE = 32
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 const GONE = 'Events after this Last-Event-ID are no longer kept: connect without it'
@@ -46,7 +46,7 @@ export interface EventFeedDeps {
   readonly newCmdId: () => string
   readonly nowMs: () => number
   readonly readEvent: EventReader
-  /** Receives what is stated about a topic; resolves with a function that ends it. */
+  /** Hears what is said about a topic; resolves with what ends it. */
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
   /** A made-up id, for what has none of its own. */
   readonly newEventId: () => string
@@ -88,7 +88,7 @@ function listen(deps: EventFeedDeps, body: { serverId: string; keyHash: string }
   return giveOrder(deps, homeShard(body.serverId), { name: 'listen', body })
 }
 
-/** The entry after which a feed begins; otherwise the refusal. */
+/** The entry after which a feed begins; else the refusal. */
 async function positionOf(deps: EventFeedDeps, serverId: string, lastId: string | null): Promise<string | Answer> {
   if (lastId === null) return (await newestHeard(deps.read, serverId)) ?? refuse('unavailable')
   const isThere = await isHeardStill(deps.read, serverId, lastId)
@@ -121,7 +121,7 @@ function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: Fe
         deps.hear(accountTopic(server.accountId, server.mode), lines.take),
         deps.hear(keysTopic(server.serverId), () => void renew()),
       ]
-      // What was revoked or has happened before the signals were received.
+      // What was revoked or has happened before the signals were heard.
       void Promise.all(heard).then(() => {
         lines.look()
         return renew()
@@ -156,7 +156,7 @@ class FeedLines {
     this.position = position
   }
 
-  /** Receives a signal: what is written down is read there, a cap's event is whole in it. */
+  /** Hears a signal: what is written down is read there, a cap's event is whole in it. */
   readonly take = (text: string): void => {
     const reference = parseReference(text)
     if (reference.kind === 'message' || reference.kind === 'inbound') this.look()
@@ -183,7 +183,7 @@ class FeedLines {
     this.isLooking = false
   }
 
-  /** Tells entries in their order, up to the first of which the store does not answer. Returns whether it told any. */
+  /** Tells entries in their order, up to the first of which the store does not answer. Out: whether it told any. */
   private async tellAll(entries: readonly Entry[]): Promise<boolean> {
     const from = this.position
     for (let at = 0; at < entries.length; at += EVENTS_AT_ONCE) {
@@ -204,7 +204,7 @@ class FeedLines {
     return this.deps.readEvent(owner, reference, this.deps.nowMs())
   }
 
-  /** What an event reports may be gone: then nothing is stated. */
+  /** What an event tells of may be gone: then nothing is said. */
   private say(event: EventBody | null | undefined, id: string, line: string): void {
     if (event !== null && event !== undefined)
       this.sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)

@@ -31,7 +31,7 @@ type OpenRaw =
 /** What the routes need. */
 export interface InboundDeps extends ReceivedDeps {
   readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash'>
-  /** Opens the raw mail, or a part. */
+  /** Opens the raw mail, or a part of it. */
   readonly openRaw: OpenRaw
 }
 
@@ -102,7 +102,7 @@ export function makeReadReceivedFile(deps: InboundDeps): HandlerOf<'readReceived
 
 type Place = Parameters<OpenRaw>[0]
 
-/** Where the content of a message is; null if it is no longer kept. */
+/** Where the content of a message is; null where it is no longer kept. */
 function placeOf({ nowMs }: InboundDeps, { shard, stored }: FoundReceived): Place | null {
   const { serverId, head } = stored
   return head !== null && isContentKept(stored, nowMs()) ? { shard, serverId, head } : null
@@ -124,7 +124,7 @@ async function* readRaw(
   yield* raw.pieces
 }
 
-/** An attachment's bytes from `from` on: what is before them is decoded too, and passed over. */
+/** An attachment's bytes from `from` on: what stands before them is decoded too, and passed over. */
 async function* decoded(
   pieces: AsyncIterable<Buffer>,
   { place }: ReceivedAttachment,

@@ -54,7 +54,7 @@ async function order(
     if (message === 'unauthorized' || message === 'unavailable') return refuse(message)
     const found = typeof message === 'string' ? nothingScheduled(key) : message
     const { reply, answer, refused } = await give(deps, key, { message: found, sendAtMs })
-    // Without such a message the account is checked all the same. Its state is refused first. Spec refusal.order
+    // Without such a message the account is checked all the same: its state is refused first. Spec refusal.order
     if (typeof message === 'string' && (answer === undefined || refused?.code === 'not_found')) return refuse(message)
     if (answer !== undefined) return answer
     if (reply.kind === 'ordered') return answerMessage(deps, key, messageId)
@@ -72,7 +72,7 @@ function give(
   return giveOrder<OrderScheduledReply>(deps, homeShard(accountId), { name: 'order-scheduled', body })
 }
 
-/** Stands for a message that does not exist. Its id is that of no message. */
+/** Stands for a message that is not there: its id is that of no message. */
 function nothingScheduled({ serverId }: ServerKey): ScheduledMessage {
   const none = { segment: '-', contentId: '', hasAttachments: false, broadcastStreamId: null, sendAtMs: 0 }
   return { messageId: serverId, ...none, lanes: [[]] }

@@ -31,7 +31,7 @@ export async function orderServer(deps: TokenDeps, orderer: AccountOrderer, body
   return answer ?? answerMade(deps, shard, { made, token })
 }
 
-/** It is made: if its domains cannot be read now, no one can determine what it looks like. */
+/** It is made: where its domains cannot be read now, nobody can tell what it looks like. */
 async function answerMade(
   { read, nowMs }: TokenDeps,
   shard: number,

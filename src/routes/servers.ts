@@ -21,7 +21,7 @@ import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
 
 type AccountRequest = EdgeRequest<AccountKey>
 
-/** What was found of the path, if the account has the server. */
+/** What was found of the path, where the account has the server. */
 type Found = SeenServer & { readonly server: ServerState }
 
 /** GET /v1/servers */
@@ -125,7 +125,7 @@ function tokenOrderOf({ key }: AccountRequest, { server }: Found): TokenOrder {
   return { accountId, serverId, orderedBy: 'account', keyHash: key.hash }
 }
 
-/** It is changed: if its domains cannot be read now, no one can determine what it looks like. */
+/** It is changed: where its domains cannot be read now, nobody can tell what it looks like. */
 async function answerPatched({ read, nowMs }: TokenDeps, shard: number, patched: PatchServerReply): Promise<Answer> {
   const { server, account, accountCounters: counters, counters: serverCounters } = patched
   const of = { server, serverCounters, nowMs: nowMs() }

@@ -1,5 +1,5 @@
 /**
- * stats - what a server looks back on: its figures, and the requests that were answered recently
+ * stats - what a server looks back on: its figures, and the requests that were answered of late
  *
  * Spec stats.read, request.log
  */

@@ -66,7 +66,7 @@ export function makeArchiveStream(deps: StreamDeps): HandlerOf<'archiveStream'> 
     orderStream(deps, key, { name: 'archive-stream', body: { streamId: params.id ?? '' }, status: 200 })
 }
 
-/** The data an order says beside who gives it. */
+/** What an order says beside who gives it. */
 interface Asked {
   readonly streamId?: string
   readonly [field: string]: unknown
@@ -88,7 +88,7 @@ async function orderStream(deps: StreamDeps, owner: ServerKey, { name, body, sta
   return answer ?? { status, json: formatStream(reply.stream, deps.inboundDomain) }
 }
 
-/** An id of another shard would name a key that does not be here. The server's own id names no stream either. */
+/** An id of another shard would name a key that does not lie here: the server's own id names no stream either. */
 function withOwnId(body: Asked, shard: number, noStream: string): Asked {
   if (body.streamId === undefined) return body
   const id = body.streamId.toLowerCase()

@@ -55,7 +55,7 @@ export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppre
     const { accountId, serverId } = key
     const { streamId, recipients, reason } = body
     const shard = homeShard(accountId)
-    // A stream of another shard is another account's, and its key name would not be on this one.
+    // A stream of another shard is another account's, and its key name would not lie on this one.
     const isHere = shardOf(streamId.toLowerCase()) === shard
     const order: AddSuppressionsBody = {
       accountId,
@@ -76,7 +76,7 @@ export function makeLiftSuppression(deps: SuppressionDeps): HandlerOf<'liftSuppr
   return async ({ key, params }) => {
     const { accountId, serverId } = key
     const id = (params.id ?? '').toLowerCase()
-    // An id of another shard is another account's; one that no one has keeps the order of refusals.
+    // An id of another shard is another account's; one that nobody has keeps the order of refusals.
     const suppressionId = shardOf(id) === shardOf(accountId) ? id : serverId
     return lift(deps, { accountId, serverId, orderedBy: 'server', keyHash: key.hash, suppressionId })
   }

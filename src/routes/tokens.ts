@@ -1,7 +1,7 @@
 /**
  * tokens - POST and GET /v1/tokens, POST /v1/tokens/{tokenId}/revoke
  *
- * A key's value is made here and is in the answer alone, the command brings its hash.
+ * A key's value is made here and stands in the answer alone: the command brings its hash.
  *
  * Spec key.create, key.revoke, key.list
  */

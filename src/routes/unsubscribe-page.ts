@@ -1,9 +1,9 @@
 /**
  * unsubscribe-page - the page that a link in a mail leads to, as HTML without a script
  *
- * Guarantees: whatever is in a sender's name, it is text; nothing on the page is fetched from anywhere, and it cannot
- * be framed; no cookie, no recipient, no name of a stream. Links are relative: they hold behind whatever path a proxy
- * puts before them.
+ * Guarantees: whatever stands in a sender's name, it is text; nothing on the page is fetched from anywhere, and it
+ * cannot be framed; no cookie, no recipient, no name of a stream. Links are relative: they hold behind whatever path a
+ * proxy puts before them.
  *
  * Spec unsubscribe.page
  */
@@ -16,9 +16,9 @@ import { type Language, PAGE_TEXTS } from './unsubscribe-texts.ts'
 /** What a page is about. */
 export interface PageView {
   readonly kind: 'ask' | 'clicked' | 'listed' | 'undone' | 'late' | 'gone' | 'forged' | 'unavailable'
-  /** Absent means no one is named. */
+  /** Absent: nobody is named. */
   readonly from?: MailSender
-  /** If its button leads, relative to its own address; absent means it has none. */
+  /** Where its button leads, relative to its own address; absent: it has none. */
   readonly action?: string
 }
 
@@ -83,7 +83,7 @@ export function formatPage({ kind, from, action }: PageView, language: Language)
 `
 }
 
-/** A sender as it is shown, escaped. A name never is without the address, which is what can be trusted. */
+/** A sender as it is shown, escaped: a name never stands without the address, which is what can be trusted. */
 function formatSender({ address, name }: MailSender): string {
   const shown = (name ?? '').replace(UNSHOWN, ' ').trim()
   const text = `<bdi>${escapeHtml(address)}</bdi>`

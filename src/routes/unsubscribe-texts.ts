@@ -125,7 +125,7 @@ export const PAGE_TEXTS: Readonly<Record<Language, PageTexts>> = {
   },
 }
 
-/** The language that a reader likes best of those known (RFC 9110 12.5.4); English if none is. */
+/** The language that a reader likes best of those known (RFC 9110 12.5.4); English where none is. */
 export function chooseLanguage(acceptLanguage: string): Language {
   let best: Language = 'en'
   let bestWeight = 0

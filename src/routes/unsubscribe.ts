@@ -31,7 +31,7 @@ export interface UnsubscribeDeps {
   readonly metrics: Pick<Metrics, 'unsubscribed'>
 }
 
-/** How a handler of a path comes by the path of another. All are relative. */
+/** How a handler of a path comes by the path of another: all are relative. */
 const FROM_LINK = (token: string) => ({ confirm: `${token}/confirm`, undo: `${token}/undo` })
 const BESIDE = () => ({ confirm: 'confirm', undo: 'undo' })
 
@@ -45,12 +45,12 @@ export function makeShowUnsubscribe(deps: UnsubscribeDeps): Handler {
   return show(deps, (token) => FROM_LINK(token).confirm)
 }
 
-/** GET /u/{token}/confirm and /u/{token}/undo, a browser that opens its last page again. */
+/** GET /u/{token}/confirm and /u/{token}/undo: a browser that opens its last page again. */
 export function makeShowUnsubscribeAgain(deps: UnsubscribeDeps): Handler {
   return show(deps, () => BESIDE().confirm)
 }
 
-/** POST /u/{token}. Out: 200 without a body; 404 for a link that names no one. Spec unsubscribe.one-click */
+/** POST /u/{token}. Out: 200 without a body; 404 for a link that names nobody. Spec unsubscribe.one-click */
 export function makeUnsubscribeOneClick(deps: UnsubscribeDeps): Handler {
   return async (request) => {
     const named = await findNamed(deps, request)
@@ -125,7 +125,7 @@ async function click(
   return viewOf<UnsubscribeReply>(await deps.ask(shard, { name: 'unsubscribe', cmdId: deps.newCmdId(), body }))
 }
 
-/** `unknown`: no one can determine whether it was done. It may be done again without harm. */
+/** `unknown`: nobody can tell whether it was done. It may be done again without harm. */
 function viewOf<Kinds extends UnsubscribeReply | UndoReply>(result: AskResult): PageView | 'unknown' {
   if (result.kind === 'answer') return { kind: (result.reply as Kinds).kind }
   return result.kind === 'unavailable' || result.kind === 'fault' ? { kind: 'unavailable' } : 'unknown'

@@ -26,7 +26,7 @@ import { giveOrder, type OrderDeps, pageOf, type Replied } from './answer.ts'
 /** Characters of the hash that a URL is compared by: 132 bits. */
 const URL_HASH_CHARS = 22
 
-/** In place of an id of another shard, which is another account's. Nothing is called that. */
+/** In place of an id of another shard, which is another account's: nothing is called that. */
 const NOWHERE = '00000000-0000-7000-8000-000000000000'
 
 /** What the routes of webhooks need. */
@@ -133,7 +133,7 @@ interface Answered<Reply> extends Asked {
   answer(reply: Reply): Answer
 }
 
-/** Asks about the webhook of the path. The turn finds it, or refuses in the contract's order. */
+/** Asks about the webhook of the path: the turn finds it, or refuses in the contract's order. */
 export function askOnWebhook<Reply extends { readonly kind: string }>(
   deps: OrderDeps,
   { key, params }: EdgeRequest<ServerKey>,
@@ -142,7 +142,7 @@ export function askOnWebhook<Reply extends { readonly kind: string }>(
   return askServer(deps, key, { name, body: { webhookId: idBeside(key, params.webhookId), ...body } })
 }
 
-/** The same, if the reply is answered as it is. */
+/** The same, where the reply is answered as it is. */
 export async function orderOnWebhook<Reply extends { readonly kind: string }>(
   deps: OrderDeps,
   request: EdgeRequest<ServerKey>,
@@ -152,7 +152,7 @@ export async function orderOnWebhook<Reply extends { readonly kind: string }>(
   return replied.answer ?? answer(replied.reply)
 }
 
-/** An id of a path as one that may be on the server's shard; what cannot becomes one that nothing has. */
+/** An id of a path as one that may lie on the server's shard; what cannot becomes one that nothing has. */
 export function idBeside({ serverId }: ServerKey, text: string | undefined): string {
   const id = (text ?? '').toLowerCase()
   return shardOf(id) !== null && shardOf(id) === shardOf(serverId) ? id : NOWHERE

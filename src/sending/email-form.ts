@@ -40,17 +40,17 @@ export interface Attachment {
   readonly size: number
 }
 
-/** A message that came whole. What else is stated of it is beside it, for the log. */
+/** A message that came whole. What else is said of it stands beside it, for the log. */
 export interface RawMessage {
   readonly bytes: Buffer
-  /** Its own Message-ID with angle brackets; null if it has none. */
+  /** Its own Message-ID with angle brackets; null where it has none. */
   readonly messageId: string | null
   readonly attachments: readonly HeadAttachment[]
 }
 
 /** A message as it is sent, of one form whatever the body looked like. */
 export interface SendMessage {
-  /** In lower case; null if the body names none. */
+  /** In lower case; null where the body names none. */
   readonly streamId: string | null
   readonly from: Sender
   readonly recipients: readonly Recipient[]
@@ -58,13 +58,13 @@ export interface SendMessage {
   readonly text: string | null
   readonly html: string | null
   readonly headers: Readonly<Record<string, string>>
-  /** None if it came whole. */
+  /** None where it came whole. */
   readonly attachments: readonly Attachment[]
-  /** Null if it is composed of the rest. */
+  /** Null where it is composed of the rest. */
   readonly raw: RawMessage | null
   readonly tag: string | null
   readonly metadata: Readonly<Record<string, string>>
-  /** When it is sent, ms; null means at once. */
+  /** When it is sent, ms; null: at once. */
   readonly sendAtMs: number | null
 }
 
@@ -119,7 +119,7 @@ function readRecipients(body: EmailBody): Recipient[] {
   return recipients
 }
 
-/** An address as a body has it, alone or with a name. Throws TypeError if it was not validated. */
+/** An address as a body has it, alone or with a name. Throws TypeError where it was not validated. */
 export function readAddress(field: AddressField): Sender {
   const isText = typeof field === 'string'
   const parsed = parseAddress(isText ? field : field.email)
@@ -146,7 +146,7 @@ function decodedBytes(base64: string): number {
 }
 
 // Spec send.control
-/** A text as it may be in a header. */
+/** A text as it may stand in a header. */
 export function withoutControl(text: string): string {
   return text.replace(CONTROL, ' ')
 }

@@ -30,13 +30,13 @@ export interface SendSettings {
 export interface PackedMessage {
   readonly message: SendMessage
   readonly parts: readonly PackedPart[]
-  /** What of its content goes to the content store; null means nothing. */
+  /** What of its content goes to the content store; null: nothing. */
   readonly objects: OutgoingObjects | null
-  /** Bytes as built, if its upper bound is too large. */
+  /** Bytes as built, where its upper bound is too large. */
   readonly builtBytes: number | null
 }
 
-/** Messages that someone wants sent, all or none. */
+/** Messages that somebody wants sent, all or none. */
 export interface SendOrder {
   /** When it came, monotonic ms. */
   readonly startedAtMs: number
@@ -48,11 +48,10 @@ export interface SendOrder {
   readonly messages: readonly SendMessage[]
   /** Whether refusals name the message's `index`. */
   readonly batch: boolean
-  /** Whether each message is accepted or refused on its own; absent means all or none. */
+  /** Whether each message is accepted or refused on its own; absent: all or none. */
   readonly partial?: boolean
   /**
-   * The Idempotency-Key as given, and what two requests under it must share (`fingerprintOf`); null means none was
-   * given.
+   * The Idempotency-Key as given, and what two requests under it must share (`fingerprintOf`); null: none was given.
    */
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null
 }
@@ -61,7 +60,7 @@ export interface SendOrder {
 export interface SendContent {
   /** In the order of the messages. */
   readonly packed: readonly PackedMessage[]
-  /** Whether what goes to Redis rides along as blobs; otherwise it is written under its final names. */
+  /** Whether what goes to Redis rides along as blobs; else it is written under its final names. */
   readonly rides: boolean
 }
 
@@ -106,7 +105,7 @@ export function makeSendCommand(
   }
 }
 
-/** Takes the index of the message's first blob, null if its content is written before. */
+/** In: the index of the message's first blob, null where its content is written before. */
 function makeItem(
   { secrets, hasRelay }: SendSettings,
   { accountId, serverId, mode }: ServerKey,

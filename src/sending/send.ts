@@ -3,8 +3,8 @@
  *
  * HTTP and SMTP send alike; each makes its own answer of what comes back. Steps: pack content, size, keyed hashes, ask.
  * All that needs the secret is computed here, so the decision stays pure. Content that is too large for the commit is
- * written before the ask, to Redis or to the content store, after a look at key and account, and removed again when the
- * ask did not make a message of it. One order is one command, however many messages it has.
+ * written before the ask, to Redis or to the content store, after a look at key and account, and taken away again when
+ * the ask did not make a message of it. One order is one command, however many messages it has.
  *
  * Spec send.size, send.room, request.idempotency
  */
@@ -32,13 +32,13 @@ export interface SendDeps extends SendSettings {
   readonly read: Reader
   readonly outgoing: OutgoingStore
   readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused' | 'notTaken'>
-  /** What new mail has no room in now; null if it has room. */
+  /** What new mail has no room in now; null where it has room. */
   readonly roomLack: () => RoomLack | null
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
   readonly measure: (job: SimulateJob) => Promise<number | null>
 }
 
-/** How a send ends: the decision, or how an ask ends without an answer. */
+/** How a send ends: what was decided, or how an ask ends without an answer. */
 export type SendResult =
   | { readonly kind: 'answer'; readonly reply: SendReply }
   | Exclude<AskResult, { readonly kind: 'answer' }>
@@ -90,7 +90,7 @@ function pack(message: SendMessage): Packing {
   return { message, files, parts: packContent(message, files) }
 }
 
-/** The messages if all of their content rides in the commit; null if there is something to wait for. */
+/** The messages if all of their content rides in the commit; null where there is something to wait for. */
 function packedAtOnce(packing: readonly Packing[]): PackedMessage[] | null {
   const packed: PackedMessage[] = []
   for (const { message, parts } of packing) {
@@ -109,7 +109,7 @@ function ridesAlong(packed: readonly PackedMessage[]): boolean {
 
 async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Packing[]): Promise<SendResult> {
   const whole = await Promise.all(packing.map((one, place) => measured(deps, one, contentIdOf(order, place))))
-  // If this look refuses but the turn accepts, the commit misses the content. The answer is `unavailable`.
+  // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
   if (ridesAlong(whole) || (await maySend(deps.read, order.key)) !== true) {
     const sending = prepare(deps, order, whole)
     return counted(deps, order, await deps.ask(sending.shard, sending.command))
@@ -122,7 +122,7 @@ async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Pac
     return { kind: 'unavailable' }
   }
   const result = counted(deps, order, await deps.ask(sending.shard, sending.command))
-  // The content of doubt may yet be true. Its content stays until it expires or is claimed.
+  // What is in doubt may yet be true: its content stays until it expires or is claimed.
   if (result.kind !== 'silent') await takeAway(deps, sending, acceptedPlaces(order, result))
   return result
 }
@@ -152,7 +152,7 @@ function prepare(deps: SendDeps, order: SendOrder, packed: readonly PackedMessag
 }
 
 /**
- * Counts returned mail: an accepted send by its recipients and how long it took, a refusal by its code, none by why.
+ * Counts what came back: an accepted send by its recipients and how long it took, a refusal by its code, none by why.
  */
 function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, asked: AskResult): SendResult {
   if (asked.kind !== 'answer') {
@@ -190,7 +190,7 @@ function contentIdOf({ cmdId }: SendOrder, place: number): string {
   return `${cmdId}-${place}`
 }
 
-/** Writes what the command does not bring along. Returns false if a store did not take all of it. */
+/** Writes what the command does not bring along. Out: false where a store did not take all of it. */
 async function writeAhead({ outgoing }: SendDeps, sending: Sending): Promise<boolean> {
   const { order, shard, packed, command } = sending
   const rides = command.blobs !== undefined
@@ -223,10 +223,10 @@ async function takeAway(
   if (names.length > 0) await outgoing.contents?.remove(names)
 }
 
-/** The job that measures a message: built in a mail thread, sent to no one. */
+/** The job that measures a message: built in a mail thread, sent to nobody. */
 export function measuringJob(message: SendMessage, contentId: string): SimulateJob {
   const { from, recipients, subject, text, html, headers, tag, attachments } = message
-  // As long as the real one will be. Nothing of it is known yet but whether there is a tag.
+  // As long as the real one will be: nothing of it is known yet but whether there is a tag.
   const feedbackId = formatFeedbackId({ ...SOME_IDS, tagHash: tag === null ? null : SOME_IDS.tagHash })
   const shown = (kind: 'to' | 'cc') => recipients.filter((one) => one.kind === kind)
   return {

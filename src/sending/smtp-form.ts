@@ -2,7 +2,7 @@
  * smtp-form - a message that came over SMTP becomes the message that is decided on and kept
  *
  * Pure. The envelope says who gets it: those whom To and Cc show are so, the others are blind copies. What is read of
- * the message is beside its bytes, for the log; it goes out as its bytes.
+ * the message stands beside its bytes, for the log; it goes out as its bytes.
  *
  * Spec submission.envelope, submission.log, submission.fingerprint
  */
@@ -29,7 +29,7 @@ export interface Submission {
   readonly body: SubmittedBody
   /** Each once, of the grammar, as the envelope names them. */
   readonly recipients: readonly string[]
-  /** In lower case, of the user name; null if that names none. */
+  /** In lower case, of the user name; null where that names none. */
   readonly streamId: string | null
 }
 
@@ -59,8 +59,8 @@ export function normaliseSubmission({ header, body, recipients, streamId }: Subm
 }
 
 /**
- * What the decision keeps of an Idempotency-Key; null means none was given. Date, Message-ID and boundaries do not
- * count, a client that tries again makes them again.
+ * What the decision remembers of an Idempotency-Key; null: none was given. Date, Message-ID and boundaries do not
+ * count: a client that tries again makes them anew.
  */
 export function idempotencyOf({ header, body }: Submission, message: SendMessage): SendOrder['idempotency'] {
   const key = header.control.idempotencyKey

@@ -6,7 +6,7 @@
  * authentication fields of earlier hops, and the control fields `X-Sendwright-*`, which order what a request of the API
  * has fields for. What must be there and is not is added when the message goes out (`mail/compose/raw.ts`).
  *
- * Guarantees that nothing is folded again, and the body is not touched; where readers could see two headers, there is a
+ * Guarantees: nothing is folded anew, and the body is not touched; where readers could see two headers, there is a
  * refusal.
  *
  * Spec submission.header, submission.control, send.tag, send.metadata, request.idempotency
@@ -29,12 +29,12 @@ import type { Sender } from './email-form.ts'
 
 /** What control fields order. */
 export interface SubmissionControl {
-  /** In lower case; null means none is named. */
+  /** In lower case; null: none is named. */
   readonly streamId: string | null
   readonly tag: string | null
   readonly metadata: Readonly<Record<string, string>>
   readonly idempotencyKey: string | null
-  /** When the message is sent, ms; null means at once. */
+  /** When the message is sent, ms; null: at once. */
   readonly sendAtMs: number | null
 }
 
@@ -42,14 +42,14 @@ export interface SubmissionControl {
 export interface SubmittedHeader {
   readonly edited: Buffer
   readonly from: Sender
-  /** Domain of the Sender field (RFC 5322 3.6.2); null means there is none, or it is that of From. */
+  /** Domain of the Sender field (RFC 5322 3.6.2); null: there is none, or it is that of From. */
   readonly senderDomain: string | null
-  /** With angle brackets; null means the message has none that could stay. */
+  /** With angle brackets; null: the message has none that could stay. */
   readonly messageId: string | null
   readonly control: SubmissionControl
 }
 
-/** `loop` is the message has passed too many servers. `invalid` is the sentence says the problem. */
+/** `loop`: the message has passed too many servers. `invalid`: the sentence says what is wrong. */
 export type ReadSubmission =
   | { readonly ok: true; readonly header: SubmittedHeader }
   | { readonly ok: false; readonly problem: 'loop' | 'invalid'; readonly text: string }
@@ -123,7 +123,7 @@ function isUseless(mail: Buffer, field: FieldRange, messageId: FieldRange | unde
   return field.name === 'date' && lineOf(mail, field) === ''
 }
 
-/** The sender; a sentence if it is not one address. */
+/** The sender; a sentence where it is not one address. */
 function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string {
   const [only, ...others] = fields.filter(({ name }) => name === 'from')
   if (only === undefined) return 'From is missing'
@@ -131,7 +131,7 @@ function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string 
   return readMailbox('From', lineOf(mail, only))
 }
 
-/** What the Sender field names; null if it does not exist; a sentence if it is not one address. */
+/** What the Sender field names; null if there is none; a sentence if it is not one address. */
 function readSender(mail: Buffer, fields: readonly FieldRange[]): Sender | string | null {
   const [only, ...others] = fields.filter(({ name }) => name === 'sender')
   if (only === undefined) return null
@@ -152,7 +152,7 @@ function readMailbox(field: string, line: string): Sender | string {
   return { address: parsed.address, domain: parsed.domain, name }
 }
 
-/** What is ordered; a sentence if one of the fields is wrong. */
+/** What is ordered; a sentence where one of the fields is wrong. */
 function readControl(mail: Buffer, fields: readonly FieldRange[]): SubmissionControl | string {
   const given = fields.filter(({ name }) => name.startsWith(CONTROL_PREFIX))
   if (given.length === 0) return NO_CONTROL
@@ -173,7 +173,7 @@ function readControl(mail: Buffer, fields: readonly FieldRange[]): SubmissionCon
 
 const NO_CONTROL: SubmissionControl = { streamId: null, tag: null, metadata: {}, idempotencyKey: null, sendAtMs: null }
 
-/** Fields that may be there once: what they must be, and their value; null if it is not that. */
+/** Fields that may stand there once: what they must be, and their value; null where it is not that. */
 const SINGLE: readonly { name: string; wanted: string; check: (value: string) => string | null }[] = [
   { name: 'stream', wanted: 'the id of a stream', check: (value) => (UUID.test(value) ? value.toLowerCase() : null) },
   {
@@ -215,7 +215,7 @@ function readMetadata(mail: Buffer, given: readonly FieldRange[]): Record<string
     : Object.fromEntries(metadata)
 }
 
-/** What the field of all metadata holds, which is an object of strings in JSON. Takes the values of its fields. */
+/** What the field of all metadata holds, which is an object of strings in JSON. In: the values of its fields. */
 function readMetadataObject([line, ...others]: readonly string[]): Map<string, string> | string {
   if (line === undefined) return new Map()
   if (others.length > 0) return 'X-Sendwright-Metadata occurs more than once'
@@ -240,7 +240,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A value with its encoded words decoded; null if it is none of so many characters (Unicode code points). */
+/** A value with its encoded words decoded; null where it is none of so many characters (Unicode code points). */
 function printable(value: string, { min, max }: { min: number; max: number }): string | null {
   const text = decodeWords(value)
   return isPrintable(text, max) && [...text].length >= min ? text : null

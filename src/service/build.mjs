@@ -1,9 +1,8 @@
 /**
  * build - `npm run build`: compiles the service and makes the dashboard's pages and the client.
  *
- * `--stale` does nothing where both are as new as their sources. A project of TypeScript may be named, the tests name
- * the one that holds them too (`npm run build:test`). Killed at any point, it leaves a build that states that it is
- * none.
+ * `--stale` does nothing where both are as new as their sources. A project of TypeScript may be named: the tests name
+ * the one that holds them too (`npm run build:test`). Killed at any point, it leaves a build that says that it is none.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -21,7 +20,7 @@ async function build(project) {
   const begunAt = new Date()
   mkdirSync(BUILD, { recursive: true })
   rmSync(STAMP, { force: true })
-  // What tsc assumes to have written does not exist any more after this.
+  // What tsc believes to have written is not there any more after this.
   if (project === PROJECT) rmSync(join(BUILD, '.tsbuildinfo'), { force: true })
   console.error('Compiling ...')
   const { status } = spawnSync(process.execPath, [findCompiler(), '--project', project], {

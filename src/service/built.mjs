@@ -16,7 +16,7 @@ export const PROJECT = 'tsconfig.service.json'
 export const STAMP = join(BUILD, '.built')
 const FOLDERS = ['schemas', 'cluster', 'src']
 
-/** Returns null, or the sentence that says what to do. */
+/** Out: null, or the sentence that says what to do. */
 export function faultOfBuild() {
   if (!existsSync(join(ROOT, PROJECT)) && existsSync(MAIN)) return null
   const builtAtMs = statSync(STAMP, { throwIfNoEntry: false })?.mtimeMs
@@ -26,14 +26,14 @@ export function faultOfBuild() {
   return newer === undefined ? null : `${newer} is newer than the compiled service: run npm run build`
 }
 
-/** Everything but documents; what exists through a link is no source. */
+/** Everything but documents; what is there through a link is no source. */
 function sourcesIn(folder) {
   const entries = readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
   const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.md'))
   return files.map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1))
 }
 
-/** Returns null if it was removed just now. */
+/** Out: null where it was removed just now. */
 function changedAtMs(path) {
   return statSync(join(ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? null
 }

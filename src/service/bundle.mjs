@@ -1,8 +1,8 @@
 /**
  * bundle - makes the dashboard's pages from `src/dashboard/page/`: scripts, styles, the font, the shells
  *
- * Guarantees that what one run wrote is whole and belongs together: names of files carry a digest of their content, the
- * shells name them. Beside each text is the same with br and gz, made here and not at each request.
+ * Guarantees: what one run wrote is whole and belongs together: names of files carry a digest of their content, the
+ * shells name them. Beside each text stands the same with br and gz, made here and not at each request.
  *
  * Three builds, so that who signs in loads no page of those who have: `app` (a chunk for each page), `door` (signing
  * in, links), `desk` (the operator).

@@ -3,7 +3,7 @@
  * night and after erasures), the sweep of the content store and the walk over users for the shards that it has, a look
  * for who takes bounces
  *
- * What changes data in Redis is a timer or a lane of a shard, never a chore, the walk orders it there.
+ * What changes data in Redis is a timer or a lane of a shard, never a chore: the walk orders it there.
  */
 
 import type { Figures } from '../process/figures.ts'
@@ -31,22 +31,22 @@ export interface ChoreDeps {
   readonly webhookFigures: WebhookFigures
   readonly erasureFigures: ErasureFigures
   readonly log: Log
-  /** Sweeps the content store; null if it does not exist. */
+  /** Sweeps the content store; null where there is none. */
   readonly sweep: (() => Promise<number>) | null
   /**
-   * Asks our own Redis for a new append-only file; answers why it refused, null if it did not. Null if the Redis is
-   * another's. Its files are its operator's.
+   * Asks our own Redis for a new append-only file; answers why it refused, null where it did not. Null where the Redis
+   * is another's: its files are its operator's.
    */
   readonly rewriteFile: Rewrites['ask'] | null
   /** The same after erasures. */
   readonly erasures: Omit<ErasureRewriteDeps, 'log'> | null
-  /** Has users looked at whose accounts do not know them; null if this process has no shards. */
+  /** Has users looked at whose accounts do not know them; null where this process has no shards. */
   readonly walkUsers: (() => Promise<number>) | null
-  /** Reads what the living processes run; null if this one sends no mail. */
+  /** Reads what the living processes run; null where this one sends no mail. */
   readonly livingRoles: (() => Promise<ReadonlySet<string>>) | null
 }
 
-/** Starts the chores; returns what ends them. */
+/** Starts the chores; out: what ends them. */
 export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
   const { metrics, figures, webhookFigures, erasureFigures, log, sweep, walkUsers, rewriteFile, livingRoles } = deps
   const { schedule } = await import('node-cron')

@@ -1,13 +1,13 @@
 /**
- * erasure-rewrite - has our own Redis write its append-only file again once an erasure is done: the file holds what was
+ * erasure-rewrite - has our own Redis write its append-only file anew once an erasure is done: the file holds what was
  * written before, until then
  *
  * States: nothing to do -> an erasure was done -> a rewrite was begun, some minutes later -> it has ended well. What is
  * short-lived is gone by then: the words of commands between processes, content that no message claimed. A rewrite that
  * was refused, that failed, or whose Redis was restarted, is asked for again.
  *
- * Guarantees: of all processes together at most one in ten minutes; one that ended well is known to all, and after a
- * start too; erasures that continue and on put none off.
+ * Guarantees: of all processes together at most one in ten minutes; one that ended well is known to all of them, and
+ * after a start too; erasures that go on and on put none off.
  *
  * Spec erasure.files
  */
@@ -24,7 +24,7 @@ const SHORT_LIVED_MS = 3 * 60_000
 const REWRITES_APART_MS = 10 * 60_000
 
 export interface ErasureRewriteDeps {
-  /** When an erasure was done last, by the store's clock; 0 means none was; null means the store did not answer. */
+  /** When an erasure was done last, by the store's clock; 0: none was; null: the store did not answer. */
   readonly lastErasedMs: () => Promise<number | null>
   readonly rewrites: Rewrites
   readonly log: Pick<ClusterLog, 'info'>
@@ -32,17 +32,17 @@ export interface ErasureRewriteDeps {
   readonly nowMs: () => number
 }
 
-/** Looks by the clock; returns a function that ends it. */
+/** Looks by the clock; out: what ends it. */
 export function watchErasures(deps: ErasureRewriteDeps): () => void {
   const timer = setInterval(() => void lookForErasures(deps).catch(() => undefined), LOOK_MS).unref()
   return () => clearInterval(timer)
 }
 
-/** One look. Rejects if the store does not answer. */
+/** One look. Rejects where the store does not answer. */
 export async function lookForErasures({ lastErasedMs, rewrites, log, nowMs }: ErasureRewriteDeps): Promise<void> {
   const erasedMs = await lastErasedMs()
   if (erasedMs === null || erasedMs === 0) return
-  // In this order, a rewrite that begins in between is not taken for one that has ended.
+  // In this order: a rewrite that begins in between is not taken for one that has ended.
   const known = await rewrites.known()
   const state = await rewrites.state()
   if (state === null) return
@@ -68,7 +68,7 @@ function cleanedMs({ begunMs, runId, cleanMs }: KnownRewrites, state: RewriteSta
   return hasEndedWell ? Math.max(cleanMs, begunMs) : cleanMs
 }
 
-/** What the watch asks of a store. Null if the Redis is another's. Its files are its operator's. */
+/** What the watch asks of a store. Null where the Redis is another's: its files are its operator's. */
 export function makeErasureLooks(
   { rewrites, readKeys }: { readonly rewrites: Rewrites | null; readonly readKeys: ReadKeys },
   nowMs: () => number,

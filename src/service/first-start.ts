@@ -3,9 +3,9 @@
  *
  * States of the data directory: nothing -> `first-run.json.pending` (keys, fsynced) -> commit -> `first-run.json`.
  *
- * Guarantees that the keys are on disk before anything in the store knows them, so a crash at any point neither loses
- * them nor makes a second account. The next start finds the pending keys in the store and finishes, or asks for the
- * same keys again. One process does it, under a lock in the store. Both files are readable by their owner only.
+ * Guarantees: the keys are on disk before anything in the store knows them, so a crash at any point neither loses them
+ * nor makes a second account: the next start finds the pending keys in the store and finishes, or asks for the same
+ * keys again. One process does it, under a lock in the store. Both files are readable by their owner only.
  *
  * Keys: `{cl}:first-start` (the lock), `key:<sha256>`, `accounts`.
  */
@@ -44,7 +44,7 @@ export interface FirstRun {
   baseUrl: string
   operatorUrl: string
   operatorToken: string
-  /** If the first person comes in, for a day and once. */
+  /** Where the first person comes in, for a day and once. */
   dashboardUrl: string
   account: { accountId: string; token: string }
   liveServer: FirstServer
@@ -60,7 +60,7 @@ interface PendingKeys {
   linkId: string
 }
 
-/** A key as the store is notified of it. */
+/** A key as the store is told of it. */
 export interface FirstKey {
   readonly hash: string
   readonly prefix: string
@@ -84,14 +84,12 @@ export interface FirstStartDeps {
   /** The URL of a link into the dashboard at this URL. */
   readonly linkUrl: (baseUrl: string, linkId: string) => string
   /**
-   * Makes the account with its servers on shard 0; true once it is committed, false if nothing came true: ask again.
+   * Makes the account with its servers on shard 0; true once it is committed, false where nothing came true: ask again.
    */
   createAccount(shard: number, account: FirstAccount): Promise<boolean>
 }
 
-/**
- * Makes the first account if the store has none. Returns its keys and the file that tells them; null when it has one.
- */
+/** Makes the first account if the store has none. Out: its keys and the file that tells them; null when it has one. */
 export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: FirstRun; path: string } | null> {
   const pendingPath = join(deps.dataDir, PENDING)
   if (!existsSync(pendingPath) && (await hasAccount(deps.nodes))) return null
@@ -110,8 +108,8 @@ export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: Firs
 
 /**
  * What is printed once: where the keys are, the link into the dashboard, and a request that works with the test
- * server's key. On a terminal the link and the key are shown; elsewhere, if a journal keeps what is printed, only where
- * they are.
+ * server's key. On a terminal the link and the key are shown; elsewhere, where a journal keeps what is printed, only
+ * where they are.
  */
 export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl }: FirstRun, isShown: boolean): string {
   const body = JSON.stringify({
@@ -159,7 +157,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
   return made
 }
 
-/** Asks for the account until it is made. @throws Error when no one could make it for 20 s */
+/** Asks for the account until it is made. @throws Error when nobody could make it for 20 s */
 async function create({ createAccount }: FirstStartDeps, account: FirstAccount): Promise<void> {
   const startedAtMs = performance.now()
   while (!(await createAccount(FIRST_SHARD, account))) {

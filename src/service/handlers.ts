@@ -44,7 +44,7 @@ export interface ListenerDeps {
 /** Routes of the operator listener that every process answers, whatever it runs. */
 const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMetrics']
 
-/** Starts the listeners of a role; null if its settings open none. */
+/** Starts the listeners of a role; null where its settings open none. */
 type Starter = (
   config: Config,
   deps: ListenerDeps & { readonly held: HeldBytes; readonly openCertificate: () => CertificateWatch },
@@ -58,7 +58,7 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
 }
 
 /**
- * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's, with `http` all
+ * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's: with `http` all
  * of its routes, without it only those about this very process. Throws Error when a port is taken.
  */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {

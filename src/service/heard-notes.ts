@@ -11,7 +11,7 @@ import type { EndedRecipient, Records } from '../process/records.ts'
 import { isBroadcastNote } from '../state/broadcast/note.ts'
 import type { RecipientEnd } from '../state/message/end.ts'
 
-/** Makes what receives the notes of commits, once they are confirmed. */
+/** Makes what hears the notes of commits, once they are confirmed. */
 export function makeHearNote(of: {
   readonly records: Records
   readonly metrics: Pick<Metrics, 'broadcast'>

@@ -1,5 +1,5 @@
 /**
- * launch - `./sendwright`, `npx sendwright` and `npm start`: runs the command in this very process, or states why it
+ * launch - `./sendwright`, `npx sendwright` and `npm start`: runs the command in this very process, or says why it
  * cannot.
  *
  * The same process, so that a command costs no second Node and signals arrive where they are handled.
@@ -17,7 +17,7 @@ if (fault !== null) {
 process.argv[1] = MAIN
 await import(pathToFileURL(MAIN).href)
 
-/** Returns null, or the problem with this Node.js. */
+/** Out: null, or what is wrong with this Node.js. */
 function faultOfNode() {
   const wanted = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node
   const [least, past] = wanted.split(' ').map(numbersIn)
@@ -30,7 +30,7 @@ function numbersIn(version) {
   return version.match(/\d+/g).map(Number)
 }
 
-/** Returns below 0, 0 or above 0, by the numbers that the second version has. */
+/** Out: below 0, 0 or above 0, by the numbers that the second version has. */
 function compare(one, other) {
   const at = other.findIndex((number, n) => number !== one[n])
   return at === -1 ? 0 : one[at] - other[at]

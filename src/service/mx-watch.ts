@@ -1,7 +1,7 @@
 /**
- * mx-watch - looks whether any process of the cluster takes bounces and complaints, and shows it if none does
+ * mx-watch - looks whether any process of the cluster takes bounces and complaints, and says so where none does
  *
- * A process that starts gives the others time to come, and one that is replaced leaves a gap: neither is reported.
+ * A process that starts gives the others time to come, and one that is replaced leaves a gap: neither is told.
  */
 
 import type { ClusterLog } from '../../cluster/cluster-log.ts'
@@ -12,14 +12,14 @@ const LOOK_MS = 5_000
 const ABSENT_MS = 10_000
 
 export interface MxWatchDeps {
-  /** What the living processes run. Rejects if the store does not say. */
+  /** What the living processes run. Rejects where the store does not say. */
   readonly roles: () => Promise<ReadonlySet<string>>
   readonly log: Pick<ClusterLog, 'info' | 'warn'>
   /** Never goes back. */
   readonly nowMs: () => number
 }
 
-/** Looks now and by the clock; returns a function that ends it. */
+/** Looks now and by the clock; out: what ends it. */
 export function watchMx(deps: MxWatchDeps): () => void {
   const look = makeMxLook(deps)
   const timer = setInterval(() => void look(), LOOK_MS).unref()
@@ -27,7 +27,7 @@ export function watchMx(deps: MxWatchDeps): () => void {
   return () => clearInterval(timer)
 }
 
-/** One look; what it finds is told when it has represented long enough, and once. */
+/** One look; what it finds is told when it has stood for long enough, and once. */
 export function makeMxLook({ roles, log, nowMs }: MxWatchDeps): () => Promise<void> {
   let absentSinceMs: number | null = null
   let isTold = false

@@ -2,7 +2,7 @@
  * operator-key - makes a new operator key straight in the store, for who lost it, and revokes all others
  *
  * No state holds operator keys and no turn reads them: they are looked up at each request, so writing them beside the
- * shard's owner is safe. All writes are one transaction, with an entry in the audit log whose actor is no one's key.
+ * shard's owner is safe. All writes are one transaction, with an entry in the audit log whose actor is nobody's key.
  *
  * Keys: `key:<sha256>`, `tokens:operator`, `token-ids:operator`, `audit:<yyyymm>`, all on shard 0
  *
@@ -32,9 +32,9 @@ export interface MadeOperatorKey {
   readonly token: string
   /** Ids of the keys that were revoked. */
   readonly revoked: readonly string[]
-  /** The file that tells the new key to commands on this machine; null if it does not exist that could be reported. */
+  /** The file that tells the new key to commands on this machine; null where there is none that could be told. */
   readonly path: string | null
-  /** Why the file of the first start was left as it is; null means it was not. */
+  /** Why the file of the first start was left as it is; null: it was not. */
   readonly broken: string | null
 }
 

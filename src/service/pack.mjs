@@ -62,7 +62,7 @@ try {
   rmSync(above, { recursive: true, force: true })
 }
 
-/** Copies what `files` names and is in the checkout, without sources: what is compiled represents them. */
+/** Copies what `files` names and lies in the checkout, without sources: what is compiled stands for them. */
 function copyNamed() {
   const isShipped = (path) => !/\.ts$|\.vitepress/.test(path) && !/src\/(?:dashboard\/page|service\/pack)/.test(path)
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE', ...manifest.files.map((one) => one.replace(/\/$/, ''))])

@@ -1,8 +1,8 @@
 /**
  * parts - what a running service is made of, opened one on the other: secret, store, installation, worker
  *
- * Guarantees that a start that fails returns what it had opened; while the store does not keep what it takes, nothing
- * is asked of actors.
+ * Guarantees: a start that fails gives back what it had opened; while the store does not keep what it takes, nothing is
+ * asked of actors.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -81,20 +81,20 @@ export interface Parts {
   readonly store: OpenStore['store']
   readonly watch: StoreWatch
   readonly outgoing: OutgoingStore
-  /** Null means all content is in Redis. */
+  /** Null: all content lies in Redis. */
   readonly contents: Contents | null
   readonly fence: Fence
   readonly metrics: Metrics
   readonly mailRoom: MailRoom
   readonly webhooks: WebhookRoom
-  /** Signs all live mail apart from its domain's key. */
+  /** Signs all live mail besides its domain's key. */
   readonly serviceKey: SigningKey | null
   readonly check: DomainLaneDeps['check']
   /** Asks for what is not about a message; delivery has its own. */
   readonly resolver: Resolver
-  /** Called when the store's connection exists again; of several, when one is, or holds other shards. */
+  /** Called when the store's connection is there again; of several, when one is, or holds other shards. */
   readonly onStoreUp: Set<() => void>
-  /** Ends the service: it cannot continue. */
+  /** Ends the service: it cannot go on. */
   readonly end: (code: number) => void
   readonly outbound: Outbound
   /** Gives the store back. */
@@ -112,7 +112,7 @@ export interface Parts {
   readonly readRoom: ReadRoom
 }
 
-/** What a test changes, and who receives that the service cannot continue. */
+/** What a test changes, and who hears that the service cannot go on. */
 interface PartsOptions {
   readonly end: (code: number) => void
   readonly smtp?: SmtpChanges
@@ -120,7 +120,7 @@ interface PartsOptions {
   readonly acceptDomain?: boolean
 }
 
-/** Opens the store and makes what is on it. `end` receives why the service cannot continue. */
+/** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
 export async function openParts(config: Config, { log, records }: Logs, options: PartsOptions): Promise<Parts> {
   const engine = await loadEngine(config.httpEngine)
   const serviceKey = openServiceKey(config)
@@ -152,7 +152,7 @@ interface PartsInput {
   readonly smtp: SmtpChanges
 }
 
-/** What is on a store that is open. */
+/** What stands on a store that is open. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
   const { store, secrets, watch, nodes, primaries, cluster, rewrites } = opened
@@ -215,15 +215,13 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
 }
 
-/**
- * Looks up the records of sending domains: at the servers that the operator named, otherwise also at the zone's own.
- */
+/** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
 function makeCheck({ dnsServers, privateNetworksAllowed }: Config, resolver: Resolver): Parts['check'] {
   const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
   return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
 }
 
-/** The roles of a process that opens what they say, without its port it receives nothing. */
+/** The roles of a process that opens what they say: without its port it receives nothing. */
 function rolesRun({ roles, mxPort }: Config): readonly Role[] {
   return roles.filter((role) => role !== 'mx' || mxPort !== 0)
 }
@@ -389,7 +387,7 @@ export function makeLivingRoles({ nodes }: Parts, worker: Worker): () => Promise
   return () => readLivingRoles(nodes, worker.livingWorkers)
 }
 
-/** What asks the actors: no one, while what they would take is not kept. */
+/** What asks the actors: nobody, while what they would take is not kept. */
 function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
   const refused = { kind: 'unavailable' } as const
   return (shard, command) => (watch.fault === null ? worker.ask(shard, command) : Promise.resolve(refused))

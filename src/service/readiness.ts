@@ -12,19 +12,19 @@ export interface ReadinessDeps {
   readonly config: { readonly roles: readonly Role[] }
   readonly store: { readonly connected: boolean }
   readonly watch: { readonly fault: string | null; readonly lack: RoomLack | null; readonly share: number }
-  /** Null means all content is in Redis. */
+  /** Null: all content lies in Redis. */
   readonly contents: { readonly hasRoom: boolean } | null
   readonly first: { readonly isDone: boolean }
 }
 
-/** What new mail has no room in; null if it has room. */
+/** What new mail has no room in; null where it has room. */
 export function roomLackOf({ watch, contents }: Pick<ReadinessDeps, 'watch' | 'contents'>): RoomLack | null {
   return watch.lack ?? (contents?.hasRoom === false ? 'disk' : null)
 }
 
 /**
- * The first reason, for people; null means the process is ready. Room is wanted where sends come in: who takes bounces
- * or delivers continues in a full store.
+ * The first reason, for people; null: the process is ready. Room is wanted where sends come in: who takes bounces or
+ * delivers goes on in a full store.
  */
 export function whyNotReady(deps: ReadinessDeps, worker: { ready(): boolean }): string | null {
   const { config, store, watch, first } = deps

@@ -5,7 +5,7 @@
 import type { EngineName } from '../http/engine/engine.ts'
 import type { Config } from '../process/config.ts'
 
-/** What is notified of a process. */
+/** What is told of a process. */
 export interface RunFacts {
   readonly roles: readonly string[]
   /** By name: `host:port`. */

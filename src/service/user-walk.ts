@@ -23,7 +23,7 @@ export interface UserWalkDeps extends OrderDeps {
   readonly shards: () => readonly number[]
 }
 
-/** Walks once. Returns how many users are looked at. What could not be read or ordered is for the next walk. */
+/** Walks once. Out: how many users are looked at. What could not be read or ordered is for the next walk. */
 export async function walkUsers(deps: UserWalkDeps): Promise<number> {
   let ordered = 0
   for (const shard of deps.shards()) {

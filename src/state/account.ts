@@ -45,7 +45,7 @@ export interface AccountState extends AccountLimits {
   readonly servers: number
   /** Whether accepted mail waits until the account is resumed. */
   readonly held: boolean
-  /** Its servers that have any webhook; absent means none has. */
+  /** Its servers that have any webhook; absent: none has. */
   readonly webhookServers?: readonly WebhookServer[]
 }
 
@@ -66,7 +66,7 @@ export interface AccountCounters {
   readonly testMonth?: Period
   /** Recipients of received mail. */
   readonly inboundMinute?: Period
-  /** What was notified of the monthly cap, and of the test servers' one. */
+  /** What was told of the monthly cap, and of the test servers' one. */
   readonly monthTold?: CapTold
   readonly testMonthTold?: CapTold
 }

@@ -23,8 +23,8 @@ const ATTACHMENT_LIFE_MS = 72 * HOUR_MS
 export const PERSON_MONTHS = LIVE_MONTHS + 1
 
 /**
- * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; if that month is too
- * short for the day, its end. It never goes back while `nowMs` rises.
+ * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; where that month is
+ * too short for the day, its end. It never goes back while `nowMs` rises.
  */
 export function cutoffMs(nowMs: number, test: boolean): number {
   if (test) return nowMs - TEST_DAYS * DAY_MS

@@ -1,5 +1,5 @@
 /**
- * api-key - what is under the hash of an API key, and whether a key is live.
+ * api-key - what stands under the hash of an API key, and whether a key is live.
  *
  * What a key may do never changes but by revocation, so a reader may remember it; that it is live is checked by each
  * turn in the state of its owner, which holds the hashes of the live ones.
@@ -46,7 +46,7 @@ export interface StoredToken {
   readonly revokedAtMs: number | null
 }
 
-/** A key as it comes in a command. The value itself never does. */
+/** A key as it comes in a command: the value itself never does. */
 export interface NewKey {
   readonly hash: string
   readonly prefix: string
@@ -75,7 +75,7 @@ export function applyKeyEvent(keys: readonly LiveKey[], event: KeyEvent): LiveKe
   return keys.filter(({ tokenId }) => tokenId !== event.tokenId)
 }
 
-/** Reads what is under a key's hash; null if nothing does. */
+/** Reads what stands under a key's hash; null where nothing does. */
 export function unpackApiKey(fields: ReadonlyMap<string, string>): ApiKey | null {
   const kind = fields.get('kind')
   const tokenId = fields.get('tokenId')

@@ -1,12 +1,12 @@
 /**
- * audit - the log of the actions of operators: one entry for each act, written by the commit that makes the act true.
+ * audit - the log of what operators did: one entry for each act, written by the commit that makes the act true.
  *
  * Every command that an operator may give carries `by` (who, which act, with what note) in its body, and its decision
  * adds `auditOps`. A refused order changes nothing and is not logged.
  *
- * An entry is on the shard of what it is about, in one sorted set for each UTC month, whose members are `<auditId>
- * <JSON>`. Not in a Redis stream. A note is free text and may name a person, and a member of a set can be removed for
- * good. `before` and `after` hold ids, names, figures and states, never an address.
+ * An entry lies on the shard of what it is about, in one sorted set for each UTC month, whose members are
+ * `<auditId> <JSON>`. Not in a Redis stream: a note is free text and may name a person, and a member of a set can be
+ * removed for good. `before` and `after` hold ids, names, figures and states, never an address.
  *
  * Key: `audit:<yyyymm>` zset, score = ms of the entry's id; it expires 13 months after its month.
  *
@@ -38,7 +38,7 @@ export type Fields = Readonly<Record<string, unknown>>
 export interface ActSubject {
   /** Ids by the name of their field: `{accountId}`, `{serverId, tokenId}`. */
   readonly targets: Readonly<Record<string, string>>
-  /** What the act changed, as it was and as it is; null if there was, or is, nothing. */
+  /** What the act changed, as it was and as it is; null where there was, or is, nothing. */
   readonly before: Fields | null
   readonly after: Fields | null
 }
@@ -49,7 +49,7 @@ export interface AuditRecord extends OperatorAct, ActSubject {
   readonly auditId: string
 }
 
-/** The writes that log an act. Takes the turn's context, who ordered, what it was about. */
+/** The writes that log an act. In: the turn's context, who ordered, what it was about. */
 export function auditOps(context: Pick<Context, 'shard' | 'newId'>, by: OperatorAct, subject: ActSubject): Op[] {
   return entryOps(context.shard, { auditId: context.newId(), ...by, ...subject })
 }

@@ -1,11 +1,11 @@
 /**
  * domain - a sending domain of an account, and what a look-up of its two records makes of it.
  *
- * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`). Its
- * return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found); or
- * `gone` (before that). The return path of a removed domain names nothing: it is unknown. Guarantees that a resolver's
- * failure changes none; mail goes out through the whole warning. If one record is wrong while the other cannot be
- * looked up, the domain is undecided (`undecidedSinceMs`) until a look-up decides.
+ * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
+ * Its return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found);
+ * or `gone` (before that). The return path of a removed domain names nothing: it is unknown.
+ * Guarantees: a resolver's failure changes none of these; mail goes out through the whole warning. If one record is
+ * wrong while the other cannot be looked up, the domain is undecided (`undecidedSinceMs`) until a look-up decides.
  *
  * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified;
  * `dkim:<account>:<domain>`; `undecided` while verified and undecided
@@ -18,15 +18,15 @@ import { GRACE_HOURS } from '../../schemas/limits.ts'
 import { HOUR_MS } from './calendar.ts'
 import { sendingKey, undecidedKey } from './keys.ts'
 
-/** What a look-up found; `dns_error` is the resolver's failure and does not mention the record. */
+/** What a look-up found; `dns_error` is the resolver's failure and says nothing of the record. */
 export type LookUp = 'ok' | 'missing' | 'mismatch' | 'dns_error'
 
 export interface DomainCheck {
   readonly returnPath: LookUp
   readonly dkim: LookUp
-  /** Of the key that is to follow; absent if none is. */
+  /** Of the key that is to follow; absent where none is. */
   readonly pendingDkim?: LookUp
-  /** The selector that `dkim` is about. A look-up that began before a rotation does not mention the key after it. */
+  /** The selector that `dkim` is about: a look-up that began before a rotation says nothing of the key after it. */
   readonly selector?: string
 }
 
@@ -63,7 +63,7 @@ export interface DomainState {
   readonly keySinceMs: number
   /** Base64, as in the DNS record. */
   readonly publicKey: string
-  /** The key that is to follow, null if none was ordered. */
+  /** The key that is to follow, null where none was ordered. */
   readonly pending: PendingKey | null
   readonly returnPath: RecordState
   readonly dkim: RecordState
@@ -85,7 +85,7 @@ type Checked = Pick<
   'verified' | 'lastCheckedAtMs' | 'failingSinceMs' | 'unverifiedSinceMs' | 'warningBeganAtMs' | 'returnPath' | 'dkim'
 >
 
-/** What a look-up that finds the pending key changes too. */
+/** What a look-up that finds the pending key changes besides. */
 type Switched = Pick<DomainState, 'selector' | 'keySinceMs' | 'publicKey' | 'pending'>
 
 export type DomainEvent =
@@ -117,7 +117,7 @@ export function decided({ undecidedSinceMs: _, ...domain }: DomainState): Domain
   return domain
 }
 
-/** Whether a look-up leaves a domain undecided. One record is wrong, and the other could not be looked up. */
+/** Whether a look-up leaves a domain undecided: one record is wrong, and the other could not be looked up. */
 export function isUndecided({ returnPath, dkim }: DomainCheck): boolean {
   const found = [returnPath, dkim]
   return found.includes('dns_error') && found.some((one) => one === 'missing' || one === 'mismatch')
@@ -190,9 +190,7 @@ function checkedRecord(record: RecordState, found: LookUp, nowMs: number): Recor
   return record.verified ? record : { verified: true, verifiedAtMs: nowMs }
 }
 
-/**
- * Whether mail to a domain's return path is taken, put off or refused. Takes the domain, null for the service's own.
- */
+/** Whether mail to a domain's return path is taken, put off or refused. In: the domain, null for the service's own. */
 export function standingOf(
   domain: Pick<DomainState, 'verified' | 'failingSinceMs' | 'warningBeganAtMs'> | null,
   nowMs: number,

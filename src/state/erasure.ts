@@ -22,7 +22,7 @@ export interface ErasureState {
   readonly accountId: string
   /** Null while it is pending, like all that follows. */
   readonly completedAtMs: number | null
-  /** Its local part alone. No address is in an entity. */
+  /** Its local part alone: no address is in an entity. */
   readonly pseudonym: string | null
   readonly messages: number | null
   readonly receivedMessages: number | null
@@ -65,7 +65,7 @@ export function isErasurePast({ completedAtMs }: Pick<ErasureState, 'completedAt
 /** What of a server is walked, in this order: lists after the log, whose open recipients could still come there. */
 export const SERVER_PHASES = ['broadcasts', 'log', 'lists', 'received', 'posts'] as const
 export type ServerPhase = (typeof SERVER_PHASES)[number]
-/** Before all servers, what no behaviour could bear; `seek` is the next server is looked for. */
+/** Before all servers, what no behaviour could bear; `seek`: the next server is looked for. */
 export type WalkPhase = 'unborne' | 'seek' | ServerPhase
 
 /** Where a walk is. Of a server: which phase, which segment of a log, and what it has looked at last. */
@@ -74,14 +74,14 @@ export interface WalkPlace {
   readonly list: 'servers' | 'removed'
   /** '' before the first one of the list. */
   readonly serverId: string
-  /** By which the server is in the list; -1 before the first one. */
+  /** By which the server stands in the list; -1 before the first one. */
   readonly serverMs: number
   readonly phase: WalkPhase
   /** Null before the first one. */
   readonly segment: string | null
   /** The first instant of the segment; -1 before the first one. */
   readonly segmentMs: number
-  /** An id of what was looked at last, or the entry id to continue from; '' at the beginning. */
+  /** An id of what was looked at last, or the entry id to go on from; '' at the beginning. */
   readonly after: string
   /**
    * When events of the person's mail were announced at the server, as far as it was found, in their order. Absent in a
@@ -92,7 +92,7 @@ export interface WalkPlace {
   readonly posted?: PostedPlace
 }
 
-/** A segment, which of its buckets that may name the person, and the entry of that to continue from. */
+/** A segment, which of its buckets that may name the person, and the entry of that to go on from. */
 export type PostedPlace = readonly [segment: string, bucket: number, from: string]
 
 /** A span of time in which an event was announced, ms, both ends included. */
@@ -102,22 +102,22 @@ export type ToldSpan = readonly [fromMs: number, untilMs: number]
 export const TOLD_NO_END = Number.MAX_SAFE_INTEGER
 /** Where nothing is known all that was announced is looked at. */
 const TOLD_EVER: readonly ToldSpan[] = [[0, TOLD_NO_END]]
-/** Spans that are kept, of more the nearest to each other become one. */
+/** Spans that are kept: of more the nearest to each other become one. */
 const TOLD_MAX = 200
-/** Between spans that are this near to each other as much is announced as costs its own step. */
+/** Between spans that are this near to each other as much is announced as costs a step of its own. */
 const TOLD_APART_MS = 60_000
 /**
  * An id has the time of its event, or a later one: where many are made in a millisecond, and after a clock that went
- * back, by as much as it went back, as ids continue from the last one.
+ * back, by as much as it went back, as ids go on from the last one.
  */
 const TOLD_AHEAD_MS = HOUR_MS
-/** Of what was announced longer ago than this no more is left than dead deliveries. Spec retention.delivery */
+/** Of what was announced longer ago than this no more is left than what is dead. Spec retention.delivery */
 const TOLD_QUEUED_MS = 31 * DAY_MS
 
 /** Where an inbound stream's address leads. */
 export interface ErasedMailbox {
   readonly streamId: string
-  /** Keyed hash of what is after its plus sign; null if nothing does. */
+  /** Keyed hash of what stands after its plus sign; null where nothing does. */
   readonly plusHash: string | null
 }
 
@@ -126,15 +126,15 @@ export interface ErasureWalk {
   readonly hmac: string
   /** Its local part. */
   readonly pseudonym: string
-  /** Person number that the address had; 0 means none. */
+  /** Person number that the address had; 0: none. */
   readonly number: number
   /** Whether it was the sender of messages, which only the whole log tells. */
   readonly sends: boolean
-  /** Where the address is one of the account's own inbound streams; null means it is none. */
+  /** Where the address is one of the account's own inbound streams; null: it is none. */
   readonly mailbox: ErasedMailbox | null
   readonly messages: number
   readonly receivedMessages: number
-  /** Received mails of which a reader is still to report whether they name the person. */
+  /** Received mails of which a reader is still to tell whether they name the person. */
   readonly looks: number
   /** Null once everything was walked. */
   readonly place: WalkPlace | null
@@ -189,7 +189,7 @@ function joined(spans: readonly ToldSpan[], apartMs: (fromMs: number) => number)
   return told
 }
 
-/** If the next phase begins, behind the last one of a server the search for the next server. */
+/** Where the next phase begins, behind the last one of a server the search for the next server. */
 export function nextPhase(place: WalkPlace): WalkPlace {
   const { phase } = place
   const next =

@@ -1,19 +1,19 @@
 /**
  * keys - the names of every key that holds mail, and of the items of its lanes.
  *
- * What each one holds, and in which packing, is described in README.md beside this file.
+ * What each one holds, and in which packing, is told in README.md beside this file.
  */
 import { shardTag } from '../../cluster/keyspace.ts'
 import { remember } from './remember.ts'
 
-/** If the list of destinations that the operator holds is, and what is ordered about them. */
+/** Where the list of destinations that the operator holds lies, and what is ordered about them. */
 export const HOLDS_SHARD = 0
 
 /** Hash: what an API key may do. `hash` is SHA-256 of the whole key, hex. */
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
 /** Zset: accounts of the shard by creation. */
 export const accountsKey = (shard: number): string => `${shardTag(shard)}:accounts`
-/** Zset: the actions of operators in a month (`yyyymm`), `<auditId> <JSON>` by time. */
+/** Zset: what operators did in a month (`yyyymm`), `<auditId> <JSON>` by time. */
 export const auditKey = (shard: number, month: string): string => `${shardTag(shard)}:audit:${month}`
 /** Hash: place -> address: whom to mail about the account. */
 export const administratorsKey = (shard: number, accountId: string): string =>
@@ -25,7 +25,7 @@ export const statsKey = (shard: number, serverId: string, month: string): string
   `${shardTag(shard)}:stats:${serverId}:${month}`
 /** Zset: removed servers of an account of which something is still stored, by creation. */
 export const removedServersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:removed:${accountId}`
-/** Zset: erasures of an account that are not done, by creation. The first one is being carried out. */
+/** Zset: erasures of an account that are not done, by creation: the first one is being carried out. */
 export const erasuresKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasures:${accountId}`
 /** Hash: HMAC of an address that is being erased -> id of the latest erasure of it. */
 export const erasingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasing:${accountId}`
@@ -95,14 +95,14 @@ export const suppressionsKey = (shard: number, serverId: string): string =>
 export const wakesKey = (): string => `${shardTag(HOLDS_SHARD)}:wakes`
 /** Hash: destination that the operator holds -> ms since when. One list for all, on shard 0. */
 export const holdsKey = (): string => `${shardTag(HOLDS_SHARD)}:holds`
-/** Hash: contentId -> text and html of a message, if they are small and came with its command. One key per slice. */
+/** Hash: contentId -> text and html of a message, where they are small and came with its command. One key per slice. */
 export const bodiesKey = (shard: number, slice: number, test: boolean): string =>
   `${shardTag(shard)}:bodies:${slice}:${test ? 'test' : 'live'}`
 /** String: one chunk of one part of a message's content. */
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
-/** Zset: open broadcasts of a stream -> turn. The least is released next; who is paused is behind all that run. */
+/** Zset: open broadcasts of a stream -> turn: the least is released next; who is paused is behind all that run. */
 export const runningKey = (shard: number, streamId: string): string => `${shardTag(shard)}:running:${streamId}`
 /** Zset: broadcasts of a server by creation. */
 export const broadcastsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:broadcasts:${serverId}`
@@ -125,11 +125,11 @@ export const receivedHeadKey = (shard: number, serverId: string, slice: string):
 /** Stream: postings of who sent the received messages of a busy segment. */
 export const receivedByPersonKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
   `${shardTag(shard)}:received-by-person:${serverId}:${segment}:${bucket}`
-/** Stream: postings of what is after the plus sign of the addresses they came to. */
+/** Stream: postings of what stands after the plus sign of the addresses they came to. */
 export const receivedByHashKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
   `${shardTag(shard)}:received-by-hash:${serverId}:${segment}:${bucket}`
 
-/** Stream: references of the events of a server that someone subscribes to, entry id = id of the feed's entry. */
+/** Stream: references of the events of a server that somebody listens to, entry id = id of the feed's entry. */
 export const heardKey = (shard: number, serverId: string): string => `${shardTag(shard)}:heard:${serverId}`
 /** Stream: the events of a server, of one slice. */
 export const eventsKey = (shard: number, serverId: string, slice: string): string =>

@@ -1,5 +1,5 @@
 /**
- * limit - which limits a send is held to, as they are now.
+ * limit - which limits a send is held to, as they stand now.
  *
  * A live server is held to its account's limits and to its own where set; all test servers of an account share two.
  *
@@ -54,7 +54,7 @@ function testLimits(account: AccountState, counters: AccountCounters | null, mom
   ]
 }
 
-/** The last moment that was asked about. All turns of a batch have one. */
+/** The last moment that was asked about: all turns of a batch have one. */
 let lastMoment: Moment & { readonly nowMs: number } = momentAt(0)
 
 function momentOf(nowMs: number): Moment {

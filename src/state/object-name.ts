@@ -1,12 +1,12 @@
 /**
- * object-name - the names of the content of the content store, and the day that each of them says
+ * object-name - the names of what lies in the content store, and the day that each of them says
  *
  * `<shard>/<tree>/<yyyymmdd>/<leaf>`. Tree `out` is outgoing content, under the day after which it may go; tree `in` is
  * received content, under the day it was received. A day is a directory, or a prefix, so that what is past its age
  * goes as a whole, and what may not go yet is not even looked at.
  *
  * Outgoing: leaf `<contentId>.<part>`, the parts `body` (text and html) and `files` (all attachments, one after the
- * other). The content's id begins with its command's, and that with its time. The name follows from the id, and nothing
+ * other). The content's id begins with its command's, and that with its time: the name follows from the id, and nothing
  * has to remember it.
  *
  * Spec retention.content, retention.attachments
@@ -19,7 +19,7 @@ import { DAY_MS, dayName, HOUR_MS } from './calendar.ts'
 export type Tree = 'out' | 'in'
 export type OutgoingPart = 'body' | 'files'
 
-/** A message is submitted this long after its command's id was made, at most, its content counts from there. */
+/** A message is submitted this long after its command's id was made, at most: its content counts from there. */
 const LATE_MS = HOUR_MS
 /** Received content is kept 30 days; the day after the last of them begins, nothing of the day is left. */
 export const RECEIVED_DAYS = 31
@@ -44,7 +44,7 @@ export function shardPrefix(shard: number): string {
   return `${String(shard).padStart(SHARD_DIGITS, '0')}/`
 }
 
-/** Whether a text is a name of the store. Nothing else is ever made a path of. */
+/** Whether a text is a name of the store: nothing else is ever made a path of. */
 export function isObjectName(name: string): boolean {
   return NAME.test(name)
 }
@@ -56,7 +56,7 @@ export function parseObjectName(name: string): NamedObject | null {
   return { shard: Number(shard), tree: tree as Tree, day, leaf }
 }
 
-/** The name of outgoing content. Takes the message's contentId; whether its server is a test server. */
+/** The name of outgoing content. In: the message's contentId; whether its server is a test server. */
 export function outgoingName(
   shard: number,
   { contentId, part, test }: { readonly contentId: string; readonly part: OutgoingPart; readonly test: boolean },
@@ -66,7 +66,7 @@ export function outgoingName(
   return formatObjectName({ shard, tree: 'out', day: dayName(endsAtMs), leaf: `${contentId}.${part}` })
 }
 
-/** The name of received content. Takes an id of chance, of letters, digits, `-` and `_`. */
+/** The name of received content. In: an id of chance, of letters, digits, `-` and `_`. */
 export function receivedName(
   shard: number,
   { id, receivedAtMs }: { readonly id: string; readonly receivedAtMs: number },

@@ -1,16 +1,16 @@
 /**
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
- * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on if
- * it is on any, or `r` if it has only ever sent to us, and so has a number and no address; behind them `s` if it was
- * ever the sender of a message of the account: no posting leads to those, so anyone who looks for them reads the log.
- * Number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given
- * out. The month is beside the number because the same read brings both.
+ * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on
+ * where it is on any, or `r` where it has only ever sent to us, and so has a number and no address; behind them `s`
+ * where it was ever the sender of a message of the account: no posting leads to those, so whoever looks for them reads
+ * the log. Number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has
+ * given out. The month stands beside the number because the same read brings both.
  *
- * An erasure takes the row of the HMAC away. The address gets another number when it is named again.
+ * An erasure takes the row of the HMAC away: the address gets another number when it is named again.
  *
- * The first persons of an account are in one hash, numbered from 1: most accounts never have more, and the owner of the
- * shard knows that hash whole, so an address that is new costs no read. All others are in buckets by the first byte of
+ * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
+ * shard knows that hash whole, so an address that is new costs no read. All others lie in buckets by the first byte of
  * the HMAC, number = n x 256 + bucket, so that number -> address needs no index.
  *
  * Keys: `person:<account>`, `person:<account>:<xx>`, xx = first byte of the HMAC
@@ -19,14 +19,14 @@
 import type { Fact, Facts, Known, Op } from '../../cluster/behaviour.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from './keys.ts'
 
-/** What is under an HMAC. */
+/** What stands under an HMAC. */
 export interface PersonRow {
   readonly number: number
   /** `yyyymm` in which it was last named. */
   readonly month: string
-  /** Suppression lists that hold the person, its rows stay for as long as there are any. */
+  /** Suppression lists that hold the person: its rows stay for as long as there are any. */
   readonly suppressions: number
-  /** It has sent mail to the account and was never named by it. No address is under its number. */
+  /** It has sent mail to the account and was never named by it: no address stands under its number. */
   readonly isNumberOnly?: boolean
   /** It was the sender of a message of the account. */
   readonly sends?: boolean
@@ -46,7 +46,7 @@ interface Numbered {
 
 /** Field that counts the numbers of a hash. */
 export const COUNT_FIELD = '#'
-/** Persons of the first hash; a multiple of the number of buckets, whose numbers are above. */
+/** Persons of the first hash; a multiple of the number of buckets, whose numbers lie above. */
 export const FIRST_PERSONS = 1_024
 /**
  * Fields of a hash that is read whole: 127 persons. One that is known whole stays so while it grows; a large one that
@@ -56,7 +56,7 @@ const WHOLE_MAX = 256
 const NUMBER_ONLY = 'r'
 const SENDS = ' s'
 const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
-/** Arguments of one write. A request may name a thousand persons. An even number. */
+/** Arguments of one write: a request may name a thousand persons. An even number. */
 const ARGS_EACH = 2_000
 const NO_FACTS: readonly Fact[] = []
 
@@ -64,7 +64,7 @@ const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 const SIX_BITS = new Uint8Array(128)
 for (let index = 0; index < BASE64URL.length; index += 1) SIX_BITS[BASE64URL.charCodeAt(index)] = index
 
-/** Bucket of an HMAC, its first byte. */
+/** Bucket of an HMAC: its first byte. */
 export function bucketOfHmac(hmac: string): number {
   return (SIX_BITS[hmac.charCodeAt(0)]! << 2) | (SIX_BITS[hmac.charCodeAt(1)]! >> 4)
 }
@@ -76,14 +76,14 @@ export function keyOfNumber(shard: number, accountId: string, number: number): s
     : personKey(shard, accountId, number % PERSON_BUCKETS)
 }
 
-/** Packs what is under an HMAC. */
+/** Packs what stands under an HMAC. */
 export function packPerson({ number, month, suppressions, isNumberOnly, sends }: PersonRow): string {
   if (isNumberOnly === true) return `${number} ${month} ${NUMBER_ONLY}`
   if (sends === true) return `${number} ${month} ${suppressions}${SENDS}`
   return suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`
 }
 
-/** Unpacks what is under an HMAC. */
+/** Unpacks what stands under an HMAC. */
 export function unpackPerson(text: string): PersonRow {
   const space = text.indexOf(' ')
   const number = Number(text.slice(0, space))
@@ -94,7 +94,7 @@ export function unpackPerson(text: string): PersonRow {
   return { number, month, suppressions: Number(rest) }
 }
 
-/** The address, or pseudonym, of what is under a number. */
+/** The address, or pseudonym, of what stands under a number. */
 export function addressOfRow(text: string): string {
   return text.slice(text.indexOf(' ') + 1)
 }
@@ -102,12 +102,12 @@ export function addressOfRow(text: string): string {
 /** Domain of all pseudonyms (RFC 2606: it never resolves). */
 export const ERASED_DOMAIN = '@erased.invalid'
 
-/** A pseudonym as an address. Takes its local part, as commands and states have it. */
+/** A pseudonym as an address. In: its local part, as commands and states have it. */
 export function formatPseudonym(name: string): string {
   return name + ERASED_DOMAIN
 }
 
-/** What is under an erased person's number. In: `yyyymm` in which it was last named; the pseudonym's local part. */
+/** What stands under an erased person's number. In: `yyyymm` in which it was last named; the pseudonym's local part. */
 export function packErased(month: string, name: string): string {
   return `${month} ${formatPseudonym(name)}`
 }
@@ -135,8 +135,8 @@ export function personFacts(account: Account, asked: readonly string[]): Fact[] 
 }
 
 /**
- * The reads that naming these HMACs needs as far as the owner can determine: the first hash, and if that is full and
- * does not hold them their buckets. What they leave out is in `unreadPersons`.
+ * The reads that naming these HMACs needs as far as the owner can tell: the first hash, and where that is full and does
+ * not hold them their buckets. What they leave out is in `unreadPersons`.
  */
 export function namingFacts(account: Account, asked: readonly string[], known: Known = () => undefined): Fact[] {
   const first = firstFact(account, asked)
@@ -185,8 +185,8 @@ function bucketFacts({ shard, accountId }: Account, hmacs: readonly string[]): F
 }
 
 /**
- * The write that counts suppression lists more or, below 0, less; null if the address has no row any more, or by an
- * erasure another one than `number`, which the list holds. Takes the person's rows must have been fetched
+ * The write that counts suppression lists more or, below 0, less; null where the address has no row any more, or by an
+ * erasure another one than `number`, which the list holds. In: the person's rows must have been fetched
  * (`personFacts`).
  */
 export function countListOp(
@@ -201,7 +201,7 @@ export function countListOp(
   return { key, write: 'HSET', args: [hmac, packPerson({ ...row, suppressions })] }
 }
 
-/** The row of an address, null if it has none. It must have been fetched (`personFacts`). */
+/** The row of an address, null where it has none. It must have been fetched (`personFacts`). */
 export function personRowIn(facts: Facts, { hmac, shard, accountId }: Account & { hmac: string }): PersonRow | null {
   const packed =
     facts.field(firstPersonsKey(shard, accountId), hmac) ??
@@ -232,7 +232,7 @@ export class PersonNumbers {
   private readonly first: Rows
   private readonly buckets = new Map<number, Rows>()
 
-  /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for anyone who is named. */
+  /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for whoever is named. */
   constructor(facts: Facts, account: Account) {
     this.facts = facts
     this.account = account
@@ -303,7 +303,7 @@ export class PersonNumbers {
     const isNumberOnly = address === null
     const row = { number, month, suppressions: 0, isNumberOnly }
     rows.writes.push(hmac, packPerson(row))
-    // How a request wrote it is that request's: it is in the head of its message.
+    // How a request wrote it is that request's: it stands in the head of its message.
     if (address !== null) rows.writes.push(String(number), address.toLowerCase())
     return { rows, row }
   }

@@ -1,11 +1,11 @@
 /**
  * quota - what a period has taken, and whether a request still fits.
  *
- * States: a counter is `[period, n, before, gap]`: `n` of the latest period seen, `before` of the one that is `gap`
+ * States: a counter is `[period, n, before, gap]`: `n` of the latest period seen, `before` of the one that lies `gap`
  * periods earlier; a `gap` of 1 and a `before` of 0 are left off. A clock that goes back counts on in `before`: it
- * neither resets the latest period nor is held up by it, even when the latest is far ahead.
+ * neither resets the latest period nor is held up by it, even when the latest lies far ahead.
  *
- * Guarantees that all or nothing, a request that does not fit under every limit takes nothing.
+ * Guarantees: all or nothing: a request that does not fit under every limit takes nothing.
  *
  * Spec limit.entry, limit.refusal
  */
@@ -18,7 +18,7 @@ export type LimitScope = 'account' | 'server' | 'test'
 /** A counter as it is stored. */
 export type Period = readonly number[]
 
-/** One limit as it is at a moment. */
+/** One limit as it stands at a moment. */
 export interface Limit {
   readonly scope: LimitScope
   readonly period: PeriodUnit
@@ -30,7 +30,7 @@ export interface Limit {
 /** `[month, 1 once warned, the cap that was told as reached or 0]`; zeros at the end are left off. */
 export type CapTold = readonly number[]
 
-/** Number of the period that an instant is in: UTC minutes since 1970, or UTC year x 12 + month. */
+/** Number of the period that an instant lies in: UTC minutes since 1970, or UTC year x 12 + month. */
 export function periodOf(unit: PeriodUnit, nowMs: number): number {
   return unit === 'minute' ? Math.floor(nowMs / MINUTE_MS) : monthOf(nowMs)
 }

@@ -1,20 +1,20 @@
 /**
  * remember - values made of an id, kept while they are asked for: names and references that every message needs again.
  *
- * A name rebuilt for each message is a new text each time, which every table that it is looked up in has to read whole
- * before it can say that it knows it. What is kept is the same text, and known at once.
+ * A name made anew for each message is a new text each time, which every table that it is looked up in has to read
+ * whole before it can say that it knows it. What is remembered is the same text, and known at once.
  *
- * Guarantees that what is made follows from the id alone, so it makes no difference whether it was kept. Bounded: two
- * generations; the requested data again becomes young, and when there are enough young ones the old are dropped.
+ * Guarantees: what is made follows from the id alone, so it makes no difference whether it was remembered. Bounded: two
+ * generations; what is asked for again becomes young, and when there are enough young ones the old are forgotten.
  */
 
 const YOUNG_MAX = 2_048
-/** Places for the requested data shortly; a power of two, and more than all batches of a process hold at once. */
+/** Places for what is asked for shortly; a power of two, and more than all batches of a process hold at once. */
 const PLACES = 1_024
 /** Characters at the end of an id that its place follows from. */
 const PLACED_BY = 12
 
-/** `make`, of which the last few thousand values are kept. */
+/** `make`, of which the last few thousand values are remembered. */
 export function remember<Value>(make: (id: string) => Value): (id: string) => Value {
   let young = new Map<string, Value>()
   let old = new Map<string, Value>()
@@ -40,8 +40,8 @@ export function remember<Value>(make: (id: string) => Value): (id: string) => Va
 }
 
 /**
- * `make`, whose values are kept shortly: for ids of which each is asked for some times in a row and never again. One
- * that comes to the same place takes it, and nothing is kept in order.
+ * `make`, whose values are remembered shortly: for ids of which each is asked for some times in a row and never again.
+ * One that comes to the same place takes it, and nothing is kept in order.
  */
 export function rememberShortly<Value>(make: (id: string) => Value): (id: string) => Value {
   const known: ({ readonly id: string; readonly value: Value } | undefined)[] = Array.from({ length: PLACES })

@@ -6,12 +6,12 @@
  * segments never overlap in time: the time in an id alone tells its segment.
  *
  * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by how many
- * recipients the one before had: the most after a full one (256 of sent mail), fewer after a busy one (64), otherwise
- * 1, because a stream costs kilobytes however few entries it has. A segment of one bucket has no postings at all. Its
- * log names the same persons and tags. On a live server it ends if it would be busy, so that no search walks a long
- * log. Test servers have no postings.
+ * recipients the one before had: the most after a full one (256 of sent mail), fewer after a busy one (64), else 1,
+ * because a stream costs kilobytes however few entries it has. A segment of one bucket has no postings at all: its log
+ * names the same persons and tags. On a live server it ends where it would be busy, so that no search walks a long log.
+ * Test servers have no postings.
  *
- * Key: `segments:<server>`; the open segment is in the server's counters
+ * Key: `segments:<server>`; the open segment stands in the server's counters
  */
 
 import { dayName, endOfNameMs, monthName } from './calendar.ts'
@@ -97,7 +97,7 @@ export function bucketsOfSegment(name: string): number {
   return Number(name.slice(name.lastIndexOf('-') + 1))
 }
 
-/** Whether a segment's messages are posted; otherwise they are found from its log alone. */
+/** Whether a segment's messages are posted; else they are found from its log alone. */
 export function hasPostings(name: string): boolean {
   return !name.endsWith(UNPOSTED_END)
 }

@@ -27,13 +27,13 @@ export interface ServerState {
   readonly monthlyCap: number | null
   readonly defaultStreamId: string
   readonly keys: readonly LiveKey[]
-  /** Whether it has any webhook, enabled or not; absent means it has none. */
+  /** Whether it has any webhook, enabled or not; absent: it has none. */
   readonly hasWebhooks?: boolean
   /** Set once it was removed: it has no key then, and is not shown. */
   readonly removedAtMs?: number
 }
 
-/** The data an order may change of a server. */
+/** What an order may change of a server. */
 export type ServerChanges = Partial<Pick<ServerState, 'name' | 'perMinuteLimit' | 'monthlyCap'>>
 
 /** Figures of one hour, stream by stream (`message/hour-count.ts`). */
@@ -46,9 +46,9 @@ export interface ServerCounters {
   readonly segment?: Segment
   /** Recipients accepted in the hour that runs. */
   readonly hour?: HourCounters
-  /** What was notified of the monthly cap. */
+  /** What was told of the monthly cap. */
   readonly monthTold?: CapTold
-  /** Until when someone subscribes to its events. */
+  /** Until when somebody listens to its events. */
   readonly listenedUntilMs?: number
   /** Broadcasts that are open. */
   readonly openBroadcasts?: number

@@ -1,5 +1,5 @@
 /**
- * stream - a stream of a server: what a send continues.
+ * stream - a stream of a server: what a send goes on.
  *
  * States: active, paused (`pausedAtMs`, by the complaint brake), archived (`archivedAtMs`, for good).
  *
@@ -24,7 +24,7 @@ export interface StreamState {
   readonly pausedAtMs: number | null
   /** Of an inbound stream; null = the default. */
   readonly contentRetentionDays: number | null
-  /** Messages of broadcasts a minute, if an operator has set another pace; null or absent means the default. */
+  /** Messages of broadcasts a minute, where an operator has set another pace; null or absent: the default. */
   readonly pacePerMinute?: number | null
   /** Whether anybody was ever suppressed on it; until then no send looks. */
   readonly hasSuppressions?: true

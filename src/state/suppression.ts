@@ -1,13 +1,13 @@
 /**
  * suppression - the list of addresses that a stream no longer writes to, packed small.
  *
- * States of an address on a stream: none, manual, hard_bounce, unsubscribe, spam_complaint. It only gets worse. A worse
+ * States of an address on a stream: none, manual, hard_bounce, unsubscribe, spam_complaint. It only gets worse: a worse
  * reason takes the entry over, its id and its time of creation stay. Lifting removes it.
  *
  * Keys: `suppressed:<stream>:<x>` HMAC -> `[suppression short, person number, reason letter, message short or 0, code
- * or 0, response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id = suppression id, field `s`
- * = `<stream short>.<HMAC>`. An entry of the stream whose row is gone, or names another suppression, was lifted.
- * Neither holds an address. The person number leads to it.
+ * or 0, response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id =
+ * suppression id, field `s` = `<stream short>.<HMAC>`. An entry of the stream whose row is gone, or names another
+ * suppression, was lifted. Neither holds an address: the person number leads to it.
  *
  * Spec suppression.entry, suppression.worse
  */
@@ -26,14 +26,14 @@ export interface Suppression {
   /** Person number of the address. */
   readonly number: number
   readonly reason: SuppressionReason
-  /** The message whose end it was; null if there was none. */
+  /** The message whose end it was; null where there was none. */
   readonly messageId: string | null
   readonly code: number | null
   /** The address in it is masked. */
   readonly response: string | null
 }
 
-/** Where the row of an entry is. */
+/** Where the row of an entry stands. */
 export interface SuppressionPlace {
   readonly streamId: string
   readonly hmac: string
@@ -72,7 +72,7 @@ export function suppressedFacts(shard: number, streamId: string, hmacs: Iterable
   return Array.from(slices, ([key, fields]): Fact => ({ read: 'fields', key, fields }))
 }
 
-/** The entry of an address, null if it is not suppressed. Its fact must have been fetched. */
+/** The entry of an address, null where it is not suppressed. Its fact must have been fetched. */
 export function suppressionIn(facts: Facts, shard: number, place: SuppressionPlace): Suppression | null {
   const packed = facts.field(suppressedKeyOf(shard, place), place.hmac)
   return packed === null ? null : unpackSuppression(packed)

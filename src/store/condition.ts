@@ -14,20 +14,20 @@ import type { Nodes } from './nodes.ts'
 
 /** Asked of the store at each call; a call rejects when it does not answer. */
 export interface StoreCondition {
-  /** Why it breaks its durability level; null if it does not. */
+  /** Why it breaks its durability level; null where it does not. */
   refusal(): Promise<string | null>
   /** What INFO says. */
   info(): Promise<string>
   /** Its clock, milliseconds. */
   timeMs(): Promise<number>
-  /** All nodes of the cluster; null means one Redis holds everything. What it resolves with: null, no one answers. */
+  /** All nodes of the cluster; null: one Redis holds everything. What it resolves with: null, nobody answers. */
   readonly cluster: (() => Promise<ClusterState | null>) | null
 }
 
 /** Any shard's clock is the store's. */
 const CLOCK_SHARD = 0
 
-/** Makes the questions. Takes what looks at a cluster, where the store is one. */
+/** Makes the questions. In: what looks at a cluster, where the store is one. */
 export function makeStoreCondition(
   nodes: Nodes,
   durability: Durability,

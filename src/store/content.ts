@@ -6,7 +6,7 @@
  * and two with the number of its chunks.
  *
  * Small content rides in the commit of its message. Large content is written before, under its final name and with a
- * minute to live: the commit demands that every chunk exists and gives them their real expiry, so content without a
+ * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
  * message goes by itself.
  *
  * Keys: `bodies:<slice>:<live|test>`, `content:<contentId>:<part>[.<chunk>]`
@@ -53,14 +53,15 @@ const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
 /**
- * The store's side: its own connection, so that a large value never waits before a commit. All keys are the shard's.
+ * The store's side: a connection of its own, so that a large value never waits before a commit. All keys are the
+ * shard's.
  */
 export interface ContentStore {
-  /** Writes values that expire by themselves after a minute; false when the store did not take all. */
+  /** Writes values that expire by themselves after a minute; false when the store did not take all of them. */
   writeContent(shard: number, values: readonly { readonly key: string; readonly bytes: Uint8Array }[]): Promise<boolean>
-  /** Values in the order of the keys, or null if it does not exist; null when the store did not answer. */
+  /** Values in the order of the keys, null where there is none; null when the store did not answer. */
   readContent(shard: number, keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
-  /** A field of a hash, or null if it does not exist; undefined when the store did not answer. */
+  /** A field of a hash, null where there is none; undefined when the store did not answer. */
   readField(shard: number, place: { readonly key: string; readonly field: string }): Promise<Buffer | null | undefined>
   /** Removes values; whether it happened does not matter, they expire. */
   removeContent(shard: number, keys: readonly string[]): Promise<void>
@@ -78,7 +79,7 @@ export interface Body {
   readonly html: string | null
 }
 
-/** Packs a message: its body, and its attachments (bytes) in order. A promise only if there is much to deflate. */
+/** Packs a message: its body, and its attachments (bytes) in order. A promise only where there is much to deflate. */
 export function packContent(
   body: Body,
   attachments: readonly Uint8Array[],
@@ -182,7 +183,7 @@ export async function readPart(
 }
 
 /**
- * A part's first chunk. A small body is with those of its slice; any other has its own key, like other parts.
+ * A part's first chunk. A small body lies with those of its slice; any other has a key of its own, like other parts.
  */
 async function readFirst(
   store: ContentStore,
@@ -195,13 +196,13 @@ async function readFirst(
   return (await store.readContent(shard, [contentKey(shard, contentId, part, 0)]))?.[0]
 }
 
-/** The body in its only chunk, at once; null if there are more, or it was deflated. */
+/** The body in its only chunk, at once; null where there are more, or it was deflated. */
 export function readPlainBody(chunks: readonly Uint8Array[]): Body | null {
   const [chunk] = chunks
   return chunk === undefined || chunk[0] !== ENCODING_TEXTS ? null : unpackTexts(asBuffer(chunk))
 }
 
-/** A plain part's bytes from its only chunk, at once; null if there are more, or it was deflated. */
+/** A plain part's bytes from its only chunk, at once; null where there are more, or it was deflated. */
 export function readPlainPart(chunks: readonly Uint8Array[]): Buffer | null {
   const [chunk] = chunks
   return chunk === undefined || chunks.length > 1 || chunk[0] !== ENCODING_PLAIN

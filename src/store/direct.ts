@@ -16,7 +16,7 @@ export async function readTimeMs(nodes: Nodes, shard: number): Promise<number> {
   return Number(seconds) * 1000 + Number(micros) / 1000
 }
 
-/** A whole hash, empty if there is nothing. Rejects when the store does not answer. */
+/** A whole hash, empty where there is none. Rejects when the store does not answer. */
 export function readRow(nodes: Nodes, shard: number, key: string): Promise<Record<string, string>> {
   return nodes.nodeOf(shard).hgetall(key)
 }
@@ -37,7 +37,7 @@ return 1
 `
 
 /**
- * Writes all of it in one step. Throws Error, which says what `name` was refused, if the store does not take it: not
+ * Writes all of it in one step. Throws Error, which says what `name` was refused, where the store does not take it: not
  * while the shard is moved to another Redis either.
  */
 export async function writeRows(

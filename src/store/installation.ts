@@ -2,11 +2,11 @@
  * installation - which installation a store and a data directory belong to, and the secret that goes with them
  *
  * Guarantees:
- * - A store that has lost its installation is never taken for a new one: if the data directory (or this process's
+ * - A store that has lost its installation is never taken for a new one: where the data directory (or this process's
  *   memory) knows an id and the store has none or another, the service stops.
  * - A store is never opened with another SECRET_KEY than the one its hashes were made with.
  *
- * It also counts the accounts of each shard, from which follows if the next one goes.
+ * It also counts the accounts of each shard, from which follows where the next one goes.
  *
  * Keys: `{cl}:conf` (id, shards, version, created, secret, domain, content). File in the data directory:
  * `installation`.
@@ -31,7 +31,7 @@ const SCHEMA_VERSION = 1
 const LOOKS_MAX = 60
 const LOOK_STEP_MS = 500
 const ID_FILE = 'installation'
-/** Field of the conf. Absent while all content is in Redis. */
+/** Field of the conf. Absent while all content lies in Redis. */
 const HOME_FIELD = 'content'
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
@@ -45,15 +45,15 @@ export interface InstallationPlace {
   readonly dataDir: string
   readonly secretCheck: string
   readonly nowMs: number
-  /** Domain of the service. The records of every customer's domain name it. */
+  /** Domain of the service: the records of every customer's domain name it. */
   readonly serviceDomain: string
   /** Whether another one than before is meant. */
   readonly acceptDomain: boolean
 }
 
 /**
- * Brings store and data directory together: both new, or the directory adopts the store's id, or both agree. In:
- * `secretCheck` tells secrets apart. Returns the installation's id. Throws InstallationMismatch otherwise.
+ * Brings store and data directory together: both new, or the directory adopts the store's id, or both agree.
+ * In: `secretCheck` tells secrets apart. Out: the installation's id. Throws InstallationMismatch otherwise.
  */
 export async function openInstallation(redis: Redis, place: InstallationPlace): Promise<string> {
   mkdirSync(place.dataDir, { recursive: true, mode: 0o700 })
@@ -88,7 +88,7 @@ async function agreeOnDomain(
   await redis.hset(CONF_KEY, 'domain', serviceDomain)
 }
 
-/** What the store keeps to distinguish secrets; null if it holds no installation. */
+/** What the store keeps to tell secrets apart; null where it holds no installation. */
 export async function readCheck(redis: Redis): Promise<string | null> {
   return await redis.hget(CONF_KEY, 'secret')
 }
@@ -104,14 +104,14 @@ export function readInstallation(dataDir: string): string | null {
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : null
 }
 
-/** Writes the id into a directory that was made again; one that exists stays. */
+/** Writes the id into a directory that was made again; one that lies there stays. */
 export function keepInstallation(dataDir: string, id: string): void {
   createFile(join(dataDir, ID_FILE), `${id}\n`)
 }
 
 /**
- * Looks again after the store was away: null while it is the installation that it was, otherwise the problem. A store
- * that does not answer is asked again; one that stays away is looked at when it is back the next time.
+ * Looks again after the store was away: null while it is the installation that it was, else what is wrong. A store that
+ * does not answer is asked again; one that stays away is looked at when it is back the next time.
  */
 export async function checkInstallation(redis: () => Redis, id: string): Promise<string | null> {
   for (let tries = 0; tries < LOOKS_MAX; tries += 1) {
@@ -119,13 +119,13 @@ export async function checkInstallation(redis: () => Redis, id: string): Promise
       .hgetall(CONF_KEY)
       .catch(() => null)
     if (conf !== null) return conf.id === id ? null : mismatchOf(conf, id)
-    // Anyone who stops in the meantime does not wait for it.
+    // Whoever stops meanwhile does not wait for it.
     await pause(LOOK_STEP_MS, undefined, { ref: false })
   }
   return null
 }
 
-/** Makes the conf of a store that has none, in one step: anyone who comes second finds it whole. */
+/** Makes the conf of a store that has none, in one step: whoever comes second finds it whole. */
 async function createConf(redis: Redis, { secretCheck, nowMs }: { secretCheck: string; nowMs: number }): Promise<void> {
   if ((await redis.hexists(CONF_KEY, 'id')) === 1) return
   const script = `if redis.call('HSETNX', KEYS[1], 'id', ARGV[1]) == 1 then
@@ -165,7 +165,7 @@ export function countAccounts(readKeys: ReadKeys): Promise<readonly number[] | n
   )
 }
 
-/** The identity of the home of large content, as the installation keeps it. */
+/** The identity of the home of large content, as the installation remembers it. */
 export function makeHomeMark(nodes: Nodes): HomeMark {
   const read = (): Promise<string | null> => nodes.common().hget(CONF_KEY, HOME_FIELD)
   return {

@@ -1,8 +1,7 @@
 /**
- * listed - the content that all messages of a broadcast share, read once for many
+ * listed - the content that all messages of a broadcast share, read once for many of them
  *
- * Guarantees that what is kept is bounded, and read again after a minute, so that what was erased is not sent for
- * longer.
+ * Guarantees: what is kept is bounded, and read again after a minute, so that what was erased is not sent for longer.
  *
  * Keys: `content:<contentId>:head`, `content:<contentId>:body`
  *
@@ -34,7 +33,7 @@ export interface ListedContents {
   read(shard: number, contentId: string): Promise<ListedContent | null | undefined>
 }
 
-/** Makes the reader of a process. Takes a monotonic clock, ms. */
+/** Makes the reader of a process. In: a monotonic clock, ms. */
 export function makeListedContents(redis: ContentStore, nowMs: () => number): ListedContents {
   const kept = new Map<
     string,
@@ -57,7 +56,7 @@ export function makeListedContents(redis: ContentStore, nowMs: () => number): Li
   }
 }
 
-/** What a released message's body names, read from what its part holds; null if that is its own body. */
+/** What a released message's body names, read from what its part holds; null where that is a body of its own. */
 export function listedOf(parsed: unknown): OwnContent | null {
   if (!Array.isArray(parsed)) return null
   const [contentId, substitutions] = parsed as [string, OwnContent['substitutions']]

@@ -1,7 +1,8 @@
 /**
- * open-store - the store of a process, opened: our own Redis if none is named, its secret, its installation, its watch
+ * open-store - the store of a process, opened: our own Redis where none is named, its secret, its installation, its
+ * watch
  *
- * Guarantees that what fails returns what it had opened, and ends a Redis that was only now started, unless others use
+ * Guarantees: what fails gives back what it had opened, and ends a Redis that was only now started, unless others use
  * it already. A store that comes back as another one, or with settings that break the durability level, ends the
  * service.
  */
@@ -35,21 +36,21 @@ export interface OpenStore {
   readonly watch: StoreWatch
   /** The Redis of each shard, for what is asked past the runtime. */
   readonly nodes: Nodes
-  /** What the worker is to know of several Redis; null means one holds everything. */
+  /** What the worker is to know of several Redis; null: one holds everything. */
   readonly primaries: Primaries | null
-  /** What looks at all of several Redis; null means one holds everything. */
+  /** What looks at all of several Redis; null: one holds everything. */
   readonly cluster: ConnectedStore['cluster']
-  /** The append-only file of our own Redis; null if the Redis is another's. */
+  /** The append-only file of our own Redis; null where the Redis is another's. */
   readonly rewrites: Rewrites | null
-  /** Gives the store back; our own Redis is stopped when no one else uses it. */
+  /** Gives the store back; our own Redis is stopped when nobody else uses it. */
   close(): Promise<void>
 }
 
 export interface OpenStoreOptions {
   readonly log: Log
-  /** Ends the service: it cannot continue. */
+  /** Ends the service: it cannot go on. */
   readonly end: (code: number) => void
-  /** The store's connection exists again; of several Redis one is, or holds other shards than before. */
+  /** The store's connection is there again; of several Redis one is, or holds other shards than before. */
   readonly onUp: () => void
   /** The store's connection has ended. */
   readonly onDown: () => void
@@ -61,7 +62,7 @@ export interface OpenStoreOptions {
   readonly fullShare?: number
 }
 
-/** Opens it. Throws what keeps it from being opened, with everything returned. */
+/** Opens it. Throws what keeps it from being opened, with everything given back. */
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenStore> {
   for (const sentence of closeDirectory(config.dataDir)) options.log.warn({}, sentence)
   const known: Remembered = { id: null, secret: null }
@@ -173,7 +174,7 @@ function watchOpen(
   })
 }
 
-/** What is stated of one of several Redis names it. */
+/** What is said of one of several Redis names it. */
 function logOf(log: Log, redis: string): ClusterLog {
   return {
     info: (facts, text) => log.info({ redis, ...facts }, text),
@@ -206,14 +207,14 @@ async function closeStore({
   opened.store.close()
 }
 
-/** After a start that failed. One that was adopted belongs to others too. */
+/** After a start that failed: one that was adopted belongs to others too. */
 async function giveBack(found: ConnectedStore | null, embedded: EmbeddedRedis | null): Promise<void> {
   const isFree = async (): Promise<boolean> => found === null || (await isUnused(found.nodes.common()))
   await embedded?.stop({ whenLast: async () => !embedded.adopted && (await isFree()) })
   found?.store.close()
 }
 
-/** Whether no living process of the service uses a store; false if it does not say. */
+/** Whether no living process of the service uses a store; false where it does not say. */
 export async function isUnused(redis: Redis): Promise<boolean> {
   const records = await redis.hgetall(WORKERS_KEY).catch(() => null)
   if (records === null) return false

@@ -1,12 +1,12 @@
 /**
- * outgoing - the content of a message that goes out, wherever it is: small in Redis, large in the content store
+ * outgoing - the content of a message that goes out, wherever it lies: small in Redis, large in the content store
  *
  * Of a message with more than 64 KB the attachments are one object, in their order, or in their place the message as it
  * came whole; and a body that is large itself is another. Both are durable before the command that names them is handed
  * over, under names that follow from its id; the commit checks nothing, because no sweep touches an object before its
  * day, and the command is dead long before.
  *
- * Guarantees that what was written for a message that is not accepted is removed if that is known, and goes with its
+ * Guarantees: what was written for a message that is not accepted is taken away where that is known, and goes with its
  * day where it is not.
  *
  * Spec retention.content, retention.attachments
@@ -27,10 +27,10 @@ export const STORED_BYTES_MIN = 64 * 1024
 /** A body of up to this much (packed) stays where small bodies are. */
 const BODY_BYTES_MIN = 16 * 1024
 
-/** Where the content of messages is. */
+/** Where the content of messages lies. */
 export interface OutgoingStore {
   readonly redis: ContentStore
-  /** Null means all of it is in Redis. */
+  /** Null: all of it lies in Redis. */
   readonly contents: Contents | null
   /** Seals the keys of mails. */
   readonly contentKey: Buffer
@@ -42,20 +42,20 @@ export interface OutgoingStore {
 export interface DividedContent {
   /** What goes to Redis, or rides in the commit. */
   readonly parts: readonly PackedPart[]
-  /** What goes to the content store; null means nothing. */
+  /** What goes to the content store; null: nothing. */
   readonly objects: OutgoingObjects | null
 }
 
 export interface OutgoingObjects {
   readonly stored: StoredContent
   readonly key: Buffer
-  /** The packed body; null means it is among the parts. */
+  /** The packed body; null: it is among the parts. */
   readonly body: readonly Uint8Array[] | null
-  /** The attachments; null means there are none. */
+  /** The attachments; null: there are none. */
   readonly files: readonly Uint8Array[] | null
 }
 
-/** Divides a message's content by where it goes. Takes its packed parts, the bytes of its attachments in order. */
+/** Divides a message's content by where it goes. In: its packed parts, the bytes of its attachments in order. */
 export function divideContent(
   { contents, contentKey }: Pick<OutgoingStore, 'contents' | 'contentKey'>,
   { parts, attachments }: { readonly parts: readonly PackedPart[]; readonly attachments: readonly Uint8Array[] },
@@ -92,7 +92,7 @@ export function objectNames(place: MessagePlace, { body, files }: StoredContent)
   return names
 }
 
-/** Writes a message's objects; false when the store did not take all. */
+/** Writes a message's objects; false when the store did not take all of them. */
 export async function writeObjects(
   contents: Contents,
   place: MessagePlace,
@@ -121,7 +121,7 @@ export async function readBody(
   return shared ? fillListed(shared.texts, listed.substitutions, UNFILLED_LINK) : shared
 }
 
-/** Reads what a broadcast's message its own holds: null once it is gone; undefined when the store did not answer. */
+/** Reads what a broadcast's message holds of its own: null once it is gone; undefined when the store did not answer. */
 export async function readOwn(store: OutgoingStore, place: MessagePlace): Promise<OwnContent | null | undefined> {
   const bytes = await readPart(store.redis, { ...place, part: BODY_PART })
   return bytes === null || bytes === undefined ? bytes : listedOf(JSON.parse(bytes.toString()))
@@ -177,7 +177,7 @@ export function readRaw(
     : readPart(store.redis, { ...place, part: RAW_PART })
 }
 
-/** What cannot be opened any more is gone. Its mail's key was another one, or its bytes are not the written data. */
+/** What cannot be opened any more is gone: its mail's key was another one, or its bytes are not what was written. */
 async function readObject(
   { contents, contentKey }: OutgoingStore,
   place: MessagePlace & { readonly stored: StoredContent },
@@ -191,7 +191,7 @@ async function readObject(
   return found === 'away' ? undefined : null
 }
 
-/** The attachments, each in its own bytes: they are handed over to a mail thread. */
+/** The attachments, each in bytes of its own: they are handed over to a mail thread. */
 function cut(files: Buffer, attachments: readonly HeadAttachment[]): Buffer[] | null {
   let at = 0
   const read = attachments.map(({ size }) => {

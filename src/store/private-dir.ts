@@ -1,8 +1,8 @@
 /**
- * private-dir - the data directory is its owner's alone: addresses, subjects and keys are in it
+ * private-dir - the data directory is its owner's alone: addresses, subjects and keys lie in it
  *
  * Guarantees: our own files and folders are closed to others, whatever umask they were made with; the directory itself
- * if it is this user's, is not shared (sticky), and holds nothing of anybody else. Nothing foreign is changed.
+ * where it is this user's, is not shared (sticky), and holds nothing of anybody else. Nothing foreign is changed.
  */
 
 import { chmodSync, readdirSync, type Stats, statSync } from 'node:fs'
@@ -17,12 +17,12 @@ const OWN =
 /** Those of them whose own entries are closed too. Content is: it is made so. */
 const FOLDERS = ['appendonlydir']
 
-/** A directory that this user cannot keep its data in. The start ends with this sentence. */
+/** A directory that this user cannot keep its data in: the start ends with this sentence. */
 export class WrongDirectory extends Error {}
 
 /**
- * Closes what is ours. Returns sentences to warn with; none if all is well, or if there is no directory yet. Throws
- * WrongDirectory where it belongs to another user.
+ * Closes what is ours. Out: sentences to warn with; none where all is well, or where there is no directory yet.
+ * Throws WrongDirectory where it belongs to another user.
  */
 export function closeDirectory(dataDir: string, uid = process.getuid?.() ?? ROOT): string[] {
   const status = statusOf(dataDir, uid)

@@ -6,7 +6,7 @@ import type { Nodes } from './nodes.ts'
 /** Commands of one round trip. */
 const PIPELINE_MAX = 2000
 
-/** Makes the reader. It never rejects: null represents a store that did not answer. */
+/** Makes the reader. It never rejects: null stands for a store that did not answer. */
 export function makeReadKeys(nodes: Nodes): ReadKeys {
   return async <Command extends keyof KeyAnswers>(command: Command, reads: readonly KeyRead[]) => {
     const answers: unknown[] = []

@@ -1,7 +1,7 @@
 /**
  * received - the content of a received mail in the content store: the raw mail, and what parsing has made of it
  *
- * Both are objects under the mail's own key, which is sealed in its head row. The result is JSON, deflated.
+ * Both are objects under the mail's own key, which lies sealed in its head row. The result is JSON, deflated.
  *
  * Spec inbound.read, inbound.raw, retention.inbound
  */
@@ -19,9 +19,9 @@ const inflated = promisify(inflate)
 /** What a mail's result may take as JSON: 3 MiB of text and HTML escaped, headers, addresses and attachments. */
 const PARSED_BYTES_MAX = 64 * 1024 * 1024
 
-/** Where the content of received mail is. */
+/** Where the content of received mail lies. */
 export interface ReceivedStore {
-  /** Null means this installation has no content store, and receives no mail. */
+  /** Null: this installation has no content store, and receives no mail. */
   readonly contents: Contents | null
   /** Opens the keys of mails. */
   readonly contentKey: Buffer
@@ -35,8 +35,8 @@ export interface ReceivedContentPlace {
 }
 
 /**
- * Opens the raw mail or `length` bytes of it; `gone`: it does not exist, or not the written data; `away` is the store
- * does not answer.
+ * Opens the raw mail or `length` bytes of it; `gone`: it is not there, or not what was written; `away`: the store does
+ * not answer.
  */
 export async function openRaw(
   { contents, contentKey }: ReceivedStore,
@@ -52,7 +52,7 @@ export async function openRaw(
   return found.kind === 'away' ? 'away' : 'gone'
 }
 
-/** Reads the parsed form of a mail: null if there is no such result; undefined when the store did not answer. */
+/** Reads what parsing made of a mail: null where there is no such result; undefined when the store did not answer. */
 export async function readParsed(
   { contents, contentKey }: ReceivedStore,
   { shard, serverId, head }: ReceivedContentPlace,
@@ -66,7 +66,7 @@ export async function readParsed(
   return JSON.parse((await inflated(found, { maxOutputLength: PARSED_BYTES_MAX })).toString()) as ParsedContent
 }
 
-/** Packs the parsed form of a mail. It takes its time, which is a thread's. */
+/** Packs what parsing made of a mail. It takes its time, which is a thread's. */
 export function packParsed(parsed: ParsedContent): Uint8Array {
   return deflateSync(JSON.stringify(parsed))
 }

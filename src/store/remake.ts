@@ -2,8 +2,8 @@
  * remake - what belongs into a data directory beside its store, written again into one that was deleted while the store
  * ran
  *
- * The store itself is rewritten from memory (cluster/embedded/rescue.ts). Keys of the first start and large content
- * that was in files are gone: nothing but those files held them. What exists already stays.
+ * The store itself is written anew from memory (cluster/embedded/rescue.ts). Keys of the first start and large content
+ * that lay in files are gone: nothing but those files held them. What lies there already stays.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -14,14 +14,14 @@ import { createFile } from '../process/whole-file.ts'
 import { keepInstallation } from './installation.ts'
 import { keepSecret } from './secret.ts'
 
-/** The known data of an installation while it runs; null means it has none, or it is kept elsewhere. */
+/** What is known of an installation while it runs; null: it has none, or it is kept elsewhere. */
 export interface Remembered {
   id: string | null
   secret: string | null
 }
 
 /**
- * Writes the files, so that the directory is the installation's again. Takes the store, which knows the identity of the
+ * Writes the files, so that the directory is the installation's again. In: the store, which knows the identity of the
  * folder of large content, and of what was made since the last look at it.
  */
 export async function remakeFiles(dataDir: string, known: Remembered, client: Redis): Promise<void> {

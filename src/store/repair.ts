@@ -1,13 +1,13 @@
 /**
  * repair - brings journal and sequence number of a torn shard together, so that it runs again
  *
- * A commit writes its journal entry first and the sequence number last. If the two disagree, a script of the store was
- * cut off half way: what is between is written in part, and nothing can take it back. The repair accepts the store as
- * it is. The later of the two numbers holds, the shard belongs to no one, and the next owner reads everything again.
- * What the cut commit was about has to be looked at by a person.
+ * A commit writes its journal entry first and the sequence number last. Where the two disagree, a script of the store
+ * was cut off half way: what stands between is written in part, and nothing can take it back. The repair accepts the
+ * store as it stands: the later of the two numbers holds, the shard belongs to nobody, and the next owner reads
+ * everything anew. What the cut commit was about has to be looked at by a person.
  *
- * Guarantees that a whole shard is left alone, and one that is moved to another Redis; an owner that still holds the
- * shard is fenced.
+ * Guarantees: a whole shard is left alone, and one that is moved to another Redis; an owner that still holds the shard
+ * is fenced.
  *
  * Keys: `meta`, `journal` of the shard
  *
@@ -52,7 +52,7 @@ export function readSides(config: Config, shard: number): Promise<ShardSides> {
   return withStore(config, (nodes) => sidesOf(nodes, shard))
 }
 
-/** Repairs a shard; returns both sides as they are then, and whether anything was done. */
+/** Repairs a shard; out: both sides as they are then, and whether anything was done. */
 export function repairShard(config: Config, shard: number): Promise<{ isRepaired: boolean; sides: ShardSides }> {
   return withStore(config, async (nodes) => {
     const nonce = newCmdId(Date.now(), Math.random)

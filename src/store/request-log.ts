@@ -2,7 +2,7 @@
  * request-log - what this process answered, written once a second beside the commits
  *
  * States of a row: noted in memory, written within a second or so, gone with its age or with what came after it. What
- * the store does not take at once is lost, and so is the last second of a process that dies. No one waits for it.
+ * the store does not take at once is lost, and so is the last second of a process that dies: nobody waits for it.
  *
  * Bounds: rows in memory, rows of an entry, rows and age of a stream.
  *
@@ -30,16 +30,16 @@ import type { Nodes } from './nodes.ts'
 const FLUSH_MS = 1_000
 /** Rows that wait for the next second, of all accounts: 15 MB. */
 const NOTED_MAX = 50_000
-/** Rows of one entry: anyone who looks for one unpacks them all. */
+/** Rows of one entry: whoever looks for one unpacks them all. */
 const ENTRY_ROWS_MAX = 500
 /** Entries over the bound that one write removes. */
 const REMOVED_MAX = 100
-/** Entries that one call writes, and rows in them. The store does nothing else in the meantime. */
+/** Entries that one call writes, and rows in them: the store does nothing else meanwhile. */
 const CALL_ENTRIES_MAX = 32
 const CALL_ROWS_MAX = 2_000
 /**
- * A text is deflated from so many characters on, where rows have so many on average: most are not ids then. To deflate
- * costs memory that V8 counts as garbage, a quarter of a megabyte each time.
+ * A text is deflated from so many characters on, where rows have so many on average: most of them are not ids then. To
+ * deflate costs memory that V8 counts as garbage, a quarter of a megabyte each time.
  */
 const DEFLATED_FROM_CHARS = 4_096
 const DEFLATED_FROM_ROW_CHARS = 64
@@ -74,7 +74,7 @@ export interface RequestLog {
   close(): Promise<void>
 }
 
-/** Opens the log of this process. `failed` receives why rows were lost. */
+/** Opens the log of this process. `failed` hears why rows were lost. */
 export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): RequestLog {
   const streams = { refused: new Map<string, NotedStream>(), answered: new Map<string, NotedStream>() }
   let waiting = 0
@@ -163,7 +163,7 @@ interface Call {
   rows: number
 }
 
-/** A shard whose Redis is away loses its own rows, and no other; the first fault is reported. */
+/** A shard whose Redis is away loses its own rows, and no other; the first fault is told. */
 async function writeAll(
   nodes: Nodes,
   streams: readonly NotedStream[],

@@ -1,13 +1,13 @@
 /**
- * rewrite - has our own Redis write its append-only file again, and tells every process its result
+ * rewrite - has our own Redis write its append-only file anew, and tells every process what came of it
  *
- * Many processes look, and one is to ask: who asks takes a turn first, which ends by itself. The requested data is
- * written down once Redis has begun, so that anyone who looks later can determine whether it ended well, also if the
- * process that asked is gone.
+ * Many processes look, and one is to ask: who asks takes a turn first, which ends by itself. What was asked for is
+ * written down once Redis has begun, so that whoever looks later can tell whether it ended well, also where the process
+ * that asked is gone.
  *
- * Keys: `{cl}:rewrite`, hash of the last rewrite of that kind: `ms`, when it was begun; `run`, run id of the Redis that
- * began it; `clean`, when the last one was begun that ended well; `due`, from when on the next one is wanted.
- * `{cl}:rewrite-turn`: no one may ask while it exists.
+ * Keys: `{cl}:rewrite`, hash of the last rewrite of that kind: `ms`, when it was begun; `run`, run id of the Redis
+ * that began it; `clean`, when the last one was begun that ended well; `due`, from when on the next one is wanted.
+ * `{cl}:rewrite-turn`: nobody may ask while it is there.
  *
  * Spec erasure.files
  */
@@ -17,7 +17,7 @@ import type { Redis } from 'ioredis'
 const REWRITE_KEY = '{cl}:rewrite'
 const TURN_KEY = '{cl}:rewrite-turn'
 
-/** How Redis fares with writing its append-only file again. */
+/** How Redis fares with writing its append-only file anew. */
 export interface RewriteState {
   /** Of the Redis that tells it. */
   readonly runId: string
@@ -29,13 +29,13 @@ export interface RewriteState {
 
 /** What all processes know of rewrites that were asked for in a turn. */
 export interface KnownRewrites {
-  /** When the last one was begun, ms; 0 means none was. */
+  /** When the last one was begun, ms; 0: none was. */
   readonly begunMs: number
   /** Run id of the Redis that began it. */
   readonly runId: string
-  /** When the last one was begun that ended well, ms; 0 means none did. */
+  /** When the last one was begun that ended well, ms; 0: none did. */
   readonly cleanMs: number
-  /** From when on the next one is wanted, ms; 0 means no one has said so since the last one was begun. */
+  /** From when on the next one is wanted, ms; 0: nobody has said so since the last one was begun. */
   readonly dueMs: number
 }
 
@@ -46,7 +46,7 @@ export interface Rewrites {
   /** How the last rewrite fares; null: Redis did not answer. */
   state(): Promise<RewriteState | null>
   known(): Promise<KnownRewrites>
-  /** Whether no one has taken a turn within so many ms; then it is the caller's. */
+  /** Whether nobody has taken a turn within so many ms; then it is the caller's. */
   takeTurn(apartMs: number): Promise<boolean>
   /** Gives a turn back in which nothing was begun. */
   giveTurnBack(): Promise<void>

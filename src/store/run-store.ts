@@ -1,5 +1,6 @@
 /**
- * run-store - the Redis of DATA_DIR in the care of its own process, for processes that reach it by a URL (`Procfile`)
+ * run-store - the Redis of DATA_DIR in the care of a process of its own, for processes that reach it by a URL
+ * (`Procfile`)
  *
  * The same starter as the service's own: one Redis in a directory, adopted whoever began it, looked at every two
  * seconds and set right, started again when it dies. Beside its socket it listens on a port of the loopback.

@@ -1,9 +1,9 @@
 /**
- * secret - the installation's secret: the setting where given, otherwise the file of the data directory
+ * secret - the installation's secret: the setting where given, else the file of the data directory
  *
- * Guarantees that a secret is made only for a store that holds no installation yet, once, anyone who starts at the same
+ * Guarantees: a secret is made only for a store that holds no installation yet, once, whoever starts at the same
  * moment. Of two files the one wins that the store confirms, and is `secret-key` from then on; no secret is ever
- * removed. A secret that is missing is reported from one that is wrong.
+ * removed. A secret that is missing is told from one that is wrong.
  *
  * Files in the data directory: `secret-key`; `cluster-secret` of earlier releases; `<name>.unused`, what lost.
  */
@@ -21,9 +21,9 @@ const FORMER_FILE = 'cluster-secret'
 
 export interface SecretPlace {
   readonly dataDir: string
-  /** The setting SECRET_KEY; null if it is not given. */
+  /** The setting SECRET_KEY; null where it is not given. */
   readonly secretKey: string | null
-  /** What the store keeps to distinguish secrets; null if it holds no installation. */
+  /** What the store keeps to tell secrets apart; null where it holds no installation. */
   readonly confirmed: string | null
   /** What the store would keep of a secret. */
   readonly checkOf: (secret: string) => string
@@ -63,12 +63,12 @@ export function findSecret({ dataDir, secretKey, confirmed, checkOf, mayMake }: 
   return readFileSync(path, 'utf8').trim()
 }
 
-/** The secret in a data directory's file; null if it does not exist. */
+/** The secret in a data directory's file; null where there is none. */
 export function readSecret(dataDir: string): string | null {
   return readSecrets(dataDir)[0]?.secret ?? null
 }
 
-/** Writes a secret that is known into a directory that was made again; one that exists stays. */
+/** Writes a secret that is known into a directory that was made again; one that lies there stays. */
 export function keepSecret(dataDir: string, secret: string): void {
   createFile(join(dataDir, SECRET_FILE), `${secret}\n`)
 }
@@ -78,7 +78,7 @@ interface Found {
   readonly secret: string
 }
 
-/** Twice if nothing is found: another process may just have renamed the one that there is. */
+/** Twice where nothing is found: another process may just have renamed the one that there is. */
 function readSecrets(dataDir: string): Found[] {
   const read = (name: string): Found[] => {
     try {

@@ -4,11 +4,11 @@
  *
  * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. What breaks the promise of a 200 -
  * a setting that was changed by hand, a directory that was deleted, moved or damaged, an installation that is gone -
- * stops every request that would change something, at once, and is set right if the store is our own. How full it and
- * its disk are is reported at 70 %, and once new mail is refused; a store that does not answer is described as far as
+ * stops every request that would change something, at once, and is set right where the store is our own. How full it
+ * and its disk are is told at 70 %, and once new mail is refused; a store that does not answer is described as far as
  * can be seen.
  *
- * States: sound | faulty (a sentence states why; nothing is asked of actors, nothing is delivered) | lost (the service
+ * States: sound | faulty (a sentence says why; nothing is asked of actors, nothing is delivered) | lost (the service
  * ends).
  */
 
@@ -25,7 +25,7 @@ import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
-/** Of each primary where answers wait for one: docs/operate/cluster.md. */
+/** Of each primary where answers wait for one of them: docs/operate/cluster.md. */
 const REPLICAS_WANTED = 2
 const LOOK_MS = 2_000
 /** So many looks without an answer are a silence: four to six seconds. */
@@ -44,13 +44,13 @@ export interface OwnStore {
 }
 
 export interface StoreWatch {
-  /** Used share of `maxmemory` when last seen; 0 if it has none. */
+  /** Used share of `maxmemory` when last seen; 0 where it has none. */
   readonly share: number
-  /** What new mail has no room in; null if it has room. */
+  /** What new mail has no room in; null where it has room. */
   readonly lack: RoomLack | null
   /** Why nothing may be accepted now; null while the store keeps what it takes. */
   readonly fault: string | null
-  /** Each primary of a cluster; none if one Redis holds everything. */
+  /** Each primary of a cluster; none where one Redis holds everything. */
   readonly nodes: readonly RedisFigure[]
   stop(): void
 }
@@ -60,7 +60,7 @@ export interface RedisFigure {
   /** `host:port`. */
   readonly name: string
   readonly isUp: boolean
-  /** Used share of its `maxmemory`; 0 if it has none. */
+  /** Used share of its `maxmemory`; 0 where it has none. */
   readonly share: number
   /** Replicas that are connected to it and in step, as far as it says. */
   readonly replicas: number
@@ -77,11 +77,11 @@ export interface WatchOptions {
   readonly redis: () => Redis
   readonly durability: Durability
   readonly log: ClusterLog
-  /** The embedded store; null if it is another's. */
+  /** The embedded store; null where it is another's. */
   readonly own: OwnStore | null
-  /** What the store must hold, the id of its installation. Null means whatever it holds. */
+  /** What the store must hold: the id of its installation. Null: whatever it holds. */
   readonly installationId: string | null
-  /** The store holds another installation than before, or none. Takes the id that it holds. */
+  /** The store holds another installation than before, or none. In: the id that it holds. */
   readonly onLost: (id: string | null) => void
   /** Heard after each look that finds nothing wrong. */
   readonly onWell?: () => void
@@ -122,7 +122,7 @@ export async function watchStore(options: WatchOptions): Promise<OneWatch> {
 }
 
 /**
- * A store of another process. The process that it is, its directory where that is here, and that again if we run it.
+ * A store of another process: the process that it is, its directory where that is here, and that again where we run it.
  */
 interface Located {
   readonly processId: string
@@ -293,7 +293,7 @@ class Watch {
       log.warn({ share }, `Store fills up: from ${fullShare * 100} % on new mail is refused`)
   }
 
-  /** The disk that our own store writes to, also where `sendwright store` runs it. One that is full ends it. */
+  /** The disk that our own store writes to, also where `sendwright store` runs it: one that is full ends it. */
   private async noteDisk(path: string): Promise<void> {
     const disk = await readDisk(path)
     if (disk === null) return
@@ -306,7 +306,7 @@ class Watch {
     if (!this.isDiskFull && before) log.info({ freeShare, path }, "The store's disk has room again")
   }
 
-  /** No answer once more; the time that makes it a silence is reported, with what is to be seen from outside. */
+  /** No answer once more; the time that makes it a silence is told, with what is to be seen from outside. */
   private noteSilence(): void {
     this.unanswered += 1
     if (this.unanswered !== UNANSWERED_MAX) return
@@ -317,7 +317,7 @@ class Watch {
     log.error({ reason: own?.describe() ?? found }, 'The store does not answer')
   }
 
-  /** Finds the directory of a store that is another's, if it is on this machine and this user may look at it. */
+  /** Finds the directory of a store that is another's, where it is on this machine and this user may look at it. */
   private async locate(info: string): Promise<void> {
     const processId = /^process_id:(\d+)/m.exec(info)?.[1] ?? ''
     if (this.located?.processId === processId) return
@@ -341,7 +341,7 @@ class Watch {
   }
 }
 
-/** What the operator is notified of a directory. */
+/** What the operator is told of a directory. */
 function sentenceOf({ kind, sentence }: DirectoryFault, isOwn: boolean): string {
   if (kind === 'moved') return sentence
   if (kind === 'deleted' && isOwn) return `${sentence}: rewriting all data of Redis into it`
@@ -368,7 +368,7 @@ function messageOf(error: Error): string {
   return error.message
 }
 
-/** Replicas that follow within `min-replicas-max-lag`; if that is not set, those that are connected. */
+/** Replicas that follow within `min-replicas-max-lag`; where that is not set, those that are connected. */
 function replicasOf(info: string): number {
   const inStep = /^min_slaves_good_slaves:(\d+)/m.exec(info) ?? /^connected_slaves:(\d+)/m.exec(info)
   return Number(inStep?.[1] ?? 0)

@@ -13,7 +13,7 @@ import { shardTag } from '../../cluster/keyspace.ts'
 import type { PolicyStore } from '../dns/sts.ts'
 import type { Nodes } from './nodes.ts'
 
-/** Policies are no one's. Their tag keeps them with the keys of one shard, whatever asks for them. */
+/** Policies are nobody's: their tag keeps them with the keys of one shard, whatever asks for them. */
 const STS_SHARD = 0
 /** A policy with 30 hosts has some 1,000 bytes. */
 const SMALL_BYTES_MAX = 2_048

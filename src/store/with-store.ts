@@ -1,7 +1,7 @@
 /**
  * with-store - a connection to the installation's store for one act beside the service, or without it
  *
- * Guarantees: our own Redis that a service uses is adopted and left to it; one that no one ran is started and stopped
+ * Guarantees: our own Redis that a service uses is adopted and left to it; one that nobody ran is started and stopped
  * again; a directory without a store, and a store without an installation, are left as they are.
  */
 

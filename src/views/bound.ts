@@ -1,5 +1,5 @@
 /**
- * bound - if a walk over a log from the newest entry down begins and ends, as XREVRANGE takes it
+ * bound - where a walk over a log from the newest entry down begins and ends, as XREVRANGE takes it
  *
  * Instants before 1970 are 0: an entry id has no sign.
  *
@@ -26,7 +26,7 @@ export function lowerBound(fromMs: number | null): string {
   return fromMs === null ? '-' : String(Math.max(0, fromMs))
 }
 
-/** Milliseconds of an upper bound; Infinity if it bounds nothing. */
+/** Milliseconds of an upper bound; Infinity where it bounds nothing. */
 export function msOfBound(upper: string): number {
   return upper === '+' ? Number.POSITIVE_INFINITY : Number.parseInt(upper.replace('(', ''), 10)
 }

@@ -35,7 +35,7 @@ export function recordsOf(
   }
 }
 
-/** Whether it was verified until its records went missing. A new domain never had a warning. */
+/** Whether it was verified until its records went missing: a new domain never had a warning. */
 function isLost({ verified, warningBeganAtMs }: DomainState): boolean {
   return !verified && warningBeganAtMs !== null
 }
@@ -65,7 +65,7 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
   }
 }
 
-/** The key's account, and a domain of it: null if the account has none of that id. */
+/** The key's account, and a domain of it: null where the account has none of that id. */
 export async function readDomain(
   read: Reader,
   owner: AccountKey,
@@ -74,7 +74,7 @@ export async function readDomain(
   const { accountId } = owner
   const shard = homeShard(accountId)
   const id = domainId.toLowerCase()
-  // An id of another shard is another account's, and its key name would not be on this shard.
+  // An id of another shard is another account's, and its key name would not lie on this shard.
   const ids = shardOf(id) === shard ? [id] : []
   const seen = await read(shard, [
     keyFact(shard, owner.hash),

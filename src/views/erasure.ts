@@ -1,7 +1,7 @@
 /**
  * erasure - an erasure as the account's key reads it
  *
- * One of another account, and one that was done more than 30 days ago, does not exist.
+ * One of another account, and one that was done more than 30 days ago, is not there.
  *
  * Keys: `key:<sha256>`, `erasure:<id>`
  *
@@ -41,7 +41,7 @@ export async function readErasure(
   const id = erasureId.toLowerCase()
   const seen = await read(shard, [
     keyFact(shard, owner.hash),
-    // An id of another shard is another account's. The account's own id names no erasure either.
+    // An id of another shard is another account's: the account's own id names no erasure either.
     entityFact(shard, erasureRef(shardOf(id) === shard ? id : accountId)),
   ])
   if (seen === null) return 'unavailable'

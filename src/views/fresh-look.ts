@@ -1,8 +1,8 @@
 /**
- * fresh-look - a look that costs something, taken again at most every so many milliseconds
+ * fresh-look - a look that costs something, taken anew at most every so many milliseconds
  *
- * Anyone who asks in the meantime is served what was seen last, and all who ask while one is under way wait for the
- * same. A look that finds nothing out (null: the store is away) leaves what was seen before.
+ * Whoever asks meanwhile is served what was seen last, and all who ask while one is under way wait for the same. A look
+ * that finds nothing out (null: the store is away) leaves what was seen before.
  */
 
 export interface FreshLook<Seen> {
@@ -15,7 +15,7 @@ export interface FreshLook<Seen> {
 }
 
 /**
- * Makes the look. Returns what asks for it; rejects with what `look` rejects with, and the next one to ask looks again.
+ * Makes the look. Out: what asks for it; rejects with what `look` rejects with, and the next one to ask looks again.
  */
 export function makeFreshLook<Seen>({ first, freshMs, nowMs, look }: FreshLook<Seen>): () => Promise<Seen> {
   let seen = first

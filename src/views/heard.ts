@@ -1,6 +1,6 @@
 /**
- * heard - what was written down of a server's events for who listens: from an entry on, and whether all since then
- * exists
+ * heard - what was written down of a server's events for who listens: from an entry on, and whether all since then is
+ * there
  *
  * Spec event.feed
  */
@@ -14,7 +14,7 @@ import type { Reader } from './key.ts'
 const PAGE = 200
 const NOTHING = '0-0'
 
-/** Id of the newest entry, `0-0` if there is nothing; null when the store did not answer. */
+/** Id of the newest entry, `0-0` where there is none; null when the store did not answer. */
 export async function newestHeard(read: Reader, serverId: string): Promise<string | null> {
   const shard = homeShard(serverId)
   const key = heardKey(shard, serverId)

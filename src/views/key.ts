@@ -1,12 +1,12 @@
 /**
  * key - whose key it is: looked up by its hash
  *
- * All of a key's row but `revoked` never changes, so what was found is kept, and an unknown key is not. That a kept key
- * is still live is checked by who uses it: a turn in its owner's state, a view in the same round trip as what it reads
- * (`ownerOfRow`).
+ * All of a key's row but `revoked` never changes, so what was found is remembered, and an unknown key is not. That a
+ * remembered key is still live is checked by who uses it: a turn in its owner's state, a view in the same round trip as
+ * what it reads (`ownerOfRow`).
  *
- * A session of the dashboard is a row like a key's, and is looked up again each time. Who reads for it proves himself
- * by `<level>.<SHA-256>`: the row must still allow that level.
+ * A session of the dashboard is a row like a key's, and is looked up anew each time. Who reads for it proves himself by
+ * `<level>.<SHA-256>`: the row must still allow that level.
  *
  * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked; of sessions also userId, level,
  * since, seen, confirmed; of an operator's session also operator)
@@ -27,7 +27,7 @@ export type Reader = <const Facts extends readonly ViewFact[]>(
   facts: Facts,
 ) => Promise<Values<Facts> | null>
 
-/** A reader over a store: its answers are in the order of the facts, each of the kind that was asked for. */
+/** A reader over a store: its answers stand in the order of the facts, each of the kind that was asked for. */
 export function makeReader(store: {
   read(shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null>
 }): Reader {
@@ -58,9 +58,7 @@ export interface AccountKey extends Key {
 /** A key of the operator, or a session that was opened with one. */
 export interface OperatorKey extends Key {
   readonly kind: 'operator'
-  /**
-   * Of a session the SHA-256 of the key that it was opened with, and with which it ends; null means it is a key itself.
-   */
+  /** Of a session the SHA-256 of the key that it was opened with, and with which it ends; null: it is a key itself. */
   readonly operatorHash: string | null
 }
 
@@ -80,17 +78,17 @@ export interface SoughtKey {
   readonly hash: string
 }
 
-/** Keys kept at once: some 10 MB. */
+/** Keys remembered at once: some 10 MB. */
 const REMEMBERED_MAX = 20_000
 const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked', 'operator'] as const
 const ALL_FIELDS = [...FIELDS, ...SESSION_FIELDS.filter((field) => !FIELDS.some((known) => known === field))]
 
-/** The fact that holds the row of a key, or of a session. Takes its hash, or the proof of a session. */
+/** The fact that holds the row of a key, or of a session. In: its hash, or the proof of a session. */
 export function keyFact(shard: number, proof: string): FactOf<'fields'> {
   return { read: 'fields', key: apiKeyKey(shard, parseProof(proof)?.hash ?? proof), fields: ALL_FIELDS }
 }
 
-/** The owner that a row reports; null when there is no such key or it was revoked. */
+/** The owner that a row tells of; null when there is no such key or it was revoked. */
 export function ownerOfRow(proof: string, row: readonly (string | null)[] | undefined): KeyOwner | null {
   const session = parseProof(proof)
   const hash = session?.hash ?? proof

@@ -23,7 +23,7 @@ export interface SeenAccount {
 }
 
 export interface SeenServer extends SeenAccount {
-  /** Null if the account has no server of that id. */
+  /** Null where the account has no server of that id. */
   readonly server: ServerState | null
   readonly serverCounters: ServerCounters | null
 }
@@ -48,7 +48,7 @@ export async function readServerOf(
   if (known === 'unavailable' || known === null) return known ?? 'not_found'
   const shard = shardOf(known)
   if (shard === null) return 'not_found'
-  // An id of another shard is another account's, and its key name would not be on this shard.
+  // An id of another shard is another account's, and its key name would not lie on this shard.
   const sought = id !== null && shardOf(id) === shard ? id : null
   const owners = [accountOwner(known), ...(sought === null ? [] : [serverOwner(sought)])]
   const seen = await readTogether(read, shard, [
@@ -66,7 +66,7 @@ export async function readServerOf(
   return { shard, account, counters: counters ?? null, server, serverCounters: serverCounters ?? null }
 }
 
-/** The account of a server that is shown; null if it does not exist. */
+/** The account of a server that is shown; null where there is none. */
 async function accountOfServer(read: Reader, serverId: string): Promise<string | null | 'unavailable'> {
   const shard = shardOf(serverId)
   if (shard === null) return null

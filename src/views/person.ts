@@ -8,10 +8,7 @@ import type { FactOf } from '../../cluster/behaviour.ts'
 import { addressOfRow, keyOfNumber } from '../state/person.ts'
 import type { Reader } from './key.ts'
 
-/**
- * Addresses (or pseudonyms) in the order of the numbers; '' for a row that is gone; null means the store did not
- * answer.
- */
+/** Addresses (or pseudonyms) in the order of the numbers; '' for a row that is gone; null: the store did not answer. */
 export async function readPersons(
   read: Reader,
   { shard, accountId, numbers }: { shard: number; accountId: string; numbers: readonly number[] },

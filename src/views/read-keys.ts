@@ -1,10 +1,11 @@
 /**
- * read-keys - one command over keys of many shards, for what is counted over all: the request, the answer
+ * read-keys - one command over keys of many shards, for what is counted over all of them: what is asked, what is
+ * answered
  *
  * For all that concerns one shard there is `Reader`: its facts are one atomic step. Here each key is read by itself.
  */
 
-/** Commands, and what each answers. `hgetall` answers an empty record if there is no hash. */
+/** Commands, and what each answers. `hgetall` answers an empty record where there is no hash. */
 export interface KeyAnswers {
   readonly zcard: number
   readonly zcount: number
@@ -24,7 +25,7 @@ export interface KeyRead {
   readonly args?: readonly (string | number)[]
 }
 
-/** What the command answers for each read, in their order; null when a store did not answer, or refused one. */
+/** What the command answers for each read, in their order; null when a store did not answer, or refused one of them. */
 export type ReadKeys = <Command extends keyof KeyAnswers>(
   command: Command,
   reads: readonly KeyRead[],

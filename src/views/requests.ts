@@ -1,7 +1,7 @@
 /**
- * requests - requests that were answered recently, as their account or their server sees them
+ * requests - requests that were answered of late, as their account or their server sees them
  *
- * Entries are in the order of answers, ids in that of requests. An entry holds requests that came up to some minutes
+ * Entries are in the order of answers, ids in that of requests: an entry holds requests that came up to some minutes
  * before it. So a page is read from the newest entry down until none below can hold one that belongs on it.
  *
  * Keys: `requests:<account>:<r or a>`, `key:<sha256>`
@@ -137,7 +137,7 @@ class Walk {
     }))
   }
 
-  /** Reads the first entries, with the key. True means it may be gone on. */
+  /** Reads the first entries, with the key. True: it may be gone on. */
   async begin(): Promise<true | Unseen> {
     const { hash, accountId } = this.#owner
     const seen = await this.#read(homeShard(accountId), [
@@ -151,12 +151,12 @@ class Walk {
     return true
   }
 
-  /** The newest entry that was not passed yet; null means there is none. */
+  /** The newest entry that was not passed yet; null: there is none. */
   newest(): Timed | null {
     return this.#lane()?.entries[0] ?? null
   }
 
-  /** Passes it. False means the store did not answer. */
+  /** Passes it. False: the store did not answer. */
   async next(): Promise<boolean> {
     const lane = this.#lane()
     if (lane === undefined) return true
@@ -191,7 +191,7 @@ function rowsOf(fields: readonly string[]): RequestRow[] {
   return unpackRequests(inflateRawSync(bytes, { maxOutputLength: ENTRY_BYTES_MAX }).toString())
 }
 
-/** When what is searched for came. A message was made by a request of about its own time. */
+/** When what is searched for came: a message was made by a request of about its own time. */
 function stretchOf({ receivedFrom, receivedTo, messageId }: RequestFilter, after: string | null): Stretch {
   const madeMs = messageId === undefined ? null : msOf(messageId.toLowerCase())
   const from = receivedFrom === undefined ? 0 : Date.parse(receivedFrom)

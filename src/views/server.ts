@@ -1,5 +1,5 @@
 /**
- * server - the Server resource of a server key: its limits as they are, and the domains it may send from
+ * server - the Server resource of a server key: its limits as they stand, and the domains it may send from
  *
  * One step: key, states, counters and domains are of the same moment.
  *

@@ -1,8 +1,8 @@
 /**
  * shard-servers - every server of a shard, for what names an object of it without its server
  *
- * An id names its shard and nothing else. The few that come from outside without a key (return paths, an operator's
- * order) are looked for on each server of the shard; there are some hundreds at most.
+ * An id names its shard and no more. The few that come from outside without a key (return paths, an operator's order)
+ * are looked for on each server of the shard; there are some hundreds at most.
  *
  * Keys: `accounts`, `servers:<account>`, `names:<account>`
  */
@@ -27,7 +27,7 @@ export interface DomainServer extends ShardServer {
 }
 
 /**
- * The servers of a shard's accounts; with `domain`, only of those accounts that have it. Null means the store did not
+ * The servers of a shard's accounts; with `domain`, only of those accounts that have it. Null: the store did not
  * answer.
  */
 export async function readShardServers(

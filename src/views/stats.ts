@@ -1,9 +1,9 @@
 /**
- * stats - the figures of a server by the hour or by the day, and the outcome of an account's mail recently
+ * stats - the figures of a server by the hour or by the day, and what became of an account's mail of late
  *
- * What has ended is in the rows of its month, what runs in two counters (`hour-count.ts`); a commit moves the one to
- * the other. So that no hour is told twice or left out, the counters are read together with every month that the
- * content of them may have been moved to.
+ * What has ended lies in the rows of its month, what runs in two counters (`hour-count.ts`); a commit moves the one to
+ * the other. So that no hour is told twice or left out, the counters are read together with every month that what
+ * stands in them may have been moved to.
  *
  * Keys: `key:<sha256>`, `stream:<id>`, `streams:<server>`, `counters`, `stats:<server>:<yyyymm>`
  *
@@ -25,7 +25,7 @@ import { countersFact, countersOf, entityFact, stateOf, type Unseen } from './en
 import { formatInstant } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 
-/** Days before `to` that an answer begins at if it is not said, by what it is counted by. */
+/** Days before `to` that an answer begins at where it is not said, by what it is counted by. */
 const DEFAULT_DAYS = { hour: 1, day: 30 } as const
 const UNIT_MS = { hour: HOUR_MS, day: DAY_MS } as const
 /** The running hour, and the 23 before it. */
@@ -33,7 +33,7 @@ const LAST_HOURS = 24
 /** Servers whose last day is read in one step. */
 const SERVERS_AT_ONCE = 100
 
-/** The requested data; null if it is not said. */
+/** What is asked for; null where it is not said. */
 export interface StatsQuery {
   readonly fromMs: number | null
   readonly toMs: number | null
@@ -41,7 +41,7 @@ export interface StatsQuery {
   readonly streamId: string | null
 }
 
-/** Why a span cannot be reported: the parameter, and a sentence. */
+/** Why a span cannot be told: the parameter, and a sentence. */
 export interface BadSpan {
   readonly path: 'from' | 'to' | 'streamId'
   readonly message: string
@@ -58,7 +58,7 @@ interface Place {
   readonly serverId: string
 }
 
-/** The figures of a server; or why none are reported. */
+/** The figures of a server; or why none are told. */
 export async function readStats(
   read: Reader,
   owner: ServerKey,
@@ -67,7 +67,7 @@ export async function readStats(
   const { serverId, defaultStreamId } = owner
   const shard = homeShard(serverId)
   const { streamId, by } = query
-  // A stream of another shard is another account's, and its key name would not be on this shard.
+  // A stream of another shard is another account's, and its key name would not lie on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const place = { shard, serverId }
   const seen = await read(shard, [
@@ -96,7 +96,7 @@ const TOO_MANY: BadSpan = {
   message: `Must name a stream, or the time be shorter: the answer would have more than ${STATS_ROWS_MAX} rows`,
 }
 
-/** The whole hours or days that are asked for, as far as figures are kept; or why they cannot be reported. */
+/** The whole hours or days that are asked for, as far as figures are kept; or why they cannot be told. */
 function spanOf({ fromMs, toMs, by }: StatsQuery, nowMs: number): Span | BadSpan {
   const unitMs = UNIT_MS[by]
   const newest = (Math.floor(nowMs / unitMs) + 1) * unitMs
@@ -110,7 +110,7 @@ function spanOf({ fromMs, toMs, by }: StatsQuery, nowMs: number): Span | BadSpan
   return { fromMs: begin, toMs: Math.max(begin, Math.min(Math.ceil(to / unitMs) * unitMs, newest)) }
 }
 
-/** Streams of a server: more than an answer has rows need not be distinguished. */
+/** Streams of a server: more than an answer has rows need not be told apart. */
 function streamsFact({ shard, serverId }: Place): FactOf<'sorted'> {
   const count = STATS_ROWS_MAX + 1
   return { read: 'sorted', key: streamsKey(shard, serverId), min: 0, max: Number.MAX_SAFE_INTEGER, count }
@@ -214,7 +214,7 @@ function countsOf(figures: MailRow): Counts {
   return Object.fromEntries(MAIL_FIGURES.map((name, place) => [name, figures[place] ?? 0])) as unknown as Counts
 }
 
-/** The outcome of mail of several servers together. */
+/** What became of mail of several servers together. */
 export interface LastDay {
   readonly delivered: number
   readonly bounced: number

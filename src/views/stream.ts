@@ -1,7 +1,7 @@
 /**
  * stream - streams of a server as they are read and listed
  *
- * A list with a filter looks at a bounded number of streams. A page may hold fewer than asked for while `next` is not
+ * A list with a filter looks at a bounded number of streams: a page may hold fewer than asked for while `next` is not
  * null. Every view looks the key up beside what it reads, so a revocation holds at once.
  *
  * Keys: `stream:<id>`, `streams:<server>`, `key:<sha256>`
@@ -42,7 +42,7 @@ export function formatStream(state: StreamState, inboundDomain: string): Stream 
   }
 }
 
-/** A stream of the key's server; null if it has none of that id. */
+/** A stream of the key's server; null where it has none of that id. */
 export async function readStream(
   read: Reader,
   owner: ServerKey,
@@ -50,7 +50,7 @@ export async function readStream(
 ): Promise<StreamState | null | Unseen> {
   const shard = homeShard(owner.accountId)
   const id = streamId.toLowerCase()
-  // An id of another shard is another account's, and its key name would not be on this shard.
+  // An id of another shard is another account's, and its key name would not lie on this shard.
   const ids = shardOf(id) === shard ? [id] : []
   const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, streamRef(one)))])
   if (seen === null) return 'unavailable'

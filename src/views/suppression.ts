@@ -2,7 +2,7 @@
  * suppression - the suppression lists of a server, as its key's owner and the operator see them
  *
  * A search walks the server's list from the newest entry down; one for an address looks at its place on each stream
- * alone. An entry of the list whose row is gone, or holds another suppression, was lifted and does not exist.
+ * alone. An entry of the list whose row is gone, or holds another suppression, was lifted and is not there.
  *
  * Keys: `suppressions:<server>`, `suppressed:<stream>:<x>`, `names:<account>`, `person:<account>:<xx>`
  *
@@ -45,7 +45,7 @@ export interface ListOwner {
   readonly defaultStreamId: string
 }
 
-/** What is searched for; null means anything. */
+/** What is searched for; null: anything. */
 export interface SuppressionFilter {
   readonly streamId: string | null
   /** HMAC of an address within the account. */
@@ -64,7 +64,7 @@ interface Found extends SuppressionPlace {
   readonly entry: Suppression
 }
 
-/** Local part of what represents an erased address. Takes its HMAC. */
+/** Local part of what stands for an erased address. In: its HMAC. */
 type PseudonymOf = (hmac: string) => string
 
 interface FoundPage {
@@ -77,7 +77,7 @@ export interface SuppressionPage {
   readonly next: string | null
 }
 
-/** A page of the suppressions of a server. In: `keyHash` if a server's key asks, null for the operator. */
+/** A page of the suppressions of a server. In: `keyHash` where a server's key asks, null for the operator. */
 export async function searchSuppressions(
   read: Reader,
   owner: ListOwner,
@@ -244,7 +244,7 @@ async function formatPage(
   if (persons === null) return 'unavailable'
   const suppressions = found.map(({ streamId, hmac, entry }, index): SuppressionEntry => {
     const { suppressionId, reason, messageId, code, response } = entry
-    // The row of an erased person goes with its last message: what represents it follows from the entry.
+    // The row of an erased person goes with its last message: what stands for it follows from the entry.
     const recipient = persons[index] || formatPseudonym(pseudonymOf(hmac))
     return {
       suppressionId,

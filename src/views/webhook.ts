@@ -33,7 +33,7 @@ import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import type { Page } from './newest.ts'
 
-/** Deliveries that one page looks at: where few fit a filter, the next page continues. */
+/** Deliveries that one page looks at: where few of them fit a filter, the next page goes on. */
 const LOOKED_AT_MAX = 5_000
 /** Slices that one page looks into. */
 const SLICES_LOOKED_AT_MAX = 40
@@ -96,7 +96,7 @@ export async function readWebhook(
   const serverId = owner.serverId
   const shard = homeShard(serverId)
   const id = webhookId.toLowerCase()
-  // An id of another shard is another account's, and its key name would not be on this shard.
+  // An id of another shard is another account's, and its key name would not lie on this shard.
   const ids = shardOf(id) === shard ? [id] : []
   const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, webhookRef(one)))])
   if (seen === null) return 'unavailable'
@@ -158,7 +158,7 @@ export async function readDelivery(
   return { item, record: shownRecord(webhook, { deliveryId: id, record }) }
 }
 
-/** A page of the deliveries of a webhook, newest first. Null means the store did not answer. */
+/** A page of the deliveries of a webhook, newest first. Null: the store did not answer. */
 export async function listDeliveries(
   read: Reader,
   { webhook, nowMs }: Pick<Place, 'webhook' | 'nowMs'>,
@@ -182,7 +182,7 @@ export async function listDeliveries(
   }
   const oldest = looked.at(-1)
   const isCut = oldest !== undefined && slices.length > SLICES_LOOKED_AT_MAX
-  // Below the first of the oldest slice, all that was looked into may have been empty.
+  // Below the first of the oldest slice: all that was looked into may have been empty.
   return { deliveries, next: isCut ? idOfEntry(`${oldest[1]}-0`, shard) : null }
 }
 
@@ -222,7 +222,7 @@ function fits(
   return !isGone(delivery, { nowMs, test: webhook.test })
 }
 
-/** Slices that may hold what is below a delivery, with the time of their first one, newest first. */
+/** Slices that may hold what lies below a delivery, with the time of their first one, newest first. */
 async function slicesBelow(
   read: Reader,
   { shard, webhook }: Place,

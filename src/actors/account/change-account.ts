@@ -40,7 +40,7 @@ export interface AccountActReply {
   readonly counters: AccountCounters | null
 }
 
-/** The data an order makes of an account that is not closed; a refusal if it cannot. */
+/** What an order makes of an account that is not closed; a refusal where it cannot. */
 export type AccountRule<Body> = (
   account: AccountState,
   body: Body,
@@ -155,7 +155,7 @@ function capApplied({ application }: Settings): number | Refusal<Refused> {
   return APPROVED_CAPS.find((cap) => cap >= monthlyVolume) ?? refuse('invalid_request', { monthlyVolume })
 }
 
-/** A pause with another `hold` than the one that is takes its place. */
+/** A pause with another `hold` than the one that stands takes its place. */
 function pause({ status, held }: AccountState, { hold }: PauseAccountBody): ReturnType<AccountRule<never>> {
   if (status === 'pending') return refuse('account_not_active')
   return status === 'paused' && held === hold ? {} : { status: 'paused', held: hold }

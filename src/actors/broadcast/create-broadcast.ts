@@ -2,11 +2,11 @@
  * create-broadcast - may this broadcast be accepted, and what makes it true.
  *
  * Content and buckets of recipients were written before, under their final names and with a minute to live; the commit
- * gives each its expiry and is refused if one is missing. Who is suppressed was left out before: `total` and
+ * gives each its expiry and is refused where one is missing. Who is suppressed was left out before: `total` and
  * `suppressed` are final here.
  *
- * Guarantees that one commit behind the 202; a refusal counts nothing and leaves the Idempotency-Key free; no address
- * is in the state.
+ * Guarantees: one commit behind the 202; a refusal counts nothing and leaves the Idempotency-Key free; no address is in
+ * the state.
  *
  * Keys: broadcasts, running, broadcasting, content, idempotency
  *
@@ -63,7 +63,7 @@ export interface CreateBroadcastBody {
   readonly buckets: number
   readonly total: number
   readonly suppressed: number
-  /** As built: the whole, and its largest message if that passes the bound of one; null means it does not. */
+  /** As built: the whole, and its largest message where that passes the bound of one; null: it does not. */
   readonly sizeBytes: number
   readonly largestBytes: number | null
   readonly idempotency: IdempotencyInput | null
@@ -155,7 +155,7 @@ function keyIsLive(
   return { body, account, server, stream, accountCounters, serverCounters, limits, requested: body.total, ...given }
 }
 
-/** The broadcast as it was then. Nothing of it is read again. Spec request.idempotency */
+/** The broadcast as it was then: nothing of it is read again. Spec request.idempotency */
 function answerBefore({ body, states, facts, context }: CreateTurn): Decision<Reply> | null {
   if (body.idempotency === null) return null
   const record = findRecord(facts, body.idempotency, context)
@@ -210,7 +210,7 @@ function streamTakesMail({ stream }: CreateTurn): Decision<Reply> | null {
 }
 
 function capHolds(turn: CreateTurn): Decision<Reply> | null {
-  // No one is left to send to: that takes nothing, even where a cap was lowered below what is used.
+  // Nobody is left to send to: that takes nothing, even where a cap was lowered below what is used.
   if (turn.requested === 0) return null
   const named = firstRefusal(turn.limits, turn.requested)
   if (named === null) return null
@@ -293,7 +293,7 @@ function contentOps(shard: number, broadcast: BroadcastState): Op[] {
   return [...shared, ...waiting.flatMap((part) => expiryOps(place, part, endsAtMs + GRACE_MS))]
 }
 
-/** A bucket outlives the broadcast's end by this. The end unlinks it. */
+/** A bucket outlives the broadcast's end by this: the end unlinks it. */
 const GRACE_MS = 86_400_000
 
 function countersAfter(turn: CreateTurn, telling: CapTelling | null): { owner: string; value: unknown }[] {

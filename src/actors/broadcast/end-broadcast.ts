@@ -1,6 +1,6 @@
 /**
- * end-broadcast - the two timers that every broadcast has. The rest of it fails in the end, and its resource goes with
- * the log.
+ * end-broadcast - the two timers that every broadcast has: what is left of it fails in the end, and its resource goes
+ * with the log.
  *
  * Keys: running, broadcasting, broadcasts, content
  *

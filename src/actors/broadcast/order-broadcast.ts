@@ -1,8 +1,9 @@
 /**
  * order-broadcast - cancel, pause, resume: what a client orders of an open broadcast.
  *
- * Cancel: what was not released never is, and counts as failed; what was is on its way. Pause puts it behind all that
- * run, resume behind no one. What is so already is answered as it is, but an ended one takes no order.
+ * Cancel: what was not released never is, and counts as failed; what was is on its way. Pause puts it behind all
+ * that run, resume behind nobody. What is so already is answered as it is, but an ended one takes no
+ * order.
  *
  * Spec broadcast.cancel, broadcast.pause
  */

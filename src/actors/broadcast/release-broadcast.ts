@@ -2,9 +2,9 @@
  * release-broadcast - one step of a stream's broadcasts: some messages of the one whose turn it is enter the log.
  *
  * A step reads the bucket, the persons and the list that it needs, and writes all of its messages, the cursor, the
- * counters and the next step in one commit. No crash releases one twice or leaves one out. What holds a stream back
+ * counters and the next step in one commit: no crash releases one twice or leaves one out. What holds a stream back
  * (its pause, a held account, a domain that may not be sent from) makes the step write nothing and place no timer;
- * anyone who ends that places one. Who is being erased is left out, and counts as failed.
+ * whoever ends that places one. Who is being erased is left out, and counts as failed.
  *
  * Guarantees: `released + failed = total` at the end, whatever happens; no more than the pace, and no burst after a
  * stop.
@@ -53,10 +53,10 @@ import { acceptedSignals, announced, announceMessages } from '../webhook/announc
 import { Released } from './released.ts'
 import { BROADCAST_TIMER, endWrites, runningFact, stepDue } from './running.ts'
 
-/** Messages of one step, one commit. */
+/** Messages of one step: one commit. */
 const STEP_MESSAGES = 50
 const MINUTE_MS = 60_000
-/** What a step may be late before its stream's plan starts again: no burst after a stop. */
+/** What a step may be late before its stream's plan begins anew: no burst after a stop. */
 const LATE_MS_MAX = 1000
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
@@ -102,7 +102,7 @@ function streamOf({ item }: TimerBody): string {
   return item.slice(BROADCAST_TIMER.length + 1)
 }
 
-/** A member that names no open broadcast holds no one up. */
+/** A member that names no open broadcast holds nobody up. */
 function forget(broadcastId: string, of: { streamId: string; context: Context }): Done<null> {
   const { streamId, context } = of
   const op = { key: runningKey(context.shard, streamId), write: 'ZREM', args: [broadcastId] } as const
@@ -227,7 +227,7 @@ function written(
   }
 }
 
-/** The rest of it is never released. */
+/** What is left of it is never released. */
 function end(found: Step, status: 'completed' | 'cancelled'): Done<null> {
   const { broadcast, running, progress, states, context } = found
   const { shard, nowMs } = context

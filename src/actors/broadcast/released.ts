@@ -1,5 +1,5 @@
 /**
- * released - what a step of a release writes for its messages, as an acceptance does, with all that they share left
+ * released - what a step of a release writes for its messages: as an acceptance does, with all that they share left
  * off.
  *
  * Who came onto the stream's list since the submission is logged as suppressed, and told so.
@@ -198,7 +198,7 @@ export class Released {
   }
 }
 
-/** What is this message's own. The rest is in the broadcast's head. */
+/** What is this message's own: the rest is in the broadcast's head. */
 function packOwnHead(
   { broadcastId, contentId, parts }: BroadcastState,
   { address, name, metadata, subject }: BucketRow,

@@ -1,9 +1,9 @@
 /**
  * running - which broadcasts of a stream wait to be released, and the timers that do it.
  *
- * `running:<stream>` holds the open ones by their turn, which grows by one with each message. The least is next, so two
+ * `running:<stream>` holds the open ones by their turn, which grows by one with each message: the least is next, so two
  * share a stream's pace message by message; a paused one has a turn behind all others. A timer `broadcast:<stream>`
- * takes one step; it is placed by anyone who makes that there is something to do, and by each step for the next.
+ * takes one step; it is placed by whoever makes that there is something to do, and by each step for the next.
  * `broadcasting:<account>` names the streams to wake when what held all of an account is over.
  *
  * Spec broadcast.release, broadcast.fair
@@ -43,7 +43,7 @@ export function stepDue(streamId: string, atMs: number): Due {
   return { lane: TIMERS_LANE, item: `${BROADCAST_TIMER}:${streamId}`, atMs: Math.ceil(atMs) }
 }
 
-/** When the rest of a broadcast fails. */
+/** When what is left of a broadcast fails. */
 export function endDue(broadcast: BroadcastState): Due {
   return {
     lane: TIMERS_LANE,
@@ -60,7 +60,7 @@ export function wakeDue(accountId: string, nowMs: number, fromMs = 0): Due {
 /** Turn of a paused one: behind all that run, and found where its account is closed. */
 export const PAUSED_TURN = 2 ** 52
 
-/** The turn with which one begins, or continues: that of the one that is next. `running`: of `leastTurnFact`. */
+/** The turn with which one begins, or goes on: that of the one that is next. `running`: of `leastTurnFact`. */
 export function turnBeside(running: readonly (readonly [string, number])[]): number {
   const least = running[0]?.[1] ?? 0
   return least < PAUSED_TURN ? least : 0

@@ -1,5 +1,5 @@
 /**
- * count-try - one try of someone counts, or is refused: a password, a link to be mailed, an invitation.
+ * count-try - one try of somebody counts, or is refused: a password, a link to be mailed, an invitation.
  *
  * A try counts before anybody looks whether it is a good one, so what is answered tells nothing.
  *

@@ -1,5 +1,5 @@
 /**
- * desk - the operator comes into his view, with his key or by a link that was made with it, and leaves.
+ * desk - the operator comes into his view: with his key or by a link that was made with it, and leaves.
  *
  * What is opened or made ends with the key: who reads a session looks at the key too.
  *

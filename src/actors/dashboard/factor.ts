@@ -2,7 +2,7 @@
  * factor - second factors of a user are used and changed, on the shard of his address.
  *
  * What is used is used once: a step of an authenticator, a recovery code, a count of a passkey, and the step of signing
- * in that it is shown for. What was verified was verified of the password that the user had then: if that is another
+ * in that it is shown for. What was verified was verified of the password that the user had then: where that is another
  * one now, nothing happens. With the first factor all sessions end that were opened without one.
  *
  * Spec session.factor, session.passkey
@@ -34,7 +34,7 @@ export type Shown =
 
 export interface TakeStepBody {
   readonly userId: string
-  /** Null means no step, a confirmation by code. */
+  /** Null: no step, a confirmation by code. */
   readonly step: Step | null
   readonly expects: Pick<User, 'password'>
   readonly shown: Shown
@@ -57,7 +57,7 @@ export const takeStep: CommandType<TakeStepBody, { readonly kind: 'taken' } | Re
   },
 }
 
-/** What the use of a factor changes; null if it was used before, or is none of the user's any more. */
+/** What the use of a factor changes; null where it was used before, or is none of the user's any more. */
 function changesOfUse(user: User, shown: Shown, nowMs: number): Partial<User> | null {
   if (shown.kind === 'totp') {
     return user.totp !== null && shown.step > user.totpStep ? { totpStep: shown.step } : null
@@ -74,7 +74,7 @@ function changesOfUse(user: User, shown: Shown, nowMs: number): Partial<User> | 
   return { passkeys: user.passkeys.map((one) => (one === known ? used : one)) }
 }
 
-/** What is changed of a user's factors; `codes`: recovery codes that are taken if he has none. */
+/** What is changed of a user's factors; `codes`: recovery codes that are taken where he has none. */
 export type FactorChange =
   | { readonly kind: 'totp'; readonly sealed: string; readonly step: number; readonly codes: readonly string[] }
   | {
@@ -89,7 +89,7 @@ export type FactorChange =
 
 export interface ChangeFactorsBody {
   readonly userId: string
-  /** Null means one order, no step of two. */
+  /** Null: one order, no step of two. */
   readonly step: Step | null
   readonly change: FactorChange
   /** Of whom it was asked. */
@@ -107,7 +107,7 @@ export interface FactorsChanged {
   readonly passkeys: readonly StoredPasskey[]
   /** Whether the codes that came with the change are the user's now. */
   readonly takesCodes: boolean
-  /** Sessions that end with the first factor. Their rows are to be ended, then they are to be dropped. */
+  /** Sessions that end with the first factor: their rows are to be ended, then they are to be forgotten. */
   readonly ended: readonly NamedSession[]
 }
 
@@ -150,7 +150,7 @@ export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refu
   },
 }
 
-/** Refuses what was asked of another password, without a factor if there is one, or past a limit; otherwise null. */
+/** Refuses what was asked of another password, without a factor where there is one, or past a limit; else null. */
 function refuseChange(
   user: User,
   { change, expects, showsFactor }: Pick<ChangeFactorsBody, 'change' | 'expects' | 'showsFactor'>,
@@ -162,7 +162,7 @@ function refuseChange(
   return isFull ? refuse('passkey_limit', { max: PASSKEYS_MAX }) : null
 }
 
-/** Null means there is no such factor. */
+/** Null: there is no such factor. */
 function changesOf(user: User, change: FactorChange, context: Pick<Context, 'nowMs' | 'newId'>): Partial<User> | null {
   switch (change.kind) {
     case 'totp':

@@ -1,9 +1,9 @@
 /**
- * join - someone becomes a member of an account or is one no more, on the shard of his address, a step of two shards.
+ * join - somebody becomes a member of an account or is one no more, on the shard of his address: a step of two shards.
  *
  * The account's shard holds who its members are, and decides. The user's shard holds his row with the list of his
- * accounts: an index, from which follow if he may sign in and whether he is dropped. Nothing is written on both at
- * once, so the list states which of its accounts it is unsure of, and each of them is asked again (`user-look.ts`).
+ * accounts: an index, from which follow where he may sign in and whether he is forgotten. Nothing is written on both at
+ * once, so the list says which of its accounts it is unsure of, and each of them is asked again (`user-look.ts`).
  *
  * Steps, each a commit of one shard; U is the user's, A the account's:
  *
@@ -18,21 +18,21 @@
  * | `join-account` (U) | account off the list, unsure | the same, or a user without one | forgets him |
  *
  * Guarantees:
- * - A member is on his user's list: it is put there before the account says yes. If a removal crosses his joining, and
- *   the process of the latter dies, it may be missing until the look, and is unsure then. No one is dropped of whom a
- *   step may be under way.
+ * - A member is on his user's list: it is put there before the account says yes. Where a removal crosses his joining,
+ *   and the process of the latter dies, it may be missing until the look, and is unsure then: nobody is forgotten of
+ *   whom a step may be under way.
  * - The account does what it is asked within five minutes of the step before (`untilMs`, held against its own clock in
  *   the turn), or not at all. Half an hour after the last step nothing is on its way any more, so what the account says
  *   then stays true until another step, which the count shows. The list follows it: whatever was left half done has
  *   ended in one of the two whole states, a member who is on the list or neither.
- * - Who is on no list and in no step is dropped by that look: row, address, sessions. Who becomes a member in that time
- *   stays, with what he had; a step that begins after he is gone is refused.
+ * - Who stands on no list and in no step is forgotten by that look: row, address, sessions. Who becomes a member in
+ *   that time stays, with what he had; a step that begins after he is gone is refused.
  * - A list is never cut: who is in as many accounts as may be is refused another one before its link is used.
- * - If the user's shard is away, someone is removed without a step before it: that he is out holds. What is left is
- *   asked for again by anyone who removed him, and seen by the walk of the next night (`src/service/user-walk.ts`).
+ * - Where the user's shard is away, somebody is removed without a step before it: that he is out holds. What is left
+ *   is asked for again by whoever removed him, and seen by the walk of the next night (`src/service/user-walk.ts`).
  *
- * A removal ends the operator's links for its member first: afterwards one could bring him back in between. If the
- * account then says no, they have ended all the same.
+ * A removal ends the operator's links for its member first: afterwards one of them could bring him back in between.
+ * Where the account then says no, they have ended all the same.
  *
  * Spec member.index, member.accounts, session.factor, link.operator
  */
@@ -109,17 +109,17 @@ export interface JoinAccountBody {
   readonly userId: string
   readonly accountId: string
   readonly isMember: boolean
-  /** The count when it was read that he is no member; if it is another one, nothing happens. */
+  /** The count when it was read that he is no member; where it is another one, nothing happens. */
   readonly joins?: number
 }
 
 export interface ListChanged {
   readonly kind: 'joined'
-  /** False means another step was taken in the meantime, and the list is as it was. */
+  /** False: another step was taken meanwhile, and the list is as it was. */
   readonly isDone: boolean
 }
 
-/** The last joined account is first. */
+/** The last joined account stands first. */
 export const joinAccount: CommandType<JoinAccountBody, ListChanged | Refused> = {
   name: 'join-account',
   entities: () => [],

@@ -85,7 +85,7 @@ export interface AccountLinkMade {
   readonly endsAtMs: number
 }
 
-/** A link that an operator hands to someone himself. The log names the account and the role, never the address. */
+/** A link that an operator hands to somebody himself. The log names the account and the role, never the address. */
 export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade | Refused> = {
   name: 'make-account-link',
   entities: ({ accountId }) => [accountRef(accountId)],
@@ -114,11 +114,11 @@ export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade |
 export interface EndLinksBody {
   /** Of the address. */
   readonly hmac: string
-  /** When the link was made that is used; null means none is, all end. */
+  /** When the link was made that is used; null: none is, all end. */
   readonly madeAtMs: number | null
 }
 
-/** Uses up the operator's links for an address, on the shard of its HMAC, of several at once one works. */
+/** Uses up the operator's links for an address, on the shard of its HMAC: of several at once one works. */
 export const endLinks: CommandType<EndLinksBody, { readonly kind: 'ended' } | Refused> = {
   name: 'end-links',
   entities: () => [],
@@ -136,13 +136,13 @@ export function linkDue(linkId: string, nowMs: number): Due {
   return { lane: NOTICE_LANE, item: `link.${linkId}.${nowMs}`, atMs: nowMs }
 }
 
-/** The link of an item of the lane of notices; null if it reports something else. */
+/** The link of an item of the lane of notices; null where it tells of something else. */
 export function linkOfItem(item: string): { readonly linkId: string; readonly atMs: number } | null {
   const found = ITEM.exec(item)
   return found === null ? null : { linkId: found[1] as string, atMs: Number(found[2]) }
 }
 
-/** The link that a turn has read; null if it does not work any more. */
+/** The link that a turn has read; null where it does not work any more. */
 export function linkIn(facts: Facts, shard: number, linkId: string, nowMs: number): StoredLink | null {
   const { key, fields } = linkFact(shard, linkId)
   return linkOfRow(
@@ -154,7 +154,7 @@ export function linkIn(facts: Facts, shard: number, linkId: string, nowMs: numbe
 export interface UseUserLinkBody {
   readonly linkId: string
   readonly userId: string
-  /** A new password, with which all sessions end; null means none. */
+  /** A new password, with which all sessions end; null: none. */
   readonly password: string | null
 }
 
@@ -185,7 +185,7 @@ export interface UseAccountLinkBody {
   readonly linkId: string
   readonly accountId: string
   readonly userId: string
-  /** From when on nothing happens, ms (`join.ts`); absent means anyone who orders it does not know of that. */
+  /** From when on nothing happens, ms (`join.ts`); absent: whoever orders it does not know of that. */
   readonly untilMs?: number
 }
 
@@ -194,7 +194,7 @@ export interface MemberMade {
   readonly level: Level
 }
 
-/** Makes its user a member; one who is a member already keeps what he may do if that is more. */
+/** Makes its user a member; one who is a member already keeps what he may do where that is more. */
 export const useAccountLink: CommandType<UseAccountLinkBody, MemberMade | Refused> = {
   name: 'use-account-link',
   entities: ({ accountId }) => [accountRef(accountId)],
@@ -232,7 +232,7 @@ export const useAccountLink: CommandType<UseAccountLinkBody, MemberMade | Refuse
   },
 }
 
-/** The link while it works. Its siblings were not used, what it represents is still there. */
+/** The link while it works: its siblings were not used, what it stands for is still there. */
 function workingLink(
   facts: Facts,
   shard: number,

@@ -33,9 +33,9 @@ import { memberTopic } from './session.ts'
 
 export interface ChangeMemberBody extends Proof {
   readonly userId: string
-  /** Null means no member any more. */
+  /** Null: no member any more. */
   readonly level: Level | null
-  /** From when on nothing happens, ms (`join.ts`); absent means no step came before it. */
+  /** From when on nothing happens, ms (`join.ts`); absent: no step came before it. */
   readonly untilMs?: number
 }
 
@@ -100,7 +100,7 @@ function sessionWrites(
     const row = sessionIn(hash, turn)
     if (row === null || 'kind' in row) return [{ key: index, write: 'HDEL', args: [sessionId] }]
     const key = apiKeyKey(shard, hash)
-    // It may end while this is written: what is rewritten then ends with it.
+    // It may end while this is written: what is written anew then ends with it.
     return [
       { key, write: 'HSET', args: ['level', level] },
       { key, write: 'PEXPIREAT', args: [String(sessionEndMs(row))] },
@@ -219,7 +219,7 @@ export function invitationLinkOps(
   })
 }
 
-/** Refuses who may not order, and orders about a closed account; null if the order holds. */
+/** Refuses who may not order, and orders about a closed account; null where the order holds. */
 export function refusePeople(
   order: Proof,
   states: States,

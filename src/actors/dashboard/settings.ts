@@ -84,7 +84,7 @@ function settingsOps(shard: number, accountId: string, settings: Partial<Setting
   return args.length === 0 ? [] : [{ key: settingsKey(shard, accountId), write: 'HSET', args }]
 }
 
-/** That someone did something that changes nothing else: content was read, a limit was reached. */
+/** That somebody did something that changes nothing else: content was read, a limit was reached. */
 export const noteAct: CommandType<MemberAct, { readonly kind: 'noted' }> = {
   name: 'note-act',
   entities: () => [],
@@ -98,11 +98,11 @@ export const noteAct: CommandType<MemberAct, { readonly kind: 'noted' }> = {
 /** The body of a command that a member has ordered: who, and as what it is logged. */
 export interface OrderedByMember {
   readonly member?: MemberAct
-  /** A page has looked by itself: it is logged if it has changed something. */
+  /** A page has looked by itself: it is logged where it has changed something. */
   readonly isLook?: boolean
 }
 
-/** A command type whose decisions log the member who ordered them, if one has. */
+/** A command type whose decisions log the member who ordered them, where one has. */
 export function logged<Body, Reply>(type: CommandType<Body, Reply>): CommandType<Body, Reply> {
   return {
     ...type,

@@ -1,13 +1,13 @@
 /**
- * user-look - a user's accounts are asked whether he is a member, his list follows, and who has none is dropped.
+ * user-look - a user's accounts are asked whether he is a member, his list follows, and who has none is forgotten.
  *
  * It comes half an hour after the last step on an account (`join.ts`), or by order of the walk that meets every user
  * each night (`src/service/user-walk.ts`): of users from before there were such steps, and of whatever else has come
  * apart. An account of which a step may still be under way is left alone, and the look comes again for it.
  *
  * States of the item: waiting -> claimed, with the accounts to ask -> asked, on their shards -> the list as they say. A
- * step that was taken in the meantime shows in the count: then nothing is settled and it starts again. A look that dies
- * in between asks again; one that ends late or twice changes nothing.
+ * step that was taken meanwhile shows in the count: then nothing is settled and it begins anew. A look that dies in
+ * between asks again; one that ends late or twice changes nothing.
  *
  * Spec member.index
  */
@@ -22,7 +22,7 @@ import { userIn } from './user.ts'
 
 /** An account that did not answer is asked again so much later. */
 const AGAIN_MS = MINUTE_MS
-/** The timer by which users were dropped before there were looks. */
+/** The timer by which users were forgotten before there were looks. */
 export const FORGET_USER_TIMER = 'forget-user'
 
 /** What a look asks. */
@@ -40,7 +40,7 @@ export interface UserFound extends Pick<UserLookJob, 'joins' | 'accounts'> {
 }
 
 export interface UserLookOutcome {
-  /** Null means one did not answer. */
+  /** Null: one of them did not answer. */
   readonly found: UserFound | null
 }
 

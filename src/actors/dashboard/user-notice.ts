@@ -1,8 +1,8 @@
 /**
- * user-notice - who can sign in is reported by mail what has changed of how he does
+ * user-notice - who can sign in is told by mail what has changed of how he does
  *
- * Anyone who has changed it in his place is seen that way. The item waits in the lane of notices, in the commit of the
- * change; whom it is for is read when it is sent, so who is dropped in the meantime gets no event.
+ * Whoever has changed it in his place is seen that way. The item waits in the lane of notices, in the commit of the
+ * change; whom it is for is read when it is sent, so who is forgotten meanwhile is told nothing.
  *
  * Item: `me.<what>.<user short>.<ms>`
  *
@@ -35,13 +35,13 @@ export interface UserNoticeItem {
   readonly atMs: number
 }
 
-/** The item that tells a user; none for what he gets no event of. */
+/** The item that tells a user; none for what he is told nothing of. */
 export function userNoticeDues(what: string | undefined, userId: string, nowMs: number): Due[] {
   if (!isUserNotice(what)) return []
   return [{ lane: NOTICE_LANE, item: `me.${what}.${shortId(userId)}.${nowMs}`, atMs: nowMs }]
 }
 
-/** What an item of the lane of notices tells a user; null if it reports something else. */
+/** What an item of the lane of notices tells a user; null where it tells of something else. */
 export function userNoticeOfItem(item: string): UserNoticeItem | null {
   const [, what, short = '', atMs] = ITEM.exec(item) ?? []
   return isUserNotice(what) ? { what, userId: idOfShort(short), atMs: Number(atMs) } : null

@@ -1,10 +1,10 @@
 /**
  * user - users are made and changed, and their sessions are listed, on the shard of their address.
  *
- * A change, and a session that begins, may say what they were made of: if that has changed in the meantime, nothing
- * happens. No session begins without a second factor if its user has one. One that ends stays on its user's list until
- * its row has ended: no one drops one that lives. The device of a new session is listed with it; a change of password
- * ends all devices.
+ * A change, and a session that begins, may say what they were made of: where that has changed meanwhile, nothing
+ * happens. No session begins without a second factor where its user has one. One that ends stays on its user's list
+ * until its row has ended: nobody forgets one that lives. The device of a new session is listed with it; a change of
+ * password ends all devices.
  *
  * Spec session.password, session.list
  */
@@ -41,7 +41,7 @@ export interface AddUserBody {
 export interface UserReply {
   readonly kind: 'user'
   readonly userId: string
-  /** False means there was one already, and it stays as it is. */
+  /** False: there was one already, and it stays as it is. */
   readonly isNew: boolean
 }
 
@@ -74,15 +74,15 @@ export interface ChangeUserBody {
   readonly changes: Partial<Omit<User, 'userId'>>
   /** What the change was made of. */
   readonly expects?: Partial<Omit<User, 'userId'>>
-  /** Ends all sessions but this one (null: all); absent means none. */
+  /** Ends all sessions but this one (null: all); absent: none. */
   readonly endsAllBut?: string | null
-  /** Of another password: what its user is reported; otherwise that it is another one. */
+  /** Of another password: what its user is told; else that it is another one. */
   readonly tells?: UserNotice
 }
 
 export interface UserChanged {
   readonly kind: 'changed'
-  /** Sessions that end with the change. Their rows are to be ended, then they are to be dropped. */
+  /** Sessions that end with the change: their rows are to be ended, then they are to be forgotten. */
   readonly ended: readonly NamedSession[]
 }
 
@@ -113,13 +113,13 @@ export interface IndexSessionBody {
   readonly accountId: string
   readonly hash: string
   readonly userAgent: string
-  /** When the session that this one takes the place of began, in ms; null means it is the first. */
+  /** When the session that this one takes the place of began, in ms; null: it is the first. */
   readonly sinceMs: number | null
-  /** What its user had shown who he is with, a password that is another one now opens nothing. */
+  /** What its user had shown who he is with: a password that is another one now opens nothing. */
   readonly expects: Pick<User, 'password'>
   /** Whether a second factor was shown too. */
   readonly showsFactor: boolean
-  /** The device that signs in; absent means none is known. */
+  /** The device that signs in; absent: none is known. */
   readonly deviceId?: string
 }
 
@@ -128,7 +128,7 @@ export interface SessionIndexed {
   readonly sessionId: string
   /** When it began, in ms. */
   readonly sinceMs: number
-  /** The oldest, if there would be too many. Their rows are to be ended, then they are to be dropped. */
+  /** The oldest, where there would be too many: their rows are to be ended, then they are to be forgotten. */
   readonly ended: readonly NamedSession[]
 }
 

@@ -80,7 +80,7 @@ function makeDomain(body: AddDomainBody, domainId: string, nowMs: number): Domai
     unverifiedSinceMs: nowMs,
     warningBeganAtMs: null,
     selector,
-    // Ids rise, clocks may not. No message of this domain has an id of an earlier time.
+    // Ids rise, clocks may not: no message of this domain has an id of an earlier time.
     keySinceMs: msOf(domainId),
     publicKey,
     pending: null,

@@ -1,7 +1,7 @@
 /**
  * check-schedule - when the records of a sending domain are looked up by themselves.
  *
- * A newcomer is waited for closely and then less and less; a domain in its warning has a day to be fixed, so it is
+ * A newcomer is waited for closely and then less and less; a domain in its warning has a day to be mended, so it is
  * looked at hourly. A domain that has lost its verification is waited for like a new one.
  *
  * Spec domain.schedule

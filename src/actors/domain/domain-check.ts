@@ -2,7 +2,7 @@
  * domain-check - looks at the records of sending domains: a timer for each domain, a lane for the look-ups, and what a
  * look-up makes of the domain.
  *
- * The timer only states that it is time and sets itself again, so a look-up that is lost takes nothing with it. The
+ * The timer only says that it is time and sets itself anew, so a look-up that is lost takes nothing with it. The
  * look-up is an effect, and what it found is recorded like the finding of the verify operation.
  *
  * Items: timer `check:<domainId>`; lane `check`, item = domainId.
@@ -46,7 +46,7 @@ export const CHECK_LANE = 'check'
 /** What a look-up needs. */
 export type CheckJob = Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey' | 'pending'>
 
-/** It is time to look. The look-up is due, and so is the next time. */
+/** It is time to look: the look-up is due, and so is the next time. */
 export const checkTimer: CommandType<TimerBody, null> = {
   name: 'check timer',
   entities: ({ item }) => [domainRef(domainOfTimer(item))],
@@ -119,7 +119,7 @@ export const recordCheck: CommandType<RecordCheckBody, RecordCheckReply | Refuse
   },
 }
 
-/** What a look-up makes of a domain; first asks for what it writes too: whom to tell, the key that is to follow. */
+/** What a look-up makes of a domain; first asks for what it writes besides: whom to tell, the key that is to follow. */
 export function recordFinding(
   domain: DomainState,
   check: DomainCheck,
@@ -164,7 +164,7 @@ export function recordFinding(
   }
 }
 
-/** Records since when look-ups decide nothing. A verified domain continues the list that the operator is shown. */
+/** Records since when look-ups decide nothing. A verified domain goes on the list that the operator is shown. */
 function undecided(domain: DomainState, { shard, nowMs }: Context): Recorded {
   if (domain.undecidedSinceMs !== undefined) return unchanged(domain)
   const { domainId, verified } = domain

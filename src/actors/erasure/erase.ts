@@ -2,12 +2,12 @@
  * erase - the order to erase a person from all servers of an account.
  *
  * The commit of the 202 cuts the address off: the row that leads from its HMAC to its number goes, and under the number
- * is the pseudonym from then on. So whatever is accepted later names another number and is left alone, and pending work
- * for the address finds none to go to. The rest is done step by step (`walk.ts`); erasures of an account are carried
- * out one after the other.
+ * stands the pseudonym from then on. So whatever is accepted later names another number and is left alone, and what
+ * waits for the address finds none to go to. The rest is done step by step (`walk.ts`); erasures of an account are
+ * carried out one after the other.
  *
- * Guarantees that no address in the command, which has its HMAC and the pseudonym; each order is its own erasure, and a
- * second one of the same address finds what came since.
+ * Guarantees: no address in the command, which has its HMAC and the pseudonym; each order is an erasure of its own, and
+ * a second one of the same address finds what came since.
  *
  * Keys: erasing, erasures, person, audit
  *
@@ -46,9 +46,9 @@ export interface EraseBody extends AccountOrder {
   readonly hmac: string
   /** Its local part. */
   readonly pseudonym: string
-  /** What is behind the address's @, in lower case. */
+  /** What stands behind the address's @, in lower case. */
   readonly domain: string
-  /** Where the address is an inbound stream's; null means it is none. */
+  /** Where the address is an inbound stream's; null: it is none. */
   readonly mailbox: ErasedMailbox | null
 }
 
@@ -84,7 +84,7 @@ export const erase: CommandType<EraseBody, ErasureOrdered | Refused> = {
       receivedMessages: null,
     }
     const row = personRowIn(facts, { shard, accountId, hmac })
-    // From before it was noted who sends: anyone who is of a sending domain may have.
+    // From before it was noted who sends: whoever is of a sending domain may have.
     const mayHaveSent = facts.field(namesKey(shard, accountId), domainName(domain)) !== null
     const walk: ErasureWalk = {
       hmac,

@@ -1,8 +1,8 @@
 /**
- * erased-content - what removes all that a message says, wherever it is
+ * erased-content - what takes away all that a message says, wherever it lies
  *
- * Parts in Redis are unlinked by their names, which follow from the message: whether they exist is not asked. The
- * content of the content store cannot be opened without its key, which goes with the head; the lane `unlink` removes
+ * Parts in Redis are unlinked by their names, which follow from the message: whether they are there is not asked.
+ * What lies in the content store cannot be opened without its key, which goes with the head; the lane `unlink` removes
  * the objects themselves.
  */
 
@@ -29,7 +29,7 @@ export interface ErasedMessage {
 export interface ContentEnd {
   readonly ops: readonly Op[]
   readonly due: readonly Due[]
-  /** A small body is in a hash with others. */
+  /** A small body lies in a hash with others. */
   readonly body: { readonly key: string; readonly field: string } | null
 }
 
@@ -66,7 +66,7 @@ function unlinks(shard: number, contentId: string, chunks: number): Op[] {
 
 /** Chunks that a body in Redis has at most. */
 function bodyChunks({ head, sizeBytes }: ErasedMessage): number {
-  // What is beside objects, and a broadcast's own values, is small.
+  // What lies beside objects, and a broadcast's own values, is small.
   if (head.stored !== null || head.broadcast !== null) return 1
   return sizeBytes === null ? BODY_CHUNKS_MAX : Math.min(BODY_CHUNKS_MAX, chunksOf(sizeBytes * BODY_GROWTH))
 }

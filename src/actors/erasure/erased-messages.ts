@@ -1,6 +1,5 @@
 /**
- * erased-messages - what erasing some messages of a segment writes: heads, statuses, content, and what is notified of
- * it
+ * erased-messages - what erasing some messages of a segment writes: heads, statuses, content, and what is told of it
  *
  * Spec erasure.messages, message.states
  */
@@ -117,7 +116,7 @@ export class ErasedMessages {
     this.#bodies.set(key, [...(this.#bodies.get(key) ?? []), field])
   }
 
-  /** A recipient: what is stated of the person goes, and who waits ends. */
+  /** A recipient: what is said of the person goes, and who waits ends. */
   #end(message: PersonsMessage, { recipient, state }: { recipient: number; state: RecipientState }): void {
     const { server, segment, walk, context } = this.#of
     const { entry, messageId, short } = message
@@ -137,12 +136,12 @@ export class ErasedMessages {
   }
 }
 
-/** How a recipient that waits ends. The person's own is reported to no one. */
+/** How a recipient that waits ends: the person's own is told to nobody. */
 function endOf(isOwn: boolean, nowMs: number): StatusEvent {
   return isOwn ? { event: 'cancelled', occurredAtMs: nowMs } : failedEvent(nowMs)
 }
 
-/** The same event if there was nothing to take out. */
+/** The same event where there was nothing to take out. */
 function withoutResponse(event: StatusEvent): StatusEvent {
   return 'response' in event && event.response !== null ? { ...event, response: null } : event
 }

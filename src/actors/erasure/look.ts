@@ -1,10 +1,10 @@
 /**
- * look - received mail of which only its header reports whether it names who is being erased: it is read, and the
- * answer decides.
+ * look - received mail of which only its header tells whether it names who is being erased: it is read, and the answer
+ * decides.
  *
- * States of an item: placed by the walk -> looked; if the content store did not answer, again after a second, two,
- * four, up to a minute. The erasure is pending for as long. A mail that five claims brought no answer for is erased.
- * Guarantees that each is counted off once; the last one that a walk waits for has it continue.
+ * States of an item: placed by the walk -> looked; where the content store did not answer, again after a second, two,
+ * four, up to a minute: the erasure is pending for as long. A mail that five claims brought no answer for is erased.
+ * Guarantees: each is counted off once; the last one that a walk waits for has it go on.
  *
  * Lane: `look/<account>`, item `<erasure id>.<server short>.<segment>.<message short>`
  *
@@ -28,7 +28,7 @@ export interface LookJob extends ReceivedPlace {
   readonly head: ContentHead
 }
 
-/** Whether the header names the address; `away` is the content store did not answer. */
+/** Whether the header names the address; `away`: the content store did not answer. */
 export interface LookOutcome {
   readonly result: 'named' | 'not named' | 'away'
 }
@@ -50,7 +50,7 @@ export const prepareLook: CommandType<PrepareBody, LookJob | null> = {
       const { sizeBytes } = standing
       return { kind: 'done', reply: { accountId: accountOfLookLane(lane), ...place, hmac: walk.hmac, sizeBytes, head } }
     }
-    // Its content has left in the meantime: no one need look.
+    // Its content has left meanwhile: nobody need look.
     return { reply: null, ...lookedAt(walk, { lane, erasureId, nowMs }) }
   },
 }
@@ -85,7 +85,7 @@ export const lookOutcome: CommandType<OutcomeBody<LookOutcome>, null> = {
   },
 }
 
-/** One look fewer; with the last one the walk continues. */
+/** One look fewer; with the last one the walk goes on. */
 function lookedAt(walk: ErasureWalk, of: { lane: string; erasureId: string; nowMs: number }) {
   const { lane, erasureId, nowMs } = of
   const looks = walk.looks - 1

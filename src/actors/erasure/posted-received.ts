@@ -2,8 +2,8 @@
  * posted-received - which received messages of a segment may be the person's, from its postings: those it sent, whose
  * From names it, or that came to its address
  *
- * Whom else a mail names is not posted, so this serves for what was after the plus sign of mail whose content is gone.
- * Buckets are read in their own order, a part in each step: that of the person's number, then that of the hash.
+ * Whom else a mail names is not posted, so this serves for what stood after the plus sign of mail whose content is
+ * gone. Buckets are read in their own order, a part in each step: that of the person's number, then that of the hash.
  *
  * Keys: `received-by-person received-by-hash:<server>:<segment>:<bucket>`, `received:<server>:<segment>`
  *
@@ -29,7 +29,7 @@ export interface PostedEntries {
   readonly kind: 'posted'
   /** Each once. */
   readonly entries: readonly Entry[]
-  /** Where the next one continues; null means all postings were looked at. */
+  /** Where the next one goes on; null: all postings were looked at. */
   readonly posted: PostedPlace | null
 }
 

@@ -1,7 +1,7 @@
 /**
  * step - what a step of an erasure is given, and what it answers
  *
- * Each step is one commit: what it writes, what it counts, and if the next one continues.
+ * Each step is one commit: what it writes, what it counts, and where the next one goes on.
  */
 
 import type { Context, Facts, Need, Staged, States } from '../../../cluster/behaviour.ts'
@@ -23,7 +23,7 @@ export interface ServerStep {
 /** What a step has done. */
 export interface Stepped {
   readonly kind: 'stepped'
-  /** Where the walk continues; null means this phase of the server is over. */
+  /** Where the walk goes on; null: this phase of the server is over. */
   readonly place: WalkPlace | null
   /** What came to be counted. */
   readonly messages?: number

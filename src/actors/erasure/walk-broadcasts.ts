@@ -1,7 +1,7 @@
 /**
- * walk-broadcasts - the broadcasts of a server: no one who is erased waits in one, and none continues from who is.
+ * walk-broadcasts - the broadcasts of a server: nobody who is erased waits in one, and none goes on from who is.
  *
- * Of an open one the bucket that may hold the person is rewritten without it, and it counts as failed; one from the
+ * Of an open one the bucket that may hold the person is written anew without it, and it counts as failed; one from the
  * person is cancelled, and what all of its messages share goes, also of one that has ended. Until a step comes by, the
  * release leaves the person out by itself (`release-broadcast.ts`).
  *
@@ -32,7 +32,7 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 /** Broadcasts of one step. */
 const STEP_BROADCASTS = 50
 
-/** Of these the ones that may hold the person. A bucket has 128 KB. */
+/** Of these the ones that may hold the person: a bucket has 128 KB. */
 const STEP_SUSPECTS = 4
 
 /** One step: it ends with the first broadcast that it writes something of, or the last suspect. */
@@ -111,7 +111,7 @@ function endBroadcast(step: ServerStep, broadcast: BroadcastState): Staged | Nee
   return { ...writes, ops: [...writes.ops, ...gone], due: [...writes.due, stepDue(streamId, nowMs)] }
 }
 
-/** An open one: the person leaves its bucket; null if it is in none. */
+/** An open one: the person leaves its bucket; null where it is in none. */
 function leaveOut(step: ServerStep, broadcast: BroadcastState): Staged | Need | null {
   const { walk, states, facts, context } = step
   const { shard } = context

@@ -1,8 +1,8 @@
 /**
- * walk-lists - the suppression lists of a server. An erasure lifts none and takes out what servers have said.
+ * walk-lists - the suppression lists of a server: an erasure lifts none and takes out what servers have said.
  *
  * An entry stays, under the HMAC of the address, and leads to the pseudonym. The reply that it may hold can name the
- * person in a form that no one recognizes as an address, so it goes.
+ * person in a form that nobody recognizes as an address, so it goes.
  *
  * Keys: `streams:<server>`, `suppressed:<stream>:<x>`
  *

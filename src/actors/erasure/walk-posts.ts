@@ -1,13 +1,13 @@
 /**
  * walk-posts - the deliveries of a server's webhooks: what receivers answered to events of mail that was erased goes.
  *
- * A delivery reports a message by reference, and its body is rebuilt for each attempt. What the receiver said is kept
- * without addresses; it can still name the person. Whether a message was erased its head tells, so this is last, and
- * waits for headers that are being read. What ends later keeps no answer by itself (`posted.ts`).
+ * A delivery tells of a message by reference, and its body is made anew for each attempt. What the receiver said is
+ * kept without addresses; it can still name the person. Whether a message was erased its head tells, so this is last,
+ * and waits for headers that are being read. What ends later keeps no answer by itself (`posted.ts`).
  *
  * A delivery is made with its event, and its id has that time. So of each webhook those times are looked at when events
- * of the person's mail were announced, however many deliveries there are too; if that is not known, at all. Of a slice
- * first the queue is looked at; once it is thinned, those that are listed as dead, for they have left the queue.
+ * of the person's mail were announced, however many deliveries there are besides; where that is not known, at all. Of a
+ * slice first the queue is looked at; once it is thinned, those that are listed as dead, for they have left the queue.
  *
  * Keys: `slices:<webhook>`, `queue dead delivery:<webhook>:<slice>`, head, received-head
  *
@@ -26,7 +26,7 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Deliveries of one step. */
 const STEP_DELIVERIES = 500
-/** In place of an entry's id, before the delivery to continue from, where the dead are walked. */
+/** In place of an entry's id, before the delivery to go on from, where the dead are walked. */
 const DEAD = 'dead:'
 /** A webhook, and which of the spans. What a version before wrote there has no number of a span. */
 const AT_SPAN = /^\S+ \d+(?: |$)/
@@ -34,7 +34,7 @@ const AT_SPAN = /^\S+ \d+(?: |$)/
 type SortedFact = Fact & { readonly read: 'sorted' }
 type RangeFact = Fact & { readonly read: 'range' }
 
-/** One step. `after` is the webhook, which of the spans, and where to continue in a slice, with blanks between them. */
+/** One step. `after` is the webhook, which of the spans, and where to go on in a slice, with blanks between them. */
 export function walkPosts(step: ServerStep): StepResult {
   const { place, states } = step
   const { segment, after } = place
@@ -86,7 +86,7 @@ interface SliceStep extends SpanStep {
   readonly slice: string
 }
 
-/** Where a step continues in its slice; null means it is through with it. */
+/** Where a step goes on in its slice; null: it is through with it. */
 function placeAfter({ place, webhookId, index }: SliceStep, from: string | null): WalkPlace {
   if (from === null) return { ...place, segment: null, after: `${webhookId} ${index}` }
   return { ...place, after: `${webhookId} ${index} ${from}` }

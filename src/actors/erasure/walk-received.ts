@@ -2,11 +2,11 @@
  * walk-received - the received mail of a server whose content may be kept: whatever is from the person, names it, or
  * came to its address loses its content.
  *
- * The log is walked over the days for which content is kept. Who sent a mail, as its envelope and its From say, is
- * reported by numbers; whom it names by hashes in its head row. If these are not all, or it was not parsed yet, its
- * header is read (`look.ts`). The row that goes is the key to the content in every copy of the content store.
+ * The log is walked over the days for which content is kept. Who sent a mail, as its envelope and its From say, is told
+ * by numbers; whom it names by hashes in its head row. Where these are not all, or it was not parsed yet, its header is
+ * read (`look.ts`). The row that goes is the key to the content in every copy of the content store.
  *
- * Of mail from before these days there is still what was after the plus sign of its address. If a person may have
+ * Of mail from before these days there is still what stood after the plus sign of its address. Where a person may have
  * written, or has such an address, postings tell which mail that is, of segments that have them (`posted-received.ts`);
  * of the others the log is walked. What had nothing there is not looked at any further.
  *
@@ -45,7 +45,7 @@ export function walkReceived(step: ServerStep): StepResult {
   return place.segment === null ? nextSegment(step) : walkSegment(step, place.segment)
 }
 
-/** The reads of a step in the middle of a segment, which follow from where it is. */
+/** The reads of a step in the midst of a segment, which follow from where it is. */
 export function receivedStepFacts(shard: number, { erasureId, place }: Pick<ServerStep, 'erasureId' | 'place'>) {
   const { segment } = place
   if (segment === null || hasOldPostings(erasureId, segment, place)) return []
@@ -69,12 +69,12 @@ function keptFromMs(erasureId: string): number {
   return msOf(erasureId) - (RECEIVED_DAYS + 1) * DAY_MS
 }
 
-/** Whether postings report what a segment has from before content is kept, and were not all looked at. */
+/** Whether postings tell of what a segment has from before content is kept, and were not all looked at. */
 function hasOldPostings(erasureId: string, segment: string, { segmentMs, after }: WalkPlace): boolean {
   return after === '' && hasPostings(segment) && segmentMs < keptFromMs(erasureId)
 }
 
-/** The segment in which the oldest content is that is kept, or the one after the last. */
+/** The segment in which the oldest content lies that is kept, or the one after the last. */
 function nextSegment({ server, walk, erasureId, place, facts, context }: ServerStep): StepResult {
   const key = receivedSegmentsKey(context.shard, server.serverId)
   const begins = place.segmentMs < 0 && !mayHavePlus(walk)
@@ -130,7 +130,7 @@ function walkPostings(step: ServerStep, segment: string): StepResult {
   return eraseOf(step, { segment, messages: messagesOf(step, entries), next })
 }
 
-/** Erases those of a segment's messages that are the person's. In: where the walk continues. */
+/** Erases those of a segment's messages that are the person's. In: where the walk goes on. */
 function eraseOf(
   step: ServerStep,
   { segment, messages, next }: { segment: string; messages: readonly Message[]; next: WalkPlace },
@@ -192,7 +192,7 @@ function isOfPerson(
   return standing.isParsed && head.named.isWhole ? false : 'unknown'
 }
 
-/** Those that may have content, or what was after a plus sign. */
+/** Those that may have content, or what stood after a plus sign. */
 function messagesOf({ server, erasureId, context }: ServerStep, entries: readonly Entry[]): Message[] {
   const { shard } = context
   const { serverId } = server

@@ -2,10 +2,10 @@
  * walk - carries erasures out, one step after the other, each its own commit.
  *
  * First goes what commands have said that no behaviour could bear; then server by server, those that were removed too,
- * as their data is kept: suppression lists, broadcasts, the log, received mail, and what webhooks answered. If the walk
- * is in the counters of the erasure, in the commit of what it did there, so that a crash repeats no count and leaves
- * nothing out. Once all is walked, and every header read that had to be, the erasure is done, and the account's next
- * one begins.
+ * as their data is kept: suppression lists, broadcasts, the log, received mail, and what webhooks answered. Where the
+ * walk is stands in the counters of the erasure, in the commit of what it did there, so that a crash repeats no count
+ * and leaves nothing out. Once all is walked, and every header read that had to be, the erasure is done, and the
+ * account's next one begins.
  *
  * Keys: erasures, erasing, erased, servers, removed, unborne, staged
  *
@@ -55,7 +55,7 @@ import { receivedStepFacts, walkReceived } from './walk-received.ts'
 
 /** Servers of a list that are looked at for the next one: those of one millisecond, and one. */
 const SERVERS_LOOKED_AT = 16
-/** Commands whose words are removed in one step. */
+/** Commands whose words are taken away in one step. */
 const STEP_UNBORNE = 500
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
@@ -100,7 +100,7 @@ export const walkErasure: CommandType<TimerBody, null> = {
     const walk = states.counter<ErasureWalk>(erasureOwner(erasureId))
     if (walk === null) return NOTHING
     const turn: Turn = { accountId, erasureId, walk, states, facts, context }
-    // The last look continues.
+    // The last look goes on.
     if (waitsForLooks(walk)) return NOTHING
     if (walk.place === null) return finish(turn)
     const result = stepAt(turn, walk.place)
@@ -116,7 +116,7 @@ function stepAt(turn: Turn, place: WalkPlace): StepResult {
   const ref = serverRef(place.serverId)
   if (!states.has(ref)) return { kind: 'need', entities: [ref] }
   const server = states.get<ServerState | null>(ref)
-  // It has gone in the meantime, with all that was left of it.
+  // It has gone meanwhile, with all that was left of it.
   if (server === null) return { kind: 'stepped', place: { ...place, phase: 'seek' } }
   const result = PHASES[phase]({ ...turn, server, place })
   return result.kind === 'need' || result.place !== null ? result : { ...result, place: nextPhase(place) }
@@ -157,7 +157,7 @@ function unborneFact(shard: number, day: number): SortedFact {
   return { read: 'sorted', key: unborneKey(shard, day), min: 0, max: Number.MAX_SAFE_INTEGER, count: STEP_UNBORNE }
 }
 
-/** What a step wrote, with if the walk is after it. */
+/** What a step wrote, with where the walk is after it. */
 function written({ accountId, erasureId, walk, context }: Turn, result: Stepped): Done<null> {
   const { staged = {}, messages = 0, receivedMessages = 0, looks = 0 } = result
   const after: ErasureWalk = {

@@ -1,10 +1,11 @@
 /**
- * judged - another look at who sent a received message, if the DNS could not answer at the first one.
+ * judged - another look at who sent a received message, where the DNS could not tell at the first one.
  *
  * States of an item: due -> looked; while something is missing and a round is left, the next one is due. A look that
  * brought nothing (the content store was away, five claims without an outcome) is a round too. After the last one, or
- * once nothing is missing, ip and HELO name leave the head row. Guarantees that what had been found is; no second
- * event; a message that has left, or whose content has, is not brought back.
+ * once nothing is missing, ip and HELO name leave the head row.
+ * Guarantees: what had been found stands; no second event; a message that has left, or whose content has, is not
+ * brought back.
  *
  * Keys: `received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`
  *
@@ -17,7 +18,7 @@ import { accountOfJudgeLane, judgeDue, readJudgeItem } from '../../state/receive
 import type { CheckResult, ParseJob } from './parse-job.ts'
 import { rowFacts, rowsIn, rowWrites } from './rows.ts'
 
-/** How a round ended; null means nothing could be looked at. */
+/** How a round ended; null: nothing could be looked at. */
 export type JudgeOutcome = { readonly check: CheckResult | null }
 
 export const prepareJudge: CommandType<PrepareBody, ParseJob | null> = {

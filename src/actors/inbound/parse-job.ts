@@ -24,7 +24,7 @@ export interface CheckResult {
 
 /** What a mail says of itself. */
 export interface ParseResult {
-  /** Id of the object that holds all of it; null if nothing was parsed. */
+  /** Id of the object that holds all of it; null where nothing was parsed. */
   readonly parsedId: string | null
   readonly hasText: boolean
   readonly hasHtml: boolean
@@ -35,9 +35,9 @@ export interface ParseResult {
   readonly subject: string | null
   readonly dateMs: number | null
   readonly named: NamedHashes
-  /** Null if the checks have not run. */
+  /** Null where the checks have not run. */
   readonly check: CheckResult | null
 }
 
-/** How parsing ended; `later` is the content store did not answer, it is tried again. */
+/** How parsing ended; `later`: the content store did not answer, it is tried again. */
 export type ParseOutcome = { readonly result: 'parsed'; readonly parsed: ParseResult } | { readonly result: 'later' }

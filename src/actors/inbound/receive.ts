@@ -1,12 +1,12 @@
 /**
  * receive - a mail that came in becomes a message of each inbound stream that it is for, or of none.
  *
- * The raw mail is in the content store before the command is handed over. One commit writes, for each recipient, log
+ * The raw mail lies in the content store before the command is handed over. One commit writes, for each recipient, log
  * entry, standing, head and the item that parses it, and charges the account's minute; 250 follows the commit. What the
- * recipients were accepted by is looked at again. A stream may have been archived while the mail came.
+ * recipients were accepted by is looked at again: a stream may have been archived while the mail came.
  *
- * Guarantees that all recipients or none; the minute is charged here and nowhere else; the same bytes sent twice are
- * two messages, as a sender that did not receive 250 sends them again (RFC 1047).
+ * Guarantees: all recipients or none; the minute is charged here and nowhere else; the same bytes sent twice are two
+ * messages, as a sender that did not hear 250 sends them again (RFC 1047).
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person received-by-hash:<server>:<segment>:<bucket>`, `person:<account>`
@@ -43,7 +43,7 @@ import type { ParseJob } from './parse-job.ts'
 export interface ReceivedRecipient {
   readonly serverId: string
   readonly streamId: string
-  /** The stream's id as the envelope spelled it, if that is not in lower case. */
+  /** The stream's id as the envelope spelled it, where that is not in lower case. */
   readonly spelledId: string | null
   readonly mailboxHash: string | null
   /** Keyed hash of the mailbox hash. */
@@ -64,7 +64,7 @@ export interface ReceiveBody {
 }
 
 /**
- * Ids in the order of the recipients; or why nothing was received. A recipient is no longer there, or the minute is
+ * Ids in the order of the recipients; or why nothing was received: a recipient is no longer there, or the minute is
  * full.
  */
 export type ReceiveReply =
@@ -124,7 +124,7 @@ function serversOf(recipients: readonly ReceivedRecipient[]): string[] {
   return [...new Set(recipients.map(({ serverId }) => serverId))]
 }
 
-/** Whether a recipient is still one. Its stream is live, and of a server of the account that was not removed. */
+/** Whether a recipient is still one: its stream is live, and of a server of the account that was not removed. */
 function isLive({ serverId, streamId }: ReceivedRecipient, { accountId }: ReceiveBody, states: States): boolean {
   const server = states.get<ServerState | null>(serverRef(serverId))
   const stream = states.get<StreamState | null>(streamRef(streamId))
@@ -200,7 +200,7 @@ class Receipt {
     if (!opened) return segment.name
     const key = receivedSegmentsKey(context.shard, serverId)
     this.ops.push({ key, write: 'ZADD', args: [String(idMs), segment.name] })
-    // The first of all begins the sweep; it continues for as long as there is a segment.
+    // The first of all begins the sweep; it goes on for as long as there is a segment.
     if (open === null) this.due.push(receivedSweepDue(serverId, context.nowMs))
     return segment.name
   }

@@ -1,5 +1,5 @@
 /**
- * proof - whether the data an order proves itself with holds at its turn: an API key, or a session of the dashboard.
+ * proof - whether what an order proves itself with holds at its turn: an API key, or a session of the dashboard.
  *
  * A key is live while its owner's state holds its hash. A session is looked for in its row, as a fact of the turn, and
  * must still allow what the order takes; a row that was not read yet is asked for first.
@@ -19,23 +19,20 @@ import {
   sessionOfRow,
 } from '../../state/dashboard/session.ts'
 
-/** What a turn reads apart from states. */
+/** What a turn reads besides states. */
 export interface Turn {
   readonly facts: Facts
   readonly context: Pick<Context, 'shard' | 'nowMs'>
 }
 
-/** The data an order proves itself with, for whose account. */
+/** What an order proves itself with, for whose account. */
 export interface Proof {
   readonly accountId: string
   /** SHA-256 of an API key, hex; or `<level>.<SHA-256>` of a session. */
   readonly keyHash: string
 }
 
-/**
- * Whether a proof holds. Takes the live keys of whoever may order. Returns what is to be read first, where it is
- * needed.
- */
+/** Whether a proof holds. In: the live keys of whoever may order. Out: what is to be read first, where it is needed. */
 export function proves({ accountId, keyHash }: Proof, keys: readonly LiveKey[], turn: Turn): boolean | Need {
   if (hasLiveKey(keys, keyHash)) return true
   const proof = parseProof(keyHash)
@@ -45,7 +42,7 @@ export function proves({ accountId, keyHash }: Proof, keys: readonly LiveKey[], 
   return session.accountId === accountId && !session.needsFactor && holdsLevel(session.level, proof.level)
 }
 
-/** The session of a token's hash, which lives; null means none. */
+/** The session of a token's hash, which lives; null: none. */
 export function sessionIn(hash: string, { facts, context }: Turn): SessionRow | Need | null {
   const fact = sessionFact(context.shard, hash)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }

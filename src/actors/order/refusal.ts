@@ -1,5 +1,5 @@
 /**
- * refusal - how a turn says no. A code of the table, with what its answer holds beside it.
+ * refusal - how a turn says no: a code of the table, with what its answer holds beside it.
  *
  * Instants in `extra` are milliseconds under names that end in `AtMs`; the edge writes them as `…At`.
  */

@@ -2,7 +2,7 @@
  * server - who orders about the servers of an account, and what every such order is refused for, in order.
  *
  * Servers are managed by the keys of their account and by operators. That an operator's key is live is looked at before
- * the order: it is on another shard.
+ * the order: it lies on another shard.
  *
  * Spec refusal.order, account.closed
  */
@@ -48,7 +48,7 @@ export function accountOfOrder(
   return refuse(by === undefined ? 'account_not_active' : 'account_closed')
 }
 
-/** The server that an order names, null if the account has none of that id. */
+/** The server that an order names, null where the account has none of that id. */
 export function serverOfOrder({ accountId, serverId }: ServerOrder, states: States): ServerState | null {
   return shownServer(states.get<ServerState | null>(serverRef(serverId)), accountId)
 }

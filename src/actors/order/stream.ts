@@ -61,7 +61,7 @@ export function refuseClosed({ account }: Tenant): Refusal<Refused> | null {
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 
-/** The stream that the order names, null if the server has none of that id. */
+/** The stream that the order names, null where the server has none of that id. */
 export function streamOfOrder({ serverId, streamId }: StreamOrder, states: States): StreamState | null {
   const stream = states.get<StreamState | null>(streamRef(streamId))
   return stream?.serverId === serverId ? stream : null

@@ -2,7 +2,7 @@
  * token - who orders about the keys of a server or of an account, and what every such order is refused for.
  *
  * A server's keys are managed by its own keys, by its account's and by operators; an account's by its own and by
- * operators. That an operator's key is live is looked at before the order: it is on another shard.
+ * operators. That an operator's key is live is looked at before the order: it lies on another shard.
  *
  * Spec refusal.order, key.live.max
  */
@@ -24,11 +24,11 @@ export interface TokenOrder {
   readonly orderedBy: ApiKey['kind']
   /** SHA-256 of that key, hex, or the proof of a session. */
   readonly keyHash: string
-  /** The operator, if one orders. */
+  /** The operator, where one orders. */
   readonly by?: OperatorAct
 }
 
-/** The owner of keys, as its state is. */
+/** The owner of keys, as its state stands. */
 export interface KeyHolder {
   readonly ref: Ref
   readonly ownerId: string

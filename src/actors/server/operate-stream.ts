@@ -1,7 +1,7 @@
 /**
  * operate-stream - what an operator does to a stream: pause, resume, pace.
  *
- * Already so: answered as it is. Resuming takes the counters of the brake away, so that its window starts again.
+ * Already so: answered as it is. Resuming takes the counters of the brake away, so that its window begins anew.
  *
  * Spec operator.stream, stream.brake
  */
@@ -49,7 +49,7 @@ export const operateStream: CommandType<OperateStreamBody, StreamReply | Refused
   },
 }
 
-/** What the order changes; null if it is so already. */
+/** What the order changes; null where it is so already. */
 function eventOf(order: StreamAct, stream: StreamState, nowMs: number): StreamEvent | null {
   if (order.act === 'pause') return stream.pausedAtMs === null ? { type: 'paused', pausedAtMs: nowMs } : null
   if (order.act === 'resume') return stream.pausedAtMs === null ? null : { type: 'resumed' }

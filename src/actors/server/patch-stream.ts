@@ -1,7 +1,7 @@
 /**
  * patch-stream - renames a stream, changes how long an inbound one keeps content, or archives it for good.
  *
- * A shorter time applies at the next sweep to the stored data. An archived stream takes no new messages; what it holds
+ * A shorter time applies at the next sweep to what is stored. An archived stream takes no new messages; what it holds
  * is still delivered. Its name stays taken. Once its inbound stream is archived, a server may have another one.
  *
  * Spec stream.patch, stream.name, stream.archive

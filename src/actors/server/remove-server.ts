@@ -1,9 +1,9 @@
 /**
- * remove-server - removes a server. Its keys are revoked at once, its name is free again, it is shown no more.
+ * remove-server - removes a server: its keys are revoked at once, its name is free again, it is shown no more.
  *
- * Its webhooks go with it. A timer archives its streams in small steps; no one can read them any more, and an inbound
- * one refuses mail to its address from then on. What is queued still goes out, and what it has stored leaves with its
- * age. The sweep continues.
+ * Its webhooks go with it. A timer archives its streams in small steps; nobody can read them any more, and an inbound
+ * one refuses mail to its address from then on. What is queued still goes out, and what it has stored
+ * leaves with its age: the sweep goes on.
  *
  * Spec server.remove, stream.archive
  */
@@ -50,7 +50,7 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     })
     ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [serverName(name)] })
     ops.push({ key: serversKey(shard, accountId), write: 'ZREM', args: [serverId] })
-    // What it has stored is still someone's. An erasure finds it here.
+    // What it has stored is still somebody's: an erasure finds it here.
     ops.push({ key: removedServersKey(shard, accountId), write: 'ZADD', args: [String(msOf(serverId)), serverId] })
     ops.push(...auditOpsOf(context, body.by, { targets: { accountId, serverId }, before: { name, mode }, after: null }))
     const webhooks = hooks.map((ref) => states.get<WebhookState | null>(ref)).filter((webhook) => webhook !== null)

@@ -27,7 +27,7 @@ export interface AddSuppressionsBody extends TokenOrder {
   readonly streamId: string
   /** Each once. */
   readonly recipients: readonly NamedPerson[]
-  /** Absent means `manual`. */
+  /** Absent: `manual`. */
   readonly reason?: Suppression['reason']
 }
 

@@ -2,10 +2,10 @@
  * suppress - puts the recipient of a message onto its stream's suppression list.
  *
  * What it needs to know (stream, person, whether the address is on the list already) is read only now: most outcomes
- * suppress no one.
+ * suppress nobody.
  *
- * Guarantees that one entry for each stream and address; entry, row, count of the person's lists and the stream's mark
- * come in the commit of the event that shows it.
+ * Guarantees: one entry for each stream and address; entry, row, count of the person's lists and the stream's mark come
+ * in the commit of the event that says so.
  *
  * Spec suppression.entry, suppression.worse, stream.brake
  */
@@ -31,7 +31,7 @@ import {
   suppressionIn,
 } from '../../state/suppression.ts'
 
-/** What a turn has available. */
+/** What a turn has at hand. */
 export interface SuppressTurn {
   readonly states: States
   readonly facts: Facts
@@ -47,7 +47,7 @@ export interface SuppressInput {
   readonly code: number | null
   /** The address in it is masked. */
   readonly response: string | null
-  /** Whether the same turn counts a delivery. A simulated complaint comes with one. */
+  /** Whether the same turn counts a delivery: a simulated complaint comes with one. */
   readonly delivered?: true
 }
 

@@ -2,7 +2,7 @@
  * sweep-suppressions - removes the suppression lists of a removed server, in small steps.
  *
  * Its lists are the last to go: while there is mail a bounce may still add to them. Each entry that goes is one list
- * less for its person, who can be dropped once no list and no message names them.
+ * less for its person, who can be forgotten once no list and no message names them.
  *
  * Spec server.remove, retention.person
  */
@@ -79,7 +79,7 @@ function factsOf(places: readonly SuppressionPlace[], { shard, accountId }: List
   ]
 }
 
-/** The suppression of an entry; null if it was lifted since. */
+/** The suppression of an entry; null where it was lifted since. */
 function currentOf(
   facts: Facts,
   shard: number,

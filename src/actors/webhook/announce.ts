@@ -5,13 +5,13 @@
  * delivery: a reference in its queue and an item in its lane, all in the commit of the event itself. Listeners get a
  * signal once that commit is confirmed; for who listens, or did ten minutes ago, the references are written down too.
  *
- * Guarantees that a server without webhooks, to which no one listens, costs one entry an event; a webhook's deliveries
- * are due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
+ * Guarantees: a server without webhooks, to which nobody listens, costs one entry an event; a webhook's deliveries are
+ * due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
  *
  * A command that announces names `serverRef` and `serverOwner` of the event's server, and `eventLogOwner` where events
  * are likely.
  *
- * Keys: events, event-slices, queue, slices, received
+ * Keys: events, event-slices, queue, slices, heard
  *
  * Spec event.announce, event.search, webhook.filter, webhook.backlog
  */
@@ -59,12 +59,12 @@ export interface MessageNews {
   readonly serverId: string
   readonly news: readonly MailReference[]
   /**
-   * Streams of these messages, in their order, if the command knows them; otherwise they are read once a webhook asks.
+   * Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks.
    */
   readonly streamIds?: readonly string[]
 }
 
-/** What has happened to a cap, and the servers with webhooks that are reported. */
+/** What has happened to a cap, and the servers with webhooks that are told. */
 export interface CapNews {
   readonly reference: CapReference
   readonly serverIds: readonly string[]
@@ -92,7 +92,7 @@ export function acceptedTopic(serverId: string): string {
   return `accepted:${serverId}`
 }
 
-/** Says to who listens which messages a turn has accepted: no one else pays for it. */
+/** Says to who listens which messages a turn has accepted: nobody else pays for it. */
 export function acceptedSignals(
   serverId: string,
   messageIds: readonly string[],
@@ -102,7 +102,7 @@ export function acceptedSignals(
   return [{ topic: acceptedTopic(serverId), text: messageIds.join(' ') }]
 }
 
-/** Topic of the signals that a key of a server was revoked: anyone who listens with it is to look again. */
+/** Topic of the signals that a key of a server was revoked: whoever listens with it is to look again. */
 export function keysTopic(serverId: string): string {
   return `keys:${serverId}`
 }
@@ -113,8 +113,8 @@ export function accountTopic(accountId: string, mode: ServerMode): string {
 }
 
 /**
- * Announces events of messages, sent or received; of received ones `streamIds` is given. Returns what to stage beside
- * the event itself, or what must be read first.
+ * Announces events of messages, sent or received; of received ones `streamIds` is given. Out: what to stage beside the
+ * event itself, or what must be read first.
  */
 export function announceMessages({ serverId, news, streamIds }: MessageNews, turn: AnnounceTurn): Announced {
   const { states, context } = turn
@@ -219,7 +219,7 @@ export class DeliveryQueue {
     this.signals = signals
   }
 
-  /** A new delivery of a webhook. Returns its id, and the slice that it is in. */
+  /** A new delivery of a webhook. Out: its id, and the slice that it lies in. */
   add(webhookId: string, reference: EventReference): { readonly deliveryId: string; readonly slice: string } {
     const { context, states } = this.turn
     const { shard } = context
@@ -237,7 +237,7 @@ export class DeliveryQueue {
     // By the id's time, not the clock's: ids rise whatever the clock does, and so the order of attempts does too.
     this.due.push({ lane: postLane(webhookId), item, atMs: createdAtMs })
     if (pending > WEBHOOK_BACKLOG_MAX) this.due.push(backlogDue(webhookId, context.nowMs))
-    // Neither claimed nor attempted: anyone who claims it next need not read that.
+    // Neither claimed nor attempted: whoever claims it next need not read that.
     this.absent.push({ key: claimsKey(shard), fields: [item] })
     this.absent.push({ key: deliveryKey(shard, webhookId, name), fields: [shortId(deliveryId)] })
     return { deliveryId, slice: name }
@@ -263,7 +263,7 @@ function wants({ enabled, events }: Subscriber, event: Subscriber['events'][numb
   return enabled && events.includes(event)
 }
 
-/** Reads of the streams of the messages, if a webhook asks for a stream. */
+/** Reads of the streams of the messages, where a webhook asks for a stream. */
 function streamFacts(
   serverId: string,
   news: readonly MailReference[],

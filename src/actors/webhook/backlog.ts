@@ -1,9 +1,9 @@
 /**
  * backlog - ends the oldest deliveries of a webhook of which too many wait. They are dead and may be replayed.
  *
- * A cursor goes along the deliveries: what is before it was found to wait no more. A delivery that was replayed counts
- * by the place of its first queueing, so the cursor goes back to it. Of a slice that is thinned, what waits again is
- * listed among the dead.
+ * A cursor goes along the deliveries: what lies before it was found to wait no more. A delivery that was replayed
+ * counts by the place of its first queueing, so the cursor goes back to it. Of a slice that is thinned, what waits
+ * again is listed among the dead.
  *
  * Spec webhook.backlog
  */

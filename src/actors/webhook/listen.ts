@@ -1,11 +1,11 @@
 /**
- * listen - someone subscribes to a server's events for the next minute: until then each event is reported by a signal,
- * and written down for ten minutes more, so that a feed that was cut off can continue.
+ * listen - somebody listens to a server's events for the next minute: until then each event is told by a signal, and
+ * written down for ten minutes more, so that a feed that was cut off can go on.
  *
- * Who listens asks again before the minute is over. A server that no one subscribes to pays nothing: if no one has
- * listened for the ten minutes, what was written goes, and the next who listens starts again.
+ * Who listens asks again before the minute is over. A server that nobody listens to pays nothing: where nobody has
+ * listened for the ten minutes, what was written goes, and the next who listens begins anew.
  *
- * Keys: received
+ * Keys: heard
  *
  * Spec operator.events, event.feed
  */
@@ -66,9 +66,7 @@ export const listen: CommandType<ListenBody, ListenReply | Refused> = {
   },
 }
 
-/**
- * What was written down goes once no one has listened for as long as it is kept; otherwise it is looked at again then.
- */
+/** What was written down goes once nobody has listened for as long as it is kept; else it is looked at again then. */
 export const forgetHeard: CommandType<TimerBody, null> = {
   name: 'forget-heard',
   frees: true,

@@ -4,9 +4,8 @@
  * States (webhook.delivery): pending ends delivered by a 2xx, waits for the next attempt after a failure, and is dead
  * after the last one, or at once where the failure is final.
  *
- * Guarantees that a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has
- * counted every attempt that was begun. Of mail that was erased in the meantime nothing is kept of what the receiver
- * said.
+ * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has
+ * counted every attempt that was begun. Of mail that was erased meanwhile nothing is kept of what the receiver said.
  *
  * Spec webhook.delivery, webhook.retry, erasure.messages, erasure.received
  */
@@ -39,13 +38,13 @@ export interface PostOutcome {
   readonly result: 'delivered' | 'failed'
   readonly statusCode: number | null
   readonly error: PostError | null
-  /** What the receiver said, without addresses; absent if it said nothing. */
+  /** What the receiver said, without addresses; absent where it said nothing. */
   readonly response?: string
   /** Whether no other attempt can help. */
   readonly final: boolean
 }
 
-/** No one received how five attempts ended. */
+/** Nobody heard how five attempts ended. */
 const ABANDONED: PostOutcome = { result: 'failed', statusCode: null, error: 'timeout', final: true }
 
 interface EndedAttempt {
@@ -154,7 +153,7 @@ function dead({ body, place, record, counters }: EndedAttempt, error: PostError)
   }
 }
 
-/** The record of a delivery: it has ended, and barely anybody looks at it again. */
+/** The record of a delivery: it has ended, and hardly anybody looks at it again. */
 function fieldsOf({ shard, webhookId, deliveryId, slice }: DeliveryPlace): HashFields {
   return { key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
 }

@@ -1,7 +1,7 @@
 /**
  * prepare-post - what an attempt at a webhook needs: where to, signed with what, telling of which event.
  *
- * Guarantees that what was queued before a switch-off ends dead here, if the timer of the switch-off has not come to it
+ * Guarantees: what was queued before a switch-off ends dead here, if the timer of the switch-off has not come to it
  * yet; of a webhook that was removed, and of a message past its age, nothing is posted any more.
  *
  * Spec webhook.attempt, webhook.states, retention.delivery

@@ -1,5 +1,5 @@
 /**
- * remove - removes a webhook. Nothing more is queued or posted for it, what it had is dropped in small steps.
+ * remove - removes a webhook: nothing more is queued or posted for it, what it had is dropped in small steps.
  *
  * Spec webhook.remove
  */

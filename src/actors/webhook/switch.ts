@@ -1,7 +1,7 @@
 /**
  * switch - enables or disables a webhook. What was queued before a switch-off is dead with it.
  *
- * The switch itself is one small commit: what was queued is reported from what comes later by its id
+ * The switch itself is one small commit: what was queued is told from what comes later by its id
  * (`state/webhook/delivery.ts`). A timer then writes it down, some hundred deliveries a step.
  *
  * Spec webhook.switch, webhook.states
@@ -114,7 +114,7 @@ export const settleOff: CommandType<TimerBody, null> = {
   },
 }
 
-/** The next step begins if this one ended, or if it began when it has moved everything there. */
+/** The next step begins where this one ended, or where it began when it has moved everything there. */
 function nextStep(
   { webhookId }: { webhookId: string },
   { waiting, ended, nowMs }: { waiting: readonly (readonly [string, number])[]; ended: number; nowMs: number },

@@ -1,6 +1,6 @@
 /**
  * redis-cluster - `sendwright cluster plan` and `cluster move`: which Redis of a cluster holds which shards, changed
- * while the service runs; and the part of `cluster status` that reports them
+ * while the service runs; and the part of `cluster status` that tells of them
  */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { RedisNodeRow } from '../../../schemas/operator/cluster.ts'
@@ -23,7 +23,7 @@ interface PlanOptions {
   json?: boolean
 }
 
-/** Adds the commands. `ended` receives the exit code of the one that ran. */
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addRedisClusterCommands(cluster: Command, ended: Ended): void {
   cluster
     .command('plan')
@@ -49,7 +49,7 @@ export function addRedisClusterCommands(cluster: Command, ended: Ended): void {
     )
 }
 
-/** Whether a Redis does its part. A primary with shards answers, a replica is in step. */
+/** Whether a Redis does its part: a primary with shards answers, a replica is in step. */
 export function isServing({ role, isUp, shards, isInStep }: RedisNodeRow): boolean {
   return role === 'primary' ? isUp || shards.length === 0 : isUp && isInStep
 }
@@ -73,7 +73,7 @@ export function formatRedis(nodes: readonly RedisNodeRow[]): string {
 
 function stateOf(node: RedisNodeRow): string {
   if (node.isUp) return isServing(node) ? 'up' : 'behind'
-  // A primary without shards that is away keeps no one waiting: another one has taken over.
+  // A primary without shards that is away keeps nobody waiting: another one has taken over.
   return isServing(node) ? 'gone' : 'AWAY'
 }
 
@@ -159,7 +159,7 @@ function settings(): Config {
   return read.config
 }
 
-/** What it throws is described in a sentence. */
+/** What it throws is told in a sentence. */
 function told<Result>(act: Promise<Result>): Promise<Result> {
   return act.catch((error: Error) => {
     throw new CommandFailure(error.message)

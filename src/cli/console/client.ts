@@ -1,10 +1,10 @@
 /**
  * client - asks the API for a command: finds the address and the key, and tells a refusal in words.
  *
- * The key: `--token`; with `--live` the live server's of first-run.json; otherwise SENDWRIGHT_TOKEN if it is of the
- * kind that the command needs, otherwise the fitting one of first-run.json. The address: `--url`, otherwise HTTP_HOST
- * and HTTP_PORT, otherwise BASE_URL, otherwise first-run.json's, otherwise the default port. What the operator asks
- * goes to the operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
+ * The key: `--token`; with `--live` the live server's of first-run.json; else SENDWRIGHT_TOKEN where it is of the kind
+ * that the command needs, else the fitting one of first-run.json.
+ * The address: `--url`, else HTTP_HOST and HTTP_PORT, else BASE_URL, else first-run.json's, else the default port.
+ * What the operator asks goes to the operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
  */
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ export interface ClientOptions {
   json?: boolean
 }
 
-/** Whose key a command sends with. */
+/** Whose key a command speaks with. */
 export type KeyOwner = 'account' | 'server' | 'operator'
 
 /** What a key of each kind begins with, and its name. */
@@ -59,7 +59,7 @@ export interface Client {
   delete(path: string, body?: object): Promise<void>
   /** A secret that is the same for the same key: what it is for goes in. */
   derive(purpose: string): Buffer
-  /** An answer that continues, as it comes. Throws CommandFailure when it is refused, Error when there is none. */
+  /** An answer that goes on, as it comes. Throws CommandFailure when it is refused, Error when there is none. */
   open(path: string, signal: AbortSignal, headers?: Record<string, string>): Promise<ReadableStream<Uint8Array>>
 }
 
@@ -133,7 +133,7 @@ function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: 
   )
 }
 
-/** The kind that a key's beginning names; null means of none that is known. */
+/** The kind that a key's beginning names; null: of none that is known. */
 function kindOf(token: string): KeyOwner | null {
   return OWNERS.find((owner) => KINDS[owner].prefix.test(token)) ?? null
 }
@@ -189,7 +189,7 @@ function readFirstRun(dataDirs: readonly string[]): FirstRun | null {
   }
 }
 
-/** All objects of a list. Takes its path without a query, and the name of the list in the answer. */
+/** All objects of a list. In: its path without a query, and the name of the list in the answer. */
 export async function readAll<Item>(client: Client, path: string, name: string): Promise<Item[]> {
   const items: Item[] = []
   let after = ''

@@ -7,7 +7,7 @@ const GAP = 2
 
 /**
  * Lays out rows under a head. The last column is never padded and never cut, so that a long value can be copied; in a
- * terminal the others are cut if a line would be too long.
+ * terminal the others are cut where a line would be too long.
  * @param rows each as long as `head`
  */
 export function formatTable(

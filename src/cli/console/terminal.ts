@@ -6,7 +6,7 @@ import { styleText } from 'node:util'
 
 /** What output is written to. */
 export interface Terminal {
-  /** Characters in a line; null means no terminal. */
+  /** Characters in a line; null: no terminal. */
   readonly columns: number | null
   readonly hasColours: boolean
 }
@@ -14,7 +14,7 @@ export interface Terminal {
 const COLUMNS_DEFAULT = 80
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z$/
 
-/** Words that say how something is, by their colour. */
+/** Words that say how something stands, by their colour. */
 const COLOURS = {
   green: ['delivered', 'active', 'verified', 'ok', 'yes', 'owned', 'alive', 'ended'],
   yellow: ['deferred', 'pending', 'accepted', 'paused', 'leaving', 'cap_warning', 'dns_error', 'mixed'],
@@ -45,18 +45,18 @@ export function thisTerminal(): Terminal {
   return { columns: columns || COLUMNS_DEFAULT, hasColours: process.stdout.hasColors() }
 }
 
-/** A word in its colour, if it has one; `padded` is the word with what is around it. */
+/** A word in its colour, where it has one; `padded` is the word with what stands around it. */
 export function coloured(word: string, terminal: Terminal, padded = word): string {
   const colour = terminal.hasColours ? COLOUR_OF.get(word) : undefined
   return colour === undefined ? padded : styleText(colour, padded, { validateStream: false })
 }
 
-/** An instant as a person reads it in a terminal, the local date and time; otherwise as it is. */
+/** An instant as a person reads it in a terminal: the local date and time; else as it is. */
 export function shortInstant(text: string, terminal: Terminal): string {
   return terminal.columns !== null && INSTANT.test(text) ? new Date(text).toLocaleString('sv') : text
 }
 
-/** The local time of day in a terminal; otherwise the instant as it is. */
+/** The local time of day in a terminal; else the instant as it is. */
 export function timeOfDay(instant: string, terminal: Terminal): string {
   return shortInstant(instant, terminal).replace(/^\S+ /, '')
 }

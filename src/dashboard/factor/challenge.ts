@@ -22,17 +22,17 @@ export type ChallengeKind = 'sign-in' | 'passkey' | 'confirm' | 'add-totp' | 'ad
 /** What a token says. */
 export interface Challenge extends Step {
   readonly kind: ChallengeKind
-  /** Null means the passkey says who it is. */
+  /** Null: the passkey says who it is. */
   readonly userId: string | null
   /** What only the browser, or the session, that began has. */
   readonly holder: string
   /** `sign-in`: print of the password that was there. */
   readonly password: string | null
-  /** `sign-in` is the account that is gone into; null means the first. */
+  /** `sign-in`: the account that is gone into; null: the first. */
   readonly accountId: string | null
-  /** `sign-in` is the link that makes a member of that account once the step is taken; null means none. */
+  /** `sign-in`: the link that makes a member of that account once the step is taken; null: none. */
   readonly linkId: string | null
-  /** `add-totp` is the sealed secret. */
+  /** `add-totp`: the sealed secret. */
   readonly sealed: string | null
 }
 
@@ -40,7 +40,7 @@ export interface Challenge extends Step {
 export type BegunStep = Pick<Challenge, 'kind' | 'userId' | 'holder'> &
   Partial<Pick<Challenge, 'password' | 'accountId' | 'linkId' | 'sealed'>>
 
-/** Makes a token, and says the content of it. */
+/** Makes a token, and says what is in it. */
 export function makeChallenge(
   key: Buffer,
   begun: BegunStep,
@@ -60,7 +60,7 @@ export function makeChallenge(
   return { token: `${text}.${macOf(text, key).toString('base64url')}`, challenge }
 }
 
-/** Reads a token of one of some kinds; null if it was not made here, is someone else's, or its time is over. */
+/** Reads a token of one of some kinds; null where it was not made here, is somebody else's, or its time is over. */
 export function parseChallenge(
   key: Buffer,
   token: string,
@@ -74,7 +74,7 @@ export function parseChallenge(
   return isOurs && challenge.endsAtMs > of.nowMs ? challenge : null
 }
 
-/** What reports whether a password is still the one that it was. */
+/** What tells whether a password is still the one that it was. */
 export function passwordPrint({ password }: Pick<User, 'password'>): string {
   return printOf(password ?? '')
 }

@@ -1,7 +1,7 @@
 /**
  * totp - codes of an authenticator that follow from a secret and the time (RFC 6238, SHA-1, six digits, 30 seconds)
  *
- * Pure: the time comes in. Which steps were used before is reported, and each is good once (RFC 6238 5.2).
+ * Pure: the time comes in. Which steps were used before is told, and each is good once (RFC 6238 5.2).
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -15,7 +15,7 @@ const CODE = /^\d{6}$/
 /** RFC 6238 5.2: the clocks of both may differ by a step. */
 const DRIFT = [0, -1, 1]
 
-/** What a code is for an instant, the number of its step. */
+/** What a code is for an instant: the number of its step. */
 export function totpStepAt(nowMs: number): number {
   return Math.floor(nowMs / STEP_MS)
 }
@@ -30,7 +30,7 @@ export function totpCode(secret: Buffer, step: number): string {
   return String(number).padStart(DIGITS, '0')
 }
 
-/** The step that a code is of; null means of none that is near and was not used. Takes the last step that was used. */
+/** The step that a code is of; null: of none that is near and was not used. In: the last step that was used. */
 export function findTotpStep(
   secret: Buffer,
   code: string,
@@ -44,7 +44,7 @@ export function findTotpStep(
   return found.find((step) => step > usedStep) ?? null
 }
 
-/** The secret as people type it, and the URI that authenticators read from a picture. Takes what they show it as. */
+/** The secret as people type it, and the URI that authenticators read from a picture. In: what they show it as. */
 export function formatTotpSecret(
   secret: Buffer,
   { issuer, name }: { readonly issuer: string; readonly name: string },

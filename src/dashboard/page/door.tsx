@@ -1,4 +1,4 @@
-/** door - if someone comes in who has no session yet: signing in, links, a dropped password */
+/** door - where somebody comes in who has no session yet: signing in, links, a forgotten password */
 import './style/style.css'
 import { render } from 'preact'
 import { applyTheme } from './browser/theme.ts'

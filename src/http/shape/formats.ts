@@ -1,5 +1,5 @@
 /**
- * formats - the named formats of the schemas: what passes, and how a client is reported
+ * formats - the named formats of the schemas: what passes, and how a client is told
  *
  * Every check is linear in the length of the text, and none keeps state.
  *
@@ -60,7 +60,7 @@ function isMailbox(text: string): boolean {
   return at > 0 && at < text.length - 1 && text.length <= MAILBOX_CHARS_MAX && !MAILBOX_GAP.test(text)
 }
 
-/** Whether a domain may be added by its shape, a host name that is not itself a public suffix. Spec domain.add */
+/** Whether a domain may be added by its shape: a host name that is not itself a public suffix. Spec domain.add */
 function isSendingDomain(text: string): boolean {
   if (!isDomain(text)) return false
   const domain = text.toLowerCase()

@@ -62,7 +62,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 const PATTERNS = new Map<string, RegExp>()
 
 /**
- * Finds the problem with a value. Returns at most 100 issues in the order of the body, missing fields after the rest.
+ * Finds what is wrong with a value. Out: at most 100 issues in the order of the body, missing fields after the rest.
  */
 export function findIssues(schema: Schema, value: unknown): Issue[] {
   const issues: Issue[] = []
@@ -145,7 +145,7 @@ function addMissing(schema: Schema, fields: Fields, path: string, issues: Issue[
   issues.push({ path: joinPath(path, names[0] ?? ''), message: `Required: at least one of ${names.join(' and ')}` })
 }
 
-/** The problem with the value itself, whatever is inside it; null when nothing is. */
+/** What is wrong with the value itself, whatever stands inside it; null when nothing is. */
 function problemOf(schema: Schema, value: unknown): string | null {
   const types = typeof schema.type === 'string' ? [schema.type] : schema.type
   if (types !== undefined && !types.some((type) => isOfType(value, type))) {
@@ -214,7 +214,7 @@ function recipientsMessage(schema: Schema): string {
   return `Must be at most ${schema.recipientsMax} recipients in to, cc and bcc together`
 }
 
-/** A name may hold what no string may, and the cut may go through a pair. The path holds no lone surrogate. */
+/** A name may hold what no string may, and the cut may go through a pair: the path holds no lone surrogate. */
 function joinPath(path: string, name: string): string {
   const shown = toWellFormed(name.length > NAME_IN_PATH_MAX ? `${name.slice(0, NAME_IN_PATH_MAX)}…` : name)
   return path === '' ? shown : `${path}.${shown}`

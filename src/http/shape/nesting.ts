@@ -19,7 +19,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /**
- * Whether lists and objects are too deep within each other, or are more than `countMax`. Takes a text that may be JSON.
+ * Whether lists and objects lie too deep within each other, or are more than `countMax`. In: a text that may be JSON.
  */
 export function isOvernested(text: string, countMax: number = NESTED_MAX): boolean {
   if (text.length <= TEXT_CHARS_SURE) return false
@@ -41,7 +41,7 @@ export function isOvernested(text: string, countMax: number = NESTED_MAX): boole
 }
 
 /**
- * Place of the quote that ends a string; the text's length if none does. Takes the place of the one that begins it.
+ * Place of the quote that ends a string; the text's length where none does. In: the place of the one that begins it.
  */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {

@@ -4,19 +4,19 @@
  * Spec text.length, text.forbidden
  */
 
-/** Both exist since Node 20; the compiler's library of that year does not know them. */
+/** Both are there since Node 20; the compiler's library of that year does not know them. */
 interface WellFormed {
   isWellFormed(): boolean
   toWellFormed(): string
 }
 
-/** Whether the text has fewer code points than `min`. Counts only when the length in UTF-16 units cannot determine. */
+/** Whether the text has fewer code points than `min`. Counts only when the length in UTF-16 units cannot tell. */
 export function isShorter(text: string, min: number): boolean {
   if (text.length < min) return true
   return text.length < min * 2 && countCodePoints(text) < min
 }
 
-/** Whether the text has more code points than `max`. Counts only when the length in UTF-16 units cannot determine. */
+/** Whether the text has more code points than `max`. Counts only when the length in UTF-16 units cannot tell. */
 export function isLonger(text: string, max: number): boolean {
   if (text.length <= max) return false
   return text.length > max * 2 || countCodePoints(text) > max
@@ -32,7 +32,7 @@ export function toWellFormed(text: string): string {
   return (text as unknown as WellFormed).toWellFormed()
 }
 
-/** Whether any string of a value holds what no string may. Takes a value whose depth its schema bounds. */
+/** Whether any string of a value holds what no string may. In: a value whose depth its schema bounds. */
 export function holdsForbidden(value: unknown): boolean {
   if (typeof value === 'string') return isForbidden(value)
   if (typeof value !== 'object' || value === null) return false

@@ -1,9 +1,9 @@
 /**
- * validate - a schema becomes a function that says yes with the defaults filled in, or lists the problem
+ * validate - a schema becomes a function that says yes with the defaults filled in, or lists what is wrong
  *
  * Two passes: a compiled validator that stops at the first fault (collecting all of them costs an attacker nothing and
- * us everything), and only after a no the bounded walk of issues.ts. Sizes of lists and maps are checked before the
- * content of them.
+ * us everything), and only after a no the bounded walk of issues.ts. Sizes of lists and maps are checked before what
+ * is in them.
  *
  * Spec error.issues, text.length, text.forbidden
  */
@@ -15,22 +15,22 @@ import { FORMATS } from './formats.ts'
 import { countRecipients, findIssues, type Schema } from './issues.ts'
 import { holdsForbidden, isLonger, isShorter } from './text.ts'
 
-/** The value with its defaults, or the problem with it. */
+/** The value with its defaults, or what is wrong with it. */
 export type Checked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
- * Checks one value, and fills its defaults in place. `mayHoldEscapes` false spares the look at each string. A JSON text
- * without `\u` cannot name U+0000 or a surrogate.
+ * Checks one value, and fills its defaults in place.
+ * `mayHoldEscapes` false spares the look at each string: a JSON text without `\u` cannot name U+0000 or a surrogate.
  */
 export type Check<T> = (value: unknown, mayHoldEscapes?: boolean) => Checked<T>
 
 const AJV = makeAjv()
 
 /**
- * Makes the check of one schema, which is compiled at its first value. A start would wait for all, and needs few. Takes
- * a schema of ours; the first check throws when the schema itself is wrong. Spec error.issues
+ * Makes the check of one schema, which is compiled at its first value: a start would wait for all, and needs few.
+ * In: a schema of ours; the first check throws when the schema itself is wrong. Spec error.issues
  */
 export function compileBody<T = unknown>(schema: object): Check<T> {
   let validate: ValidateFunction | null = null

@@ -2,8 +2,8 @@
  * body-hash - the hashes of a received mail's body that its signatures name (RFC 6376 3.4, 3.5 `l=`), as a verifier
  * makes them.
  *
- * A line end is CRLF, or one LF alone. Guarantees that one pass over the body for each canonical form, however many
- * hashes are wanted of it; linear in the body, whatever it holds; memory for 64 KiB.
+ * A line end is CRLF, or one LF alone. Guarantees: one pass over the body for each canonical form, however many hashes
+ * are wanted of it; linear in the body, whatever it holds; memory for 64 KiB.
  *
  * Spec inbound.authentication.dkim
  */
@@ -26,7 +26,7 @@ export interface BodyForm {
   readonly bytesMax: number | null
 }
 
-/** The hashes in base64, in the order of the forms. Takes the bytes, and where the body begins. */
+/** The hashes in base64, in the order of the forms. In: the bytes, and where the body begins. */
 export function hashBodies(raw: Uint8Array, from: number, forms: readonly BodyForm[]): string[] {
   const hashes: string[] = []
   for (const canon of ['simple', 'relaxed'] as const) {
@@ -62,7 +62,7 @@ function canonize(
       body.put(octet)
     }
   }
-  // Empty lines at the end do not count; simple ends with one line end in any case, relaxed if there is something.
+  // Empty lines at the end do not count; simple ends with one line end in any case, relaxed where there is something.
   if (!isRelaxed || body.bytes > 0) body.endLine()
 }
 
@@ -98,7 +98,7 @@ class CanonicalBody {
 
   digest(): ReadonlyMap<BodyForm, string> {
     this.#flush()
-    // What ends behind the body is the hash of all of it. Nothing was added.
+    // What ends behind the body is the hash of all of it: nothing was added.
     for (const form of this.#forms) if (!this.#made.has(form)) this.#end(form)
     return this.#made
   }

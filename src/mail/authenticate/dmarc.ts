@@ -1,8 +1,8 @@
 /**
  * dmarc - DMARC (RFC 9989) from what SPF and DKIM have found: alignment, tree walk, the policy that applies.
  *
- * mailauth evaluates it, by the letter of the RFC (`strict`). What it cannot say is added here, a mail that fails only
- * because the DNS could not answer about one of its identities is not judged yet.
+ * mailauth evaluates it, by the letter of the RFC (`strict`). What it cannot say is added here: a mail that fails only
+ * because the DNS could not tell about one of its identities is not judged yet.
  *
  * Spec inbound.authentication.dmarc
  */
@@ -20,16 +20,16 @@ export interface DmarcInput {
   readonly spf: SpfVerdict
   /** Of MAIL FROM, '' for none. */
   readonly spfDomain: string
-  /** Domains whose signature holds, and those about whose key the DNS could not answer. */
+  /** Domains whose signature holds, and those about whose key the DNS could not tell. */
   readonly passed: readonly string[]
   readonly undecided: readonly string[]
 }
 
 export interface DmarcReport {
   readonly dmarc: DkimVerdict
-  /** Given if it is `fail`. */
+  /** Given where it is `fail`. */
   readonly dmarcPolicy: DmarcPolicy | null
-  /** Why it says nothing, or an error, if the verifier tells. */
+  /** Why it says nothing, or an error, where the verifier tells. */
   readonly reason: string | null
   /** The record that applies, and the domain that has it. */
   readonly record: string | null

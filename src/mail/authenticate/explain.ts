@@ -16,7 +16,7 @@ export interface Explained {
   readonly check: AuthenticationPart
   readonly verdict: string
   readonly message: string
-  /** The record of the DNS that it is on, if one was found. */
+  /** The record of the DNS that it stands on, where one was found. */
   readonly record: { readonly name: string; readonly text: string } | null
   /** What would make it pass. */
   readonly fix: string | null
@@ -80,7 +80,7 @@ function mechanism(ip: string): string {
   return `${ip.includes(':') ? 'ip6' : 'ip4'}:${ip}`
 }
 
-/** What the verifier says beside what is stated already. */
+/** What the verifier says beside what is said already. */
 function detailOf(reason: string | null): string {
   const detail = (reason ?? '').replace(/^(?:permanent )?error in processing during lookup of \S+?(?:: |$)/, '')
   return detail === '' ? 'no reason given' : detail

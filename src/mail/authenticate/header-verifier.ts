@@ -72,7 +72,7 @@ export async function wantedForms(header: Buffer, options: VerifierOptions): Pro
   return (await run(header, { options, hashes: new Map() })).wanted
 }
 
-/** Verifies the signatures of a header, which ends with its empty line. Rejects if the library throws. */
+/** Verifies the signatures of a header, which ends with its empty line. Rejects where the library throws. */
 export async function verifyHeader(
   header: Buffer,
   { options, hashes }: { options: VerifierOptions; hashes: BodyHashes },

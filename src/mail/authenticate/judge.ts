@@ -14,7 +14,7 @@ import { missingParts } from './rounds.ts'
 import { checkSender, NO_SENDER, type Sender, type SenderReport } from './sender.ts'
 import { checkSignatures, domainsWith, readSignedMail, type SignatureReport } from './signatures.ts'
 
-/** The result, for who wants to know why. */
+/** What was found, for who wants to know why. */
 export interface Findings {
   readonly sender: SenderReport
   /** Null where verifying was ended, or the header passes the limits. */
@@ -25,7 +25,7 @@ export interface Findings {
 /** The verdicts. */
 export interface Judgement {
   readonly authentication: Authentication
-  /** The DNS could not answer of something: another round may know more. */
+  /** The DNS could not tell of something: another round may know more. */
   readonly isTemporary: boolean
   readonly findings: Findings
 }
@@ -54,7 +54,7 @@ function judgementOf(authentication: Authentication, findings: Findings): Judgem
 }
 
 /**
- * Judges a mail in one go: if no thread is needed, as on the command line and in tests. In: `sender` null: no one
+ * Judges a mail in one go: where no thread is needed, as on the command line and in tests. In: `sender` null: nobody
  * knows.
  */
 export async function judgeMail(

@@ -1,8 +1,8 @@
 /**
- * rounds - judging a mail again if the DNS could not answer: which verdicts are missing, when to look, what changes.
+ * rounds - judging a mail again where the DNS could not tell: which verdicts are missing, when to look, what changes.
  *
  * States: complete; missing some, with rounds to come; missing some for good, after the last round. A round only adds:
- * what had been found is, whatever the DNS says later.
+ * what had been found stands, whatever the DNS says later.
  *
  * Spec inbound.authentication.rounds
  */
@@ -16,14 +16,14 @@ const PARTS = ['spf', 'spfHelo', 'dkim', 'dmarc', 'arc'] as const
 /** A verdict by its field. */
 export type AuthenticationPart = (typeof PARTS)[number]
 
-/** The verdicts that are missing because the DNS could not answer. */
+/** The verdicts that are missing because the DNS could not tell. */
 export function missingParts(authentication: Authentication): AuthenticationPart[] {
   return PARTS.filter((part) => authentication[part] === (part === 'arc' ? 'unchecked' : 'temperror'))
 }
 
 /**
- * When the next round is due, milliseconds; null if nothing is missing, or no round is left. Takes the verdicts so far,
- * when the first round was, and how many there have been.
+ * When the next round is due, milliseconds; null where nothing is missing, or no round is left. In: the verdicts so
+ * far, when the first round was, and how many there have been.
  */
 export function nextRoundAtMs(
   authentication: Authentication,

@@ -1,7 +1,7 @@
 /**
  * sender - SPF (RFC 7208) for the MAIL FROM address and for the HELO name, each by itself.
  *
- * mailauth evaluates the record, by the letter of the RFC (`strict`). The whole record is parsed first, a malformed or
+ * mailauth evaluates the record, by the letter of the RFC (`strict`): the whole record is parsed first, a malformed or
  * repeated modifier is an error, 10 look-ups and 2 void ones.
  *
  * Spec inbound.authentication.spf
@@ -55,7 +55,7 @@ export async function checkSender(sender: Sender, lookUp: LookUp): Promise<Sende
   return { from, helo }
 }
 
-/** What is stated of a mail whose session no one knows. */
+/** What is said of a mail whose session nobody knows. */
 export const NO_SENDER: SenderReport = {
   from: { verdict: 'unchecked', domain: '', reason: 'who connected is not known', record: null },
   helo: { verdict: 'unchecked', domain: '', reason: 'who connected is not known', record: null },

@@ -28,7 +28,7 @@ export interface SignedMail {
 
 /** One signature. */
 export interface SignatureFinding {
-  /** `d=` and `s=`, '' if it has none. */
+  /** `d=` and `s=`, '' where it has none. */
   readonly domain: string
   readonly selector: string
   readonly verdict: DkimVerdict
@@ -55,7 +55,7 @@ const KEY_BITS_MIN = 1024
 
 const NOTHING_FOUND: VerifierOptions['resolver'] = () => Promise.reject(Object.assign(new Error(), { code: 'ENODATA' }))
 
-/** Reads a mail, its body once. Null if its header passes the limits. */
+/** Reads a mail, its body once. Null where its header passes the limits. */
 export async function readSignedMail(raw: Buffer): Promise<SignedMail | null> {
   const shown = showHeader(raw)
   if (shown === null) return null
@@ -112,7 +112,7 @@ function findingOf({ status, signingDomain = '', selector = '', rr }: DKIMResult
  */
 function verdictOf({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
   if (result === 'pass' || result === 'temperror') return result
-  // `policy` is a key or a hash that RFC 8301 forbids.
+  // `policy`: a key or a hash that RFC 8301 forbids.
   if (result === 'fail' || result === 'policy' || comment === 'expired') return 'fail'
   return 'permerror'
 }
@@ -130,7 +130,7 @@ async function checkArc(
   const { status } = await arc(data, options)
   const arcReason = clip(status.comment || null)
   if (status.result === 'pass' || status.result === 'none') return { arc: status.result, arcReason }
-  // A chain that fails for want of a key that the DNS could not answer is not judged yet.
+  // A chain that fails for want of a key that the DNS could not tell is not judged yet.
   const seals = (data.chain || []).map((entry) => entry['arc-seal']?.parsed)
   const latest = (data.chain || []).at(-1)?.['arc-message-signature']?.parsed
   const isUndecided = [...seals, latest].some(

@@ -27,7 +27,7 @@ export interface ShownHeader {
   readonly oversized: number
 }
 
-/** Prepares a mail's header; null if it passes the limits. */
+/** Prepares a mail's header; null where it passes the limits. */
 export function showHeader(raw: Buffer): ShownHeader | null {
   const { fields, bodyStart, issue } = readHeaderBlock(raw, 0)
   if (issue !== null) return null
@@ -41,7 +41,7 @@ export function showHeader(raw: Buffer): ShownHeader | null {
 function headerEnd(raw: Buffer, bodyStart: number): number {
   if (raw[bodyStart - 1] !== LF) return bodyStart
   const end = raw[bodyStart - 2] === CR ? bodyStart - 2 : bodyStart - 1
-  // If the mail has no empty line, what ends before the body is the last field.
+  // Where the mail has no empty line, what ends before the body is the last field.
   return end === 0 || raw[end - 1] === LF ? end : bodyStart
 }
 

@@ -1,14 +1,14 @@
 /**
- * told-session - who sent a mail that is in a file, as far as its own header tells: Return-Path, and the first Received
- * field, from the top, that names a public address. Fields below may be forged, and those above are of the receiver's
- * own house.
+ * told-session - who sent a mail that lies in a file, as far as its own header tells: Return-Path, and the first
+ * Received field, from the top, that names a public address. Fields below may be forged, and those above are of the
+ * receiver's own house.
  */
 
 import { isPublicAddress } from '../ip-address.ts'
 import { type HeaderField, readHeaderBlock } from '../mime/header-block.ts'
 import { unfold } from '../mime/header-text.ts'
 
-/** What the header reports the SMTP session. */
+/** What the header tells of the SMTP session. */
 export interface ToldSession {
   /** MAIL FROM, '' for `<>`; null without a Return-Path. */
   readonly address: string | null
@@ -38,7 +38,7 @@ export function readToldSession(raw: Buffer): ToldSession {
   return { address, ip: null, helo: null }
 }
 
-/** An address without its brackets; null if it has others in it. */
+/** An address without its brackets; null where it has others in it. */
 function unwrap(path: string): string | null {
   const bare = path.trim().replace(/^</, '').replace(/>$/, '').trim()
   return /[<>]/.test(bare) ? null : bare

@@ -1,7 +1,7 @@
 /**
  * compose - builds the bytes of one message from what a client sent (RFC 5322, RFC 2045 to 2049, RFC 2231, RFC 2392).
  *
- * Guarantees that every byte is 7-bit, every line ends in CRLF and holds at most 998 octets (RFC 5322 2.1.1); the same
+ * Guarantees: every byte is 7-bit, every line ends in CRLF and holds at most 998 octets (RFC 5322 2.1.1); the same
  * input gives the same bytes; no address of a blind copy can get in, because none is in the input; no file or URL is
  * read. The tree is nodemailer's. It is written out here in one synchronous pass, because its own stream serializer
  * costs several times the CPU for the same bytes (the test compares both, byte by byte).
@@ -27,9 +27,9 @@ const WORD_OCTETS_MAX = 52
  * only, which RFC 5322 3.2.2 calls obsolete and some servers take for the end of the header.
  */
 const UNFOLDABLE = /\S{991}|\s{60}/
-/** Fields that hold addresses or ids, if an encoded word would change the meaning. */
+/** Fields that hold addresses or ids, where an encoded word would change the meaning. */
 const STRUCTURED_FIELDS = new Set(['reply-to', 'references', 'in-reply-to', 'sender'])
-/** NUL, and halves of a surrogate pair that are alone. */
+/** NUL, and halves of a surrogate pair that stand alone. */
 const UNSENDABLE = /\0|\p{Surrogate}/u
 const CONTROLS = /[\u0001-\u001f\u007f-\u009f]/g
 const LINE_ENDS = /\r\n|\r|\n/g
@@ -58,9 +58,9 @@ export interface ComposeInput {
   readonly text: string | null
   readonly html: string | null
   readonly headers: Readonly<Record<string, string>>
-  /** Value of the Feedback-ID that the service adds; absent if the client gave one, or none is due. */
+  /** Value of the Feedback-ID that the service adds; absent where the client gave one, or none is due. */
   readonly feedbackId?: string
-  /** Everything the service adds on a broadcast stream, for one recipient; absent elsewhere. */
+  /** What the service adds on a broadcast stream, for one recipient; absent elsewhere. */
   readonly list?: readonly ListField[]
   readonly attachments: readonly ComposeAttachment[]
   /** Goes into the multipart boundaries; must not be guessable by who writes the content. */
@@ -86,8 +86,9 @@ export class ComposeFailure extends Error {
 }
 
 /**
- * Builds the message as it is sent, without signatures and trace fields. Throws ComposeFailure for NUL or a lone
- * surrogate outside of attachments. A server may take `CRLF NUL . CRLF` for the end of the message.
+ * Builds the message as it is sent, without signatures and trace fields.
+ * Throws ComposeFailure for NUL or a lone surrogate outside of attachments: a server may take `CRLF NUL . CRLF` for the
+ * end of the message.
  */
 export function composeMessage(input: ComposeInput): Buffer {
   refuseUnsendable(input)
@@ -140,14 +141,14 @@ function formatAddress({ address, name }: ComposeAddress): { address: string; na
   return { address, name: (name ?? '').replace(CONTROLS, ' ').replace(/\s{60,}/g, ' ') }
 }
 
-/** Custom fields as a list. An object with the names `key` and `value` would be read as one field. */
+/** Custom fields as a list: an object with the names `key` and `value` would be read as one field. */
 function formatHeaders(input: ComposeInput): HeaderField[] {
   const fields: HeaderField[] = [{ key: 'X-Sendwright-Id', value: input.messageId }]
   if (input.feedbackId !== undefined) fields.push({ key: 'Feedback-ID', value: input.feedbackId })
   for (const { name, value } of input.list ?? [])
     fields.push({ key: name, value: { value, prepared: true, foldLines: false } })
   for (const [key, value] of Object.entries(input.headers)) {
-    // A structured field that fits in no legal line cannot be written at all. The message goes out without it.
+    // A structured field that fits in no legal line cannot be written at all: the message goes out without it.
     if (STRUCTURED_FIELDS.has(key.toLowerCase()) && UNFOLDABLE.test(value)) continue
     fields.push({ key, value: formatValue(value) })
   }
@@ -175,7 +176,7 @@ function formatAttachment({ name, contentType, contentId, content }: ComposeAtta
   const message = /^message\//i.test(told) ? asMailLines(content) : null
   // A multipart type would need a boundary that the bytes may not have; RFC 2046 5.2.1 forbids to encode a message.
   const isWhatItIs = message !== null || !/^(multipart|message)\//i.test(told)
-  // Readers merge an inline text or message into the body; by its id it is found wherever it is.
+  // Readers merge an inline text or message into the body; by its id it is found wherever it stands.
   const isInline = contentId !== null && !/^(text|message)\//i.test(told)
   return {
     filename: name,
@@ -188,8 +189,9 @@ function formatAttachment({ name, contentType, contentId, content }: ComposeAtta
 }
 
 /**
- * The bytes of a mail as they may be in another one without encoding (RFC 2045 2.7): lines of ASCII that end in CRLF.
- * Null if they may not: other bytes, NUL, lone CR, long lines, nothing at all, or more bytes than base64 would take.
+ * The bytes of a mail as they may stand in another one without encoding (RFC 2045 2.7): lines of ASCII that end in
+ * CRLF. Null where they may not: other bytes, NUL, lone CR, long lines, nothing at all, or more bytes than base64 would
+ * take.
  */
 function asMailLines(content: Buffer): Buffer | null {
   const bytes = content.toString('latin1')

@@ -33,7 +33,7 @@ export async function makeDkimKeyPair(): Promise<DkimKeyPair> {
   return { privateKey, publicKey: publicKey.toString('base64') }
 }
 
-/** `sw20260131ab12` is the day (UTC) and 16 random bits; unique within a domain, tells the age of a key at a glance. */
+/** `sw20260131ab12`: the day (UTC) and 16 random bits; unique within a domain, tells the age of a key at a glance. */
 export function makeSelector(nowMs: number, random: Buffer): string {
   const day = new Date(nowMs).toISOString().slice(0, 10).replaceAll('-', '')
   return `sw${day}${random.subarray(0, 2).toString('hex').padStart(4, '0')}`

@@ -2,7 +2,7 @@
  * feedback-id - the Feedback-ID field, by which Gmail groups complaints in its Postmaster Tools
  *
  * `<broadcast or tag>:<stream>:<account>:<sender>`; the last part names the installation, and Gmail wants it to be 5 to
- * 15 characters that never change. Ids are reported by their last eight digits. The first ones are a time, which many
+ * 15 characters that never change. Ids are told by their last eight digits: the first ones are a time, which many
  * share.
  *
  * Spec send.feedback-id
@@ -12,9 +12,9 @@ const NAME = 'feedback-id'
 const ID_DIGITS = 8
 
 export interface FeedbackIdInput {
-  /** The broadcast that the message is of, which then is in place of the tag; absent or null means none. */
+  /** The broadcast that the message is of, which then stands in place of the tag; absent or null: none. */
   readonly broadcast?: { readonly broadcastId: string } | null
-  /** Null means the message has no tag, and the part is left off. */
+  /** Null: the message has no tag, and the part is left off. */
   readonly tagHash: string | null
   readonly streamId: string
   readonly accountId: string
@@ -29,7 +29,7 @@ export function formatFeedbackId({ broadcast, tagHash, streamId, accountId, send
   return (first === null ? parts : [first, ...parts]).join(':')
 }
 
-/** Whether a client's own fields hold one: then it is. */
+/** Whether a client's own fields hold one: then it stands. */
 export function hasFeedbackId(headers: Readonly<Record<string, string>>): boolean {
   for (const name in headers) if (name.toLowerCase() === NAME) return true
   return false

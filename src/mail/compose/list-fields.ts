@@ -2,7 +2,7 @@
  * list-fields - the fields by which a reader's mail program lets it leave a list: List-Unsubscribe (RFC 2369),
  * List-Unsubscribe-Post (RFC 8058) and List-Id (RFC 2919)
  *
- * Guarantees: ASCII; no line is longer than the link or the domain in it makes it; nothing that a client wrote is
+ * Guarantees: ASCII; no line is longer than the link or the domain in it makes it; nothing that a client wrote stands
  * outside of a quoted string or an encoded word, so no field can be smuggled in.
  *
  * Spec unsubscribe.fields
@@ -11,7 +11,7 @@
 import { domainToASCII } from 'node:url'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 
-/** A field that the service writes, ready to be in the header. */
+/** A field that the service writes, ready to stand in the header. */
 export interface ListField {
   readonly name: string
   readonly value: string
@@ -28,7 +28,7 @@ export interface ListFieldsInput {
 }
 
 /**
- * Fields that are once, and are the service's. A client's own of these names are left out where these are written.
+ * Fields that stand once, and are the service's: a client's own of these names are left out where these are written.
  */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['list-unsubscribe', 'list-unsubscribe-post', 'list-id', 'feedback-id'])
 const ONE_CLICK = 'List-Unsubscribe=One-Click'
@@ -50,7 +50,7 @@ export function formatListFields(input: ListFieldsInput): ListField[] {
   return fields
 }
 
-/** Whether a field is one of the service's on a broadcast stream. Takes its name, in any case. */
+/** Whether a field is one of the service's on a broadcast stream. In: its name, in any case. */
 export function isListField(name: string): boolean {
   return OWN_FIELDS.has(name.toLowerCase())
 }

@@ -7,16 +7,16 @@
 import { withHtmlFooter, withTextFooter } from './footer.ts'
 import { fillHtml, fillText, parseTemplate, type Substitutions, type Template, UNSUBSCRIBE_NAME } from './template.ts'
 
-/** The texts of a broadcast, read; with the footer if one is due. */
+/** The texts of a broadcast, read; with the footer where one is due. */
 export interface ListedTexts {
   readonly text: Template | null
   readonly html: Template | null
 }
 
-/** What represents the link if a message is only shown. A preview must unsubscribe no one. */
+/** What stands for the link where a message is only shown: a preview must unsubscribe nobody. */
 export const UNFILLED_LINK = `{{${UNSUBSCRIBE_NAME}}}`
 
-/** Reads the texts of a broadcast. A text that is no template, which no broadcast has, is left as it is. */
+/** Reads the texts of a broadcast. A text that is no template, which no broadcast has, is left as it stands. */
 export function readListedTexts({
   text,
   html,

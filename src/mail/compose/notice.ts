@@ -1,7 +1,7 @@
 /**
  * notice - what an administrator is written when a sending domain's records are gone: what to do, and until when
  *
- * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5), so that no one's
+ * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5), so that nobody's
  * out-of-office answers it.
  *
  * Spec domain.notice
@@ -17,7 +17,7 @@ export interface NoticeInput {
   readonly atMs: number
   /** From when on mail from the domain is refused; of a warning only. */
   readonly endsAtMs: number
-  /** The records that were not found; none if they have been found again in the meantime. */
+  /** The records that were not found; none where they have been found again meanwhile. */
   readonly missing: readonly ExpectedRecord[]
   /** The administrator. */
   readonly address: string

@@ -2,15 +2,15 @@
  * qp-plain - quoted-printable for plain text: ASCII without controls, lines that end in CRLF
  *
  * It writes byte for byte what `encode` and `wrap` of nodemailer write of such a text, without looking at each of its
- * characters. A line is encoded only if it holds what must be, and cut if the last blank or stop of its end is. The
- * test compares both over random texts.
+ * characters: a line is encoded only where it holds what must be, and cut where the last blank or stop of its end is.
+ * The test compares both over random texts.
  *
  * RFC 2045 6.7
  */
 
-/** Octets of a line with a function that ends it softly. */
+/** Octets of a line with what ends it softly. */
 const LINE_OCTETS_MAX = 76
-/** A line is rather cut behind a blank or a stop, if there is one in its last third. */
+/** A line is rather cut behind a blank or a stop, where there is one in its last third. */
 const MARGIN = 25
 const CRLF = '\r\n'
 const SOFT_BREAK = '=\r\n'
@@ -42,7 +42,7 @@ function escapeLine(line: string): string {
   return escaped.replace(BLANK_END, last === BLANK ? '=20' : '=09')
 }
 
-/** A line with soft breaks; `isEnded`: CRLF follows, which counts if it would not fit. */
+/** A line with soft breaks; `isEnded`: CRLF follows, which counts where it would not fit. */
 function wrapLine(line: string, isEnded: boolean): string {
   const all = isEnded ? line.length + CRLF.length : line.length
   let wrapped = ''
@@ -56,9 +56,7 @@ function wrapLine(line: string, isEnded: boolean): string {
   return wrapped + line.slice(start) + CRLF
 }
 
-/**
- * Where the piece that begins at `start` ends; with a function that ends it softly it holds at most one line's octets.
- */
+/** Where the piece that begins at `start` ends; with what ends it softly it holds at most one line's octets. */
 function cutAt(line: string, start: number, all: number): number {
   const end = Math.min(start + LINE_OCTETS_MAX, all)
   const isFull = end < all

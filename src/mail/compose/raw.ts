@@ -1,10 +1,10 @@
 /**
  * raw - a message that came whole goes out as it came: what it lacks is put before it, and nothing in it is touched
  *
- * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Of our own: X-Sendwright-Id, and Feedback-ID if
- * the message has none. Received (RFC 5321 4.4) is made apart, because it is no part of the message as built; it does
- * not say who the client is. Guarantees that the same input gives the same bytes; at most `RAW_ADDED_BYTES_MAX` bytes
- * are added.
+ * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Of our own: X-Sendwright-Id, and Feedback-ID
+ * where the message has none. Received (RFC 5321 4.4) is made apart, because it is no part of the message as built; it
+ * does not say who the client is.
+ * Guarantees: the same input gives the same bytes; at most `RAW_ADDED_BYTES_MAX` bytes are added.
  */
 
 import { cutFields, readHeaderFields } from '../header-fields.ts'
@@ -16,10 +16,10 @@ export interface RawInput {
   readonly messageId: string
   readonly acceptedAtMs: number
   readonly from: ComposeAddress
-  /** Value of the Feedback-ID if the message has none. */
+  /** Value of the Feedback-ID where the message has none. */
   readonly feedbackId: string
   /**
-   * Everything the service writes on a broadcast stream, for one recipient, in place of what the message has; absent
+   * What the service writes on a broadcast stream, for one recipient, in place of what the message has; absent
    * elsewhere.
    */
   readonly list?: readonly ListField[]

@@ -2,7 +2,7 @@
  * template - text with placeholders: read once, filled for each recipient
  *
  * `{{name}}`, blanks inside the braces allowed. Every other `{{` is a fault, so that no `{{#if}}` of another product
- * goes out to 50,000 people as it is. One pass: what a value holds is never expanded again.
+ * goes out to 50,000 people as it stands. One pass: what a value holds is never expanded again.
  *
  * Guarantees: linear in text and values.
  *
@@ -33,7 +33,7 @@ export interface Template {
 /** Substitutions by name. */
 export type Substitutions = Readonly<Record<string, string>>
 
-/** Reads a text; null if a `{{` in it begins no placeholder. */
+/** Reads a text; null where a `{{` in it begins no placeholder. */
 export function parseTemplate(text: string): Template | null {
   const texts: string[] = []
   const names: string[] = []
@@ -41,7 +41,7 @@ export function parseTemplate(text: string): Template | null {
   for (let at = text.indexOf(OPENING); at !== -1; at = text.indexOf(OPENING, from)) {
     PLACEHOLDER.lastIndex = at
     const [whole, name] = PLACEHOLDER.exec(text) ?? []
-    // `{{{name}}}` means raw text elsewhere. No one is to believe that it does here.
+    // `{{{name}}}` means raw text elsewhere: nobody is to believe that it does here.
     if (whole === undefined || name === undefined) return null
     texts.push(text.slice(from, at))
     names.push(name)
@@ -51,14 +51,14 @@ export function parseTemplate(text: string): Template | null {
   return { texts, names }
 }
 
-/** Fills a text. Takes a value for every name. */
+/** Fills a text. In: a value for every name. */
 export function fillText({ texts, names }: Template, values: Substitutions): string {
   let filled = texts[0] as string
   for (const [index, name] of names.entries()) filled += (values[name] ?? '') + texts[index + 1]
   return filled
 }
 
-/** Fills HTML: in a value `& < > " '` represent themselves. */
+/** Fills HTML: in a value `& < > " '` stand for themselves. */
 export function fillHtml(template: Template, values: Substitutions): string {
   // Without a prototype: `__proto__` is a name like any other.
   const escaped: Record<string, string> = Object.create(null)
@@ -66,7 +66,7 @@ export function fillHtml(template: Template, values: Substitutions): string {
   return fillText(template, escaped)
 }
 
-/** A value as it is in HTML. */
+/** A value as it stands in HTML. */
 export function escapeHtml(value: string): string {
   return value.replace(/[&<>"']/g, (char) => ENTITIES[char] as string)
 }

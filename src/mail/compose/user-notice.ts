@@ -1,7 +1,7 @@
 /**
- * user-notice - the mail that tells someone what has changed of how he signs in to the dashboard
+ * user-notice - the mail that tells somebody what has changed of how he signs in to the dashboard
  *
- * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5). It holds no link: anyone who
+ * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5). It holds no link: whoever
  * gets one with such words learns to press it.
  *
  * Spec session.notice

@@ -37,8 +37,7 @@ export function isShifting(label: string): boolean {
 }
 
 /**
- * Decodes bytes. Takes the label as the mail gives it, null for none: UTF-8 where the bytes are that, otherwise
- * windows-1252.
+ * Decodes bytes. In: the label as the mail gives it, null for none: UTF-8 where the bytes are that, else windows-1252.
  */
 export function decodeCharset(bytes: Uint8Array, label: string | null): string {
   const name = (label ?? '').trim().toLowerCase()
@@ -90,7 +89,7 @@ function standardDecoder(name: string): InstanceType<typeof TextDecoder> | null 
   try {
     return new TextDecoder(name)
   } catch {
-    // A RangeError is how it states that it does not know the label.
+    // A RangeError is how it says that it does not know the label.
     return null
   }
 }

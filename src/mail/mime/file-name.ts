@@ -8,14 +8,14 @@ import { cutValue, decodeWords, stripValue } from './header-text.ts'
 
 const NAME_CHARS_MAX = 255
 
-/** A name, null if nothing of it is left, and what was done to it. */
+/** A name, null where nothing of it is left, and what was done to it. */
 export interface FileName {
   readonly name: string | null
   readonly isSanitised: boolean
   readonly hadControls: boolean
 }
 
-/** Takes the parameter `filename` or `name`; null for none. */
+/** In: the parameter `filename` or `name`; null for none. */
 export function readFileName(written: string | null): FileName {
   if (written === null) return { name: null, isSanitised: false, hadControls: false }
   const decoded = decodeWords(written).trim()

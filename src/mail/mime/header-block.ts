@@ -17,7 +17,7 @@ export const FIELDS_MAX = 1000
 export interface HeaderField {
   /** As it was written. */
   readonly name: string
-  /** What is behind the colon, folds too, without the end of the last line. */
+  /** What stands behind the colon, folds too, without the end of the last line. */
   readonly value: Buffer
 }
 
@@ -27,7 +27,7 @@ export interface HeaderBlock {
   readonly bodyStart: number
   /** Lines that are no fields were dropped. */
   readonly isMalformed: boolean
-  /** The block passes a limit. Its fields are those before that place, and there is no body. */
+  /** The block passes a limit: its fields are those before that place, and there is no body. */
   readonly issue: 'header_block_too_large' | 'too_many_headers' | null
 }
 
@@ -41,7 +41,7 @@ const MBOX_LINE = /^From /
 
 /**
  * Reads the block that begins at `start`. It ends before its empty line, at the end of the bytes, or where
- * `isDelimiter` states that a line which begins with `--` belongs to a multipart around it.
+ * `isDelimiter` says that a line which begins with `--` belongs to a multipart around it.
  */
 export function readHeaderBlock(
   raw: Buffer,
@@ -77,7 +77,7 @@ class BlockReader {
     this.start = start
   }
 
-  /** Takes a line in, given by if it begins and ends; false if it is a field too many. */
+  /** Takes a line in, given by where it begins and ends; false if it is a field too many. */
   add(at: number, end: number): boolean {
     const { raw, open } = this
     if (raw[at] === SPACE || raw[at] === TAB) {
@@ -109,7 +109,7 @@ class BlockReader {
   }
 }
 
-/** Where the name ends that a line begins with (RFC 5322 2.2: printable, no colon); -1 if the line is no field. */
+/** Where the name ends that a line begins with (RFC 5322 2.2: printable, no colon); -1 where the line is no field. */
 function colonOf(raw: Buffer, start: number, end: number): number {
   let at = start
   while (at < end && (raw[at] as number) > SPACE && (raw[at] as number) < 0x7f && raw[at] !== COLON) at += 1

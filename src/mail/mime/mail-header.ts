@@ -2,7 +2,7 @@
  * mail-header - the top fields of a received mail as the contract shows them.
  *
  * The first of a field that may be there once counts; To, Cc and Reply-To of several fields are joined. Encoded words
- * are decoded everywhere but in the address fields of `headers`, if a decoded comma would be one of the list.
+ * are decoded everywhere but in the address fields of `headers`, where a decoded comma would be one of the list.
  *
  * Spec inbound.parse.header, inbound.parse.addresses, inbound.parse.value
  */
@@ -31,7 +31,7 @@ export interface MailHeader {
   readonly headers: readonly { readonly name: string; readonly value: string }[]
   /** Addresses of To, Cc, Bcc, Reply-To and Sender, each once, as they are spelled. */
   readonly named: readonly string[]
-  /** False where more are in the raw mail than in `named`. */
+  /** False where more of them are in the raw mail than in `named`. */
   readonly isNamedWhole: boolean
 }
 
@@ -119,7 +119,7 @@ function shownValue(line: string | null): string | null {
   return line === null ? null : cutValue(stripValue(decodeWords(line)).text).text
 }
 
-/** The first id of a field, otherwise all that it says. A cut id would be another one: it is dropped. */
+/** The first id of a field, else all that it says. A cut id would be another one: it is dropped. */
 function readId(line: string | null): string | null {
   if (line === null) return null
   const cut = cutValue(stripValue(line).text)

@@ -1,8 +1,8 @@
 /**
  * named-in-header - every address in the fields of a mail's header that name people, however many there are
  *
- * The parser keeps what a reader can use; here no one may be overlooked: no bound on fields, values and lists, fields
- * that exist twice, and in a value that no parser makes sense of whatever looks like an address. Takes the header's
+ * The parser keeps what a reader can use; here nobody may be overlooked: no bound on fields, values and lists, fields
+ * that are there twice, and in a value that no parser makes sense of whatever looks like an address. In: the header's
  * bytes; what comes behind its empty line is left alone.
  */
 
@@ -13,7 +13,7 @@ const FIELDS: ReadonlySet<string> = new Set(['from', 'to', 'cc', 'bcc', 'reply-t
 const ADDRESS_LIKE = /[^\s<>"(),:;@\\[\]]+@[^\s<>"(),:;@\\]+/g
 const LINE = /\r\n|\n/
 
-/** Where the header ends: before its first empty line; -1 if these bytes do not hold that. */
+/** Where the header ends: before its first empty line; -1 where these bytes do not hold that. */
 export function endOfHeader(raw: Buffer): number {
   const ends = [raw.indexOf('\n\n', 0, 'latin1'), raw.indexOf('\n\r\n', 0, 'latin1')].filter((at) => at >= 0)
   return ends.length === 0 ? -1 : Math.min(...ends)

@@ -1,9 +1,10 @@
 /**
  * parameter - values of the form `value; name=value` (RFC 2045 5.1), continued and in other charsets (RFC 2231).
  *
- * Lenient as mail needs it. A value without quotes may hold blanks; a backslash in quotes represents itself unless it
- * escapes a quote or a backslash, so that `"C:\file.txt"` keeps its path; a comment (RFC 822) counts if a blank or the
- * beginning is before it. Guarantees: never throws; time linear in the value; the first of equal names counts.
+ * Lenient as mail needs it: a value without quotes may hold blanks; a backslash in quotes stands for itself unless it
+ * escapes a quote or a backslash, so that `"C:\file.txt"` keeps its path; a comment (RFC 822) counts where a blank or
+ * the beginning stands before it.
+ * Guarantees: never throws; time linear in the value; the first of equal names counts.
  */
 
 import { decodeCharset } from './charset.ts'
@@ -46,7 +47,7 @@ export function parseParameterised(text: string): Parameterised {
     sections.push({ number: Number(number ?? 0), isEncoded: number === undefined || star === '*', text: value })
     extended.set(base, sections)
   }
-  // RFC 2231 beats a plain value beside it, which exists for those who do not know it.
+  // RFC 2231 beats a plain value beside it, which is there for those who do not know it.
   for (const [name, sections] of extended) plain.set(name, joinSections(sections))
   return { value: withoutComment(first), parameters: plain }
 }
@@ -64,7 +65,7 @@ function splitAtSemicolons(text: string): string[] {
       from = at + 1
     }
   }
-  // A quote that no one closes holds the rest.
+  // A quote that nobody closes holds what is left.
   return [...pieces, text.slice(from)]
 }
 
@@ -73,7 +74,7 @@ function textOf(text: string): string {
   return withoutComment(text)
 }
 
-/** A quoted string; what is behind it is a comment or a mistake. */
+/** A quoted string; what stands behind it is a comment or a mistake. */
 function quotedValue(text: string): string {
   let out = ''
   let from = 1

@@ -1,13 +1,13 @@
 /**
- * parse-issue - the problem with a received mail, in the words and the order of the contract.
+ * parse-issue - what is wrong with a received mail, in the words and the order of the contract.
  *
  * A hard issue empties text, HTML and attachments; a soft one says what was changed or dropped. One is named: the hard
- * one, otherwise the soft one that is first in the list.
+ * one, else the soft one that stands first in the list.
  */
 
 import { type HardIssue, type ParseIssue, SOFT_ISSUES, type SoftIssue } from '../../../schemas/inbound.ts'
 
-/** The issue that is named; null if it does not exist. */
+/** The issue that is named; null where there is none. */
 export function namedIssue(hard: HardIssue | null, soft: ReadonlySet<SoftIssue>): ParseIssue | null {
   return hard ?? SOFT_ISSUES.find((issue) => soft.has(issue)) ?? null
 }

@@ -1,12 +1,12 @@
 /**
  * transfer - the transfer encodings of RFC 2045 6, undone piece by piece.
  *
- * Lenient as mail needs it: base64 skips what is not of its alphabet and starts again after each padding; in
- * quoted-printable a `=` that begins no octet represents itself, and blanks at the end of a line are dropped (6.7 (3)).
+ * Lenient as mail needs it: base64 skips what is not of its alphabet and starts anew after each padding; in
+ * quoted-printable a `=` that begins no octet stands for itself, and blanks at the end of a line are dropped (6.7 (3)).
  * Guarantees: time and memory linear in what goes in; the pieces' borders change nothing.
  */
 
-/** How a body is encoded; `identity` for 7bit, 8bit, binary and for what no one knows. */
+/** How a body is encoded; `identity` for 7bit, 8bit, binary and for what nobody knows. */
 export type TransferEncoding = 'identity' | 'base64' | 'quoted-printable'
 
 /** Undoes an encoding. */
@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<string, TransferEncoding>> = {
   'quoted-printable': 'quoted-printable',
 }
 
-/** The encoding of a Content-Transfer-Encoding field; null if its value is none of RFC 2045 6.1. */
+/** The encoding of a Content-Transfer-Encoding field; null where its value is none of RFC 2045 6.1. */
 export function parseTransferEncoding(value: string): TransferEncoding | null {
   const name = value
     .replace(/\([^()]*\)/g, '')
@@ -106,8 +106,8 @@ function hexOf(octet: number): number {
 }
 
 /**
- * What is not decided yet is in `#held`: a `=` with what may follow it, or blanks which the end of the line would drop.
- * The list of pieces is joined once, when it is decided.
+ * What is not decided yet lies in `#held`: a `=` with what may follow it, or blanks which the end of the line would
+ * drop. The list of pieces is joined once, when it is decided.
  */
 class QuotedPrintableDecoder implements TransferDecoder {
   #held: Buffer[] = []
@@ -142,7 +142,7 @@ function isBlank(bytes: Uint8Array): boolean {
   return true
 }
 
-/** If what cannot be decided without more begins: blanks at the end, a `=` and what follows it, a CR. */
+/** Where what cannot be decided without more begins: blanks at the end, a `=` and what follows it, a CR. */
 function holdFrom(bytes: Uint8Array): number {
   let end = bytes.length
   if (end > 0 && bytes[end - 1] === CR) end -= 1
@@ -155,11 +155,11 @@ function holdFrom(bytes: Uint8Array): number {
   return end
 }
 
-/** Decodes up to `end`: what exists begins with blanks or a `=`, or it is the end of the body. */
+/** Decodes up to `end`: what stands there begins with blanks or a `=`, or it is the end of the body. */
 function decodeLines(bytes: Uint8Array, end: number): Buffer {
   const out = Buffer.allocUnsafe(end)
   let at = 0
-  /** Where the blanks at the end of `out` begin. An end of line drops them. */
+  /** Where the blanks at the end of `out` begin: an end of line drops them. */
   let solid = 0
   for (let index = 0; index < end; index += 1) {
     const octet = bytes[index] as number
@@ -191,7 +191,8 @@ function decodeLines(bytes: Uint8Array, end: number): Buffer {
 }
 
 /**
- * If the line after a soft break begins, that is after blanks and an end of line or of the body; -1 where it is none.
+ * Where the line after a soft break begins, that is after blanks and an end of line or of the body; -1 where it is
+ * none.
  */
 function skipSoftBreak(bytes: Uint8Array, from: number): number {
   let index = from

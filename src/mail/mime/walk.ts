@@ -3,8 +3,8 @@
  *
  * States: a stack of nodes that are open. A line `--boundary` of any open multipart closes what is open inside it; the
  * outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold for
- * what is hidden in them; they are kept whole, and the problem inside them is not told. Guarantees: time linear in the
- * bytes whatever is nested in what; at most 500 nodes, 50 deep.
+ * what is hidden in them; they are kept whole, and what is wrong inside them is not told.
+ * Guarantees: time linear in the bytes whatever is nested in what; at most 500 nodes, 50 deep.
  *
  * Spec inbound.parse.parts
  */
@@ -20,7 +20,7 @@ export const DEPTH_MAX = 50
 
 /** A part of the mail. */
 export interface MimeNode {
-  /** `container` is a multipart that cannot be taken apart. */
+  /** `container`: a multipart that cannot be taken apart. */
   kind: 'leaf' | 'multipart' | 'message' | 'container'
   readonly header: PartHeader
   readonly depth: number
@@ -41,7 +41,7 @@ export interface MimeTree {
 
 interface Open {
   readonly node: MimeNode
-  /** Null if it is no multipart, or another one around it has the same. */
+  /** Null where it is no multipart, or another one around it has the same. */
   boundary: string | null
   delimiters: number
   isClosed: boolean

@@ -1,8 +1,8 @@
 /**
  * arf - complaints of a feedback loop (RFC 5965): what was complained about, and by which return path it is known.
  *
- * The return path is in `Original-Mail-From`, or in the headers of the message itself, which is the third part. Only
- * its token names a recipient; the message's own id tells the operator no more than which message it was: anyone who
+ * The return path stands in `Original-Mail-From`, or in the headers of the message itself, which is the third part.
+ * Only its token names a recipient; the message's own id tells the operator no more than which message it was: whoever
  * received a copy of it could have written it down.
  *
  * Spec complaint.arf
@@ -22,8 +22,8 @@ export interface Arf {
 }
 
 /**
- * What a feedback type means. `complaint` is a person complains. `opt-out` is a person wants no more of a list, which
- * does not mention mail that is not sent to lists. `none` is a machine reports, or it is the contrary of a complaint.
+ * What a feedback type means. `complaint`: a person complains. `opt-out`: a person wants no more of a list, which says
+ * nothing of mail that is not sent to lists. `none`: a machine reports, or it is the contrary of a complaint.
  */
 export type FeedbackMeaning = 'complaint' | 'opt-out' | 'none'
 
@@ -41,12 +41,12 @@ const MEANINGS: ReadonlyMap<string, FeedbackMeaning> = new Map([
 const TYPE_CHARS_MAX = 50
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i
 
-/** Takes a type as `readArf` gives it. */
+/** In: a type as `readArf` gives it. */
 export function meaningOf(feedbackType: string): FeedbackMeaning {
   return MEANINGS.get(feedbackType) ?? 'complaint'
 }
 
-/** Reads a mail; null if it is no feedback report. */
+/** Reads a mail; null where it is no feedback report. */
 export function readArf(mail: ReportMail): Arf | null {
   const report = partOf(mail, 'message/feedback-report')
   if (report === null) return null

@@ -1,10 +1,10 @@
 /**
  * dsn-text - bounces without a report that machines read: Exim, qmail and what other systems write.
  *
- * Tables of words (`dsn-words.ts`) tell what continues and finished work. A mail is a bounce when words of the second
+ * Tables of words (`dsn-words.ts`) tell what goes on and what has ended. A mail is a bounce when words of the second
  * are in its subject or in its own text (not in the copy of the message below it) and none of the first are; of a mail
- * system also when a refusal is quoted, in whatever language the rest is. The reply is the first 5xx in that text,
- * otherwise the words about the address.
+ * system also when a refusal is quoted, in whatever language the rest is. The reply is the first 5xx in that text, else
+ * the words about the address.
  *
  * Spec bounce.text
  */
@@ -15,7 +15,7 @@ import { headerOf, partOf, type ReportMail } from './report-mail.ts'
 
 /** What a failing mail says of the failure. */
 export interface TextFailure {
-  /** A reply in one line, or words; '' if nothing more is stated. */
+  /** A reply in one line, or words; '' where nothing more is said. */
   readonly line: string
   readonly expired: boolean
 }
@@ -34,19 +34,18 @@ const BARE_5XX = /^[\s<>#-]{0,20}(5[0-7]\d)\s*$/
 /** RFC 3463 2: an address of four numbers is none. */
 const ENHANCED_5XX = /(?<![\d.])(5\.[0-7]\.\d{1,3})(?![\d.]*\d)/
 /**
- * A dialogue or a quoted reply, in whatever language it is reported: a code in both its forms, or one that a server
- * "said".
+ * A dialogue or a quoted reply, in whatever language it is told: a code in both its forms, or one that a server "said".
  */
 const TRANSCRIPT =
   /(?:^|[^\d.])5[0-7]\d[ -]#?5\.[0-7]\.\d{1,3}\b|(?:\bsaid: ?|<<< |returned '|<-- |Received >>> )5[0-7]\d[ -]|RESOLVER\.ADR\.|STOREDRV\.Deliver/m
 
-/** What the mail's own words say of a delivery that has ended; null if they do not say that it has. */
+/** What the mail's own words say of a delivery that has ended; null where they do not say that it has. */
 export function findFailure(mail: ReportMail): TextFailure | null {
   if (isDelay(mail) || isAnswer(mail)) return null
   const text = ownText(mail)
   const says = FAILURES.some((pattern) => pattern.test(text))
   const inSubject = FAILURE_SUBJECT.test(subjectOf(mail))
-  // A person may quote such words: anyone who is no mail system says it in subject and text.
+  // A person may quote such words: whoever is no mail system says it in subject and text.
   const isFailure = isMailSystem(mail)
     ? says || inSubject || TRANSCRIPT.test(text)
     : says && (inSubject || isReportType(mail))
@@ -61,8 +60,8 @@ export function findReply(mail: ReportMail): string | null {
 }
 
 /**
- * Whether a mail system wrote it, by its name, by none at all, or because no one is to answer it (RFC 5321 4.5.5) and
- * it mentions a failure. Automatic answers of people have no sender either.
+ * Whether a mail system wrote it: by its name, by none at all, or because nobody is to answer it (RFC 5321 4.5.5) and
+ * it speaks of a failure. Automatic answers of people have no sender either.
  */
 export function isMailSystem(mail: ReportMail): boolean {
   const from = headerOf(mail, 'from')
@@ -72,7 +71,7 @@ export function isMailSystem(mail: ReportMail): boolean {
   return isNullSender && FAILURE_SUBJECT.test(subjectOf(mail))
 }
 
-/** Whether the mail states that delivery continues. */
+/** Whether the mail says that delivery goes on. */
 export function isDelay(mail: ReportMail): boolean {
   const text = ownText(mail)
   return DELAY_SUBJECT.test(subjectOf(mail)) || DELAYS.some((pattern) => pattern.test(text))
@@ -105,7 +104,7 @@ function ownText({ text }: ReportMail): string {
 }
 
 /**
- * The first 5xx reply with the rest of its paragraph, otherwise the first enhanced 5.x.x with its line; null for none.
+ * The first 5xx reply with what is left of its paragraph, else the first enhanced 5.x.x with its line; null for none.
  */
 function replyIn(lines: readonly string[]): string | null {
   for (const [index, line] of lines.entries()) {
@@ -132,6 +131,6 @@ function wordsIn(text: string): string {
   const paragraphs = text.split(/(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)/).map((one) => one.replace(/\s+/g, ' ').trim())
   const words = paragraphs.filter((one) => one.length < WORDS_CHARS_MAX && !COPIED_FIELDS.test(one))
   const reasons = words.filter((one) => REASON.test(one))
-  // What is stated beside an address is stated of it; the rest may be an introduction.
+  // What is said beside an address is said of it; the rest may be an introduction.
   return capText(reasons.find((one) => /@|\breason:/i.test(one)) ?? reasons[0] ?? '')
 }

@@ -1,14 +1,14 @@
 /**
- * dsn-words - how mail systems say that a delivery has ended, or that it continues: tables of words, one system or
- * tongue a line
+ * dsn-words - how mail systems say that a delivery has ended, or that it goes on: tables of words, one system or tongue
+ * a line
  *
- * A new format of bounce needs a line in `FAILURES` or `FAILURE_SUBJECT`, if its sender is no `DAEMON` by name a word
- * there, and a mail in `test/fixtures/bounces.txt`. Repetitions are bounded. The texts are a stranger's.
+ * A new format of bounce needs a line in `FAILURES` or `FAILURE_SUBJECT`, where its sender is no `DAEMON` by name a
+ * word there, and a mail in `test/fixtures/bounces.txt`. Repetitions are bounded: the texts are a stranger's.
  *
  * Spec bounce.text
  */
 
-/** Delivery continues. */
+/** Delivery goes on. */
 export const DELAYS: readonly RegExp[] = [
   /(this is a|THIS IS A) warning message only/i,
   /has not yet been delivered|have not yet been delivered/i,
@@ -68,7 +68,7 @@ export const FAILURE_SUBJECT =
 export const DAEMON =
   /mailer-?daemon|post_?master|mail[ ._]delivery|mdaemon|delivery subsystem|system administrator|\bndr@|\bimss@|inetgw|mail administrator|jetmail|lsmtp|courier mail server|microsoftexchange[0-9a-f]{32}|mail-?daemon/i
 
-/** After these lines is a copy of the message. */
+/** After these lines stands a copy of the message. */
 export const COPY =
   /^(-{2,}|={2,}|_{2,}|\*{2,})? ?(Below this line is a copy|This is a copy of (the|your)|The (body|headers?) of (the|your) message|Original message (follows|header)|(Your )?original message|Returned Mail|Message (header|text) follows|Unsent message (below|follows)|Transcript of session follows.*original|Enclosed is a copy|A copy of the original message|Message contains|Message details:\s*$|Your message reads|----- Original message -----|Included is a copy|Below is a copy of|The header of the original)/im
 export const EXPIRED =

@@ -2,8 +2,9 @@
  * dsn - what mail to a return path says of the delivery: a report by RFC 3464, or the words of a mail system without
  * one.
  *
- * The recipient is never read from it. The return path names it, and anyone who forwarded the mail reports another
- * address. Guarantees: `bounce` only if the mail states that delivery has ended; a delay, an answer of a person or of a
+ * The recipient is never read from it: the return path names it, and whoever forwarded the mail reports another
+ * address.
+ * Guarantees: `bounce` only where the mail says that delivery has ended; a delay, an answer of a person or of a
  * machine, and anything that is not understood is none. `hard` only by the rules for replies (`classify.ts`).
  *
  * Spec bounce.dsn, bounce.text
@@ -15,11 +16,11 @@ import { quotedReply } from '../reply-words.ts'
 import { findFailure, findReply, isDelay, isMailSystem } from './dsn-text.ts'
 import { headerOf, parseFieldBlocks, partOf, type ReportMail } from './report-mail.ts'
 
-/** Returned mail. */
+/** What came back. */
 export type Dsn =
   | {
       readonly kind: 'bounce'
-      /** Reply code of the server that refused, null if none is reported. */
+      /** Reply code of the server that refused, null where none is told. */
       readonly code: number | null
       /** One line; addresses in it are masked. */
       readonly response: string | null
@@ -27,7 +28,7 @@ export type Dsn =
       readonly hard: boolean
       readonly expired: boolean
     }
-  /** Delivery continues, or has succeeded. */
+  /** Delivery goes on, or has succeeded. */
   | { readonly kind: 'delay' }
   /** Not about a delivery at all: an automatic answer, a person's words. */
   | { readonly kind: 'other' }
@@ -39,10 +40,10 @@ const STATUS = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/
 const EXPIRED_STATUS = /^[45]\.4\.(?:7|300|31[67])$/
 /** The mail says of itself that it is a report. */
 const REPORT_TYPE = /multipart\/report|delivery-status/i
-/** Actions after which delivery continues, or has succeeded. */
+/** Actions after which delivery goes on, or has succeeded. */
 const GOES_ON: ReadonlySet<string> = new Set(['delayed', 'delivered', 'relayed', 'expanded'])
 
-/** Reads a mail. Takes the recipient's address, masked in the stored data; '' if it is no longer known. */
+/** Reads a mail. In: the recipient's address, masked in what is kept; '' where it is not known any more. */
 export function readDsn(mail: ReportMail, address: string): Dsn {
   const report = partOf(mail, 'message/delivery-status', 'message/global-delivery-status') ?? looseReport(mail)
   const told = report === null ? null : readReport(report, mail, address)
@@ -53,8 +54,8 @@ export function readDsn(mail: ReportMail, address: string): Dsn {
 }
 
 /**
- * The fields of a report that is no part of the mail. Its boundary is another one than the header says, or it was
- * attached as text. Only a mail system is assumed: our own message may speak of bounces, and anyone who answers it may
+ * The fields of a report that is no part of the mail: its boundary is another one than the header says, or it was
+ * attached as text. Only a mail system is believed: our own message may speak of bounces, and whoever answers it may
  * quote it.
  */
 function looseReport(mail: ReportMail): string | null {
@@ -65,7 +66,7 @@ function looseReport(mail: ReportMail): string | null {
   return group?.has('action') && group.has('final-recipient') ? raw.slice(start) : null
 }
 
-/** A delivery-status part (RFC 3464 2): null if no group of it reports a recipient. */
+/** A delivery-status part (RFC 3464 2): null where no group of it tells of a recipient. */
 function readReport(text: string, mail: ReportMail, address: string): Dsn | null {
   const groups = parseFieldBlocks(text).filter((group) => group.has('action') || group.has('final-recipient'))
   if (groups.length === 0) return null
@@ -82,13 +83,13 @@ function readReport(text: string, mail: ReportMail, address: string): Dsn | null
   return refused(said ?? line, status, address)
 }
 
-/** RFC 3463 3.5: delivery time expired. A reply with its own code says something else. */
+/** RFC 3463 3.5: delivery time expired. A reply with a code of its own says something else. */
 function isExpiry(status: string | null, diagnostic: string | null): boolean {
   const { enhanced } = parseReply(diagnostic ?? '')
   return EXPIRED_STATUS.test(enhanced ?? status ?? '')
 }
 
-/** RFC 3464 2.3.3; some write another word, or none, if the status says enough. */
+/** RFC 3464 2.3.3; some write another word, or none, where the status says enough. */
 function actionOf(group: ReadonlyMap<string, string>): string {
   const action = (group.get('action') ?? '').toLowerCase().replace(/[^a-z].*$/, '')
   const isKnown = action === 'failed' || GOES_ON.has(action)
@@ -103,14 +104,13 @@ function diagnosticOf(group: ReadonlyMap<string, string>): string | null {
   return formatReply(text.replace(/^(?:<[^>]{0,254}>\.{0,3}\s*|host\s\S{1,254}\ssaid:\s|#)/i, ''))
 }
 
-/** The reply code of a line, otherwise of the reply that it quotes, as gateways do. */
+/** The reply code of a line, else of the reply that it quotes, as gateways do. */
 function codeOf(line: string): number | null {
   return parseReply(line).code ?? parseReply(quotedReply(line) ?? '').code
 }
 
 /**
- * Takes what was stated, and the status of the report (RFC 3463), which says more than a reply without an enhanced
- * code.
+ * In: what was said, and the status of the report (RFC 3463), which says more than a reply without an enhanced code.
  */
 function refused(line: string, status: string | null, address: string): Dsn {
   const code = codeOf(line)
@@ -126,7 +126,7 @@ function refused(line: string, status: string | null, address: string): Dsn {
   }
 }
 
-/** A line as a reply that can be classified. Without a code of SMTP its words are read as those of a refusal. */
+/** A line as a reply that can be classified: without a code of SMTP its words are read as those of a refusal. */
 function asReply(line: string, status: string | null): string {
   const { code, enhanced } = parseReply(line)
   if (code === null) return `550 ${line}`

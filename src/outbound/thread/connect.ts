@@ -38,7 +38,7 @@ export function connect(input: ConnectInput, signal: AbortSignal): Promise<Conne
     const onConnect = () => finish(null)
 
     socket.once('connect', onConnect)
-    // Stays after a failure. A destroyed socket may still report its error.
+    // Stays after a failure: a destroyed socket may still report its error.
     socket.on('error', onError)
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()

@@ -2,7 +2,7 @@
  * converse - an SMTP session (RFC 5321) over a socket that is already connected: greeting, EHLO, STARTTLS, AUTH,
  * messages.
  *
- * States: opening -> open -> (sending -> open)* -> gone. Guarantees that every call settles, within the time limits,
+ * States: opening -> open -> (sending -> open)* -> gone. Guarantees: every call settles, within the time limits,
  * whatever the server does; nothing is thrown; the phase of a failure is ours, not guessed from an error text. The
  * dialogue is nodemailer's; the timers of the transaction are ours, because its own only know inactivity.
  */
@@ -19,7 +19,7 @@ import { makeFeed } from './data-feed.ts'
 const REPLY_BYTES_MAX = 65_536
 const CLOSED = 'connection closed by the server'
 
-/** RFC 5321 4.5.3.2, shortened if no server needs it; all in milliseconds. */
+/** RFC 5321 4.5.3.2, shortened where no server needs it; all in milliseconds. */
 export interface SmtpTimeouts {
   readonly connectMs: number
   /** All connection attempts of one delivery attempt together. */
@@ -61,9 +61,9 @@ export interface OpenInput {
 }
 
 /**
- * Why a session or a transaction failed. `reply` is the server refused, `text` is its reply as received. For the others
- * `text` is ours. `handshake`: TLS failed, the same server may still take the mail without. `too-large` is the server
- * announced a SIZE below the message's. `abort` is the caller's signal. `fence`: see `feed.ts`.
+ * Why a session or a transaction failed. `reply`: the server refused, `text` is its reply as received. For the others
+ * `text` is ours. `handshake`: TLS failed, the same server may still take the mail without. `too-large`: the server
+ * announced a SIZE below the message's. `abort`: the caller's signal. `fence`: see `feed.ts`.
  */
 export interface SessionFailure {
   readonly kind: 'reply' | 'lost' | 'timeout' | 'handshake' | 'too-large' | 'abort' | 'fence'
@@ -139,7 +139,7 @@ export function openSession(input: OpenInput, signal: AbortSignal): Promise<Open
       const isTls = internals.upgrading === true || error.code === 'ETLS'
       settle(isTls ? { ...failure, kind: 'handshake' } : failure)
     }
-    // Stays for the life of the connection, an error that no one subscribes to would end the process.
+    // Stays for the life of the connection: an error that nobody listens to would end the process.
     connection.on('error', onFailure)
     connection.once('end', () => setImmediate(() => settle({ kind: 'lost', phase: 'conn', text: CLOSED })))
     signal.addEventListener('abort', onAbort, { once: true })
@@ -293,7 +293,7 @@ function readError(error: SmtpError, phase: Phase): SessionFailure {
   return { kind: 'lost', phase, text: `connection failed with ${code}` }
 }
 
-/** The phase of a reply, the command that it answers. */
+/** The phase of a reply: the command that it answers. */
 function phaseOf(error: SmtpError, phase: Phase): Phase {
   if (error.command === 'MAIL FROM') return 'mail'
   if (error.command === 'RCPT TO') return 'rcpt'

@@ -3,7 +3,7 @@
  *
  * The first read means that the server has answered 354. The end is given once every byte before it has left for the
  * kernel, right after `mayFinish` said open: between that and the dot there is no wait. While it says held, the end
- * waits; then the store is silent, and no one could write down what the server answers.
+ * waits; then the store is silent, and nobody could write down what the server answers.
  */
 
 import { Readable } from 'node:stream'
@@ -25,7 +25,7 @@ export interface FeedInput {
   mayFinish(): FenceState
   /** The server wants the message. */
   onStart(): void
-  /** Bytes continued; called at least once per chunk. */
+  /** Bytes went on; called at least once per chunk. */
   onProgress(): void
   /** The final dot follows at once. */
   onEnd(): void

@@ -25,8 +25,8 @@ export function isElsewhere(sent: Sent, { code }: Pick<Outcome, 'code'>): boolea
 }
 
 /**
- * The outcome if the server was reached over IPv6 and has addresses of IPv4 too: a refusal for what our address is does
- * not mention those, so it is temporary.
+ * The outcome where the server was reached over IPv6 and has addresses of IPv4 too: a refusal for what our address is
+ * says nothing of those, so it is temporary.
  */
 export function asOfFamily(outcome: Outcome): Outcome {
   const isOfAddress =

@@ -1,7 +1,7 @@
 /**
  * outgoing - the bytes of a message as they go out: built, measured, signed, and kept while it has other recipients
  *
- * Guarantees that the size that counts is the size as built, before signatures and trace fields; a message with several
+ * Guarantees: the size that counts is the size as built, before signatures and trace fields; a message with several
  * recipients is built and signed once for those that are under way together; nothing rejects.
  *
  * Spec send.size, dkim.signed

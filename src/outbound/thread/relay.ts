@@ -4,7 +4,7 @@
  *
  * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (one at least each); one
  * message at a time on each; a connection that proves dead before a message was begun on it, or that says 421, is
- * replaced without anybody noticing. The relay may be in a private network: it was named by the operator, not by a
+ * replaced without anybody noticing. The relay may stand in a private network: it was named by the operator, not by a
  * sender. Over any other network a password goes out encrypted or not at all.
  *
  * Spec delivery.relay, delivery.relay.password
@@ -50,7 +50,7 @@ export interface RelayOptions {
   isOutside(address: string): boolean
 }
 
-/** The outcome of a message, and what that says of the relay. */
+/** What became of a message, and what that says of the relay. */
 export interface Relayed {
   readonly outcome: Outcome
   readonly contact: Contact
@@ -135,8 +135,7 @@ export class Relay {
     const used = { ...session.facts(), host, address: '', isNew }
     const sent = await session.send(input, signal)
     const outcome = judgeSent(sent, host)
-    // After a refusal the server may still hold the sender: RSET, or start again. Anyone who says 421 is about to
-    // close.
+    // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
     const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
     if (mayGoOn) this.keepIdle(session)
     else {
@@ -184,7 +183,7 @@ class Places {
     }
   }
 
-  /** Null with a place, otherwise why there is none. */
+  /** Null with a place, else why there is none. */
   async take(signal: AbortSignal): Promise<Outcome | null> {
     if (this.waiting.size >= WAITING_MAX)
       return makeDeferred('conn', 'TransientFailure', '4.3.2 too much is waiting for the relay')

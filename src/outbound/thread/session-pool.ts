@@ -1,8 +1,8 @@
 /**
  * session-pool - SMTP sessions that are open with receiving servers, kept for the next message to the same site.
  *
- * Guarantees that a site has no more connections open than it is given, those that are closing counted in; no more new
- * ones in any minute than it is given; a session is used for so many messages, so long, and closed when it was idle too
+ * Guarantees: a site has no more connections open than it is given, those that are closing counted in; no more new ones
+ * in any minute than it is given; a session is used for so many messages, so long, and closed when it was idle too
  * long; a session that was not verified is never used where verification is demanded.
  *
  * Spec delivery.site.limits, delivery.reuse
@@ -16,10 +16,10 @@ const LIFE_MAX_MS = 300_000
 const MINUTE_MS = 60_000
 /** How long a new connection waits for one that is closing. */
 const CLOSING_MAX_MS = 5000
-/** Sites whose counts are kept although nothing is open. */
+/** Sites whose counts are remembered although nothing is open. */
 const SITES_MAX = 10_000
 
-/** An open session and the known data of it. */
+/** An open session and what is known of it. */
 export interface Held {
   readonly session: Session
   readonly host: string
@@ -71,7 +71,7 @@ export class SessionPool {
     return this.openAll
   }
 
-  /** A session for the next message; null means open one. */
+  /** A session for the next message; null: open one. */
   take({ site, hosts, isVerified }: PoolAsk): Held | null {
     const { idle } = this.siteOf(site)
     // The youngest first: the others reach their idle time and go.
@@ -85,8 +85,8 @@ export class SessionPool {
   }
 
   /**
-   * Takes a place for a new connection, waiting for one. Returns milliseconds until there may be one, when this
-   * minute's are used up; otherwise 0.
+   * Takes a place for a new connection, waiting for one. Out: milliseconds until there may be one, when this minute's
+   * are used up; else 0.
    */
   async admit({ site: name, limits, connections }: PoolAsk): Promise<number> {
     const { connectionsMax, nowMs } = this.options
@@ -104,7 +104,7 @@ export class SessionPool {
     return 0
   }
 
-  /** The outcome of the place: a session that was opened (it holds the place until it closes), or null, nothing. */
+  /** What became of the place: a session that was opened (it holds the place until it closes), or null, nothing. */
   placed({ site: name }: PoolAsk, session: Session | null): void {
     const site = this.siteOf(name)
     const leave = () => {
@@ -116,7 +116,7 @@ export class SessionPool {
     else session.onClose(leave)
   }
 
-  /** Puts a session back after a message, or closes it if it has served its time. */
+  /** Puts a session back after a message, or closes it where it has served its time. */
   keep({ site: name, limits }: PoolAsk, held: Held): void {
     const { idle } = this.siteOf(name)
     const isOld = this.options.nowMs() - held.openedAtMs >= LIFE_MAX_MS
@@ -148,7 +148,7 @@ export class SessionPool {
   }
 }
 
-/** Says goodbye to one idle session; false if there is nothing. */
+/** Says goodbye to one idle session; false where there is none. */
 function endIdle(site: PoolSite): boolean {
   const [first] = site.idle
   if (first === undefined) return false

@@ -1,8 +1,8 @@
 /**
  * thread-job - what the main thread and a mail thread say to each other.
  *
- * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in their own
- * buffers, which are handed over, not copied.
+ * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in buffers of
+ * their own, which are handed over, not copied.
  */
 
 import type { FenceCells, Pass } from '../../../cluster/fence.ts'
@@ -18,7 +18,7 @@ import type { SessionUsed, Way } from './transmit.ts'
  */
 export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
 
-/** Reason of a signal that cuts an attempt only if its final dot has not been sent. */
+/** Reason of a signal that cuts an attempt only where its final dot has not been sent. */
 export const TOO_LATE = 'too late'
 
 /** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
@@ -37,7 +37,7 @@ export interface TransmitJob {
     readonly mailFrom: string
     /** What signs the message, in the order of the signatures. */
     readonly keys: readonly SigningKey[]
-    /** Recipients of the message in all: if there are several, what was built is kept for a while. */
+    /** Recipients of the message in all: where there are several, what was built is kept for a while. */
     readonly copies: number
     /** Null = through the relay. */
     readonly way: Way | null
@@ -65,7 +65,7 @@ const SMALL_CHARS_MAX = 64 * 1024
 /** Composes and transmits in a mail thread. */
 export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
 
-/** Simulates without waiting; undefined if it would have to. */
+/** Simulates without waiting; undefined where it would have to. */
 export type RunAtOnce = (job: SimulateJob) => MailOutcome | undefined
 
 /** Whether a job is simulated, and small enough for the main thread. */
@@ -84,7 +84,7 @@ function hasAttachments(message: MailInput): boolean {
   return !('raw' in message) && message.attachments.length > 0
 }
 
-/** The outcome of an attempt that was not made, or was cut off. In: why, in a few our own words. */
+/** The outcome of an attempt that was not made, or was cut off. In: why, in a few words of our own. */
 export function makeUnperformed(text: string): MailOutcome {
   return { ...makeReturned('abort', text), sizeBytes: null }
 }
@@ -115,7 +115,7 @@ export interface ThreadData {
 
 export type ToThread =
   | { readonly kind: 'jobs'; readonly jobs: readonly { readonly id: number; readonly job: MailJob }[] }
-  /** `sparesDot`: not if the final dot has been sent. */
+  /** `sparesDot`: not where the final dot has been sent. */
   | { readonly kind: 'cancel'; readonly id: number; readonly sparesDot: boolean }
   /** Takes no more jobs and cuts every attempt whose message the server has not asked for. */
   | { readonly kind: 'drain' }

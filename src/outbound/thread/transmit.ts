@@ -1,8 +1,8 @@
 /**
  * transmit - one attempt to hand one message to one recipient over the mail servers of a site.
  *
- * A session that is open already is used; otherwise the servers are tried in their order, those that did not answer
- * lately last.
+ * A session that is open already is used; else the servers are tried in their order, those that did not answer lately
+ * last.
  *
  * Guarantees: always an outcome, never an exception; `bounced` only for a refusal by the recipient's side or a domain
  * that the DNS denies; a private address is never connected to; after the message was sent whole no other server is
@@ -72,7 +72,7 @@ export interface Transmitted {
   readonly afterMs: number | null
 }
 
-/** The result of one session, and whether that ends the attempt. */
+/** What came of one session, and whether that ends the attempt. */
 interface Tried extends Omit<Transmitted, 'afterMs'> {
   readonly isFinal: boolean
 }
@@ -102,7 +102,7 @@ async function sendOver(
   held.messages += 1
   const judged = judgeSent(sent, `${host}[${address}]:${deps.port}`)
   const outcome = held.isDual && address.includes(':') ? asOfFamily(judged) : judged
-  // After a refusal the server may still hold the sender: RSET, or start again. Anyone who says 421 is about to close.
+  // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
   const isOther = outcome !== judged
   const mayGoOn = session.isOpen() && !isOther && (sent.ok || (outcome.code !== 421 && (await session.reset())))
   if (mayGoOn) deps.pool.keep(way, held)
@@ -115,7 +115,7 @@ function contactOf(sent: Sent): Contact {
   return !sent.ok && (sent.failure.kind === 'abort' || sent.failure.kind === 'fence') ? 'none' : 'answered'
 }
 
-/** An address of a server; `isDual` is the server has addresses of both families. */
+/** An address of a server; `isDual`: the server has addresses of both families. */
 type Place = Pick<Held, 'host' | 'address' | 'isDual'>
 
 /** The tour through the servers' addresses, with what it has found so far. The first place is taken already. */

@@ -18,9 +18,9 @@ const WAITING_MAX = 64
 export type ReadBody = Omit<ReadJob, 'isPreview'>
 
 export interface ReadRoom {
-  /** Reads a body; `busy` if the thread has too much to do, `failed` if it could not. Never rejects. */
+  /** Reads a body; `busy` where the thread has too much to do, `failed` where it could not. Never rejects. */
   read(body: ReadBody): Promise<ReadResult | 'busy' | 'failed'>
-  /** Reads a body of which one message is shown; otherwise the same. */
+  /** Reads a body of which one message is shown; else the same. */
   preview(body: ReadBody): Promise<PreviewResult | 'busy' | 'failed'>
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 /**
- * read-thread - the body of the thread that reads broadcasts: from UTF-8 to the stored data, or to the problem with it.
+ * read-thread - the body of the thread that reads broadcasts: from UTF-8 to what is stored, or to what is wrong with
+ * it.
  */
 
 import { parentPort } from 'node:worker_threads'

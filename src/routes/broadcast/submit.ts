@@ -2,10 +2,10 @@
  * submit - a broadcast that was read becomes one command: looks, content written ahead, the ask
  *
  * Who is on the stream's list is left out here, so that `total` and `suppressed` are final; who comes onto it later is
- * found by the release. What was written for a broadcast that is not accepted is removed; if no one can determine, it
+ * found by the release. What was written for a broadcast that is not accepted is taken away; where nobody can tell, it
  * expires within a minute.
  *
- * Guarantees that the data read from the list and written at once is bounded; no address is in the state.
+ * Guarantees: what is read from the list and written at once is bounded; no address is in the state.
  *
  * Keys: content, suppressed
  *
@@ -54,7 +54,7 @@ type Value = { readonly key: string; readonly bytes: Uint8Array }
 export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOrder): Promise<AskResult> {
   const { key, prepared } = order
   const shard = homeShard(key.accountId)
-  // A stream of another shard is another account's, and its key name would not be on this one.
+  // A stream of another shard is another account's, and its key name would not lie on this one.
   const streamId = shardOf(order.streamId) === shard ? order.streamId : key.serverId
   const allowed = await maySend(deps.read, key)
   const listed =
@@ -65,7 +65,7 @@ export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOr
   const cmdId = deps.newCmdId()
   const contentId = `${cmdId}-0`
   const { values, parts } = await contentOf({ shard, contentId, prepared, buckets })
-  // If this look refuses but the turn accepts, the commit misses the content. The answer is `unavailable`.
+  // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
   if (allowed === true && !(await writeAhead(deps.outgoing.redis, shard, values))) return { kind: 'unavailable' }
   const body = commandOf(
     deps,
@@ -81,7 +81,7 @@ export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOr
   return result
 }
 
-/** Recipients that are on the stream's list. Null means the store did not answer. */
+/** Recipients that are on the stream's list. Null: the store did not answer. */
 async function readListed(
   read: Reader,
   { shard, streamId, hmacs }: { readonly shard: number; readonly streamId: string; readonly hmacs: readonly string[] },
@@ -99,7 +99,7 @@ async function readListed(
   return listed
 }
 
-/** The buckets without those; only the ones that hold any are packed again. */
+/** The buckets without those; only the ones that hold any are packed anew. */
 function withoutListed(buckets: readonly string[], listed: ReadonlySet<string>): readonly string[] {
   const touched = new Set([...listed].map((hmac) => bucketOf(hmac, buckets.length)))
   return buckets.map((bucket, index) =>

@@ -1,7 +1,7 @@
 /**
  * accounts - accounts, as the operator makes, reads, changes, approves, pauses, resumes and closes them
  *
- * A change holds from its answer on. The next request is decided with it.
+ * A change holds from its answer on: the next request is decided with it.
  *
  * Spec account.create, account.list, account.detail, account.states, operator.account, operator.note
  */
@@ -25,7 +25,7 @@ import { asOperator, isOwnKey, type OperatorDeps, type OperatorRequest, TAKES_A_
 export interface OperatorAccountDeps extends OperatorDeps {
   /** How many accounts each shard holds; null when the store did not answer. */
   readonly countAccounts: () => Promise<readonly number[] | null>
-  /** Of each shard the name of who runs it and of where it is. */
+  /** Of each shard the name of who runs it and of where it lies. */
   readonly shardPlaces: () => readonly string[]
   /** What a new account begins as. */
   readonly approval: 'automatic' | 'manual'
@@ -118,7 +118,7 @@ function refuseVolume({ code, extra }: Refused): Answer | null {
 /**
  * A handler that gives one command about the account of the path.
  * @param orderOf what the body adds to the order
- * @param refusalOf its own answer to some refusals
+ * @param refusalOf an answer of its own to some refusals
  */
 function makeAct<Body>(
   deps: OperatorDeps,

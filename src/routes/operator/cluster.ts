@@ -18,7 +18,7 @@ import { asOperator, type OperatorDeps } from '../as-operator.ts'
 export interface ClusterDeps extends OperatorDeps {
   /** Ids of the processes that live, this one's among them. */
   readonly livingWorkers: () => readonly string[]
-  /** Looks at every Redis of a cluster; null means one holds everything. */
+  /** Looks at every Redis of a cluster; null: one holds everything. */
   readonly cluster: StoreCondition['cluster']
 }
 
@@ -32,7 +32,7 @@ export function makeReadShards({ read, livingWorkers, cluster }: ClusterDeps): H
   })
 }
 
-/** Every Redis of a cluster; none if one holds everything; null means no one answers. */
+/** Every Redis of a cluster; none where one holds everything; null: nobody answers. */
 async function readNodes(cluster: StoreCondition['cluster']): Promise<ShardList['redis'] | null> {
   if (cluster === null) return []
   const state = await cluster()

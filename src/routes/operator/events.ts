@@ -2,9 +2,9 @@
  * events - GET /v1/operator/servers/{serverId}/events: a server's events from now on
  *
  * The owner of the server's shard is asked to say each event as it commits, for a minute at a time; what it says is a
- * reference, and the event is read back for it, received mail as a reference too. The operator sees no content here.
+ * reference, and the event is read back for it, received mail as a reference too: the operator sees no content here.
  *
- * Guarantees that a feed ends within a few seconds of its key or session, and with its server.
+ * Guarantee: a feed ends within a few seconds of its key or session, and with its server.
  *
  * Spec operator.events, operator.session
  */
@@ -23,11 +23,11 @@ import { asOperator } from '../as-operator.ts'
 import { EVENTS_AT_ONCE, type EventFeedDeps } from '../events.ts'
 
 /**
- * A line that says nothing keeps proxies from ending the connection, and detects a client that is gone; with each the
- * key is looked at again.
+ * A line that says nothing keeps proxies from ending the connection, and notices a client that is gone; with each the
+ * key is looked at anew.
  */
 const BEAT_MS = 5_000
-/** Events that wait to be read back; anyone who is that far behind is let go. */
+/** Events that wait to be read back; whoever is that far behind is let go. */
 const WAITING_MAX = 1_000
 
 /** GET /v1/operator/servers/{serverId}/events */

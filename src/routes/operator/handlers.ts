@@ -1,8 +1,8 @@
 /**
  * handlers - which handler answers which route of the operator listener
  *
- * Guarantees that every route has one, which takes the kind of key and the body that its row says; the compiler shows
- * it when not.
+ * Guarantee: every route has one, which takes the kind of key and the body that its row says; the compiler says so when
+ * not.
  */
 
 import type { OperatorRouteName } from '../../../schemas/routes.ts'

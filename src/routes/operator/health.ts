@@ -3,7 +3,7 @@
  * the operator ask
  *
  * Healthy: this process turns its loop. Ready: the store answers and keeps what it takes, every shard has a living
- * owner, and, where sends come in, there is room for new mail. Who is not ready states why.
+ * owner, and, where sends come in, there is room for new mail. Who is not ready says why.
  */
 
 import type { Health } from '../../../schemas/operator/health.ts'
@@ -19,7 +19,7 @@ import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
 /** What is asked of the runtime. */
 export interface HealthDeps {
-  /** Why this process should be sent no requests, for people; null means it is ready. */
+  /** Why this process should be sent no requests, for people; null: it is ready. */
   readonly whyNotReady: () => string | null
   /** Figures of this moment, by name. */
   readonly figures: () => Figures
@@ -28,7 +28,7 @@ export interface HealthDeps {
   readonly metrics: Metrics
   /** What waits to be delivered. */
   readonly queueFigures: () => Promise<readonly QueueFigure[]>
-  /** Pending work for webhooks. */
+  /** What waits for webhooks. */
   readonly webhookFigures: WebhookFigures
   /** How many erasures there were, and what they took. */
   readonly erasureFigures: ErasureFigures

@@ -1,5 +1,5 @@
 /**
- * links - the operator makes a link into the dashboard, and hands it to someone who is locked out or gets no mail
+ * links - the operator makes a link into the dashboard, and hands it to somebody who is locked out or gets no mail
  *
  * The store keeps the link's id; what makes it work is in this answer alone.
  *

@@ -2,7 +2,7 @@
  * dashboard-page - the files of the dashboard: shells, scripts, styles, read once and served as they were made
  *
  * A path under `/dashboard/` that names no file is a page: it answers a shell, and the script in it finds what to show.
- * What is under `api/` and `mail/` is no page, whatever it is.
+ * What lies under `api/` and `mail/` is no page, whatever it is.
  *
  * Spec dashboard.page, dashboard.policy
  */
@@ -21,7 +21,7 @@ interface PageFile {
   readonly gzip: Uint8Array | null
 }
 
-/** Files by their names; none if the pages were never made. */
+/** Files by their names; none where the pages were never made. */
 export type PageFiles = ReadonlyMap<string, PageFile>
 
 /** Where they are made: beside the compiled service. */
@@ -56,7 +56,7 @@ const SAFE = {
 } as const
 /** Names of files change with their content; what a shell names does not. */
 const FOREVER = 'public, max-age=31536000, immutable'
-/** Where someone comes in who has no session yet. */
+/** Where somebody comes in who has no session yet. */
 const DOOR = /^\/dashboard\/(?:sign-in|link|forgot)\/?$/
 const NO_PAGE = /^\/dashboard\/(?:api|mail)(?:\/|$)/
 const PREFIX = '/dashboard/'
@@ -65,7 +65,7 @@ const NO_PAGES: Reply = {
   text: 'The dashboard is not built: run npm install and npm run build',
 }
 
-/** Reads the pages. Returns every file; nothing if none were made. */
+/** Reads the pages. Out: every file; nothing where none were made. */
 export function readPages(folder: string = FOLDER): PageFiles {
   if (!existsSync(folder)) return new Map()
   const names = readdirSync(folder).filter((name) => !/\.(?:br|gz)$/.test(name))
@@ -78,7 +78,7 @@ export function readPages(folder: string = FOLDER): PageFiles {
   )
 }
 
-/** Answers files and shells. Takes the files, and whose pages these are: members' or the operator's. */
+/** Answers files and shells. In: the files, and whose pages these are: members' or the operator's. */
 export function makeDashboard(files: PageFiles, whose: 'public' | 'operator'): Handler {
   return ({ params, acceptEncoding }) => {
     const path = params['*'] ?? PREFIX

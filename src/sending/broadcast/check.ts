@@ -13,7 +13,7 @@ import { withHtmlFooter, withTextFooter } from '../../mail/compose/footer.ts'
 import { fillText, parseTemplate, type Template, UNSUBSCRIBE_NAME } from '../../mail/compose/template.ts'
 import { readAddress, withoutControl } from '../email-form.ts'
 
-/** The three texts of a broadcast, read; with the footer if one is due. */
+/** The three texts of a broadcast, read; with the footer where one is due. */
 export interface BroadcastTemplates {
   readonly subject: Template
   readonly text: Template | null
@@ -38,7 +38,7 @@ export function readTemplates({ subject, text, html }: Pick<BroadcastBody, TextF
   }
 }
 
-/** The problem with a broadcast that its schema takes; empty means nothing. */
+/** What is wrong with a broadcast that its schema takes; empty: nothing. */
 export function checkBroadcast(body: BroadcastBody): Issue[] {
   const issues = faultyTexts(body)
   if (issues.length > 0) return issues

@@ -2,8 +2,9 @@
  * prepare - a valid broadcast becomes what is stored and what is decided on: content, buckets of recipients, sizes,
  * hashes
  *
- * Size: what all messages share counts once, as an upper bound of a message or, if that passes the maximum, as built;
- * then the UTF-8 bytes of every recipient's own. Of messages whose own bound passes the maximum the largest are built.
+ * Size: what all messages share counts once, as an upper bound of a message or, where that passes the maximum, as
+ * built; then the UTF-8 bytes of every recipient's own. Of messages whose own bound passes the maximum the largest are
+ * built.
  *
  * Guarantees: linear in the body; at most 17 messages are built.
  *
@@ -40,7 +41,7 @@ export interface PreparedBroadcast {
   readonly buckets: readonly string[]
   /** HMACs of all recipients, in no order. */
   readonly hmacs: readonly string[]
-  /** As built: of the whole, and of its largest message if that may be too large; null means none may. */
+  /** As built: of the whole, and of its largest message where that may be too large; null: none may. */
   readonly sizeBytes: number
   readonly largestBytes: number | null
   /** SHA-256 of route and body with its defaults, hex. */
@@ -113,15 +114,15 @@ export interface RenderedMessage {
   readonly text: string | null
   readonly html: string | null
   /**
-   * As built, without everything the service adds when it is sent: signature and fields of the list. Of one that has
-   * far more than a message may, what its texts come to.
+   * As built, without what the service adds when it is sent: signature and fields of the list. Of one that has far more
+   * than a message may, what its texts come to.
    */
   readonly sizeBytes: number
 }
 
 /**
  * One message of a broadcast that `checkBroadcast` found nothing wrong with, as its recipient reads it; the placeholder
- * is if its link will. Null means it has none of that index. Throws TypeError for another broadcast.
+ * stands where its link will. Null: it has none of that index. Throws TypeError for another broadcast.
  */
 export function renderMessage(body: BroadcastBody, index: number): RenderedMessage | null {
   const message = body.messages[index]
@@ -163,7 +164,7 @@ function rowOf(
   return { hmac: hashes.addressHmac(address), address, name, substitutions, metadata, subject: own }
 }
 
-/** What a recipient its own has, in bytes. */
+/** What a recipient has of its own, in bytes. */
 function bytesOfRow({ address, name, substitutions, metadata }: BucketRow): number {
   let bytes = Buffer.byteLength(address) + Buffer.byteLength(name ?? '')
   for (const map of [substitutions, metadata])
@@ -179,7 +180,7 @@ function boundOf(
   return bound > MESSAGE_BYTES_MAX ? build() : bound
 }
 
-/** The size of the largest message if one may be too large. */
+/** The size of the largest message where one may be too large. */
 function largestBytes(of: {
   readonly rows: readonly BucketRow[]
   readonly texts: Texts
@@ -204,7 +205,7 @@ function largestBytes(of: {
 
 /**
  * The most that texts and values of a message have together, before they are encoded: it is no smaller as built. What
- * is larger than any message is not built. A value of 500 characters may be in a text a million times.
+ * is larger than any message is not built: a value of 500 characters may stand in a text a million times.
  */
 function largestFilledBytes({ text, html }: ListedTexts, rows: readonly BucketRow[]): number {
   let fixed = 0
@@ -269,7 +270,7 @@ function sharedInput(
   }
 }
 
-/** Bytes of a message as built; of what is shared alone if there is no recipient. */
+/** Bytes of a message as built; of what is shared alone where there is no recipient. */
 function builtBytes(shared: ComposeInput, texts: Texts, row: BucketRow | null): number {
   const values = row?.substitutions ?? {}
   const { text, html } = fillListed(texts.listed, values, SOME_LINK)
@@ -277,7 +278,7 @@ function builtBytes(shared: ComposeInput, texts: Texts, row: BucketRow | null): 
   return composeMessage({ ...shared, to, subject: row?.subject ?? fillText(texts.subject, values), text, html }).length
 }
 
-/** Message by message, as one text it would be as long as the body again. */
+/** Message by message: as one text it would be as long as the body again. */
 function fingerprintOf({ messages, ...rest }: BroadcastBody): string {
   const hash = createHash('sha256').update('POST /v1/broadcasts\n').update(canonicalJson(rest))
   for (const message of messages) hash.update('\n').update(canonicalJson(message))

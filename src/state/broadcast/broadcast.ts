@@ -2,7 +2,7 @@
  * broadcast - one submission to many recipients on a broadcast stream: what it is, and how far it has come.
  *
  * States: accepted -> processing (the first message was released) -> completed; accepted or processing -> cancelled.
- * Beside them it may be paused. What it says to people is content (`content.ts`). No address and no subject is in here.
+ * Beside them it may be paused. What it says to people is content (`content.ts`): no address and no subject is in here.
  *
  * Counters `broadcast:<id>`, while it is open: `{released, failed, bucket, after}`; at its end they are part of the
  * state.
@@ -28,7 +28,7 @@ export interface BroadcastState {
   readonly streamId: string
   readonly test: boolean
   readonly lane: LanePrefix
-  /** Under which its content is. */
+  /** Under which its content lies. */
   readonly contentId: string
   readonly parts: readonly SharedPart[]
   /** Of recipients, each a part of content of its own. */
@@ -106,7 +106,7 @@ export function broadcastOwner(broadcastId: string): string {
   return `broadcast:${broadcastId}`
 }
 
-/** When the rest of a broadcast fails. */
+/** When what is left of a broadcast fails. */
 export function broadcastEndsAtMs({ submittedAtMs, test }: Pick<BroadcastState, 'submittedAtMs' | 'test'>): number {
   return submittedAtMs + (test ? TEST_DAYS : LIVE_DAYS) * DAY_MS
 }
@@ -116,7 +116,7 @@ export function isOpenBroadcast({ endedAtMs }: Pick<BroadcastState, 'endedAtMs'>
   return endedAtMs === null
 }
 
-/** What has become of its messages, as anybody reads it. Takes the counters of an open one. */
+/** What has become of its messages, as anybody reads it. In: the counters of an open one. */
 export function countsOf(
   broadcast: BroadcastState,
   progress: Progress | null,

@@ -1,13 +1,13 @@
 /**
- * content - what a broadcast says, and to whom: parts of content under one id, all erasable.
+ * content - what a broadcast says, and to whom: parts of content under one id, all of them erasable.
  *
  * `body` is text and html with their placeholders, `a<k>` attachment k, `head` a head (`message/head.ts`) of no
  * recipient; each bucket of recipients is `r<k>`, JSON `[[hmac, address, name or 0, substitutions, metadata, own
  * subject]…]` sorted by HMAC. k is the first bits of the HMAC, so one person is in one bucket. A bucket goes when it is
  * released.
  *
- * A released message has in place of its own body a chunk of encoding 3: JSON `[contentId of the broadcast,
- * substitutions]`.
+ * A released message has in place of a body of its own a chunk of encoding 3: JSON
+ * `[contentId of the broadcast, substitutions]`.
  *
  * Spec broadcast.release, retention.content
  */
@@ -46,7 +46,7 @@ export interface BucketRow {
   readonly substitutions: Readonly<Record<string, string>>
   /** Its own, which goes over the broadcast's. */
   readonly metadata: Readonly<Record<string, string>>
-  /** As it reads for this recipient; null if the subject has no placeholder. */
+  /** As it reads for this recipient; null where the subject has no placeholder. */
   readonly subject: string | null
 }
 
@@ -56,7 +56,7 @@ export interface OwnContent {
   readonly substitutions: Readonly<Record<string, string>>
 }
 
-/** How many buckets so many recipients need, a power of two. */
+/** How many buckets so many recipients need: a power of two. */
 export function bucketCount(recipients: number, bytes: number): number {
   const wanted = Math.max(recipients / BUCKET_RECIPIENTS, bytes / BUCKET_BYTES)
   let count = 1
@@ -97,7 +97,7 @@ export function unpackBucket(text: string, after = ''): BucketRow[] {
   return rows
 }
 
-/** Packs what a released message says, one chunk. */
+/** Packs what a released message says: one chunk. */
 export function packListed({ contentId, substitutions }: OwnContent): Uint8Array {
   const json = JSON.stringify([contentId, substitutions])
   const chunk = Buffer.alloc(HEADER_BYTES + Buffer.byteLength(json))
@@ -107,7 +107,7 @@ export function packListed({ contentId, substitutions }: OwnContent): Uint8Array
   return chunk
 }
 
-/** What a released message says, from its only chunk; null if that is a body of another kind. */
+/** What a released message says, from its only chunk; null where that is a body of another kind. */
 export function readListed([chunk]: InlinePart['chunks']): OwnContent | null {
   if (chunk === undefined || chunk[0] !== ENCODING_LISTED) return null
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -120,7 +120,7 @@ export function readListed([chunk]: InlinePart['chunks']): OwnContent | null {
 
 /**
  * Writes that keep what all messages share for as long as those released at `nowMs` need it; attachments, as long as
- * any may be released. No one knows for how long it is held back.
+ * any may be released: nobody knows for how long it is held back.
  */
 export function keepSharedOps(
   shard: number,
@@ -138,7 +138,7 @@ export function keepSharedOps(
 /** Writes that let the attachments go once the last attempt of a broadcast that ended at `nowMs` is over. */
 export function endFilesOps(shard: number, broadcast: BroadcastState, nowMs: number): Op[] {
   const { contentId, parts } = broadcast
-  // After its time they are gone by themselves, or nearly: what does not exist takes no expiry.
+  // After its time they are gone by themselves, or nearly: what is not there takes no expiry.
   if (nowMs >= broadcastEndsAtMs(broadcast)) return []
   const files = parts.filter(({ part }) => isAttachment(part))
   return files.flatMap((part) => expiryOps({ shard, contentId }, part, nowMs + ATTACHMENT_MS))

@@ -1,8 +1,7 @@
 /**
- * note - the outcome of recipients of a broadcast, as the operator's log and figures tell it: ids and numbers alone
+ * note - what became of recipients of a broadcast, as the operator's log and figures tell it: ids and numbers alone
  *
- * Guarantees that the notes of a broadcast that has ended add up to its `total`, as far as a commit's notes were
- * received.
+ * Guarantee: the notes of a broadcast that has ended add up to its `total`, as far as a commit's notes were heard.
  */
 
 import type { Note } from '../../../cluster/behaviour.ts'
@@ -13,7 +12,7 @@ export interface BroadcastNote extends Note {
   readonly broadcastId: string
   readonly released: number
   readonly failed: number
-  /** How it ended with them, and all of its recipients; null while it continues. */
+  /** How it ended with them, and all of its recipients; null while it goes on. */
   readonly ended: BroadcastEnd | null
 }
 
@@ -24,12 +23,12 @@ export interface BroadcastEnd {
   readonly failed: number
 }
 
-/** Whether a note reports a broadcast. */
+/** Whether a note tells of a broadcast. */
 export function isBroadcastNote(note: Note): note is BroadcastNote {
   return 'broadcastId' in note
 }
 
-/** What a step has done. Takes the counts before it and after it. */
+/** What a step has done. In: the counts before it and after it. */
 export function stepNote(
   { broadcastId }: BroadcastState,
   { before, after }: { readonly before: Progress; readonly after: Progress },

@@ -15,10 +15,10 @@ import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
 import { monthName, monthOf, monthStartMs } from '../calendar.ts'
 import { actsKey } from './places.ts'
 
-/** What someone did, as it comes in the body of a command. */
+/** What somebody did, as it comes in the body of a command. */
 export interface MemberAct {
   readonly accountId: string
-  /** Null means no one who is known. */
+  /** Null: nobody who is known. */
   readonly userId: string | null
   /** Name of a route, or `signIn`, `signInRefused`, `limitReached`. */
   readonly act: string

@@ -1,8 +1,8 @@
 /**
- * challenge - that a step was taken, of signing in, of setting up a second factor. What has not been used is nowhere.
+ * challenge - that a step was taken: of signing in, of setting up a second factor. What has not been used is nowhere.
  *
  * Who begins a step gets a token that only this installation makes (`src/dashboard/factor/challenge.ts`), so that
- * beginning one costs no memory; its id is here once the step is taken, until its time is over.
+ * beginning one costs no memory; its id stands here once the step is taken, until its time is over.
  *
  * Key: `challenge:<id>` hash `used`, on the shard of its user; it expires when the token does
  *
@@ -12,7 +12,7 @@
 import type { FactOf, Op } from '../../../cluster/behaviour.ts'
 import { challengeKey } from './places.ts'
 
-/** A step of someone: the token's id, and when it ends by itself. */
+/** A step of somebody: the token's id, and when it ends by itself. */
 export interface Step {
   readonly id: string
   readonly endsAtMs: number

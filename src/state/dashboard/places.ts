@@ -1,8 +1,8 @@
 /**
  * places - the names of the keys that hold the people of the dashboard: users, members, sessions, links, tries, acts.
  *
- * A user is on the shard of the HMAC of its address, a member with the account, what is counted of a client on the
- * shard of the client's HMAC. What each key holds is described in `src/actors/README.md`.
+ * A user lies on the shard of the HMAC of its address, a member with the account, what is counted of a client on the
+ * shard of the client's HMAC. What each key holds is told in `src/actors/README.md`.
  */
 import { shardTag } from '../../../cluster/keyspace.ts'
 
@@ -10,7 +10,7 @@ import { shardTag } from '../../../cluster/keyspace.ts'
 export const loginsKey = (shard: number): string => `${shardTag(shard)}:logins`
 /** Hash: a user. */
 export const userKey = (shard: number, userId: string): string => `${shardTag(shard)}:user:${userId}`
-/** Hash: sessionId -> where the session is; of all accounts. */
+/** Hash: sessionId -> where the session lies; of all accounts. */
 export const userSessionsKey = (shard: number, userId: string): string => `${shardTag(shard)}:sessions:${userId}`
 /** Hash: userId -> role, since when, last seen. */
 export const membersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:members:${accountId}`
@@ -22,7 +22,7 @@ export const memberSessionsKey = (shard: number, accountId: string, userId: stri
   `${shardTag(shard)}:member-sessions:${accountId}:${userId}`
 /** Hash: what administrators have set of an account. */
 export const settingsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:settings:${accountId}`
-/** Lane of everything the service writes to people by itself. */
+/** Lane of what the service writes to people by itself. */
 export const NOTICE_LANE = 'notice'
 /** Lane of users whose accounts are asked whether he is a member. */
 export const USERS_LANE = 'users'
@@ -34,7 +34,7 @@ export const usedLinksKey = (shard: number, hmac: string): string => `${shardTag
 export const deskLinksKey = (shard: number): string => `${shardTag(shard)}:desk-links`
 /** Hash: a step that was taken. */
 export const challengeKey = (shard: number, id: string): string => `${shardTag(shard)}:challenge:${id}`
-/** Zset: tries of one kind of someone, by time. */
+/** Zset: tries of one kind of somebody, by time. */
 export const triesKey = (shard: number, name: string): string => `${shardTag(shard)}:tries:${name}`
 /** Zset: what members of an account did in a month. */
 export const actsKey = (shard: number, accountId: string, month: string): string =>

@@ -17,7 +17,7 @@ import type { Level } from '../../../schemas/route.ts'
 import { DAY_MS, MINUTE_MS } from '../calendar.ts'
 import { apiKeyKey } from '../keys.ts'
 
-/** The content of the row of a session. */
+/** What stands in the row of a session. */
 export interface SessionRow {
   readonly accountId: string
   readonly sessionId: string
@@ -25,9 +25,9 @@ export interface SessionRow {
   readonly level: Level
   readonly sinceMs: number
   readonly seenMs: number
-  /** Until when its user counts as confirmed; 0 means not. */
+  /** Until when its user counts as confirmed; 0: not. */
   readonly confirmedMs: number
-  /** Until when a second factor that was shown or set up in this session counts as just shown; 0 means none was. */
+  /** Until when a second factor that was shown or set up in this session counts as just shown; 0: none was. */
   readonly factorMs: number
   /** Whether its account takes a second factor that was neither shown nor set up in it yet. */
   readonly needsFactor: boolean
@@ -75,7 +75,7 @@ export function sessionFact(shard: number, hash: string): FactOf<'fields'> {
   return { read: 'fields', key: apiKeyKey(shard, hash), fields: SESSION_FIELDS }
 }
 
-/** The session that a row reports, by the names of its fields; null if it does not exist or it has ended. */
+/** The session that a row tells of, by the names of its fields; null where there is none or it has ended. */
 export function sessionOfRow(row: ReadonlyMap<string, string | null>): SessionRow | null {
   const text = (name: string): string => row.get(name) ?? ''
   const level = text('level') as Level

@@ -1,9 +1,9 @@
 /**
- * tries - how often someone has tried something in the last fifteen minutes, exact at any moment.
+ * tries - how often somebody has tried something in the last fifteen minutes, exact at any moment.
  *
  * Key: `tries:<what>.<a or c>.<HMAC>`, of an address or a client, `tries:<what>.d.<deviceId>` and
  * `tries:<what>.u.<userId>` zset, a try by its instant; what is older than the window goes with the next try, the key
- * with the last one. Everything that is counted of one address, client, device or user is on one shard.
+ * with the last one. Everything that is counted of one address, client, device or user lies on one shard.
  *
  * Spec session.limits
  */
@@ -22,7 +22,7 @@ export function triesFact(shard: number, name: string): Fact & { read: 'sorted' 
   return { read: 'sorted', key: triesKey(shard, name), min: 0, max: Number.MAX_SAFE_INTEGER, count: READ_MAX }
 }
 
-/** Whether one more fits, and when the next does if not. Takes the tries with their instants. */
+/** Whether one more fits, and when the next does where not. In: the tries with their instants. */
 export function judgeTries(
   tries: readonly (readonly [string, number])[],
   { max, nowMs }: { readonly max: number; readonly nowMs: number },

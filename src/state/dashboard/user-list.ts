@@ -1,5 +1,5 @@
 /**
- * user-list - the accounts that are on a user's list, of which of them it is unsure, and when they are asked.
+ * user-list - the accounts that stand on a user's list, of which of them it is unsure, and when they are asked.
  *
  * The account decides who is its member; the list follows (`src/actors/dashboard/join.ts` tells in which steps). Each
  * step notes its account in `unsure`, and makes the user due to be looked at (`user-look.ts` there).
@@ -16,8 +16,8 @@ import { USERS_LANE, userKey, userSessionsKey } from './places.ts'
 import { fieldsOfUser, NO_FACTORS, type User } from './user.ts'
 
 /**
- * An account does what it is asked for so long after the step that comes before it, and not later, a process that was
- * frozen in between changes nothing when it continues.
+ * An account does what it is asked for so long after the step that comes before it, and not later: a process that was
+ * frozen in between changes nothing when it goes on.
  */
 export const STEP_MS = 5 * MINUTE_MS
 /** How long after the last step of an account it is asked again: later than any order about it can still come true. */

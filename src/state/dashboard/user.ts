@@ -1,8 +1,8 @@
 /**
- * user - someone who signs in: address, name, password, second factors, and the index of accounts.
+ * user - somebody who signs in: address, name, password, second factors, and the index of accounts.
  *
  * Keys, on the shard of the HMAC of the address: `logins` hash HMAC -> userId; `user:<id>` hash `address`, `name`,
- * `created`, `password` (scrypt), `links` (how often links of it were used), `accounts` (JSON, an index. The account
+ * `created`, `password` (scrypt), `links` (how often links of it were used), `accounts` (JSON, an index: the account
  * decides), `joins` (how many steps were taken on that list), `unsure` (JSON, account -> ms of the last of them, until
  * the account was asked again), `devices` (JSON, ids, the last that signed in first), `totp` (the authenticator's
  * secret, sealed), `step` (the last of its steps that was used), `codes` (JSON, HMACs of recovery codes that were not
@@ -20,18 +20,18 @@ export interface User {
   readonly address: string
   readonly name: string
   readonly createdAtMs: number
-  /** Null means none was chosen. */
+  /** Null: none was chosen. */
   readonly password: string | null
   /** How often a link of this user was used: links made before are used with it. */
   readonly linkRound: number
   readonly accounts: readonly string[]
-  /** How many steps were taken on that list: what was read of it before shows it. */
+  /** How many steps were taken on that list: what was read of it before says so. */
   readonly joins: number
   /** Accounts that were put there or taken off, or are about to be, -> when, ms: it may be half done. */
   readonly unsure: Readonly<Record<string, number>>
   /** Ids of the devices in which this password signed in, the last one first. */
   readonly devices: readonly string[]
-  /** Sealed secret of the authenticator, base64; null means none. */
+  /** Sealed secret of the authenticator, base64; null: none. */
   readonly totp: string | null
   /** The last step of the authenticator that was used. */
   readonly totpStep: number
@@ -47,16 +47,16 @@ export interface StoredPasskey {
   readonly credentialId: string
   /** COSE key, base64url. */
   readonly publicKey: string
-  /** How often it was used, as far as it says; 0 means it does not. */
+  /** How often it was used, as far as it says; 0: it does not. */
   readonly counter: number
   readonly transports: readonly string[]
   readonly name: string
   readonly createdAtMs: number
-  /** Null means not yet. */
+  /** Null: not yet. */
   readonly usedAtMs: number | null
 }
 
-/** Where a session of a user is. */
+/** Where a session of a user lies. */
 export interface SessionPlace {
   readonly accountId: string
   /** SHA-256 of its token, hex. */
@@ -109,7 +109,7 @@ export function userSessionsFact(shard: number, userId: string): FactOf<'hash'> 
   return { read: 'hash', key: userSessionsKey(shard, userId) }
 }
 
-/** The user that `userFact` has read; null if it does not exist. */
+/** The user that `userFact` has read; null where there is none. */
 export function userOfRow(userId: string, row: readonly (string | null)[]): User | null {
   const [address, name, created, password, links, accounts, totp, step, codes, passkeys, joins, unsure, devices] = row
   if (address === null || address === undefined) return null
@@ -163,7 +163,7 @@ export function namedSessions(rows: ReadonlyMap<string, string>): NamedSession[]
   return [...rows].map(([sessionId, text]) => ({ sessionId, ...unpackSessionPlace(text) }))
 }
 
-/** Packs where a session is. */
+/** Packs where a session lies. */
 export function packSessionPlace({ accountId, hash, createdAtMs, userAgent }: SessionPlace): string {
   return JSON.stringify([accountId, hash, createdAtMs, userAgent])
 }

@@ -4,8 +4,8 @@
  *
  * Packed: `[object, key, parsed object, envelope sender, From address, From name, subject, date ms, named, ip, HELO]`,
  * 0 for what is absent, zeros at the end left off. `named` are hashes of the addresses of To, Cc, Bcc, Reply-To and
- * Sender, six bytes each, one after the other; a `+` before them states that the mail names more. Who deletes the row
- * has erased the content, in every copy of the content store.
+ * Sender, six bytes each, one after the other; a `+` before them says that the mail names more. Who deletes the row has
+ * erased the content, in every copy of the content store.
  *
  * Key: `received-head:<server>:<yyyymmdd>:<0-f>`, the day and its sixteenth, an hour and a half, in which the message
  * was received; field = the message's short id. The key expires on day 32, by when the sweep has come by.
@@ -22,7 +22,7 @@ import { trimZeros } from './trim.ts'
 
 /** Sixteenths of a day. */
 const SLICES = 16
-/** How long a slice is. An object is named by a row of the slice of its time, or of one beside it. */
+/** How long a slice is: an object is named by a row of the slice of its time, or of one beside it. */
 export const HEAD_SLICE_MS = DAY_MS / SLICES
 
 export interface ContentHead {
@@ -30,7 +30,7 @@ export interface ContentHead {
   readonly objectId: string
   /** The key of the mail's objects, sealed. */
   readonly key: string
-  /** Id of the parse result's object; null until there is one, and if nothing was parsed. */
+  /** Id of the parse result's object; null until there is one, and where nothing was parsed. */
   readonly parsedId: string | null
   /** MAIL FROM; null for `<>`. */
   readonly sender: string | null
@@ -39,7 +39,7 @@ export interface ContentHead {
   readonly subject: string | null
   readonly dateMs: number | null
   readonly named: NamedHashes
-  /** The session, for another look at the data that the DNS could not answer; null once nothing is open. */
+  /** The session, for another look at what the DNS could not tell; null once nothing is open. */
   readonly session: ReceivedSession | null
 }
 
@@ -52,7 +52,7 @@ export interface ReceivedSession {
 /** Keyed hashes of the addresses that a mail names, eight characters each, in one text. */
 export interface NamedHashes {
   readonly hashes: string
-  /** False if the mail names more. */
+  /** False where the mail names more. */
   readonly isWhole: boolean
 }
 
@@ -62,7 +62,7 @@ const MORE = '+'
 /** Characters of the hash of an address that a mail names. */
 export const NAMED_CHARS = 8
 
-/** Whether an address is among those that a mail names. Takes its HMAC. */
+/** Whether an address is among those that a mail names. In: its HMAC. */
 export function namesPerson({ hashes }: NamedHashes, hmac: string): boolean {
   const sought = hmac.slice(0, NAMED_CHARS)
   for (let at = 0; at < hashes.length; at += NAMED_CHARS) if (hashes.startsWith(sought, at)) return true

@@ -3,7 +3,7 @@
  *
  * An object's id begins with the moment at which the mail came, so its day follows from the id, and so do the rows that
  * can name it: those of that moment's slice, and of the ones beside it, because a mail takes its time to arrive. The
- * name holds the server too: anyone who finds an object finds its rows without an index.
+ * name holds the server too: whoever finds an object finds its rows without an index.
  */
 
 import { msOfCmdId } from '../../../cluster/cmd-id.ts'
@@ -25,7 +25,7 @@ export interface SoughtRow {
   readonly slices: readonly string[]
 }
 
-/** Where the row that names an object would be; null if the name is none of a received mail. */
+/** Where the row that names an object would be; null where the name is none of a received mail. */
 export function rowOfObject(name: string): SoughtRow | null {
   const named = parseObjectName(name)
   if (named === null || named.tree !== 'in' || named.leaf[SHORT_CHARS] !== '-') return null

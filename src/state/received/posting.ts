@@ -1,14 +1,14 @@
 /**
- * posting - if a received message of a busy segment is found from who sent it, and from what is after the plus sign of
- * the address it came to.
+ * posting - where a received message of a busy segment is found from who sent it, and from what stands after
+ * the plus sign of the address it came to.
  *
  * The envelope's sender and the hash are posted with the message, under the rank of its id. Who its From names is known
- * once it was parsed, and messages are parsed out of order, so that posting has its own rank, above the message's, and
- * states how far below the message is. A bucket existsfore read whole and sorted. Where From and the envelope name the
- * same person there is no second posting.
+ * once it was parsed, and messages are parsed out of order, so that posting has a rank of its own, above the message's,
+ * and says how far below the message is. A bucket is therefore read whole and sorted. Where From and the envelope name
+ * the same person there is no second posting.
  *
  * Packed: `<number>` or `<number> <ms below, base 36>.<counter, base 36>`; the hash as it is. A segment of one bucket
- * has no postings. Its log names the sender, its standings From.
+ * has no postings: its log names the sender, its standings From.
  *
  * Keys: `received-by-person:<server>:<segment>:<bucket>` field `p`, `received-by-hash:…` field `h`
  *
@@ -55,7 +55,7 @@ export function receivedPostingOps(
   return ops
 }
 
-/** The posting of whom its From names, if that is not who sent it. */
+/** The posting of whom its From names, where that is not who sent it. */
 export function fromPostingOps(
   context: Pick<Context, 'newId'>,
   place: SegmentPlace,
@@ -106,7 +106,7 @@ export function receivedSegmentKeys(place: SegmentPlace): string[] {
   ]
 }
 
-/** Every key of its postings; none if it has none. */
+/** Every key of its postings; none where it has none. */
 export function receivedPostingKeys({ shard, serverId, segment }: SegmentPlace): string[] {
   if (!hasPostings(segment)) return []
   return Array.from({ length: bucketsOfSegment(segment) }, (_, bucket) => [

@@ -26,7 +26,7 @@ import { trimZeros } from './trim.ts'
 export interface ReceivedStanding {
   /** As received. */
   readonly sizeBytes: number
-  /** False until its outcome. Nothing is notified of it by events. */
+  /** False until its outcome: nothing is told of it by events. */
   readonly isParsed: boolean
   readonly hasText: boolean
   readonly hasHtml: boolean
@@ -34,7 +34,7 @@ export interface ReceivedStanding {
   readonly parseIssue: ParseIssue | null
   readonly authentication: Authentication
   readonly checkedAtMs: number | null
-  /** What is after the plus sign of the address it was sent to. */
+  /** What stands after the plus sign of the address it was sent to. */
   readonly mailboxHash: string | null
   /** The stream's id in that address where it was not written in lower case. */
   readonly spelledId: string | null
@@ -74,7 +74,7 @@ export function packStanding(standing: ReceivedStanding, receivedAtMs: number): 
       standing.attachmentCount,
       parseIssue === null ? 0 : ISSUES.indexOf(parseIssue).toString(BASE),
       checkedAtMs === null ? 0 : packVerdicts(authentication),
-      // Never 0, which states that nothing was checked.
+      // Never 0, which says that nothing was checked.
       checkedAtMs === null ? 0 : Math.max(1, checkedAtMs - receivedAtMs),
       standing.mailboxHash ?? 0,
       standing.spelledId ?? 0,
@@ -143,7 +143,7 @@ function wordOf<Word extends string>(words: readonly Word[], letter: string | un
   return words[Number.parseInt(letter ?? '0', BASE)] as Word
 }
 
-/** A text of digits alone is a text too: only the number 0 states that there is none. */
+/** A text of digits alone is a text too: only the number 0 says that there is none. */
 function textOf(value: string | 0 | undefined): string | null {
   return typeof value === 'string' ? value : null
 }

@@ -1,5 +1,5 @@
 /**
- * delivery - how one delivery fares, packed small, and where it is.
+ * delivery - how one delivery fares, packed small, and where it lies.
  *
  * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted.
  * One that was queued before its webhook was last switched off is dead, whatever its record says.
@@ -8,7 +8,7 @@
  * letters p v d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery
  * that was delivered at once takes some 16 bytes, and what its receiver said.
  *
- * From a delivery's id alone it is found in two rounds of reading. The slices that begin on the day of the id, up to
+ * From a delivery's id alone it is found in two rounds of reading: the slices that begin on the day of the id, up to
  * it; then its entry in the queue of the last of them, or of the one before (two slices may share a millisecond), or
  * its place among the dead.
  *
@@ -25,7 +25,7 @@ import { type EventReference, parseDeliveryItem, QUEUE_FIELD, type WebhookItem }
 import { sliceEndMs } from './slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
 
-/** Spec webhook.delivery: what is notified of an attempt that failed, beside `http_<status>`. */
+/** Spec webhook.delivery: what is told of an attempt that failed, beside `http_<status>`. */
 export type PostError =
   | 'timeout'
   | 'redirect'
@@ -45,7 +45,7 @@ export interface DeliveryRecord {
   readonly attempts: number
   readonly lastStatusCode: number | null
   readonly lastError: string | null
-  /** What the receiver said last, without addresses; null means nothing, or it was emptied. */
+  /** What the receiver said last, without addresses; null: nothing, or it was emptied. */
   readonly lastResponse: string | null
   readonly deliveredAtMs: number | null
   /** Null unless pending. */
@@ -54,7 +54,7 @@ export interface DeliveryRecord {
   readonly base: number
   /** Failed attempts since it was last queued. */
   readonly failures: number
-  /** When it was replayed last; null means never. */
+  /** When it was replayed last; null: never. */
   readonly queuedAtMs: number | null
 }
 
@@ -72,7 +72,7 @@ const STATUSES = { p: 'pending', v: 'delivered', d: 'dead' } as const
 const LETTERS = { pending: 'p', delivered: 'v', dead: 'd' } as const
 /** Spec retention.delivery: days for which delivered ones are kept. */
 const DELIVERED_DAYS = 30
-/** Places within a millisecond that the score of a dead delivery distinguishes: what a double has left. */
+/** Places within a millisecond that the score of a dead delivery tells apart: what a double has left. */
 const SCORES_PER_MS = 4_096
 /** The next score. */
 export const DEAD_SCORE_STEP = 1 / SCORES_PER_MS
@@ -96,7 +96,7 @@ function packRecord(record: DeliveryRecord, createdAtMs: number): string {
   return JSON.stringify(packed)
 }
 
-/** Unpacks what `packRecord` made; null, if there is no record, is a fresh delivery. */
+/** Unpacks what `packRecord` made; null, where there is no record, is a fresh delivery. */
 export function unpackRecord(text: string | null, createdAtMs: number): DeliveryRecord {
   const packed = (text === null ? ['p'] : JSON.parse(text)) as Packed
   const [letter, attempts = 0, code = 0, delivered = 0, error = 0, next = 0, base = 0, failures = 0] = packed
@@ -118,8 +118,8 @@ export function unpackRecord(text: string | null, createdAtMs: number): Delivery
 }
 
 /**
- * Attempts of a delivery that were ever begun. Takes its row of `claims`, which counts those since it was last queued
- * and goes when it ends; null for none.
+ * Attempts of a delivery that were ever begun. In: its row of `claims`, which counts those since it was last queued and
+ * goes when it ends; null for none.
  */
 export function attemptsMade({ attempts, base }: DeliveryRecord, row: string | null): number {
   return Math.max(attempts, base + attemptsOfRow(row))
@@ -166,13 +166,13 @@ export function deadOps(place: DeliveryPlace, { item, record }: { item: string; 
   return [recordOp(place, record), { key, write: 'ZADD', args: [String(deadScore(deliveryId)), item] }]
 }
 
-/** If a delivery is among the dead, in ms, those of one millisecond in the order of their ids. */
+/** Where a delivery stands among the dead: in ms, those of one millisecond in the order of their ids. */
 export function deadScore(deliveryId: string): number {
   const { ms, counter } = partsOf(deliveryId)
   return ms + Math.min(counter, SCORES_PER_MS - 1) * DEAD_SCORE_STEP
 }
 
-/** Whether of a slice only dead deliveries, or was and waits again, is still kept and listed. */
+/** Whether of a slice only what is dead, or was and waits again, is still kept and listed. */
 export function isThinned(slice: string, nowMs: number): boolean {
   return sliceEndMs(slice) + DELIVERED_DAYS * DAY_MS <= nowMs
 }
@@ -204,7 +204,7 @@ export function lessPending(
   return { owner: webhookOwner(webhookId), value: { ...(counters ?? { slice: null }), pending } }
 }
 
-/** Whether what a delivery reports is past its age: a message by its own, anything else by the delivery's. */
+/** Whether what a delivery tells of is past its age: a message by its own, anything else by the delivery's. */
 export function isGone(
   { deliveryId, reference }: { deliveryId: string; reference: EventReference },
   at: { nowMs: number; test: boolean },
@@ -225,14 +225,14 @@ export function morePending(
   return { owner, value: isBefore ? { ...value, trimmed: [oldest.slice, oldest.deliveryId] } : value }
 }
 
-/** The first round of finding a delivery, the slices of its day. */
+/** The first round of finding a delivery: the slices of its day. */
 export function daySlicesFact(shard: number, webhookId: string, deliveryId: string): SortedFact {
   const ms = msOf(deliveryId)
   const min = Math.floor(ms / DAY_MS) * DAY_MS
   return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: ms, count: DAY_SLICES_MAX }
 }
 
-/** The second round, for what the first has found. Two reads for each slice. */
+/** The second round, for what the first has found: two reads for each slice. */
 export function placeFacts(
   slices: readonly (readonly [string, number])[],
   { shard, webhookId, deliveryId }: { shard: number; webhookId: string; deliveryId: string },
@@ -245,7 +245,7 @@ export function placeFacts(
   ])
 }
 
-/** The item that the second round has found; null means there is no such delivery. Takes its answers, in order. */
+/** The item that the second round has found; null: there is no such delivery. In: its answers, in order. */
 export function foundItem(answers: readonly unknown[], deliveryId: string): string | null {
   for (let at = 0; at < answers.length; at += 2) {
     const [entry] = answers[at] as readonly Entry[]

@@ -1,11 +1,11 @@
 /**
- * heard - the events of a server that someone subscribes to, kept for a while so that a feed can continue if it was cut
+ * heard - the events of a server that somebody listens to, kept for a while so that a feed can go on where it was cut
  * off
  *
  * Keys: `heard:<server>`: a stream; entry id = the id of the feed's entry; field `r` = the reference of the event.
  * Counters `heard:<server>` -> {count, marks}: how many entries were written since the last mark, and the first id of
- * each thousand. It holds the last 10,000 events at least and 11,000 at most, without a gap: if no one has listened it
- * starts again.
+ * each thousand. It holds the last 10,000 events at least and 11,000 at most, without a gap: where nobody has listened
+ * it begins anew.
  *
  * Spec event.feed
  */
@@ -17,7 +17,7 @@ import { heardKey } from '../keys.ts'
 import type { ServerCounters } from '../server.ts'
 import { type EventReference, formatReference, parseReference } from './item.ts'
 
-/** Entries between two marks, by so many more than what is promised the stream may be longer. */
+/** Entries between two marks: by so many more than what is promised the stream may be longer. */
 const MARK_ENTRIES = 1_000
 const MARKS_MAX = FEED_EVENTS_KEPT / MARK_ENTRIES
 const FIELD = 'r'
@@ -36,7 +36,7 @@ export function heardOwner(serverId: string): string {
   return `heard:${serverId}`
 }
 
-/** Until when events of a server are written down, which someone listened to until then at the most. */
+/** Until when events of a server are written down, which somebody listened to until then at the most. */
 export function keptUntilMs(counters: ServerCounters | null): number {
   const { listenedUntilMs } = counters ?? {}
   return listenedUntilMs === undefined ? 0 : listenedUntilMs + FEED_KEPT_MINUTES * 60_000
@@ -49,7 +49,7 @@ export interface HeardEvent {
   readonly reference: EventReference
 }
 
-/** Writes events down. Returns the writes, and the counters after them. */
+/** Writes events down. Out: the writes, and the counters after them. */
 export function writeHeard(
   { shard, serverId }: { readonly shard: number; readonly serverId: string },
   before: HeardCounters | null,

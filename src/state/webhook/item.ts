@@ -1,11 +1,12 @@
 /**
- * item - the name of one delivery in its webhook's lane: which delivery, and which event it reports.
+ * item - the name of one delivery in its webhook's lane: which delivery, and which event it tells of.
  *
  * `<deliveryId>.<slice>.<reference>`, and a reference is one of
  *
- *   <letter>.<segment>.<message short>.<recipient n>.<event n> an event of a message; n from 0 i.<segment>.<message
- *   short> a received message <letter>.<scope>.<cap>.<used>.<occurred at ms> an event of a cap T<letter>.<made-up
- *   short> an example
+ *   <letter>.<segment>.<message short>.<recipient n>.<event n>   an event of a message; n from 0
+ *   i.<segment>.<message short>                                  a received message
+ *   <letter>.<scope>.<cap>.<used>.<occurred at ms>               an event of a cap
+ *   T<letter>.<made-up short>                                    an example
  *
  * Names sort by the delivery's id. The reference alone is what a signal about the event says. No personal data in it.
  */

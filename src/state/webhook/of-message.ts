@@ -2,8 +2,8 @@
  * of-message - the deliveries of a message's events, found without an index.
  *
  * An event and its deliveries are made in one commit, and a delivery's id carries its millisecond. So of each webhook a
- * few entries are looked at, from the time of the event on, in the queue, and among the dead if the queue has gone.
- * Takes the time of an event. Two rounds of reading: the slices that may hold it, then their entries.
+ * few entries are looked at, from the time of the event on: in the queue, and among the dead where the queue has gone.
+ * In: the time of an event. Two rounds of reading: the slices that may hold it, then their entries.
  *
  * Spec webhook.of-message
  */
@@ -13,7 +13,7 @@ import { DAY_MS } from '../calendar.ts'
 import { deadKey, queueKey, slicesKey } from '../keys.ts'
 import { itemOf, type MessageReference, parseDeliveryItem, type WebhookItem } from './item.ts'
 
-/** Ids run ahead of the clock where many are made at once, or if it went back. */
+/** Ids run ahead of the clock where many are made at once, or where it went back. */
 const AHEAD_MS = 2_000
 /** Entries of one slice that are looked at for one time. */
 const ENTRIES_MAX = 500
@@ -43,7 +43,7 @@ export function slicesAtFact({ shard, webhookId, occurredAtMs }: EventPlace): Fa
   return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: occurredAtMs + AHEAD_MS, count: DAY_SLICES_MAX }
 }
 
-/** The second round, for what the first has found. Two reads for each slice. */
+/** The second round, for what the first has found: two reads for each slice. */
 export function entriesAtFacts(
   slices: readonly (readonly [string, number])[],
   { shard, webhookId, occurredAtMs }: EventPlace,
@@ -61,7 +61,7 @@ export function entriesAtFacts(
   ])
 }
 
-/** The deliveries of a message that the second round has found, each once. Takes its answers for a place, in order. */
+/** The deliveries of a message that the second round has found, each once. In: its answers for a place, in order. */
 export function itemsOfMessage(
   answers: readonly unknown[],
   { webhookId }: Pick<EventPlace, 'webhookId'>,

@@ -68,7 +68,7 @@ export type ListenersEvent =
   | { readonly type: 'set'; readonly listener: Subscriber }
   | { readonly type: 'removed'; readonly webhookId: string }
 
-/** Counters of a webhook: pending work, and the slice that is open. */
+/** Counters of a webhook: what waits, and the slice that is open. */
 export interface WebhookCounters {
   readonly pending: number
   readonly slice: Slice | null

@@ -1,13 +1,13 @@
 /**
  * copy - a copy of an installation, taken while it runs: a directory that is a DATA_DIR, from which it starts
  *
- * What is copied, in this order, the files of large content; the store as it is at one moment (the copy point); the
- * files that came in the meantime; secret, identity, first keys and certificate. A file is never changed, only made and
- * removed, so what the store names at the copy point exists, but for content of a message that came and ended while the
- * copy was made. What exists and not named is swept after a restore.
+ * What is copied, in this order: the files of large content; the store as it is at one moment (the copy point); the
+ * files that came meanwhile; secret, identity, first keys and certificate. A file is never changed, only made and
+ * removed, so what the store names at the copy point is there, but for content of a message that came and ended while
+ * the copy was made. What is there and not named is swept after a restore.
  *
- * Guarantees that the directory appears whole or not at all, and is on disk when it does. Nothing of the installation
- * is changed.
+ * Guarantees: the directory appears whole or not at all, and is on disk when it does. Nothing of the installation is
+ * changed.
  */
 import { constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { copyFile, mkdir, open, readdir } from 'node:fs/promises'
@@ -21,7 +21,7 @@ import { withStore } from '../with-store.ts'
 /** Files beside the store and the content that belong to an installation. */
 const BESIDE = /^(?:installation|(?:secret-key|cluster-secret)(?:\..*)?|first-run\.json(?:\..*)?|.*\.pem)$/
 const CONTENT = 'content'
-/** Objects that are being written. None of them was notified of. */
+/** Objects that are being written: none of them was told of. */
 const UNFINISHED = 'tmp'
 /** Files that are copied at once. */
 const AT_ONCE = 8
@@ -36,7 +36,7 @@ export interface Backup {
   readonly storeBytes: number
   readonly objects: number
   readonly objectBytes: number
-  /** Everything that belongs to the installation and is not in the directory: sentences. */
+  /** What belongs to the installation and is not in the directory: sentences. */
   readonly elsewhere: readonly string[]
 }
 
@@ -71,7 +71,8 @@ export async function makeBackup(
 }
 
 /**
- * Copies the store into a folder. Throws Error if it is more than one Redis. Their copies would be of several moments.
+ * Copies the store into a folder. Throws Error where it is more than one Redis: their copies would be of several
+ * moments.
  */
 export async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
   const client = nodes.common()
@@ -98,8 +99,8 @@ function plus(one: Copied, other: Copied): Copied {
 }
 
 /**
- * Copies the content of a folder and not in the other one yet. Returns the copied data. A folder that does not exist,
- * or goes in the meantime, has nothing.
+ * Copies what is in a folder and not in the other one yet. Out: what was copied. A folder that is not there, or goes
+ * meanwhile, has nothing.
  */
 async function copyTree(from: string, to: string): Promise<Copied> {
   const entries = await readdir(from, { withFileTypes: true }).catch(nothingThere)
@@ -120,7 +121,7 @@ async function copyTree(from: string, to: string): Promise<Copied> {
   return copied
 }
 
-/** Copies a file and has it on disk. Returns its bytes; null if it does not exist any more. */
+/** Copies a file and has it on disk. Out: its bytes; null where it is not there any more. */
 async function copyWhole(from: string, to: string): Promise<number | null> {
   const isThere = await copyFile(from, to, constants.COPYFILE_FICLONE).then(() => true, nothingThere)
   if (isThere === undefined) return null

@@ -36,7 +36,7 @@ export async function backUpTo(config: Config, directory: string, options: Backu
 
 /**
  * Makes a backup in a folder of backups, named by its time, and then removes all but the newest `keep` of this form.
- * Other files of the folder remain. Returns the backup, and the names of removed ones. Throws Error, a sentence.
+ * Other files of the folder remain. Out: the backup, and the names of removed ones. Throws Error, a sentence.
  */
 export async function backUpInto(
   config: Config,

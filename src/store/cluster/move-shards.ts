@@ -1,9 +1,9 @@
 /**
  * move-shards - shards go to another Redis of their cluster, one after the other, while the service runs
  *
- * Guarantees that nothing is begun while the cluster is not well, while another move is unfinished or another order is
- * under way, or towards a Redis that has no room or, where answers wait for one, no replica. The interrupted work is
- * gone on with by the same order, and taken back by one that moves the shard to where it is (`move-slot.ts`).
+ * Guarantees: nothing is begun while the cluster is not well, while another move is unfinished or another order is
+ * under way, or towards a Redis that has no room or, where answers wait for one, no replica. What was cut off is gone
+ * on with by the same order, and taken back by one that moves the shard to where it lies (`move-slot.ts`).
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -46,7 +46,7 @@ const CONNECTION = 'move'
 /** One that is frozen is noticed by then; a large key takes a second. */
 const COMMAND_MS_MAX = 10_000
 const CONNECT_MS_MAX = 3_000
-/** As Redis has it if no one has set it. */
+/** As Redis has it where nobody has set it. */
 const NODE_TIMEOUT_MS = 15_000
 
 export interface ShardMoved {
@@ -61,10 +61,10 @@ export interface MoveOrder {
   readonly shards: readonly number[]
   /** `host:port`, as the cluster names it. */
   readonly to: string
-  /** Receives how far a shard is. */
+  /** Hears how far a shard is. */
   readonly progress: (shard: number, moved: number, keys: number) => void
   readonly done: (moved: ShardMoved) => void
-  /** Receives of each step of each shard. */
+  /** Hears of each step of each shard. */
   readonly at?: (step: MoveStep) => void | Promise<void>
 }
 
@@ -73,18 +73,18 @@ class NoRoom extends Error {}
 
 type Settings = Pick<Config, 'redisUrls' | 'durability'>
 
-/** The primaries that can hold shards, and what they hold. Throws Error if the cluster does not answer. */
+/** The primaries that can hold shards, and what they hold. Throws Error where the cluster does not answer. */
 export async function readHolders(settings: Settings): Promise<Holder[]> {
   const { nodes } = await lookAtAll(settings)
   return nodes.filter(({ isPrimary, answers }) => isPrimary && answers?.isWell === true)
 }
 
-/** All nodes. Throws Error if the cluster does not answer. */
+/** All nodes. Throws Error where the cluster does not answer. */
 export async function readState(settings: Settings): Promise<ClusterState> {
   return clusterState(await lookAtAll(settings), settings.durability)
 }
 
-/** Moves them. Throws Error, a sentence, if it must not begin or cannot continue. */
+/** Moves them. Throws Error, a sentence, where it must not begin or cannot go on. */
 export async function moveShards(settings: Settings, order: MoveOrder): Promise<void> {
   const nonce = newCmdId(Date.now(), Math.random)
   const form = new URL(settings.redisUrls[0] ?? '')
@@ -107,8 +107,8 @@ interface ShardOrder {
 }
 
 /**
- * Moves one shard, also through the loss of a node: it continues with anyone who has taken its place. Returns the
- * primary that has it then.
+ * Moves one shard, also through the loss of a node: it goes on with whoever has taken its place. Out: the primary that
+ * has it then.
  */
 async function moveThrough(settings: Settings, one: ShardOrder): Promise<string> {
   let { to } = one
@@ -135,7 +135,7 @@ function inWords(error: Error, shard: number): Error {
   return isOurs ? error : new Error(`A step of moving shard ${shard} failed: ${error.message}; run the command again`)
 }
 
-/** Who has taken the place of a primary; the same while no one has. In: names of its replicas. */
+/** Who has taken the place of a primary; the same while nobody has. In: names of its replicas. */
 function heirIn({ nodes }: ClusterLook, name: string, heirs: readonly string[]): string {
   const node = nodes.find((one) => one.name === name)
   if (node?.isPrimary === true && !node.hasFailed) return name
@@ -158,10 +158,7 @@ interface Wanted {
   readonly heirs: readonly string[]
 }
 
-/**
- * After a move the nodes agree within a moment; what does not go away is reported. `mayWait`: nothing is reported at
- * once.
- */
+/** After a move the nodes agree within a moment; what does not go away is told. `mayWait`: nothing is told at once. */
 async function lookUntilWell(settings: Settings, wanted: Wanted & { mayWait: boolean }): Promise<ClusterLook> {
   const endMs = performance.now() + (wanted.mayWait ? FAILOVER_MS_MAX : AGREED_MS_MAX)
   for (;;) {
@@ -182,7 +179,7 @@ interface Reason {
 const never = (sentence: string): Reason => ({ sentence, mayPass: false })
 const notYet = (sentence: string): Reason => ({ sentence, mayPass: true })
 
-/** Why nothing is moved now; null means it may be. What only ends a move if the shard is asks less of the others. */
+/** Why nothing is moved now; null: it may be. What only ends a move where the shard lies asks less of the others. */
 function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, shards }: Wanted): Reason | null {
   const { nodes } = look
   const target = nodes.find(({ name }) => name === to)
@@ -198,7 +195,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   if (silent !== undefined)
     return never(`No shard is moved while the cluster is unhealthy: ${silent.name} does not answer`)
   const open = moves.find((one) => one.shard === shard)
-  // Anyone who misses a move may claim the shard later for the Redis that it thinks has it (Redis before 7.2).
+  // Whoever misses a move may claim the shard later for the Redis that it thinks has it (Redis before 7.2).
   const missing = isHere || open?.from != null ? undefined : nodes.find(({ answers }) => answers === null)
   if (missing !== undefined)
     return never(`No shard is moved while the cluster is unhealthy: ${missing.name} does not answer`)
@@ -206,7 +203,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   const apart = needed.find(({ answers }) => answers?.isWell !== true)
   if (apart !== undefined)
     return notYet(`No shard is moved while the cluster is unhealthy: ${apart.name} has not joined`)
-  // What only is in a file somewhere, or is marked at who does not hold it, keeps no one from anything.
+  // What only lies in a file somewhere, or is marked at who does not hold it, keeps nobody from anything.
   const other = moves.find((one) => !shards.includes(one.shard) && (one.from !== null || one.to !== one.at))
   if (other !== undefined)
     return never(`Another move is unfinished: first run sendwright cluster move ${other.shard} ${goalOf(look, other)}`)
@@ -229,7 +226,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
     : notYet('The nodes disagree about the owners of shards: wait, then try again')
 }
 
-/** If a move that was cut off can end: where it was to go, or if it is if that is away. */
+/** Where a move that was cut off can end: where it was to go, or where it lies if that is away. */
 function goalOf({ nodes }: ClusterLook, { to, at }: OpenMove): string {
   const target = nodes.find(({ name }) => name === to)
   return (target?.isPrimary === true && target.answers !== null ? to : at) ?? '<node>'
@@ -286,7 +283,7 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
   }
 }
 
-/** Over its own connection; null if that cannot be had. */
+/** Over a connection of its own; null where that cannot be had. */
 async function watchAt(own: Redis, { client }: MoveEnd, shard: number): Promise<KeyWatch | null> {
   const isConnected = await own.connect().then(
     () => true,
@@ -301,7 +298,7 @@ function followerOf({ nodes }: ClusterLook, { isPrimary, primary }: NodeLook, en
   return isPrimary || id === undefined ? [] : [{ ...end, primary: id }]
 }
 
-/** Throws NoRoom if the target would be full with the shard. */
+/** Throws NoRoom where the target would be full with the shard. */
 async function mustFit({ shard, slot, source, target }: SlotMove): Promise<void> {
   const info = await target.client.info('memory')
   const number = (key: string): number => Number(new RegExp(`^${key}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
@@ -322,7 +319,7 @@ async function holderOf(ends: readonly MoveEnd[], slot: number): Promise<MoveEnd
   return ends.find(({ name }) => name === map.addressOf(slot)) ?? null
 }
 
-/** The data an order that holds the lock no more has sent, and no one has read yet, is never read. */
+/** What an order that holds the lock no more has sent, and nobody has read yet, is never read. */
 async function endOthers(client: Redis): Promise<void> {
   const own = await client.client('ID')
   for (const [, id, name] of String(await client.client('LIST')).matchAll(/^id=(\d+) .*?\bname=(\S*)/gm))

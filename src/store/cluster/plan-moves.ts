@@ -19,7 +19,7 @@ export interface PlannedMove {
 
 /**
  * The fewest moves after which no primary has two shards more than another. In: primaries that hold shards or may;
- * those that are to give all of theirs away. Throws Error if none is left to take them.
+ * those that are to give all of theirs away. Throws Error where none is left to take them.
  */
 export function planMoves(holders: readonly Holder[], leaving: ReadonlySet<string> = new Set()): PlannedMove[] {
   const staying = holders.filter(({ name }) => !leaving.has(name))
@@ -61,7 +61,7 @@ export function planRanges(
   })
 }
 
-/** Whether a range holds everything that belongs to no shard. */
+/** Whether a range holds what belongs to no shard. */
 export function holdsCommon({ first, last }: { readonly first: number; readonly last: number }): boolean {
   return COMMON_SLOT >= first && COMMON_SLOT <= last
 }

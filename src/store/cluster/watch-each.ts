@@ -17,7 +17,7 @@ export interface WatchesOptions {
 /**
  * Watches each of several Redis until it is stopped: new mail is refused while any of them is full, everything while
  * any does not keep what it takes. One that does not answer is as it was; the fault of one that holds nothing any more
- * is no one's. Resolves when each was looked at once.
+ * is nobody's. Resolves when each was looked at once.
  */
 export async function watchEach({ clients, watch, onFault }: WatchesOptions): Promise<StoreWatch> {
   const watches = new Map<string, symbol>()
@@ -43,7 +43,7 @@ export async function watchEach({ clients, watch, onFault }: WatchesOptions): Pr
       coming.map(async ([name, client]) => {
         const key = Symbol(name)
         watches.set(name, key)
-        // What is still under way when it is dropped is reported to no one.
+        // What is still under way when it is dropped is told to nobody.
         const one = await watch(name, client, (isFaulty) => {
           if (watches.get(name) === key) tell(name, isFaulty)
         })

@@ -44,7 +44,7 @@ interface Sought {
   readonly id: string
 }
 
-/** An entity of the account; null means none of that id. */
+/** An entity of the account; null: none of that id. */
 async function findEntity(
   read: Reader,
   { shard, servers, accountId, id }: Sought,
@@ -64,7 +64,7 @@ async function findEntity(
   return null
 }
 
-/** A message that one of the account's servers has sent; null means none. */
+/** A message that one of the account's servers has sent; null: none. */
 async function findSent(read: Reader, { shard, servers, id }: Sought): Promise<Found | 'unavailable' | null> {
   if (servers.length === 0) return null
   const found = await findMessageAmong(read, { shard, servers, id })
@@ -72,7 +72,7 @@ async function findSent(read: Reader, { shard, servers, id }: Sought): Promise<F
   return found === 'not_found' ? null : { kind: 'message', id, serverId: found.serverId }
 }
 
-/** A message that one of the account's servers has received; null means none. */
+/** A message that one of the account's servers has received; null: none. */
 async function findReceived(read: Reader, { shard, servers, id }: Sought): Promise<Found | 'unavailable' | null> {
   if (servers.length === 0) return null
   const seen = await read(

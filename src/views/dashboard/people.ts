@@ -1,7 +1,7 @@
 /**
  * people - the members of an account with what is theirs, and who is invited
  *
- * Members are with the account, their names with each user: one read of the account, then one for each user.
+ * Members lie with the account, their names with each user: one read of the account, then one for each user.
  *
  * Keys: `members:<account>`, `invitations:<account>`, `member-sessions:<account>:<user>`, `key:<sha256>`, `user:<id>`
  *
@@ -60,7 +60,7 @@ export async function readMember(
   }
 }
 
-/** When a session of a member was last used; 0 means none lives; null when the store did not answer. */
+/** When a session of a member was last used; 0: none lives; null when the store did not answer. */
 async function readLastSeen(read: Reader, accountId: string, userId: string): Promise<number | null> {
   const shard = homeShard(accountId)
   const seen = await read(shard, [{ read: 'hash', key: memberSessionsKey(shard, accountId, userId) }])

@@ -20,7 +20,7 @@ import type { Reader } from '../key.ts'
 
 type Place = SignedIn['accounts'][number]
 
-/** The session as it is read. Takes its row, its user, the store's time. Null when the store did not answer. */
+/** The session as it is read. In: its row, its user, the store's time. Null when the store did not answer. */
 export async function formatSession(
   read: Reader,
   { row, user, nowMs }: { readonly row: SessionRow; readonly user: User; readonly nowMs: number },
@@ -51,7 +51,7 @@ function formatSessionAccount(account: AccountState, settings: Settings): Signed
   return { accountId, name, status, requireSecondFactor, hideContent, application: formatApplication(application) }
 }
 
-/** If a user is a member, by his index; an account that says otherwise is left out. */
+/** Where a user is a member, by his index; an account that says otherwise is left out. */
 export async function readPlaces(
   read: Reader,
   { userId, accounts }: Pick<User, 'userId' | 'accounts'>,

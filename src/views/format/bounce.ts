@@ -2,7 +2,7 @@
  * bounce - a bounce or a complaint as Postmark describes it: its type, and the number by which its clients name it
  *
  * The number is derived from the event's time and from message and recipient, so nothing is stored for it: the time
- * leads to the events of that moment, and the other bits name one.
+ * leads to the events of that moment, and the other bits name one of them.
  */
 
 import { createHash } from 'node:crypto'

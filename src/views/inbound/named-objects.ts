@@ -15,8 +15,8 @@ import { rowOfObject } from '../../state/received/object.ts'
 import type { Reader } from '../key.ts'
 
 /**
- * The names among `names` that some row names; null means the store did not answer. What is no name of received mail
- * counts as named: it is not ours to remove.
+ * The names among `names` that some row names; null: the store did not answer. What is no name of received mail counts
+ * as named: it is not ours to take away.
  */
 export async function readNamedObjects(
   read: Reader,

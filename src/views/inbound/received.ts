@@ -1,8 +1,8 @@
 /**
- * received - a received message as GET /v1/inbound/{id} and what hangs on it find it, and as the `inbound` event
- * reports it
+ * received - a received message as GET /v1/inbound/{id} and what hangs on it find it, and as the `inbound` event tells
+ * of it
  *
- * A message of another server, of another account or past its age does not exist.
+ * A message of another server, of another account or past its age is not there.
  *
  * Keys: `key:<sha256>`, `received-segments:<server>`, and those of `rows.ts`
  *
@@ -26,7 +26,7 @@ import { formatInboundEvent, formatReceivedMessage, isContentKept } from './show
 /** Segments of one month: more than a server can fill. */
 const SEGMENTS_MAX = 10_000
 
-/** Reads the parsed form of a mail: null if it does not exist; undefined when the content store did not answer. */
+/** Reads what parsing made of a mail: null where there is none; undefined when the content store did not answer. */
 export type ParsedReader = (place: {
   readonly shard: number
   readonly serverId: string
@@ -41,7 +41,7 @@ export interface ReceivedDeps {
   readonly inboundDomain: string
 }
 
-/** A message, and the shard it is on. */
+/** A message, and the shard it lies on. */
 export interface FoundReceived {
   readonly shard: number
   readonly stored: StoredReceived
@@ -71,8 +71,7 @@ export async function findReceived(
 }
 
 /**
- * The parsed form of a message whose content is kept: null if it does not exist, undefined means the store did not
- * answer.
+ * What parsing made of a message whose content is kept: null where there is none, undefined: the store did not answer.
  */
 export async function parsedOf(
   { readParsed, nowMs }: Pick<ReceivedDeps, 'readParsed' | 'nowMs'>,
@@ -96,7 +95,7 @@ export async function readReceived(
   return formatReceivedMessage(found.stored, parsed, { nowMs: deps.nowMs(), inboundDomain })
 }
 
-/** The event of a received message; null means it is gone; undefined means a store did not answer. */
+/** The event of a received message; null: it is gone; undefined: a store did not answer. */
 export async function readInboundEvent(
   deps: ReceivedDeps,
   { serverId, inboundContent }: { readonly serverId: string; readonly inboundContent: 'full' | 'reference' },
@@ -111,7 +110,7 @@ export async function readInboundEvent(
   return parsed === undefined ? undefined : formatInboundEvent(stored, parsed, at)
 }
 
-/** Segments that begin in the month of the id, up to it. The last one holds it. */
+/** Segments that begin in the month of the id, up to it: the last one holds it. */
 export function receivedSegmentsFact(shard: number, serverId: string, id: string): FactOf<'sorted'> {
   const ms = msOf(id)
   const key = receivedSegmentsKey(shard, serverId)

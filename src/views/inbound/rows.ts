@@ -48,7 +48,7 @@ export function loggedOf(entry: Entry, { shard, segment }: { shard: number; segm
   return received === null ? null : { messageId: idOfEntry(entry.id, shard), segment, entry: received }
 }
 
-/** Reads one message; null if it does not exist, undefined when the store did not answer. */
+/** Reads one message; null where there is none, undefined when the store did not answer. */
 export async function readOneReceived(
   read: Reader,
   { shard, serverId }: ReceivedOf,
@@ -63,9 +63,7 @@ export async function readOneReceived(
   return stored === null ? undefined : (stored[0] ?? null)
 }
 
-/**
- * The messages with their rows, in order; one whose standing is gone is left out. Null means the store did not answer.
- */
+/** The messages with their rows, in order; one whose standing is gone is left out. Null: the store did not answer. */
 export async function readReceivedRows(
   read: Reader,
   { shard, serverId }: ReceivedOf,
@@ -120,7 +118,7 @@ class FieldReads {
     return Array.from(this.asked, ([key, fields]) => ({ read: 'fields', key, fields }))
   }
 
-  /** The data read. Takes the answers, in the order of `facts`. */
+  /** What was read. In: the answers, in the order of `facts`. */
   take(seen: readonly (readonly (string | null)[])[]): (key: string, field: string) => string | null {
     const known = new Map<string, string | null>()
     for (const [index, [key, fields]] of [...this.asked].entries())

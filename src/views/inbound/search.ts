@@ -34,7 +34,7 @@ const SEGMENTS_MAX = 10_000
 /** A page that holds something is not made to wait for more once so many messages were looked at. */
 const LOOKED_AT_ENOUGH = 2_000
 
-/** The filters; null if one is not given. */
+/** The filters; null where one is not given. */
 export interface ReceivedFilter {
   readonly streamId: string | null
   /** HMAC of an address within the account. */
@@ -90,7 +90,7 @@ async function begin(
   const shard = homeShard(accountId)
   const { streamId, from } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
-  // A stream of another shard is another account's, and its key name would not be on this shard.
+  // A stream of another shard is another account's, and its key name would not lie on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const seen = await readTogether(read, shard, [
     [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
@@ -103,7 +103,7 @@ async function begin(
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && (stream?.serverId !== serverId || stream.kind !== 'inbound')) return 'stream_not_found'
   const row = from === null ? null : (first?.[0] ?? bucket?.[0] ?? null)
-  // Anyone who has no number has sent nothing.
+  // Whoever has no number has sent nothing.
   if (from !== null && row === null) return 'nothing'
   const fromMs = Math.max(cutoffMs(nowMs, false), filter.fromMs ?? 0)
   const oldest = segments.findIndex(([, firstMs]) => firstMs <= fromMs)
@@ -123,7 +123,7 @@ function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'s
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
 }
 
-/** Both places if the row of an HMAC may be. */
+/** Both places where the row of an HMAC may be. */
 function personFacts(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
   const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
   return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
@@ -134,7 +134,7 @@ interface Hits {
   readonly next: string | null
 }
 
-/** Walks until the page is full, nothing is left or enough was looked at; null means the store did not answer. */
+/** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
 async function collect(
   { read, inboundDomain, lookedAtMax = RECEIVED_LOOKED_AT_MAX, postingsMax = POSTINGS_MAX }: ReceivedSearchDeps,
   walk: ReceivedWalk,

@@ -36,7 +36,7 @@ export function formatReceivedSummary(stored: StoredReceived, { nowMs, inboundDo
   }
 }
 
-/** The whole message. Takes the parsed form of it; null if there is no such result, or its content has ended. */
+/** The whole message. In: what parsing made of it; null where there is no such result, or its content has ended. */
 export function formatReceivedMessage(
   stored: StoredReceived,
   parsed: ParsedContent | null,

@@ -2,9 +2,9 @@
  * walk - walks a server's received mail from the newest message down and gives the entries of those that may
  * be meant
  *
- * A segment with postings is walked along those of the mailbox hash, or of the sender; every other one along its log,
- * and so is one where the bucket is long: then a good part of all its messages is meant, or of someone who shares the
- * bucket. What is given may be meant; who asked looks at the rest.
+ * A segment with postings is walked along those of the mailbox hash, or else of the sender; every other one along its
+ * log, and so is one where the bucket is long: then a good part of all its messages is meant, or of somebody who shares
+ * the bucket. What is given may be meant; who asked looks at the rest.
  *
  * Keys: `received:<server>:<segment>`, `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
@@ -19,7 +19,7 @@ import { hasPostings } from '../../state/segment.ts'
 import type { Reader } from '../key.ts'
 import { type LoggedReceived, loggedOf } from './rows.ts'
 
-/** Entries of a read of a log. The first is most often all that a page needs. */
+/** Entries of a read of a log: the first is most often all that a page needs. */
 const ENTRIES_FIRST = 200
 const ENTRIES_MAX = 1_000
 /** Entries of a bucket that are read: twice and more of what one has on average. */
@@ -39,9 +39,9 @@ export interface ReceivedWalk {
   /** Bounds of the entry ids, as XREVRANGE takes them. */
   readonly from: string
   readonly to: string
-  /** Person number that is asked for; null means any. */
+  /** Person number that is asked for; null: any. */
   readonly sender: number | null
-  /** Hash of the mailbox hash that is asked for; null means any. */
+  /** Hash of the mailbox hash that is asked for; null: any. */
   readonly plusHash: string | null
 }
 
@@ -57,7 +57,7 @@ export interface ReceivedRound {
   readonly logged: readonly LoggedReceived[]
   /** Messages looked at. */
   readonly looked: number
-  /** An id below which the walk continues. */
+  /** An id below which the walk goes on. */
   readonly last: string
   /** Whether nothing is left below it. */
   readonly isEnd: boolean
@@ -76,7 +76,7 @@ interface Progress extends WalkBounds {
   rounds: number
 }
 
-/** Walks until the end or until so many messages were looked at; null means the store did not answer. */
+/** Walks until the end or until so many messages were looked at; null: the store did not answer. */
 export async function* walkReceivedMail(
   read: Reader,
   walk: ReceivedWalk,
@@ -110,7 +110,7 @@ async function* roundsOf(
   else yield* postedRounds(read, walk, { stretch, bucket, postings: seen[0] })
 }
 
-/** The bucket that names what is meant of a segment; null means its log is walked. */
+/** The bucket that names what is meant of a segment; null: its log is walked. */
 function bucketOf({ shard, serverId, sender, plusHash }: ReceivedWalk, segment: string): ReceivedBucket | null {
   const place = { shard, serverId, segment }
   if (!hasPostings(segment)) return null
@@ -176,7 +176,7 @@ async function* postedRounds(
 
 type Span = ReturnType<typeof entriesOfRank>
 
-/** The entries in the spans, one in each at most; null means the store did not answer. */
+/** The entries in the spans, one in each at most; null: the store did not answer. */
 async function readSpans(
   read: Reader,
   shard: number,

@@ -2,7 +2,7 @@
  * event-search - a page of a server's events for which every given filter holds, in the order in which they occurred
  *
  * The log of events holds references. What a reference names is read in batches, and each event is made of it as a
- * webhook's body is, one whose message is gone is left out. One search looks at a bounded number of events and answers
+ * webhook's body is: one whose message is gone is left out. One search looks at a bounded number of events and answers
  * what it has found by then.
  *
  * Keys: `key:<sha256>`, `stream:<id>`, `event-slices:<server>`, `events:<server>:<slice>`, `person:<account>:<xx>`,
@@ -36,7 +36,7 @@ const SLICES_MAX = 5_000
 const ENTRIES_MAX = 1_000
 const EVENTS_AT_ONCE = 100
 
-/** The filters; null if one is not given. */
+/** The filters; null where one is not given. */
 export interface EventFilter {
   readonly events: readonly EventName[] | null
   readonly streamId: string | null
@@ -74,9 +74,9 @@ interface Search {
   readonly shard: number
   readonly owner: ServerKey
   readonly filter: EventFilter
-  /** Kind of the stream that is filtered by; null means any. */
+  /** Kind of the stream that is filtered by; null: any. */
   readonly streamKind: StreamState['kind'] | null
-  /** Number of the recipient; null means any. */
+  /** Number of the recipient; null: any. */
   readonly recipient: number | null
   /** Names of slices, oldest first. */
   readonly slices: readonly string[]
@@ -109,7 +109,7 @@ async function begin(
   const now = nowMs()
   const { streamId } = filter
   const to = upperBound({ after: null, toMs: filter.toMs })
-  // A stream of another shard is another account's, and its key name would not be on this shard.
+  // A stream of another shard is another account's, and its key name would not lie on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const max = Math.min(msOfBound(to), Number.MAX_SAFE_INTEGER)
   const seen = await readTogether(read, shard, [
@@ -130,7 +130,7 @@ async function begin(
   const from = isAfter ? `(${entryIdOf(page.after as string)}` : lowerBound(fromMs)
   const startMs = isAfter ? msOf(page.after as string) : fromMs
   const ordered = slices.toSorted(([one, oneMs], [other, otherMs]) => oneMs - otherMs || partOf(one) - partOf(other))
-  // A slice that is full ends in the middle of a millisecond, the one that opens with it is not the first to look at.
+  // A slice that is full ends in the midst of a millisecond: the one that opens with it is not the first to look at.
   const first = ordered.findLastIndex(([, firstMs]) => firstMs < startMs)
   const names = ordered.slice(Math.max(0, first)).map(([name]) => name)
   const streamKind = stream?.kind ?? null
@@ -142,7 +142,7 @@ function partOf(slice: string): number {
   return Number(slice.slice(slice.indexOf('-') + 1))
 }
 
-/** Walks until the page is full, nothing is left or enough was looked at; null means the store did not answer. */
+/** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
 async function collect(deps: EventSearchDeps, search: Search, limit: number): Promise<EventPage | null> {
   const { shard, owner, slices, to } = search
   const { read, lookedAtMax = EVENTS_LOOKED_AT_MAX } = deps
@@ -179,7 +179,7 @@ interface Referred {
   readonly reference: EventReference
 }
 
-/** The events of entries that the filters hold for, in their order; null means the store did not answer. */
+/** The events of entries that the filters hold for, in their order; null: the store did not answer. */
 async function readEvents(
   deps: EventSearchDeps,
   search: Search,
@@ -225,7 +225,7 @@ function streamPasses(body: EventBody, { streamId }: EventFilter): boolean {
   return streamId === null || body.streamId === streamId
 }
 
-/** The messages of references that their log entries let pass, by id. Null means the store did not answer. */
+/** The messages of references that their log entries let pass, by id. Null: the store did not answer. */
 async function readMessages(
   { read }: EventSearchDeps,
   search: Search,

@@ -1,7 +1,7 @@
 /**
  * event - an event of the catalogue as clients get it, read back from what made it
  *
- * Nothing of an event is stored for its deliveries. A message's is put together from its log entry, its head, the
+ * Nothing of an event is stored for its deliveries: a message's is put together from its log entry, its head, the
  * recipient's row and the address as it is now, so a pseudonym takes the place of an erased address. A cap's event is
  * whole in its reference.
  *
@@ -34,29 +34,29 @@ import { wholeHead } from './rows.ts'
 export interface EventOwner {
   readonly accountId: string
   readonly serverId: string
-  /** How much of a received message is reported; left off: all of it. */
+  /** How much of a received message is told; left off: all of it. */
   readonly inboundContent?: InboundContent
 }
 
-/** Builds an event; null means its message is gone; undefined means the store did not answer. */
+/** Builds an event; null: its message is gone; undefined: the store did not answer. */
 export type EventReader = (
   owner: EventOwner,
   reference: EventReference,
   atMs: number,
-  /** Reads received mail in place of the reader that this was made with. A search counts its own reads. */
+  /** Reads received mail in place of the reader that this was made with: a search counts its own reads. */
   through?: Reader,
 ) => Promise<EventBody | null | undefined>
 
 /** What events of received mail are read with. */
 export type ReceivedParts = Omit<ReceivedDeps, 'read'>
 
-/** Events that are kept for the other webhooks that are notified of them at the same time, and for how long. */
+/** Events that are kept for the other webhooks that hear of them at the same time, and for how long. */
 const KEPT_MAX = 2_000
 const KEPT_MS = 1_000
 
 /**
- * Makes what reads events; `nowMs` is any clock that continues. Equal questions within a second are asked once;
- * received mail, which may be large, is asked for each time.
+ * Makes what reads events; `nowMs` is any clock that goes on. Equal questions within a second are asked once; received
+ * mail, which may be large, is asked for each time.
  */
 export function makeEventReader(read: Reader, nowMs: () => number, received: ReceivedParts): EventReader {
   const kept = new Map<string, { readonly body: Promise<EventBody | null | undefined>; readonly untilMs: number }>()
@@ -81,7 +81,7 @@ export function makeEventReader(read: Reader, nowMs: () => number, received: Rec
       () => forget(question, body),
     )
     kept.delete(question)
-    // A Map is in order of insertion. The oldest goes.
+    // A Map is in order of insertion: the oldest goes.
     if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
     kept.set(question, { body, untilMs: nowMs() + KEPT_MS })
     return body
@@ -138,7 +138,7 @@ export interface MessageEventSource {
   readonly known: string
 }
 
-/** An event of a message; null means the recipient has no such event. */
+/** An event of a message; null: the recipient has no such event. */
 export function messageEvent(
   { event, messageId, recipient, index }: MessageReference,
   { serverId, streamId, test, head, events, known }: MessageEventSource,

@@ -15,7 +15,7 @@ import { formatInstant } from '../instant.ts'
 const RECIPIENT = `recipient@${SIMULATOR_DOMAIN}`
 const CAP_WARNING_USED = 0.8
 
-/** The server that an example is of, and how much its webhook wants to are notified of received mail. */
+/** The server that an example is of, and how much its webhook wants to hear of received mail. */
 type ExampleServer = Pick<ServerState, 'serverId' | 'defaultStreamId'> & { readonly inboundContent: InboundContent }
 
 const DETAILS: Readonly<Record<MessageEventName, object>> = {

@@ -1,5 +1,5 @@
 /**
- * find-message - where a message is, among some servers of its shard
+ * find-message - where a message lies, among some servers of its shard
  *
  * Keys: `segments:<server>`, `log:<server>:<segment>`
  *
@@ -14,14 +14,14 @@ import { MessageRows } from '../../state/message/row.ts'
 import type { Reader } from '../key.ts'
 import type { ShardServer } from '../shard-servers.ts'
 
-/** Where a message is. */
+/** Where a message lies. */
 export interface MessagePlace extends ShardServer {
   readonly shard: number
   readonly messageId: string
   readonly segment: string
 }
 
-/** Finds a message among some servers of its shard. Takes its id, in any case of letters. */
+/** Finds a message among some servers of its shard. In: its id, in any case of letters. */
 export async function findMessageAmong(
   read: Reader,
   of: { readonly shard: number; readonly servers: readonly ShardServer[]; readonly id: string },
@@ -29,7 +29,7 @@ export async function findMessageAmong(
   const { shard, servers } = of
   const messageId = of.id.toLowerCase()
   const max = msOf(messageId)
-  // Segments of test servers are days, the last one that begins before the message is the one all the same.
+  // Segments of test servers are days: the last one that begins before the message is the one all the same.
   const min = monthStartMs(monthOf(max))
   const segments = await read(
     shard,

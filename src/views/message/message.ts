@@ -1,8 +1,8 @@
 /**
  * message - a message as GET /v1/messages/{id} shows it, read back from what its acceptance and its attempts wrote
  *
- * A message of another server, of another account or past its age does not exist. Three steps: the segment that its id
- * is in, together with the key; entry, head and statuses; persons and content.
+ * A message of another server, of another account or past its age is not there. Three steps: the segment that its id
+ * lies in, together with the key; entry, head and statuses; persons and content.
  *
  * Keys: `key:<sha256>`, `segments:<server>`, `log head status:<server>:<segment>`, `person:<account>:<xx>`
  *
@@ -97,7 +97,7 @@ export async function readWhole(
   return formatMessage(stored, addresses, body)
 }
 
-/** Segments that begin in the month (live) or day (test) of the id, up to it. The last one holds it. */
+/** Segments that begin in the month (live) or day (test) of the id, up to it: the last one holds it. */
 export function segmentsFact(
   shard: number,
   { serverId, mode }: Pick<ServerKey, 'serverId' | 'mode'>,
@@ -113,7 +113,7 @@ async function formatMessage(
   addresses: readonly string[],
   body: MessageBody | null,
 ): Promise<Message> {
-  // Nodemailer is only loaded by who reads a message. An idle process does without.
+  // Nodemailer is only loaded by who reads a message: an idle process does without.
   const { formatMessageId } = await import('../../mail/compose/compose.ts')
   const { head, messageId } = stored
   const from = { address: addresses[0] as string, name: head.senderName }

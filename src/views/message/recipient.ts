@@ -54,7 +54,7 @@ export function formatEvents(people: readonly Person[]): MessageEvent[] {
 /** An event of the catalogue. */
 export type Told = Exclude<StatusEvent, { event: 'cancelled' }>
 
-/** What is notified of an event beside its kind. Takes the recipient's address, to be put back into a reply. */
+/** What is told of an event beside its kind. In: the recipient's address, to be put back into a reply. */
 export function detailsOf(event: Told, address: string): MessageEvent['details'] {
   switch (event.event) {
     case 'delivered':

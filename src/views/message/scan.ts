@@ -1,8 +1,8 @@
 /**
  * scan - walks a server's log from the newest message down and finds those that may be meant
  *
- * A segment with postings is walked along the postings of the recipient, or of the tag; every other one along its log,
- * whose entries name persons and tag themselves. What is found is only a candidate: who asked looks at the rest.
+ * A segment with postings is walked along the postings of the recipient, or else of the tag; every other one along its
+ * log, whose entries name persons and tag themselves. What is found is only a candidate: who asked looks at the rest.
  *
  * A walk comes in rounds of a read each. Every entry read counts as a message looked at, whatever it is of.
  *
@@ -30,7 +30,7 @@ type NewestFact = FactOf<'newest'>
 
 /** How much longer than the average a posting may be. */
 const POSTING_MARGIN = 1.25
-/** Segments of one walk: reading if nothing is costs too. */
+/** Segments of one walk: reading where nothing is costs too. */
 const SEGMENTS_MAX = 400
 
 /** A segment and its first millisecond. */
@@ -39,7 +39,7 @@ export interface Stretch {
   readonly firstMs: number
 }
 
-/** What is looked for, as numbers and hashes; null if it does not matter. */
+/** What is looked for, as numbers and hashes; null where it does not matter. */
 export interface Sought {
   readonly recipient: number | null
   readonly sender: number | null
@@ -63,7 +63,7 @@ export interface Candidate {
   readonly messageId: string
   readonly entryId: string
   readonly segment: string
-  /** The packed entry of its log, if the walk went along the log. */
+  /** The packed entry of its log, where the walk went along the log. */
   readonly packed: string | null
 }
 
@@ -73,7 +73,7 @@ export interface Round {
   readonly found: readonly Candidate[]
   /** Messages looked at. */
   readonly looked: number
-  /** The message that was looked at last, or an id of no message below which the walk continues. */
+  /** The message that was looked at last, or an id of no message below which the walk goes on. */
   readonly last: string
   /** Whether nothing is left below it. */
   readonly isEnd: boolean
@@ -87,10 +87,7 @@ interface Path {
   readonly matches: (text: string) => boolean
 }
 
-/**
- * Walks until the end, `entriesMax` entries, or as many segments as a walk may see; null means the store did not
- * answer.
- */
+/** Walks until the end, `entriesMax` entries, or as many segments as a walk may see; null: the store did not answer. */
 export async function* walkMessages(
   read: Reader,
   walk: Walk,
@@ -124,7 +121,7 @@ export async function* walkMessages(
 
 /**
  * Which segments a round reads, and how many entries of each. Postings are of a length that their buckets tell. A log
- * may be long or short. One that was short lets the next round look at several.
+ * may be long or short: one that was short lets the next round look at several.
  */
 function planRound(
   paths: readonly Path[],
@@ -166,7 +163,7 @@ function takeRound(
   return { found, looked, done: taken.length, lastEntry }
 }
 
-/** Below what the next page begins. If the last segments held nothing, that is the beginning of the last one. */
+/** Below what the next page begins. Where the last segments held nothing, that is the beginning of the last one. */
 function lastOf({ shard }: Walk, paths: readonly Path[], { at, to }: { at: number; to: string }): string {
   const before = paths[at - 1]
   if (before !== undefined && before.segment.firstMs <= msOfBound(to))

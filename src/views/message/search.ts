@@ -41,7 +41,7 @@ const CANDIDATES_AT_ONCE = 100
 const CANDIDATES_MIN = 20
 const CANDIDATE_WEIGHT = 5
 
-/** The filters; null if one is not given. */
+/** The filters; null where one is not given. */
 export interface MessageFilter {
   readonly streamId: string | null
   readonly broadcastId: string | null
@@ -72,7 +72,7 @@ export interface MessagePage {
 
 const NOTHING: MessagePage = { messages: [], next: null }
 
-/** Where a search begins. Its walk, and the filter with it; or why nothing is shown. */
+/** Where a search begins: its walk, and the filter with it; or why nothing is shown. */
 type Begin = Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'
 
 /** Searches. */
@@ -112,7 +112,7 @@ async function begin(
   const { streamId } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
   const hmacs = [filter.recipient, filter.from].filter((hmac) => hmac !== null)
-  // A stream of another shard is another account's, and its key name would not be on this shard.
+  // A stream of another shard is another account's, and its key name would not lie on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const seen = await readTogether(read, shard, [
     [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
@@ -125,7 +125,7 @@ async function begin(
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
   const numbers = hmacs.map((_, index) => numberOf(rows[2 * index]?.[0] ?? rows[2 * index + 1]?.[0]))
-  // Anyone who was never named is on no message.
+  // Whoever was never named is on no message.
   if (numbers.includes(null)) return 'nothing'
   const recipient = filter.recipient === null ? null : (numbers[0] ?? null)
   const sender = filter.from === null ? null : (numbers.at(-1) ?? null)
@@ -145,18 +145,18 @@ function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'s
   return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
 }
 
-/** Both places if the row of an HMAC may be. */
+/** Both places where the row of an HMAC may be. */
 export function personPlaces(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
   const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
   return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
 }
 
-/** The number in the row of an HMAC; null means there is none. */
+/** The number in the row of an HMAC; null: there is none. */
 export function numberOf(row: string | null | undefined): number | null {
   return row === null || row === undefined ? null : unpackPerson(row).number
 }
 
-/** The segments, newest first, down to the one that the earliest instant may be in. */
+/** The segments, newest first, down to the one that the earliest instant may lie in. */
 function stretchesOf(rows: readonly (readonly [string, number])[], fromMs: number): Stretch[] {
   const oldest = rows.findIndex(([, firstMs]) => firstMs <= fromMs)
   const reached = oldest < 0 ? rows : rows.slice(0, oldest + 1)
@@ -183,7 +183,7 @@ interface Filling {
   looked: number
 }
 
-/** Walks until the page is full, nothing is left or enough was looked at; null means the store did not answer. */
+/** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
 async function collect(read: Reader, search: Search): Promise<Hits | null> {
   const { walk, lookedAtMax } = search
   const page: Filling = { found: [], looked: 0 }
@@ -199,10 +199,7 @@ async function collect(read: Reader, search: Search): Promise<Hits | null> {
   return { found, next }
 }
 
-/**
- * Takes what passes of one round onto the page. Returns where the page ends, if it does; null means the store is
- * silent.
- */
+/** Takes what passes of one round onto the page. Out: where the page ends, if it does; null: the store is silent. */
 async function fillFrom(
   read: Reader,
   search: Search,
@@ -226,7 +223,7 @@ async function fillFrom(
   return 'goes on'
 }
 
-/** How many candidates are read at once. If an entry decides everything, what is read is what is shown. */
+/** How many candidates are read at once. Where an entry decides everything, what is read is what is shown. */
 function sliceSize({ tag, metadata, status, broadcastId }: MessageFilter, missing: number): number {
   const needsHead = tag !== null || metadata !== null || status !== null || broadcastId !== null
   return needsHead ? CANDIDATES_AT_ONCE : Math.max(missing, CANDIDATES_MIN)
@@ -236,7 +233,7 @@ function isLastOf(round: Round, messageId: string | null): boolean {
   return round.isEnd && messageId === round.found.at(-1)?.messageId
 }
 
-/** Candidates whose entries pass, with their heads and statuses; null means the store did not answer. */
+/** Candidates whose entries pass, with their heads and statuses; null: the store did not answer. */
 async function storedOf(
   read: Reader,
   { owner, walk, filter, nowMs }: Search,

@@ -27,7 +27,7 @@ export interface StoredMessage {
   readonly recipients: readonly RecipientState[]
 }
 
-/** The recipients with their addresses. Takes the sender's address, then one for each recipient. */
+/** The recipients with their addresses. In: the sender's address, then one for each recipient. */
 export function peopleOf({ entry, head, recipients }: StoredMessage, addresses: readonly string[]): Person[] {
   return recipients.map((state, index) => ({
     address: addresses[index + 1] ?? '',

@@ -1,8 +1,7 @@
 /**
  * erasure-figures - how many erasures there were and what they took, of the shards that this process owns
  *
- * The figures are in the store and only grow, so no restart takes them back; a shard's are reported by anyone who owns
- * it.
+ * The figures lie in the store and only grow, so no restart takes them back; a shard's are told by whoever owns it.
  *
  * Keys: `erased`
  *
@@ -27,7 +26,7 @@ export interface ErasureFigureDeps {
 /** Figures by name. */
 export type ErasureFigures = () => Promise<Readonly<Record<string, number>>>
 
-/** Makes the look, which is taken again at most every three seconds; the last one is while the store is away. */
+/** Makes the look, which is taken anew at most every three seconds; the last one stands while the store is away. */
 export function makeErasureFigures({ readKeys, nowMs, shards }: ErasureFigureDeps): ErasureFigures {
   const look = async () => {
     const keys = shards().map((shard) => ({ shard, key: erasedKey(shard) }))
@@ -48,7 +47,7 @@ function figuresOf(rows: readonly Readonly<Record<string, string>>[]): Readonly<
   }
 }
 
-/** When an erasure was done last, in the store's ms; 0 means none was. Null when the store did not answer. */
+/** When an erasure was done last, in the store's ms; 0: none was. Null when the store did not answer. */
 export async function readLastErasedMs(readKeys: ReadKeys, shards: readonly number[]): Promise<number | null> {
   const keys = shards.map((shard) => ({ shard, key: erasedKey(shard), args: ['ms'] }))
   const found = await readKeys('hget', keys)

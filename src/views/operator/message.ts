@@ -1,8 +1,8 @@
 /**
  * message - a message found by its id alone, as an operator looks for it: the servers of its shard are asked for it
  *
- * What is shown beside how its recipients fare is if the work for each of them waits, which process is at it, and the
- * data read, as redis-cli takes it, for who wants to look closer.
+ * What is shown beside how its recipients fare is where the work for each of them waits, which process is at it, and
+ * what was read, as redis-cli takes it, for who wants to look closer.
  *
  * Keys: `accounts`, `servers:<account>`, `segments:<server>`, `log head status:<server>:<segment>`,
  * `person:<account>:<xx>`, `claims`, `due:<lane>`, `holds`
@@ -39,7 +39,7 @@ export interface FindMessageDeps extends MessageDeps {
 
 type Unfound = 'not_found' | 'unavailable'
 
-/** Finds the server and the segment of a message, whosever it is. Takes its id, in any case of letters. */
+/** Finds the server and the segment of a message, whosever it is. In: its id, in any case of letters. */
 export async function findMessage(read: Reader, id: string): Promise<MessagePlace | Unfound> {
   const shard = shardOf(id.toLowerCase())
   if (shard === null) return 'not_found'

@@ -13,7 +13,7 @@ import { makeFreshLook } from '../fresh-look.ts'
 import type { ReadKeys } from '../read-keys.ts'
 import { countDestinations, readLane } from './queue.ts'
 
-/** Destinations that are distinguished, and lanes of each that are looked into. */
+/** Destinations that are told apart, and lanes of each that are looked into. */
 const DESTINATIONS_MAX = 20
 const LANES_MAX = 16
 /** Items of a lane that are looked at. */
@@ -45,7 +45,7 @@ export interface QueueFigureDeps {
   readonly siteOf: (destination: string) => Promise<string | null>
 }
 
-/** Makes the look, which is taken again at most every 15 seconds; the last one is while the store is away. */
+/** Makes the look, which is taken anew at most every 15 seconds; the last one stands while the store is away. */
 export function makeQueueFigures(deps: QueueFigureDeps): () => Promise<readonly QueueFigure[]> {
   return makeFreshLook<readonly QueueFigure[]>({
     first: [],

@@ -1,7 +1,7 @@
 /**
  * queue - what waits to be delivered, by destination over all shards
  *
- * Every shard's list of lanes is read, then how much is in each; only for the destinations of the page more is looked
+ * Every shard's list of lanes is read, then how much lies in each; only for the destinations of the page more is looked
  * at, and of each of their lanes only the first items.
  *
  * Keys: `due`, `due:<lane>`, `holds`, `status:<server>:<segment>`
@@ -20,7 +20,7 @@ import { unpackStatus } from '../../state/message/status.ts'
 import { formatInstant } from '../instant.ts'
 import type { ReadKeys } from '../read-keys.ts'
 
-/** Lanes of one shard that are counted, the ones that are due first. */
+/** Lanes of one shard that are counted: the ones that are due first. */
 const LANES_MAX = 2000
 /** Items of a lane that are looked at for the oldest, and put off ones for what was answered last. */
 const OLDEST_ITEMS = 100
@@ -28,7 +28,7 @@ const ANSWERED_ITEMS = 3
 /** What is due within this is due now by the clock of another process; who was put off waits for a minute at least. */
 const CLOCKS_APART_MS = 5_000
 
-/** Where mail of a destination is. */
+/** Where mail of a destination lies. */
 export interface LanePlace {
   readonly shard: number
   readonly lane: string

@@ -2,8 +2,8 @@
  * shards - who owns each shard, and how far behind it is
  *
  * States of a shard: owned (by a process that lives), free (by none: it is about to be taken), torn (its journal and
- * its sequence number disagree: it stops until it is repaired), moving (to another Redis. No one may take it), away
- * (its Redis does not answer, others do).
+ * its sequence number disagree: it stands still until it is repaired), moving (to another Redis: nobody may take it),
+ * away (its Redis does not answer, others do).
  *
  * Keys: `{cl}:workers`; of every shard `meta`, `journal` (its last entry), `mailbox`, `due`
  *
@@ -26,7 +26,7 @@ type ShardRow = ShardList['shards'][number]
 const WAITING_MAX = 2100
 const META = ['owner', 'seq', 'tries', 'since', 'cur']
 
-/** All shards and processes; null when no Redis answered. Takes the processes that live. */
+/** All shards and processes; null when no Redis answered. In: the processes that live. */
 export async function readShards(
   read: Reader,
   living: readonly string[],

@@ -1,8 +1,8 @@
 /**
  * call - a request to the dashboard's own interface, and what it was refused with
  *
- * Guarantees that an answer that is no success becomes an `ApiError` with the Request-Id; who asks for a confirmation
- * gets one and the request is sent again; who has no session any more is sent to the door.
+ * Guarantees: an answer that is no success becomes an `ApiError` with the Request-Id; who asks for a confirmation gets
+ * one and the request is sent again; who has no session any more is sent to the door.
  */
 
 interface Issue {
@@ -29,14 +29,14 @@ export class ApiError extends Error {
   }
 }
 
-/** What the pages set: where the interface is, and who is notified of what ends or interrupts a session. */
+/** What the pages set: where the interface lies, and who hears of what ends or interrupts a session. */
 export const gates = {
   base: '/dashboard/api',
   /** The session is over. */
   signedOut: (): void => undefined,
-  /** Asks for a password, a code or a passkey. Returns whether it was confirmed. */
+  /** Asks for a password, a code or a passkey. Out: whether it was confirmed. */
   confirm: async (): Promise<boolean> => false,
-  /** The header that says who asks, if it is no cookie. */
+  /** The header that says who asks, where it is no cookie. */
   authorization: (): string | null => null,
 }
 
@@ -47,7 +47,7 @@ interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** Calls a route: `call('GET', '/servers')`. Returns the answer, or null for 204. Throws ApiError. */
+/** Calls a route: `call('GET', '/servers')`. Out: the answer, or null for 204. Throws ApiError. */
 export async function call<Result>(method: ApiMethod, path: string, options: CallOptions = {}): Promise<Result> {
   const sent = await send(method, path, options)
   if (sent.ok) return sent.value as Result

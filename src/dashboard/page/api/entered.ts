@@ -9,7 +9,7 @@ export function placeOf({ user, account }: SignedIn): string {
   return `${account.accountId}.${user.userId}`
 }
 
-/** Tells that a session has begun. What is written twice alike is reported to no one, so some random goes with it. */
+/** Tells that a session has begun. What is written twice alike is told to nobody, so some random goes with it. */
 export function tellEntered(session: SignedIn): void {
   localStorage.setItem(ENTERED, `${placeOf(session)} ${Math.random()}`)
 }

@@ -1,7 +1,7 @@
 /**
  * live - what happens on the server that a page shows, as it happens
  *
- * One feed serves all that a page shows of a server, and is closed while no one sees the page. A browser has six
+ * One feed serves all that a page shows of a server, and is closed while nobody sees the page: a browser has six
  * connections to a host. While there is no feed, what is shown is looked at by time.
  */
 import { useEffect, useRef } from 'preact/hooks'
@@ -14,10 +14,10 @@ interface Told {
   readonly messageId?: string
 }
 
-/** Receives what is reported; null means something may have been missed. */
+/** Hears what is told; null: something may have been missed. */
 type Hearer = (told: Told | null) => void
 
-/** What was stated between the first look of a page and the opening of its feed is seen with a second look. */
+/** What was said between the first look of a page and the opening of its feed is seen with a second look. */
 const FIRST_MS = 2_000
 /** A feed that was refused is tried again. */
 const RETRY_MS = 30_000
@@ -86,7 +86,7 @@ class Feed {
 
 const feeds = new Map<string, Feed>()
 
-/** Receives a server's feed. Returns what ends that. */
+/** Hears a server's feed. Out: what ends that. */
 function hear(serverId: string, hearer: Hearer): () => void {
   const feed = feeds.get(serverId) ?? new Feed(serverId)
   feeds.set(serverId, feed)
@@ -102,11 +102,11 @@ function hear(serverId: string, hearer: Hearer): () => void {
 }
 
 interface Live {
-  /** Reads again what is shown. */
+  /** Reads anew what is shown. */
   readonly call: () => void
-  /** Which of what is told matters; absent means all. */
+  /** Which of what is told matters; absent: all. */
   readonly wants?: (told: Told) => boolean
-  /** Whether anything can still come; absent means yes. */
+  /** Whether anything can still come; absent: yes. */
   readonly isOpen?: boolean
   /** Ms between two calls, at least. */
   readonly restMs: number
@@ -146,7 +146,7 @@ export function useLive(serverId: string, live: Live): void {
   }, [serverId, isOpen])
 }
 
-/** Opens a server's feed before there is anything to are notified of. */
+/** Opens a server's feed before there is anything to hear of. */
 export function useFeed(serverId: string): void {
   useEffect(() => hear(serverId, () => undefined), [serverId])
 }

@@ -1,13 +1,13 @@
 /**
- * load - what a page shows, asked for when it opens and again when it shows it
+ * load - what a page shows, asked for when it opens and again when it says so
  *
- * Guarantees that an answer that comes after the page has gone on to something else is dropped; what was shown stays
- * while it is read again, and if that fails the failure is beside it.
+ * Guarantees: an answer that comes after the page has gone on to something else is dropped; what was shown stays while
+ * it is read anew, and where that fails the failure stands beside it.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from './call.ts'
 
-/** What exists of the requested data. */
+/** What is there of what was asked for. */
 export interface Loaded<Value> {
   readonly value: Value | null
   readonly error: ApiError | null
@@ -59,16 +59,14 @@ export interface ListPage<Row> {
 
 /** A list as far as it has been asked for. */
 export interface LoadedList<Row> extends Loaded<ListPage<Row>> {
-  /** Null if there is no more. */
+  /** Null where there is no more. */
   readonly more: (() => void) | null
   readonly isLoadingMore: boolean
-  /**
-   * Reads the first page again: shown rows change in place. Returns how many came above them, which wait for `reload`.
-   */
+  /** Reads the first page anew: shown rows change in place. Out: how many came above them, which wait for `reload`. */
   refresh(keyOf: (row: Row) => string): Promise<number>
 }
 
-/** Loads a list page by page. Takes what loads the page after a cursor (null: the first). */
+/** Loads a list page by page. In: what loads the page after a cursor (null: the first). */
 export function useList<Row>(
   load: (after: string | null, signal?: AbortSignal) => Promise<ListPage<Row>>,
   keys: readonly unknown[],
@@ -103,7 +101,7 @@ export function useList<Row>(
   return { ...first, more: value?.next == null ? null : () => void more(), isLoadingMore, refresh }
 }
 
-/** Rows that are shown, as they are now, and how many of a first page are above all. */
+/** Rows that are shown, as they are now, and how many of a first page stand above all of them. */
 function mergeRows<Row>(shown: readonly Row[], page: readonly Row[], keyOf: (row: Row) => string) {
   const known = new Map(page.map((row) => [keyOf(row), row]))
   const keys = new Set(shown.map(keyOf))

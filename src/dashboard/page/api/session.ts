@@ -10,7 +10,7 @@ export const session = signal<SignedIn | null>(null)
 /** Null until they are known. */
 export const servers = signal<readonly Server[] | null>(null)
 
-/** What someone may do. */
+/** What somebody may do. */
 export type Right = 'write' | 'administer'
 
 export const isAdministrator = computed(() => session.value?.role === 'administrator')
@@ -40,12 +40,12 @@ function beforeFactor(fault: unknown): void {
   servers.value = []
 }
 
-/** Reads the session again: another role may hold by now. */
+/** Reads the session anew: another role may hold by now. */
 export async function readSession(): Promise<void> {
   session.value = await call<SignedIn>('GET', '/session')
 }
 
-/** Reads the account's servers again. */
+/** Reads the account's servers anew. */
 export async function readServers(): Promise<void> {
   const found: Server[] = []
   let after = ''
@@ -72,20 +72,20 @@ function isOfSession(told: string | null): boolean {
   return value !== null && told?.split(' ')[0] === placeOf(value)
 }
 
-/** Goes to another account of the user: all that is shown is of one account, so the page starts again. */
+/** Goes to another account of the user: all that is shown is of one account, so the page begins anew. */
 export async function switchAccount(accountId: string): Promise<void> {
   tellEntered(await call<SignedIn>('POST', '/session/account', { body: { accountId } }))
   location.assign(HOME)
 }
 
-/** Ends the session. Throws ApiError where it lives on: anyone who leaves the browser must know. */
+/** Ends the session. Throws ApiError where it lives on: whoever leaves the browser must know. */
 export async function signOut(): Promise<void> {
   await call('DELETE', '/session')
   sessionStorage.removeItem('next')
   location.replace(DOOR)
 }
 
-/** A server by its id; null if it is not of this account. */
+/** A server by its id; null where it is not of this account. */
 export function serverOf(serverId: string): Server | null {
   return servers.value?.find((one) => one.serverId === serverId) ?? null
 }

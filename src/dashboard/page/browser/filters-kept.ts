@@ -4,7 +4,7 @@ import { navigate, useHistoryState } from 'wouter-preact/use-browser-location'
 
 type Values = Record<string, string>
 
-/** Keeps filters. In: names of those that may be in a path. Returns all, and what changes them. */
+/** Keeps filters. In: names of those that may stand in a path. Out: all of them, and what changes them. */
 export function useKeptFilters(open: readonly string[]): [filters: Values, change: (filters: Values) => void] {
   const [query] = useSearchParams()
   const { filters: hidden = {} } = (useHistoryState() ?? {}) as { filters?: Values }

@@ -1,8 +1,8 @@
-/** here - which server the page is about: that of its path, otherwise the one looked at last */
+/** here - which server the page is about: that of its path, else the one looked at last */
 import type { Server } from '../../../../schemas/server.ts'
 import { servers } from '../api/session.ts'
 
-/** Takes the path beneath the router's base. Returns null if the account has no server. */
+/** In: the path beneath the router's base. Out: null where the account has no server. */
 export function shownServer(path: string): Server | null {
   const known = servers.value ?? []
   const [, kind, id] = path.split('/')

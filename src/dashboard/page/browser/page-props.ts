@@ -1,4 +1,4 @@
-/** page-props - what every page is given: the ids of its path, '' if it has none */
+/** page-props - what every page is given: the ids of its path, '' where it has none */
 
 export interface PageProps {
   readonly serverId: string

@@ -44,7 +44,7 @@ export function AccountAtDesk({ id }: { id: string }) {
   )
 }
 
-/** What approvals grant, the smallest that holds what was applied for; above all the operator decides. */
+/** What approvals grant: the smallest that holds what was applied for; above all of them the operator decides. */
 const CAPS = [10_000, 50_000, 250_000, 1_000_000] as const
 
 function capFor({ application }: AccountDetail): string {
@@ -119,7 +119,7 @@ function Orders({ account, onDone }: { account: AccountDetail; onDone: () => voi
   )
 }
 
-/** What the account has said of itself; nothing if it has not, and none is asked for. */
+/** What the account has said of itself; nothing where it has not, and none is asked for. */
 function Application({ account: { application, status } }: { account: AccountDetail }) {
   if (application === null && status !== 'pending') return null
   return (

@@ -1,4 +1,4 @@
-/** desk-audit - the actions of operators, and why */
+/** desk-audit - what operators did, and why */
 import type { AuditEntry } from '../../../../schemas/operator/audit.ts'
 import { useGetList } from '../api/lists.ts'
 import { Empty, Head } from '../parts/card.tsx'

@@ -1,8 +1,8 @@
 /**
- * desk-frame - what is around the operator's pages, and the key or the link that opens them
+ * desk-frame - what stands around the operator's pages, and the key or the link that opens them
  *
- * Either opens a session, whose token is kept in sessionStorage and sent as Bearer. A cookie would reach the public
- * listener's port too. A tab that is closed drops it; the key itself is kept nowhere.
+ * Either opens a session, whose token is kept in sessionStorage and sent as Bearer: a cookie would reach the public
+ * listener's port too. A tab that is closed forgets it; the key itself is kept nowhere.
  */
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
@@ -55,7 +55,7 @@ export function Desk() {
     sessionStorage.removeItem(SESSION)
     setOpen(false)
   }
-  // A session that lives on is not left: anyone who goes from the machine must know.
+  // A session that lives on is not left: whoever goes from the machine must know.
   const leave = async () => {
     try {
       await call('DELETE', '/session')

@@ -1,4 +1,4 @@
-/** note - every write of an operator asks what for: it is in the audit log */
+/** note - every write of an operator asks what for: it stands in the audit log */
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialog.tsx'
@@ -9,9 +9,9 @@ interface Noted {
   readonly text?: string
   readonly act: string
   readonly isDanger?: boolean
-  /** Fields beside the note, by their names in the body: label, and the content of it. */
+  /** Fields beside the note, by their names in the body: label, and what stands in it. */
   readonly fields?: Readonly<Record<string, readonly [label: string, value: string]>>
-  /** Gives the order. Takes its body. */
+  /** Gives the order. In: its body. */
   readonly send: (body: Record<string, unknown>) => Promise<unknown>
 }
 

@@ -13,7 +13,7 @@ interface Line {
   readonly text: string
 }
 
-/** The page. Takes the server that its path names; '' if it names none. */
+/** The page. In: the server that its path names; '' where it names none. */
 export function TailPage({ named = '' }: { readonly named?: string; readonly children?: ComponentChildren }) {
   const [serverId, setServerId] = useState(named)
   const [tailed, tail] = useState(named)

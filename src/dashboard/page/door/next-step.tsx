@@ -1,4 +1,4 @@
-/** next-step - if someone goes who has shown a password or opened a link: in, or to his second factor */
+/** next-step - where somebody goes who has shown a password or opened a link: in, or to his second factor */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/session.ts'
@@ -6,7 +6,7 @@ import { goIn } from './doorway.tsx'
 
 export type SignInAnswer = SignedIn | SecondFactor
 
-/** Returns the page of the second factor once there is one to ask for, and what continues with an answer. */
+/** Out: the page of the second factor once there is one to ask for, and what goes on with an answer. */
 export function useSecondStep(): [step: VNode | null, goOn: (answer: SignInAnswer) => Promise<void>] {
   const [step, setStep] = useState<VNode | null>(null)
   const goOn = async (answer: SignInAnswer) => {

@@ -1,4 +1,4 @@
-/** app-frame - what is around every page: the side, the bar, dialogs, and the page that the path names */
+/** app-frame - what stands around every page: the side, the bar, dialogs, and the page that the path names */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
@@ -104,7 +104,7 @@ function Home() {
 }
 
 const HOME = 'overview'
-/** If a second factor is set up: before, nothing else of an account that takes one answers. */
+/** Where a second factor is set up: before, nothing else of an account that takes one answers. */
 const ME = '/me'
 
 function Nowhere() {

@@ -1,4 +1,4 @@
-/** find - Ctrl K: an address, an id, a tag or a page, and if it leads */
+/** find - Ctrl K: an address, an id, a tag or a page, and where it leads */
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'

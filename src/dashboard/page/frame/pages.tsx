@@ -1,4 +1,4 @@
-/** pages - every page: its path, its place at the side, and where its code is */
+/** pages - every page: its path, its place at the side, and where its code lies */
 import type { ComponentType } from 'preact'
 import type { Right } from '../api/session.ts'
 import type { PageProps } from '../browser/page-props.ts'
@@ -9,7 +9,7 @@ import type { IconName } from '../parts/icon.tsx'
 
 export interface PageRow {
   readonly path: string
-  /** Where it is at the side; null means within another. */
+  /** Where it stands at the side; null: within another. */
   readonly side: { readonly word: string; readonly icon: IconName; readonly of: 'server' | 'account' } | null
   /** The page itself, or what fetches it. */
   readonly page: ComponentType<PageProps> | (() => Promise<ComponentType<PageProps>>)

@@ -139,7 +139,7 @@ function Switch({ server }: { server: Server }) {
   )
 }
 
-/** Who could not be signed out stays, and is notified. */
+/** Who could not be signed out stays, and is told so. */
 async function leave(): Promise<void> {
   try {
     await signOut()

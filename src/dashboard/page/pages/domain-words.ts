@@ -1,4 +1,4 @@
-/** domain-words - a domain's state in a sentence, its records with the result, and the lines of its zone */
+/** domain-words - a domain's state in a sentence, its records with what was found, and the lines of its zone */
 import type { Domain, DomainChecked } from '../../../../schemas/domain.ts'
 import { capital, formatAgo, formatDay } from '../api/words.ts'
 
@@ -9,9 +9,9 @@ export interface RecordShown {
   readonly value: string
   readonly verified: boolean
   readonly verifiedAt: string | null
-  /** Of the last look-up, if one was made here. */
+  /** Of the last look-up, where one was made here. */
   readonly result: 'ok' | 'missing' | 'mismatch' | 'dns_error' | null
-  /** What exists in its place. */
+  /** What stands there in its place. */
   readonly found: readonly string[]
 }
 
@@ -55,13 +55,13 @@ export function lostRecordOf({ returnPath, dkim }: Domain): string {
   return `the ${dkim.verified ? 'return path' : 'DKIM'} record is missing or wrong`
 }
 
-/** What a domain that look-ups cannot decide needs; null means they can. */
+/** What a domain that look-ups cannot decide needs; null: they can. */
 export function undecidedOf({ domain, undecidedSince }: Domain): string | null {
   if (undecidedSince === undefined) return null
   return `Since ${formatDay(undecidedSince)} one record is missing or wrong, and the name servers do not answer for the other, so the state of this domain does not change. Repair the name servers of ${domain} and the record, then check again.`
 }
 
-/** Why no record of a domain can be found, whatever its DNS holds; null means they can. */
+/** Why no record of a domain can be found, whatever its DNS holds; null: they can. */
 export function unreachableOf({ domain, returnPath }: Domain): string | null {
   const isLocal = (name: string) => /(?:^|\.)localhost$/i.test(name)
   if (isLocal(domain)) return 'Names below .localhost exist on one machine only, so this domain cannot be verified.'
@@ -78,7 +78,7 @@ export function zoneOf({ domain, returnPath, dkim, pendingDkim }: Domain): strin
   return [...lines, `_dmarc.${domain}. 3600 IN TXT "v=DMARC1; p=none; rua=mailto:dmarc@${domain}"`].join('\n')
 }
 
-/** A string of a record holds up to 255 bytes. A longer value is several. RFC 1035 3.3.14 */
+/** A string of a record holds up to 255 bytes: a longer value is several. RFC 1035 3.3.14 */
 function quoted(value: string): string {
   return (value.match(/.{1,255}/g) ?? ['']).map((piece) => `"${piece}"`).join(' ')
 }

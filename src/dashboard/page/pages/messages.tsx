@@ -1,4 +1,4 @@
-/** messages - a server's messages, newest first, with filters as chips; what comes in the meantime waits for a press */
+/** messages - a server's messages, newest first, with filters as chips; what comes meanwhile waits for a press */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { MessageSummary } from '../../../../schemas/message.ts'
@@ -23,7 +23,7 @@ import { Time } from '../parts/time.tsx'
 
 const STATUSES = ['accepted', 'delivered', 'deferred', 'bounced', 'suppressed', 'cancelled', 'failed', 'mixed']
 
-/** Filters that may be in a path; addresses may not. */
+/** Filters that may stand in a path; addresses may not. */
 const OPEN_FILTERS = ['status', 'tag', 'streamId', 'source', 'broadcastId'] as const
 
 /** From one look at a list to the next; with filters each looks through many messages. */

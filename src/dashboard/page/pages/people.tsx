@@ -14,7 +14,7 @@ import { type Column, Rows } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
 import { say } from '../parts/toast.tsx'
 
-/** What someone may be. */
+/** What somebody may be. */
 const ROLES = [
   ['administrator', 'Administrator: everything'],
   ['member', 'Member: sends, reads content, keeps keys, streams and webhooks'],

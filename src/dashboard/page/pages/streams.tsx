@@ -118,7 +118,7 @@ function StreamState({ stream: { archivedAt, pausedAt } }: { stream: Stream }) {
 
 interface EditProps {
   readonly serverId: string
-  /** Null means a new one. */
+  /** Null: a new one. */
   readonly stream: Stream | null
   readonly onClose: () => void
 }

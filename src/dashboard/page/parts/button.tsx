@@ -12,7 +12,7 @@ interface ButtonProps {
   readonly kind?: 'plain' | 'main' | 'bare' | 'danger'
   readonly type?: 'button' | 'submit'
   readonly disabled?: boolean
-  /** What it does; a promise keeps it from being pressed twice, and what it fails with is stated. */
+  /** What it does; a promise keeps it from being pressed twice, and what it fails with is said. */
   readonly onPress?: () => unknown
   readonly pressed?: boolean
   readonly title?: string

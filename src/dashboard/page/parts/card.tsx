@@ -1,4 +1,4 @@
-/** card - what a page's content is in, and what exists while it comes, fails or is none */
+/** card - what a page's content stands in, and what stands there while it comes, fails or is none */
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import type { ApiError } from '../api/call.ts'
@@ -35,7 +35,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren
 }
 
-/** What is where a list is empty: what it would hold, and what fills it. */
+/** What stands where a list is empty: what it would hold, and what fills it. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">

@@ -1,4 +1,4 @@
-/** dialog - questions that are before the page until they are answered: the browser's own, with its keyboard */
+/** dialog - questions that stand before the page until they are answered: the browser's own, with its keyboard */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
@@ -11,7 +11,7 @@ interface DialogProps {
   readonly isWide?: boolean
 }
 
-/** A dialog; it is open while it exists. */
+/** A dialog; it is open while it is there. */
 export function Dialog({ title, onClose, children, isWide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -42,14 +42,14 @@ interface Question {
 
 const asked = signal<Question | null>(null)
 
-/** Asks whether something is meant. Returns whether it is. */
+/** Asks whether something is meant. Out: whether it is. */
 export function ask(question: Omit<Question, 'answer'>): Promise<boolean> {
   return new Promise((resolve) => {
     asked.value = { ...question, answer: resolve }
   })
 }
 
-/** Where questions are; once on a page. */
+/** Where questions stand; once on a page. */
 export function Questions() {
   const question = asked.value
   if (question === null) return null

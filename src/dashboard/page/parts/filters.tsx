@@ -6,7 +6,7 @@ import { Icon } from './icon.tsx'
 export interface FilterField {
   readonly name: string
   readonly label: string
-  /** One; without them any text. */
+  /** One of these; without them any text. */
   readonly options?: readonly (readonly [value: string, word: string])[]
   /** An example of a text. */
   readonly hint?: string

@@ -8,14 +8,14 @@ import { ApiError } from '../api/call.ts'
 const Issues = createContext<Readonly<Record<string, string>>>({})
 
 interface FormProps {
-  /** Sends it. What it throws is in the form: at its field if it names one. */
+  /** Sends it. What it throws stands in the form: at its field where it names one. */
   readonly onSend: () => Promise<unknown>
   readonly act: string
   readonly children: ComponentChildren
   /** Beside the button. */
   readonly side?: ComponentChildren
   readonly isDanger?: boolean
-  /** Whether it is behind another form of its page. */
+  /** Whether it stands behind another form of its page. */
   readonly isSecond?: boolean
   readonly label?: string
   /** Whether there is nothing to send yet. */

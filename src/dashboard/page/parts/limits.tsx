@@ -1,4 +1,4 @@
-/** limits - how much of each limit is used, and when it starts again */
+/** limits - how much of each limit is used, and when it starts anew */
 import type { LimitEntry } from '../../../../schemas/server.ts'
 import { formatAgo, formatNumber } from '../api/words.ts'
 

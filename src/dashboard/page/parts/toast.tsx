@@ -36,7 +36,7 @@ export function sayFault({ message, requestId, issues }: ApiError): void {
   add([message, why, requestId === null ? '' : `Request ${requestId}`].filter((one) => one !== '').join('. '), true)
 }
 
-/** Where they are; once on a page. */
+/** Where they stand; once on a page. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

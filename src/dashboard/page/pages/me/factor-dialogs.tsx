@@ -20,7 +20,7 @@ export interface FactorDialogProps {
   readonly passkey: Passkey | null
 }
 
-/** An authenticator is set up. The secret as a picture and as text, then a first code of it. */
+/** An authenticator is set up: the secret as a picture and as text, then a first code of it. */
 export function NewAuthenticator({ onClose }: FactorDialogProps) {
   const [codes, setCodes] = useState<Made>(null)
   const begun = useLoad<TotpBegun>(() => call('POST', '/me/totp'), [])
@@ -33,7 +33,7 @@ export function NewAuthenticator({ onClose }: FactorDialogProps) {
   )
 }
 
-/** One dialog, which shows the recovery codes in the end if there are any. */
+/** One dialog, which shows the recovery codes in the end where there are any. */
 function Steps({
   title,
   codes,
@@ -141,7 +141,7 @@ export function OtherName({ passkey, onClose }: FactorDialogProps) {
   )
 }
 
-/** New recovery codes, those before work no more. */
+/** New recovery codes: those before work no more. */
 export function NewCodes({ onClose }: FactorDialogProps) {
   const [codes, setCodes] = useState<Made>(null)
   const send = async () =>

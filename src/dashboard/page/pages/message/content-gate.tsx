@@ -1,11 +1,11 @@
-/** content-gate - what is before the content of a mail: why it is not shown, or that reading it is written down */
+/** content-gate - what stands before the content of a mail: why it is not shown, or that reading it is written down */
 import type { ComponentChildren } from 'preact'
 import { session } from '../../api/session.ts'
 import { Button } from '../../parts/button.tsx'
 import { Card, Empty } from '../../parts/card.tsx'
 
 interface GateProps {
-  /** The outcome of content that is no longer kept; null where it is. */
+  /** What became of content that is no longer kept; null where it is. */
   readonly gone: ComponentChildren | null
   readonly mayRead: boolean
   /** Whose mail it is, for who has not asked for it yet; null once it is asked for, or needs no asking. */
@@ -45,7 +45,7 @@ export function ContentGate({ gone, mayRead, asks, onAsk, children }: GateProps)
   )
 }
 
-/** Whether the account lets no one read content here. */
+/** Whether the account lets nobody read content here. */
 export function isContentHidden(): boolean {
   return session.value?.account.hideContent === true
 }

@@ -1,4 +1,4 @@
-/** content - what a message says, as it looks, as text, as source; of live mail who asks reads it, and that is noted */
+/** content - what a message says: as it looks, as text, as source; of live mail who asks reads it, and that is noted */
 import { useState } from 'preact/hooks'
 import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
 import type { Message } from '../../../../../schemas/message.ts'

@@ -1,4 +1,4 @@
-/** message - one message on one page: the events to it and why, who got it, what it says */
+/** message - one message on one page: what happened to it and why, who got it, what it says */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
@@ -28,7 +28,7 @@ import { curlOf } from './curl.ts'
 import { SendAgain } from './send-again.tsx'
 import { TimeLine } from './time-line.tsx'
 
-/** From one look to the next, and while there is no feed, as long as a recipient is open, and afterwards. */
+/** From one look to the next, and while there is no feed: as long as a recipient is open, and afterwards. */
 const REST_MS = 300
 const AWAY_MS = 5_000
 const AWAY_ENDED_MS = 60_000

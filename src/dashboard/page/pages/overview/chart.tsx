@@ -13,7 +13,7 @@ const HEIGHT = 260
 const LEFT = 44
 const RIGHT = 4
 const TOP = 8
-/** Where columns are, and where the strips are. */
+/** Where columns stand, and where the strips lie. */
 const GROUND = 196
 const DEFERRED_AT = 212
 const COMPLAINED_AT = 226

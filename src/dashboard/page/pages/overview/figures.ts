@@ -19,7 +19,7 @@ export const RANGES: readonly Range[] = [
   { name: '90d', word: '90 days', by: 'day', columns: 90, before: 'the 90 days before' },
 ]
 
-/** The events to recipients in a stretch of time. */
+/** What happened to recipients in a stretch of time. */
 export interface Figures {
   readonly accepted: number
   readonly delivered: number
@@ -35,7 +35,7 @@ export interface FigureColumn extends Figures {
 const STEPS_MS = { hour: 3_600_000, day: 86_400_000 } as const
 const NONE: Figures = { accepted: 0, delivered: 0, bounced: 0, deferred: 0, complained: 0 }
 
-/** The instants that a range asks for: twice its length, so that the one before exists too. */
+/** The instants that a range asks for: twice its length, so that the one before is there too. */
 export function spanOf({ by, columns }: Range, nowMs: number): { from: string; to: string; startMs: number } {
   const step = STEPS_MS[by]
   const endMs = (Math.floor(nowMs / step) + 1) * step
@@ -65,7 +65,7 @@ export function columnsOf(rows: readonly StatsEntry[], range: Range, startMs: nu
   return { columns, now: sumOf((ms) => ms >= startMs), before: sumOf((ms) => ms < startMs) }
 }
 
-/** Rates by the time of the event; null if nothing ended. */
+/** Rates by the time of the event; null where nothing ended. */
 export function ratesOf({ delivered, bounced, complained }: Figures) {
   const ended = delivered + bounced
   return {

@@ -1,4 +1,4 @@
-/** first-steps - what a new account does first, until all of it is done or no one wants to see it */
+/** first-steps - what a new account does first, until all of it is done or nobody wants to see it */
 import { useState } from 'preact/hooks'
 import type { Checklist } from '../../../../../schemas/dashboard/account.ts'
 import { call } from '../../api/call.ts'
@@ -19,7 +19,7 @@ interface Step {
   readonly href: string
 }
 
-/** The card; nothing if all is done. */
+/** The card; nothing where all is done. */
 export function FirstSteps({ serverId }: { serverId: string }) {
   const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
   const list = useLoad<Checklist>(isHidden ? null : (signal) => call('GET', '/checklist', { signal }), [isHidden])

@@ -157,7 +157,7 @@ function Raw({ path }: { path: string }) {
   )
 }
 
-/** A field may be more than once. */
+/** A field may stand more than once. */
 function ReceivedHeaders({ headers }: Pick<ReceivedMessage, 'headers'>) {
   return (
     <dl class="pairs padded">

@@ -1,4 +1,4 @@
-/** event-names - the events that a webhook may are notified of, in the catalogue's order */
+/** event-names - the events that a webhook may hear of, in the catalogue's order */
 import type { EventName } from '../../../../../schemas/webhook.ts'
 
 export const EVENT_NAMES: readonly EventName[] = [

@@ -1,4 +1,4 @@
-/** webhooks - if a server's events are posted to */
+/** webhooks - where a server's events are posted to */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { EventName, Webhook } from '../../../../../schemas/webhook.ts'
