@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { fetchNode } from '../support/machine/other-node.ts'
 import { freePorts } from '../support/machine/port.ts'
 import { until } from '../support/machine/until.ts'
 
@@ -20,13 +21,12 @@ export async function tryVersion(
   major: string,
   { archive, dir, say }: { archive: string; dir: string; say: (line: string) => void },
 ): Promise<void> {
-  const [node, home] = [join(dir, `node-${major}`), join(dir, `on-${major}`)]
-  for (const one of [node, home]) mkdirSync(one)
-  const name = `node-linux-${process.arch}@${major}`
-  const fetched = spawnSync('npm', ['pack', '--silent', name], { cwd: node, encoding: 'utf8' })
-  if (fetched.status !== 0) return say(`SKIPPED on Node.js ${major}: ${name} cannot be fetched`)
+  const home = join(dir, `on-${major}`)
+  mkdirSync(home)
+  const bin = fetchNode(major, dir)
+  if (bin === null) return say(`SKIPPED on Node.js ${major}: node-linux-${process.arch} cannot be fetched`)
   const env: Record<string, string> = {
-    PATH: `${join(node, 'package/bin')}:${process.env.PATH}`,
+    PATH: `${bin}:${process.env.PATH}`,
     HOME: process.env.HOME ?? '/root',
     npm_config_registry: CLOSED_REGISTRY,
     DATA_DIR: join(dir, `data-${major}`),
@@ -38,7 +38,6 @@ export async function tryVersion(
     if (status !== 0) throw new Error(`${code}: ${stdout}${stderr}`)
     return stdout
   }
-  run(`tar -xzf ${join(node, fetched.stdout.trim())} -C ${node}`)
   run(`tar -xzf ${archive} --strip-components=1`)
   const version = run('node --version').trim()
   const service = spawn('./sendwright', ['start'], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })

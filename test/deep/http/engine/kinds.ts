@@ -1,7 +1,7 @@
 /**
  * What a listener is used for, on each engine that this Node.js loads: a send, ten megabytes, a feed, a download, slow
- * clients, a body that breaks off, ten thousand requests over one connection. Runs by itself on any Node.js that is
- * supported (`.ci/first-delivered`).
+ * clients, a body that breaks off, ten thousand requests over one connection. `versions.ts` runs it on every Node.js
+ * that is supported.
  */
 
 import { randomBytes } from 'node:crypto'
