@@ -108,6 +108,7 @@ export const REFUSALS = [
     'index',
   ]),
   row('internal_error', 500, 'Internal error: quote the Request-Id to support'),
+  row('content_damaged', 503, 'The stored content is damaged or missing: restore the content store from a backup'),
   row('unavailable', 503, 'Service unavailable: nothing was accepted, try again'),
 ] as const
 

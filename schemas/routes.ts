@@ -127,14 +127,15 @@ export const ROUTES = {
   }),
   readReceived: route('readReceived', 'GET', '/v1/inbound/{id}', {
     success: { status: 200, body: RECEIVED_MESSAGE },
+    refusals: ['content_damaged'],
   }),
   readReceivedRaw: route('readReceivedRaw', 'GET', '/v1/inbound/{id}/raw', {
     success: { status: 200, body: null, media: 'message/rfc822' },
-    refusals: ['content_expired'],
+    refusals: ['content_expired', 'content_damaged'],
   }),
   readReceivedFile: route('readReceivedFile', 'GET', '/v1/inbound/{id}/attachments/{position}', {
     success: { status: 200, body: null, media: '*/*' },
-    refusals: ['content_expired'],
+    refusals: ['content_expired', 'content_damaged'],
   }),
   listStreams: route('listStreams', 'GET', '/v1/streams', {
     query: STREAM_QUERY,

@@ -64,6 +64,8 @@ export interface Contents {
   read(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'>
   /** False where the home did not do it. */
   remove(names: readonly string[]): Promise<boolean>
+  /** Objects that were not what was written when this process read them: names, the first hundred. */
+  readonly damaged: ReadonlySet<string>
   readonly home: Home
   readonly told: (act: ContentAct) => void
   close(): Promise<void>
@@ -78,17 +80,27 @@ export interface ContentsDeps {
   readonly warn: (facts: object, text: string) => void
 }
 
+/** What reads objects. */
+type ReadDeps = ContentsDeps & { readonly noteDamage: (name: string) => void }
+
+const DAMAGED_MAX = 100
+
 /** The store over a home. */
 export function makeContents(deps: ContentsDeps): Contents {
   const { home, room, told } = deps
+  const damaged = new Set<string>()
+  const noteDamage = (name: string): void => {
+    if (damaged.size < DAMAGED_MAX) damaged.add(name)
+  }
   return {
+    damaged,
     kind: home.kind,
     get hasRoom() {
       return room?.hasRoom ?? true
     },
     put: (order) => put(deps, order),
-    get: (order) => get(deps, order),
-    read: (order) => readWhole(deps, order),
+    get: (order) => get({ ...deps, noteDamage }, order),
+    read: (order) => readWhole({ ...deps, noteDamage }, order),
     remove: (names) => remove(deps, names),
     home,
     told,
@@ -130,10 +142,11 @@ async function put({ home, room, told, warn }: ContentsDeps, order: PutOrder): P
   }
 }
 
-async function get({ home, told, warn }: ContentsDeps, order: GetOrder): Promise<GetResult> {
+async function get({ home, told, warn, noteDamage }: ReadDeps, order: GetOrder): Promise<GetResult> {
   const startedAtMs = performance.now()
   const result = await open(home, order).catch((error: unknown): GetResult => {
     const kind = error instanceof BrokenObject ? 'broken' : 'away'
+    if (kind === 'broken') noteDamage(order.name)
     warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content could not be read')
     return { kind }
   })
@@ -149,8 +162,8 @@ async function get({ home, told, warn }: ContentsDeps, order: GetOrder): Promise
   return result
 }
 
-async function readWhole(deps: ContentsDeps, order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'> {
-  const { home, told, warn } = deps
+async function readWhole(deps: ReadDeps, order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'> {
+  const { home, told, warn, noteDamage } = deps
   const found = await get(deps, order)
   if (found.kind !== 'there') return found.kind === 'outside' ? 'broken' : found.kind
   const pieces: Buffer[] = []
@@ -158,6 +171,7 @@ async function readWhole(deps: ContentsDeps, order: GetOrder): Promise<Buffer | 
     for await (const piece of found.pieces) pieces.push(piece)
   } catch (error) {
     const kind = error instanceof BrokenObject ? 'broken' : 'away'
+    if (kind === 'broken') noteDamage(order.name)
     told({ home: home.kind, act: 'get', result: kind, ms: 0, bytes: 0, objects: 1 })
     warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content could not be read')
     return kind

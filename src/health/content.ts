@@ -41,6 +41,13 @@ export async function examineContent(contents: Contents | null, dataDir: string)
         : 'Check S3_ENDPOINT, the bucket, the key and its permissions: PUT, GET, DELETE and list',
     )
   const where = isFile ? 'files' : 's3'
+  const [first] = contents.damaged
+  if (first !== undefined)
+    return failed(
+      'content',
+      `${contents.damaged.size} objects in ${where} were damaged when they were read since the start, among them ${first}`,
+      'Check the disk, and restore these objects from a backup: messages with them answer 503 content_damaged',
+    )
   if (disk !== null && disk.free < SOON_FULL * keptFree(disk.bytes))
     return warning('content', `Large content is in ${where}${free}: soon new mail is refused`, more)
   return well('content', `Large content is in ${where}${free}`)

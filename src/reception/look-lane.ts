@@ -74,7 +74,7 @@ async function readStart(
 ): Promise<{ readonly start: Buffer } | 'gone' | 'away'> {
   const place = { shard: shardOf(serverId) as number, serverId, head }
   const raw = await openRaw(received, place, { from: 0, length })
-  if (typeof raw === 'string') return raw
+  if (typeof raw === 'string') return raw === 'damaged' ? 'gone' : raw
   const pieces: Buffer[] = []
   try {
     for await (const piece of raw.pieces) pieces.push(piece)

@@ -18,7 +18,7 @@ export async function readReceivedMail(
   const fresh = freshMails?.take(head.objectId) ?? null
   if (fresh !== null) return fresh
   const raw = await openRaw(received, { shard: shardOf(serverId) as number, serverId, head })
-  if (typeof raw === 'string') return raw
+  if (typeof raw === 'string') return raw === 'damaged' ? 'gone' : raw
   const whole = take(raw.size)
   let at = 0
   try {

@@ -15,6 +15,7 @@ import { makeTransferDecoder } from '../mail/mime/transfer.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { openRaw } from '../store/received.ts'
 import {
+  confirmDamage,
   type FoundReceived,
   findReceived,
   parsedOf,
@@ -66,7 +67,8 @@ export function makeReadReceivedRaw(deps: InboundDeps): HandlerOf<'readReceivedR
     const place = placeOf(deps, found)
     if (place === null) return refuse('content_expired')
     const raw = await deps.openRaw(place, { from: 0, length: 0 })
-    if (typeof raw === 'string') return refuse(raw === 'away' ? 'unavailable' : 'content_expired')
+    if (raw === 'away') return refuse('unavailable')
+    if (raw === 'damaged') return await refuseDamaged(deps, key, found)
     return {
       size: raw.size,
       contentType: 'message/rfc822',
@@ -88,6 +90,7 @@ export function makeReadReceivedFile(deps: InboundDeps): HandlerOf<'readReceived
     if (place === null) return refuse('content_expired')
     const parsed = await parsedOf(deps, found)
     if (parsed === undefined) return refuse('unavailable')
+    if (parsed === 'damaged') return await refuseDamaged(deps, key, found)
     const attachment = parsed?.attachments[Number(position)]
     if (attachment === undefined) return refuse('content_expired')
     const { size, contentType, name } = attachment
@@ -98,6 +101,12 @@ export function makeReadReceivedFile(deps: InboundDeps): HandlerOf<'readReceived
       read: (from, length) => decoded(readRaw(deps, place, spanOf(attachment)), attachment, { from, length }),
     } satisfies Download
   }
+}
+
+/** The refusal of content that cannot be read: damaged, or no longer stored by now. */
+async function refuseDamaged(deps: InboundDeps, key: ServerKey, found: FoundReceived): Promise<Answer> {
+  const again = await confirmDamage(deps, key, found)
+  return refuse(typeof again === 'string' ? again : 'content_expired')
 }
 
 type Place = Parameters<OpenRaw>[0]

@@ -35,34 +35,38 @@ export interface ReceivedContentPlace {
 }
 
 /**
- * Opens the raw mail or `length` bytes of it; `gone`: it is not there, or not what was written; `away`: the store does
- * not answer.
+ * Opens the raw mail or `length` bytes of it. Out: `damaged` if the object is missing or is not what was written;
+ * `away` if the store does not answer.
  */
 export async function openRaw(
   { contents, contentKey }: ReceivedStore,
   { shard, serverId, head }: ReceivedContentPlace,
   span: { readonly from: number; readonly length: number | null } = { from: 0, length: null },
-): Promise<{ readonly size: number; readonly pieces: AsyncIterable<Buffer> } | 'gone' | 'away'> {
+): Promise<{ readonly size: number; readonly pieces: AsyncIterable<Buffer> } | 'damaged' | 'away'> {
   const mailKey = openMailKey(contentKey, head.key)
-  if (mailKey === null) return 'gone'
+  if (mailKey === null) return 'damaged'
   if (contents === null) return 'away'
   const name = receivedObjectName(shard, serverId, head.objectId)
   const found = await contents.get({ name, mailKey, kind: 'mail', span })
   if (found.kind === 'there') return found
-  return found.kind === 'away' ? 'away' : 'gone'
+  return found.kind === 'away' ? 'away' : 'damaged'
 }
 
-/** Reads what parsing made of a mail: null where there is no such result; undefined when the store did not answer. */
+/**
+ * Reads the parsed form of a mail. Out: null if the mail is not parsed; undefined if the store did not answer;
+ * `damaged` if the object is missing or is not what was written.
+ */
 export async function readParsed(
   { contents, contentKey }: ReceivedStore,
   { shard, serverId, head }: ReceivedContentPlace,
-): Promise<ParsedContent | null | undefined> {
+): Promise<ParsedContent | 'damaged' | null | undefined> {
+  if (head.parsedId === null) return null
   const mailKey = openMailKey(contentKey, head.key)
-  if (mailKey === null || head.parsedId === null) return null
+  if (mailKey === null) return 'damaged'
   if (contents === null) return undefined
   const name = receivedObjectName(shard, serverId, head.parsedId)
   const found = await contents.read({ name, mailKey, kind: 'parsed' })
-  if (typeof found === 'string') return found === 'away' ? undefined : null
+  if (typeof found === 'string') return found === 'away' ? undefined : 'damaged'
   return JSON.parse((await inflated(found, { maxOutputLength: PARSED_BYTES_MAX })).toString()) as ParsedContent
 }
 

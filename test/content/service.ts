@@ -141,7 +141,7 @@ t.test('content: a restart takes away what a dead process had not finished', asy
 t.test('content: doctor looks at it, and metrics count it', async (t) => {
   const health = await service.operate('GET /v1/operator/health', { token: service.firstRun.operatorToken })
   const found = health.json.findings?.find(({ name }: { name: string }) => name === 'content')
-  t.match(found, { status: /ok|warning/, message: /lies in files/ })
+  t.match(found, { status: /ok|warning/, message: /is in files/ })
   const metrics = await service.operate('GET /metrics')
   t.match(metrics.text, /sendwright_content_acts_total\{home="file",act="put",result="ok"\} \d/)
   t.match(metrics.text, /sendwright_content_seconds_total\{home="file",act="put"\} \d/)

@@ -41,4 +41,5 @@ export type RefusalCode =
   | 'cap_reached'
   | 'scheduled_limit'
   | 'internal_error'
+  | 'content_damaged'
   | 'unavailable'

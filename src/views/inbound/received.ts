@@ -26,12 +26,12 @@ import { formatInboundEvent, formatReceivedMessage, isContentKept } from './show
 /** Segments of one month: more than a server can fill. */
 const SEGMENTS_MAX = 10_000
 
-/** Reads what parsing made of a mail: null where there is none; undefined when the content store did not answer. */
+/** Reads the parsed form of a mail, as `readParsed` of store/received.ts. */
 export type ParsedReader = (place: {
   readonly shard: number
   readonly serverId: string
   readonly head: ContentHead
-}) => Promise<ParsedContent | null | undefined>
+}) => Promise<ParsedContent | 'damaged' | null | undefined>
 
 export interface ReceivedDeps {
   readonly read: Reader
@@ -71,12 +71,13 @@ export async function findReceived(
 }
 
 /**
- * What parsing made of a message whose content is kept: null where there is none, undefined: the store did not answer.
+ * The parsed form of a message whose content is kept. Out: null if there is none; undefined if the store did not
+ * answer; `damaged`.
  */
 export async function parsedOf(
   { readParsed, nowMs }: Pick<ReceivedDeps, 'readParsed' | 'nowMs'>,
   { shard, stored }: FoundReceived,
-): Promise<ParsedContent | null | undefined> {
+): Promise<ParsedContent | 'damaged' | null | undefined> {
   const { head, serverId } = stored
   return head !== null && isContentKept(stored, nowMs()) ? readParsed({ shard, serverId, head }) : null
 }
@@ -86,13 +87,33 @@ export async function readReceived(
   deps: ReceivedDeps,
   owner: ServerKey,
   messageId: string,
-): Promise<ReceivedMessage | 'unauthorized' | 'not_found' | 'unavailable'> {
+): Promise<ReceivedMessage | 'unauthorized' | 'not_found' | 'unavailable' | 'content_damaged'> {
   const found = await findReceived(deps, owner, messageId)
   if (typeof found === 'string') return found
   const parsed = await parsedOf(deps, found)
-  if (parsed === undefined) return 'unavailable'
   const { inboundDomain } = deps
-  return formatReceivedMessage(found.stored, parsed, { nowMs: deps.nowMs(), inboundDomain })
+  if (parsed === undefined) return 'unavailable'
+  if (parsed !== 'damaged') return formatReceivedMessage(found.stored, parsed, { nowMs: deps.nowMs(), inboundDomain })
+  const again = await confirmDamage(deps, owner, found)
+  return typeof again === 'string'
+    ? again
+    : formatReceivedMessage(again.stored, null, { nowMs: deps.nowMs(), inboundDomain })
+}
+
+/**
+ * Content that cannot be read may have been erased since its row was read. Out: `content_damaged` if the row still
+ * names it, else the message as it is now.
+ */
+export async function confirmDamage(
+  deps: Pick<ReceivedDeps, 'read' | 'nowMs'>,
+  owner: ServerKey,
+  { stored }: FoundReceived,
+): Promise<FoundReceived | 'unauthorized' | 'not_found' | 'unavailable' | 'content_damaged'> {
+  const again = await findReceived(deps, owner, stored.messageId)
+  if (typeof again === 'string') return again
+  const { head } = again.stored
+  const isNamed = head !== null && head.objectId === stored.head?.objectId && head.parsedId === stored.head.parsedId
+  return isNamed && isContentKept(again.stored, deps.nowMs()) ? 'content_damaged' : again
 }
 
 /** The event of a received message; null: it is gone; undefined: a store did not answer. */
@@ -107,7 +128,9 @@ export async function readInboundEvent(
   const at = { nowMs: deps.nowMs(), inboundDomain: deps.inboundDomain }
   if (inboundContent === 'reference') return formatInboundEvent(stored, undefined, at)
   const parsed = await parsedOf(deps, { shard, stored })
-  return parsed === undefined ? undefined : formatInboundEvent(stored, parsed, at)
+  if (parsed === undefined) return undefined
+  // An event without its text would say that the mail had none: the receiver reads the message, which names the damage.
+  return formatInboundEvent(stored, parsed === 'damaged' ? undefined : parsed, at)
 }
 
 /** Segments that begin in the month of the id, up to it: the last one holds it. */
