@@ -44,17 +44,27 @@ const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const
 
 const INBOUND_CONTENTS = ['full', 'reference'] as const
 export type InboundContent = (typeof INBOUND_CONTENTS)[number]
+/** Whose shape the bodies of a webhook have. Spec webhook.format */
+export const WEBHOOK_FORMATS = ['sendwright', 'resend', 'postmark'] as const
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number]
+/** Events that a format has a body for. */
+export const EVENTS_OF_FORMAT = {
+  sendwright: EVENTS,
+  resend: ['delivered', 'bounced', 'deferred', 'spam_complaint', 'inbound'],
+  postmark: ['delivered', 'bounced', 'spam_complaint', 'unsubscribed', 'inbound'],
+} as const satisfies Record<WebhookFormat, readonly EventName[]>
+
 const COUNT = { type: 'integer', minimum: 0 } as const
 const TEXT = { type: 'string' } as const
 
 const UNRESERVED = "A-Za-z0-9._~!$&'()*+,;=-"
 const ESCAPED = '%[0-9A-Fa-f]{2}'
 /**
- * The form of a webhook's URL: an https URI (RFC 3986) without user info and fragment. So all is ASCII: browsers read a
- * host in other letters, a blank or a backslash in one way, others in another or not at all.
+ * The form of a webhook's URL: an https URI (RFC 3986) without fragment; the route refuses user info in most. So all is
+ * ASCII: browsers read a host in other letters, a blank or a backslash in one way, others in another or not at all.
  */
 export const HTTPS_URI =
-  `^[Hh][Tt][Tt][Pp][Ss]://(?:\\[[0-9A-Fa-f:.]+\\]|(?:[${UNRESERVED}]|${ESCAPED})+)(?::[0-9]*)?` +
+  `^[Hh][Tt][Tt][Pp][Ss]://(?:(?:[:${UNRESERVED}]|${ESCAPED})*@)?(?:\\[[0-9A-Fa-f:.]+\\]|(?:[${UNRESERVED}]|${ESCAPED})+)(?::[0-9]*)?` +
   `(?:/(?:[:@/${UNRESERVED}]|${ESCAPED})*)?(?:\\?(?:[:@/?${UNRESERVED}]|${ESCAPED})*)?$`
 
 /** Body of POST /v1/webhooks. */
@@ -64,7 +74,10 @@ export const WEBHOOK_BODY = {
     url: { type: 'string', format: 'webhook-url' },
     events: { type: 'array', minItems: 1, maxItems: EVENTS.length, uniqueItems: true, items: { enum: EVENTS } },
     streamId: { ...UUID_OR_NULL, default: null },
+    tag: { ...PRINTABLE, type: ['string', 'null'], minLength: 1, maxLength: TAG_CHARS_MAX, default: null },
+    metadata: { ...METADATA_ENTRY, type: ['object', 'null'], default: null },
     inboundContent: { enum: INBOUND_CONTENTS, default: 'full' },
+    format: { enum: WEBHOOK_FORMATS, default: 'sendwright' },
   },
   required: ['url'],
   additionalProperties: false,
@@ -77,8 +90,11 @@ const WEBHOOK_PROPERTIES = {
   url: TEXT,
   events: { type: 'array', items: { enum: EVENTS } },
   streamId: UUID_OR_NULL,
+  tag: TEXT_OR_NULL,
+  metadata: { ...TEXT_MAP, type: ['object', 'null'] },
   enabled: { type: 'boolean' },
   inboundContent: { enum: INBOUND_CONTENTS },
+  format: { enum: WEBHOOK_FORMATS },
   createdAt: INSTANT,
   secrets: {
     type: 'array',
@@ -97,8 +113,11 @@ const WEBHOOK_REQUIRED = [
   'url',
   'events',
   'streamId',
+  'tag',
+  'metadata',
   'enabled',
   'inboundContent',
+  'format',
   'createdAt',
   'secrets',
 ] as const

@@ -69,6 +69,7 @@ export const FIELD_WORDS: Readonly<Record<string, string>> = {
   failed: 'Number of recipients that could not be accepted',
   failingSince: 'Since when deliveries fail; null if the last one succeeded',
   feedbackType: 'Feedback type of the complaint report',
+  format: 'Whose shape the bodies have: ours, or that of the webhooks of another provider',
   found: 'Records that were found in the DNS',
   from: 'Sender, or start of the period',
   hard: 'Whether the bounce is permanent',

@@ -88,7 +88,11 @@ const FORMATS: Readonly<Record<string, Fields>> = {
   'sending-domain': { format: 'hostname', description: 'a host name below a public suffix' },
   'header-name': { pattern: '^[\\x21-\\x39\\x3b-\\x7e]{1,76}$', description: 'a header name that a message may set' },
   base64: { contentEncoding: 'base64' },
-  'webhook-url': { format: 'uri', pattern: HTTPS_URI, description: 'an https URI without user info and fragment' },
+  'webhook-url': {
+    format: 'uri',
+    pattern: HTTPS_URI,
+    description: 'an https URI without fragment; user info with the format postmark only',
+  },
 }
 
 const SCHEMES: Readonly<Record<KeyKind, string>> = { S: 'serverKey', A: 'accountKey', O: 'operatorKey' }

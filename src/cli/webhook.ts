@@ -1,10 +1,17 @@
 /** webhook - `sendwright webhook ...`: the webhooks of a server, and what was posted to them. */
 import { type Command, Option } from 'commander'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
-import { type Delivery, type DeliveryList, EVENTS, type EventName, type Webhook } from '../../schemas/webhook.ts'
+import {
+  type Delivery,
+  type DeliveryList,
+  EVENTS,
+  type EventName,
+  WEBHOOK_FORMATS,
+  type Webhook,
+} from '../../schemas/webhook.ts'
 import { type Client, type ClientOptions, makeClient, readAll } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
-import { collect, parseInstant, withServerOptions } from './console/options.ts'
+import { collect, collectPair, parseInstant, withServerOptions } from './console/options.ts'
 import { type Ended, formatFields, print, printJson } from './console/print.ts'
 import { formatTable } from './console/table.ts'
 
@@ -16,6 +23,9 @@ interface CreateOptions extends ClientOptions {
   event?: EventName[]
   stream?: string
   reference?: boolean
+  tag?: string
+  metadata?: Record<string, string>
+  format?: string
 }
 
 interface DeliveriesOptions extends ClientOptions {
@@ -35,7 +45,10 @@ export function addWebhookCommands(program: Command, ended: Ended): void {
     .description('register a URL and print its signing secret')
     .option('--event <name>', 'an event to send; may be given several times (default: every event)', collect)
     .option('--stream <id>', 'only message events of one stream')
+    .option('--tag <tag>', 'only message events with this tag')
+    .option('--metadata <key=value>', 'only message events with this metadata entry', collectPair)
     .option('--reference', 'received messages without their content')
+    .addOption(new Option('--format <format>', 'whose shape the bodies have').choices(WEBHOOK_FORMATS))
     .action(async (url, options) => ended(await createWebhook(url, options)))
   withServerOptions(webhook.command('list'))
     .description('list the webhooks of the server')
@@ -122,12 +135,15 @@ async function actOn(webhook: string, options: ClientOptions, { method, path = '
 
 /** Registers a URL and prints its secret, which is shown this once. */
 async function createWebhook(url: string, options: CreateOptions): Promise<number> {
-  const { event, stream, reference } = options
+  const { event, stream, reference, tag, metadata, format } = options
   const body = {
     url,
     ...(event !== undefined && { events: event }),
     ...(stream !== undefined && { streamId: stream }),
     ...(reference === true && { inboundContent: 'reference' }),
+    ...(tag !== undefined && { tag }),
+    ...(metadata !== undefined && { metadata }),
+    ...(format !== undefined && { format }),
   }
   const made = await makeClient(options, 'server').post<Webhook & { secret: string }>('/v1/webhooks', body)
   if (options.json) return printJson(made)

@@ -11,6 +11,8 @@ import type { QueuedReply, ReplayCursor, ReplayDeadReply } from '../actors/webho
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { parseDeliveryItem } from '../state/webhook/item.ts'
+import { formatEvent } from '../views/format/event.ts'
+import { readEventSource } from '../views/format/source.ts'
 import type { EventReader } from '../views/message/event.ts'
 import { type DeliveriesPage, formatDelivery, listDeliveries, readDelivery } from '../views/webhook.ts'
 import type { Replied } from './answer.ts'
@@ -41,7 +43,10 @@ export function makeReadDelivery(deps: DeliveryDeps): HandlerOf<'readDelivery'> 
       const { deliveryId, reference } = parseDeliveryItem(item)
       const event = await deps.readEvent(webhook, reference, msOf(deliveryId))
       if (event === undefined) return refuse('unavailable')
-      const body = event === null ? null : { id: deliveryId, attempt: record.attempts + 1, ...event }
+      const source = event === null ? null : await readEventSource(deps.read, webhook, { reference, event })
+      if (source === undefined) return refuse('unavailable')
+      const of = { id: deliveryId, attempt: record.attempts + 1, source }
+      const body = event === null ? null : formatEvent(webhook.format ?? 'sendwright', event, of)
       return { status: 200, json: { ...formatDelivery(item, record), body } }
     })
 }

@@ -9,13 +9,16 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { homeShard, shardOf } from '../../cluster/id.ts'
-import { EVENTS } from '../../schemas/webhook.ts'
-import type { CreateWebhookReply } from '../actors/webhook/create.ts'
+import type { Issue } from '../../schemas/error.ts'
+import { EVENTS_OF_FORMAT, type WebhookBody } from '../../schemas/webhook.ts'
+import type { ServerKeyOrder } from '../actors/order/stream.ts'
+import type { CreateWebhookBody, CreateWebhookReply } from '../actors/webhook/create.ts'
 import type { AddSecretReply } from '../actors/webhook/secrets.ts'
 import type { WebhookReply } from '../actors/webhook/switch.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
+import type { Secrets } from '../process/secrets.ts'
 import type { WebhookState } from '../state/webhook/webhook.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
@@ -33,6 +36,7 @@ const NOWHERE = '00000000-0000-7000-8000-000000000000'
 export interface WebhookDeps extends OrderDeps {
   readonly read: Reader
   readonly webhookSecrets: WebhookSecrets
+  readonly secrets: Pick<Secrets, 'tagHash'>
   /** CIDRs that may be posted to although they are private. */
   readonly privateNetworksAllowed: readonly string[]
 }
@@ -40,22 +44,63 @@ export interface WebhookDeps extends OrderDeps {
 /** POST /v1/webhooks. Spec webhook.create */
 export function makeCreateWebhook(deps: WebhookDeps): HandlerOf<'createWebhook'> {
   return async ({ key, body }) => {
-    const { url, events, streamId, inboundContent } = body
-    const { hostname, href } = new URL(url)
-    if (!mayPostTo(hostname, deps.privateNetworksAllowed))
-      return refuse('invalid_request', { issues: [{ path: 'url', message: 'Must be on a public host' }] })
-    const { secret, sealed } = deps.webhookSecrets.make(key.serverId)
-    const asked = {
-      url: href,
-      urlHash: hashOf(href),
-      events: events ?? EVENTS,
+    const { streamId, inboundContent, tag, metadata, format } = body
+    const { url, user } = splitUrl(body.url)
+    const issues = issuesOf(deps, { body, url, user })
+    if (issues.length > 0) return refuse('invalid_request', { issues })
+    const { serverId } = key
+    const { secret, sealed } = deps.webhookSecrets.make(serverId)
+    const [entry] = Object.entries(metadata ?? {})
+    const asked: Omit<CreateWebhookBody, keyof ServerKeyOrder> = {
+      url: url.href,
+      urlHash: hashOf(url.href),
+      events: body.events ?? EVENTS_OF_FORMAT[format],
       streamId: streamId == null ? null : idBeside(key, streamId),
       inboundContent,
       sealedSecret: sealed,
+      ...(tag != null && { tag, tagHash: deps.secrets.tagHash(serverId, tag) }),
+      ...(entry !== undefined && { metadata: { name: entry[0], value: entry[1] as string } }),
+      ...(format !== 'sendwright' && { format }),
+      ...(user !== null && { sealedUser: deps.webhookSecrets.seal(serverId, user) }),
     }
     const { reply, answer } = await askServer<CreateWebhookReply>(deps, key, { name: 'create-webhook', body: asked })
     return answer ?? { status: 201, json: { ...formatWebhook(reply.webhook), secret } }
   }
+}
+
+/** A URL without its user info, and that as a header of Basic authentication has it; null: none. */
+function splitUrl(text: string): { readonly url: URL; readonly user: string | null } {
+  const url = new URL(text)
+  const { username, password } = url
+  if (username === '' && password === '') return { url, user: null }
+  url.username = ''
+  url.password = ''
+  return { url, user: `${decodeOr(username)}:${decodeOr(password)}` }
+}
+
+function decodeOr(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+// Spec webhook.url, webhook.format
+function issuesOf(
+  { privateNetworksAllowed }: WebhookDeps,
+  { body: { format, events = [] }, url, user }: { body: WebhookBody; url: URL; user: string | null },
+): Issue[] {
+  const issues: Issue[] = []
+  if (user !== null && format !== 'postmark')
+    issues.push({ path: 'url', message: 'Must not have user info: only a webhook of format postmark may' })
+  if (!mayPostTo(url.hostname, privateNetworksAllowed))
+    issues.push({ path: 'url', message: 'Must be on a public host' })
+  const known: readonly string[] = EVENTS_OF_FORMAT[format]
+  for (const [place, event] of events.entries())
+    if (!known.includes(event))
+      issues.push({ path: `events.${place}`, message: `Has no counterpart in the format ${format}: leave it out` })
+  return issues
 }
 
 /** GET /v1/webhooks. Spec webhook.list */

@@ -57,8 +57,11 @@ export function formatWebhook(state: WebhookState): Webhook {
     url: state.url,
     events: [...state.events],
     streamId: state.streamId,
+    tag: state.tag ?? null,
+    metadata: state.metadata === undefined ? null : { [state.metadata.name]: state.metadata.value },
     enabled: state.enabled,
     inboundContent: state.inboundContent,
+    format: state.format ?? 'sendwright',
     createdAt: formatInstant(state.createdAtMs),
     secrets: state.secrets.map(({ secretId, createdAtMs }) => ({ secretId, createdAt: formatInstant(createdAtMs) })),
   }

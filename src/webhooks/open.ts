@@ -61,7 +61,7 @@ export function makeWebhookRoom(input: WebhookRoomInput): WebhookRoom {
     secrets,
     readEvent,
     standings,
-    lane: (deps) => makePostLane({ readEvent, openPoster, secrets, metrics, standings, ...deps }),
+    lane: (deps) => makePostLane({ read, readEvent, openPoster, secrets, metrics, standings, ...deps }),
     async close() {
       await (await poster)?.close()
     },

@@ -19,7 +19,10 @@ import { type PostOutcome, posted } from '../actors/webhook/posted.ts'
 import { type PostJob, preparePost } from '../actors/webhook/prepare-post.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { POST_LANE, parseDeliveryItem } from '../state/webhook/item.ts'
-import { deliveryBody, type EventReader } from '../views/message/event.ts'
+import { formatEvent } from '../views/format/event.ts'
+import { readEventSource } from '../views/format/source.ts'
+import type { Reader } from '../views/key.ts'
+import type { EventReader } from '../views/message/event.ts'
 import type { Standing } from './figures.ts'
 import type { Poster } from './post.ts'
 import type { WebhookSecrets } from './secrets.ts'
@@ -41,6 +44,7 @@ const HELD_STEP_MS = 50
 const STOP_MS = 5_000
 
 export interface PostDeps {
+  readonly read: Reader
   readonly readEvent: EventReader
   /** Opened with the first attempt. */
   readonly openPoster: () => Promise<Poster>
@@ -144,7 +148,7 @@ interface AttemptInput {
 }
 
 async function attemptPost(
-  { readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
+  { read, readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
   { webhook, delivery }: PostJob,
   { attempt, signal, isProven, following, pass }: AttemptInput,
 ): Promise<PostOutcome> {
@@ -154,10 +158,15 @@ async function attemptPost(
   if (event === undefined) throw new NotPerformed('The store did not answer')
   // What it tells of has left the store before its time: no later attempt finds more.
   if (event === null) return { result: 'failed', statusCode: null, error: 'connect_failed', final: true }
-  const body = deliveryBody(event, { id: deliveryId, attempt })
+  const source = await readEventSource(read, webhook, { reference, event })
+  if (source === undefined) throw new NotPerformed('The store did not answer')
+  const { format = 'sendwright', sealedUser } = webhook
+  const body = JSON.stringify(formatEvent(format, event, { id: deliveryId, attempt, source }))
   const unixSeconds = Math.floor(nowMs() / 1000)
   const live = webhook.secrets.map(({ sealed }) => secrets.open(webhook.serverId, sealed)).reverse()
-  const headers = eventHeaders({ deliveryId, event: reference.event, body, secrets: live, unixSeconds })
+  const user = sealedUser === undefined ? {} : { user: secrets.open(webhook.serverId, sealedUser) }
+  const signed = { deliveryId, event: reference.event, body, secrets: live, unixSeconds }
+  const headers = eventHeaders({ ...signed, svix: format === 'resend', ...user })
   await untilOpen(() => mayPost(pass), signal)
   if (attempt === 1) metrics.firstPosted(nowMs() - createdAtMs)
   const posting = poster.post({ url: webhook.url, headers, body, fresh: attempt > 1, isProven }, signal)

@@ -17,6 +17,8 @@ const OPENED_MAX = 10_000
 export interface WebhookSecrets {
   /** A new secret, and the same sealed, base64. */
   make(serverId: string): { readonly secret: string; readonly sealed: string }
+  /** Seals any text for a server, base64. */
+  seal(serverId: string, text: string): string
   /** The secret again. Throws Error when it was sealed under another key, or for another server. */
   open(serverId: string, sealed: string): string
 }
@@ -25,12 +27,16 @@ export interface WebhookSecrets {
 export function makeWebhookSecrets(sealingKey: Buffer): WebhookSecrets {
   const opened = new Map<string, string>()
   const ownerOf = (serverId: string): string => `webhook secret ${serverId}`
+  const seal = (serverId: string, text: string): string => {
+    const input = { privateKey: Buffer.from(text), owner: ownerOf(serverId), nonce: randomBytes(NONCE_BYTES) }
+    return sealKey(sealingKey, input).toString('base64')
+  }
   return {
     make(serverId) {
       const secret = SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64')
-      const input = { privateKey: Buffer.from(secret), owner: ownerOf(serverId), nonce: randomBytes(NONCE_BYTES) }
-      return { secret, sealed: sealKey(sealingKey, input).toString('base64') }
+      return { secret, sealed: seal(serverId, secret) }
     },
+    seal,
     open(serverId, sealed) {
       const known = opened.get(sealed)
       if (known !== undefined) return known

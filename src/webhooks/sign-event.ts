@@ -16,13 +16,25 @@ export interface SignInput {
   /** Whole secrets, newest first. */
   readonly secrets: readonly string[]
   readonly unixSeconds: number
+  /** Whether the client of a Standard Webhooks receiver looks for the names of its first days. */
+  readonly svix?: boolean
+  /** User and password, with a colon between them; absent: none. */
+  readonly user?: string
 }
 
 export const SECRET_PREFIX = 'whsec_'
 const USER_AGENT = 'Service-Webhooks/1'
 
 /** Headers of a request. */
-export function eventHeaders({ deliveryId, event, body, secrets, unixSeconds }: SignInput): Record<string, string> {
+export function eventHeaders({
+  deliveryId,
+  event,
+  body,
+  secrets,
+  unixSeconds,
+  svix,
+  user,
+}: SignInput): Record<string, string> {
   const seconds = String(unixSeconds)
   const standard = secrets.map((secret) => `v1,${signStandard(secret, `${deliveryId}.${seconds}.${body}`)}`)
   return {
@@ -34,6 +46,8 @@ export function eventHeaders({ deliveryId, event, body, secrets, unixSeconds }: 
     'webhook-id': deliveryId,
     'webhook-timestamp': seconds,
     'webhook-signature': standard.join(' '),
+    ...(svix && { 'svix-id': deliveryId, 'svix-timestamp': seconds, 'svix-signature': standard.join(' ') }),
+    ...(user !== undefined && { authorization: `Basic ${Buffer.from(user).toString('base64')}` }),
   }
 }
 

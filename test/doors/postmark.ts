@@ -266,7 +266,7 @@ t.test('postmark: bounces are listed, read, activated and counted', async (t) =>
   t.same(lists.suppressions, [])
   const complaint = Bounces.find(({ Type }) => Type === 'SpamComplaint')
   t.match(complaint, { TypeCode: 100_001, CanActivate: false })
-  await rejects(t, client.activateBounce(complaint?.ID ?? 0), [Errors.ApiInputError, 1003, /support/])
+  await rejects(t, client.activateBounce(complaint?.ID ?? 0), [Errors.ApiInputError, 1003, /operator/])
   await rejects(t, client.getBounce(7), [Errors.PostmarkError, 1001, /not found/])
   await rejects(t, client.getBounces({ count: 501 }), [Errors.InvalidEmailRequestError, 300, /count/])
   const figures = await client.getDeliveryStatistics()

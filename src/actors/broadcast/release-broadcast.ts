@@ -174,7 +174,7 @@ function release(found: Step, { rows, address }: { rows: readonly BucketRow[]; a
     counter: (owner) => (counters.get(owner) ?? states.counter(owner)) as never,
   }
   const streamIds = released.news.map(() => stream.streamId)
-  const news = { serverId: broadcast.serverId, news: released.news, streamIds }
+  const news = { serverId: broadcast.serverId, news: released.news, streamIds, labels: released.labels }
   const told = announceMessages(news, { states: seen, facts, context: { ...context, nowMs } })
   const notes = [...(done.notes ?? []), ...suppressedNotes(released.news)]
   return told.kind === 'need' ? told : announced({ ...done, notes }, told.staged)

@@ -31,6 +31,7 @@ import type { StreamState } from '../../state/stream.ts'
 import { suppressionIn } from '../../state/suppression.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import type { AttemptJob, JobMessage } from '../message/prepare-attempt.ts'
+import type { Labels } from '../webhook/filter.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22
@@ -51,6 +52,7 @@ export class Released {
   readonly absent: HashFields[] = []
   /** Of those who came onto the list. */
   readonly news: MessageReference[] = []
+  readonly labels: Labels[] = []
   readonly messageIds: string[] = []
   /** Messages with an open recipient, and without. */
   open = 0
@@ -108,6 +110,8 @@ export class Released {
       const status = packStatus(suppressedStatus(submittedAtMs), submittedAtMs)
       this.#ops.push(rows.statusOp({ short, recipient: 0 }, status))
       this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient: 0, index: 0 })
+      const { tagHash, contentId: sharedIn } = broadcast
+      this.labels.push({ tagHash, metadata: row.metadata, sharedIn })
       this.suppressed += 1
       return
     }

@@ -33,6 +33,7 @@ import type { StreamState } from '../../state/stream.ts'
 import { suppressionIn } from '../../state/suppression.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { acceptedSignals, announced, announceMessages } from '../webhook/announce.ts'
+import type { Labels } from '../webhook/filter.ts'
 import type { CapTelling } from './cap.ts'
 import { countersAfter } from './count.ts'
 import type { AttemptJob, JobMessage } from './prepare-attempt.ts'
@@ -100,7 +101,7 @@ export function acceptAll(turn: SendTurn, { rate, telling, bounds, refused }: Ac
 function tellSuppressed(
   turn: SendTurn,
   done: Done<SendReply>,
-  { news, streamIds }: Pick<Acceptance, 'news' | 'streamIds'>,
+  { news, streamIds, labels }: Pick<Acceptance, 'news' | 'streamIds' | 'labels'>,
 ): Decision<SendReply> {
   const { facts, context, body } = turn
   const counted = new Map((done.counters ?? []).map(({ owner, value }) => [owner, value]))
@@ -110,7 +111,7 @@ function tellSuppressed(
     hasCounter: (owner) => turn.states.hasCounter(owner),
     counter: (owner) => (counted.get(owner) ?? turn.states.counter(owner)) as never,
   }
-  const told = announceMessages({ serverId: body.serverId, news, streamIds }, { states, facts, context })
+  const told = announceMessages({ serverId: body.serverId, news, streamIds, labels }, { states, facts, context })
   return told.kind === 'need' ? told : announced(done, told.staged)
 }
 
@@ -121,6 +122,7 @@ class Acceptance {
   /** Recipients that are not sent to, and the stream of each. */
   readonly news: MessageReference[] = []
   readonly streamIds: string[] = []
+  readonly labels: Labels[] = []
   readonly counted: Counted[] = []
   segment: Segment | null
   private readonly turn: SendTurn
@@ -231,13 +233,15 @@ class Acceptance {
 
   // Spec send.suppressed
   private endSuppressed(placed: Placed, suppressed: ReadonlySet<number>): void {
-    const { messageId, short, stream, submittedAtMs, segment } = placed
+    const { messageId, short, stream, submittedAtMs, segment, item } = placed
     const rows = this.rows(segment)
     const packed = packStatus(suppressedStatus(submittedAtMs), submittedAtMs)
     for (const recipient of suppressed) {
       this.ops.push(rows.statusOp({ short, recipient }, packed))
       this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient, index: 0 })
       this.streamIds.push(stream?.streamId ?? this.turn.body.defaultStreamId)
+      const { tagHash, metadata } = item
+      this.labels.push({ tagHash, metadata, sharedIn: null })
     }
   }
 

@@ -32,7 +32,6 @@ import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
-import { MessageRows } from '../../state/message/row.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { eventLogOwner, logEvents } from '../../state/webhook/event-log.ts'
 import { type HeardCounters, heardOwner, keptUntilMs, writeHeard } from '../../state/webhook/heard.ts'
@@ -47,6 +46,7 @@ import {
 } from '../../state/webhook/item.ts'
 import { enterSlice, type Slice } from '../../state/webhook/slice.ts'
 import { listenersRef, type Subscriber, type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
+import { type Labels, NewsFilter, wants } from './filter.ts'
 
 export interface AnnounceTurn {
   readonly states: States
@@ -62,6 +62,8 @@ export interface MessageNews {
    * Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks.
    */
   readonly streamIds?: readonly string[]
+  /** Their labels, likewise: of messages that the same commit writes down. */
+  readonly labels?: readonly Labels[]
 }
 
 /** What has happened to a cap, and the servers with webhooks that are told. */
@@ -116,7 +118,7 @@ export function accountTopic(accountId: string, mode: ServerMode): string {
  * Announces events of messages, sent or received; of received ones `streamIds` is given. Out: what to stage beside the
  * event itself, or what must be read first.
  */
-export function announceMessages({ serverId, news, streamIds }: MessageNews, turn: AnnounceTurn): Announced {
+export function announceMessages({ serverId, news, streamIds, labels }: MessageNews, turn: AnnounceTurn): Announced {
   const { states, context } = turn
   const server = states.get<ServerState | null>(serverRef(serverId))
   const counters = states.counter<ServerCounters>(serverOwner(serverId))
@@ -132,16 +134,12 @@ export function announceMessages({ serverId, news, streamIds }: MessageNews, tur
   if (!states.has(listenersRef(serverId))) return { kind: 'need', entities: [listenersRef(serverId)] }
   const listeners = listenersOf(serverId, states)
   const wanted = listeners.filter((one) => news.some(({ event }) => wants(one, event)))
-  const facts = streamIds === undefined ? streamFacts(serverId, news, { wanted, turn }) : []
-  const need = needOf(listeners, turn, facts)
+  const filter = new NewsFilter({ server, news, streamIds, labels, wanted, turn })
+  const need = needOf(listeners, turn, filter.reads())
   if (need !== null) return need
   const queue = new DeliveryQueue(turn, signals)
-  for (const [place, one] of news.entries()) {
-    const stream = streamIds?.[place] ?? (facts.length > 0 ? streamOf(serverId, one, { server, turn }) : null)
-    for (const listener of wanted)
-      if (wants(listener, one.event) && (listener.streamId === null || listener.streamId === stream))
-        queue.add(listener.webhookId, one)
-  }
+  for (const [place, one] of news.entries())
+    for (const listener of wanted) if (filter.passes(listener, place, one)) queue.add(listener.webhookId, one)
   return { kind: 'told', staged: withKept(queue.staged(), kept) }
 }
 
@@ -256,32 +254,6 @@ function backlogDue(webhookId: string, nowMs: number): Due {
 
 function listenersOf(serverId: string, states: States): readonly Subscriber[] {
   return states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []
-}
-
-// Spec webhook.filter
-function wants({ enabled, events }: Subscriber, event: Subscriber['events'][number]): boolean {
-  return enabled && events.includes(event)
-}
-
-/** Reads of the streams of the messages, where a webhook asks for a stream. */
-function streamFacts(
-  serverId: string,
-  news: readonly MailReference[],
-  { wanted, turn }: { wanted: readonly Subscriber[]; turn: AnnounceTurn },
-) {
-  if (wanted.every(({ streamId }) => streamId === null)) return []
-  return news.map(({ segment, messageId }) => {
-    return new MessageRows(turn.context.shard, { serverId, segment }).entryFact(messageId)
-  })
-}
-
-function streamOf(
-  serverId: string,
-  { segment, messageId }: MailReference,
-  { server, turn }: { server: ServerState; turn: AnnounceTurn },
-): string | null {
-  const entry = new MessageRows(turn.context.shard, { serverId, segment }).entry(turn.facts, messageId)
-  return entry === null ? null : (entry.streamId ?? server.defaultStreamId)
 }
 
 /** The counters of all that are enabled: another announcement of the same turn then need not ask again. */

@@ -10,7 +10,13 @@ import { accountRef } from '../../state/account.ts'
 import { namesKey } from '../../state/keys.ts'
 import { serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { listenersRef, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
+import {
+  listenersRef,
+  type MetadataEntry,
+  subscriberOf,
+  type WebhookState,
+  webhookRef,
+} from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import type { ServerKeyOrder } from '../order/stream.ts'
 import { holderOfOrder } from '../order/webhook.ts'
@@ -24,6 +30,12 @@ export interface CreateWebhookBody extends ServerKeyOrder {
   readonly streamId: string | null
   readonly inboundContent: 'full' | 'reference'
   readonly sealedSecret: string
+  readonly tag?: string
+  /** Present with `tag`: its hash within the server. */
+  readonly tagHash?: string
+  readonly metadata?: MetadataEntry
+  readonly format?: NonNullable<WebhookState['format']>
+  readonly sealedUser?: string
 }
 
 export interface CreateWebhookReply {
@@ -55,15 +67,14 @@ export const createWebhook: CommandType<CreateWebhookBody, CreateWebhookReply | 
     const known = facts.field(names, webhookName(body))
     if (known !== null) return refuse('webhook_exists', { webhookId: known })
     const webhook = makeWebhook(body, { context, test: server.mode === 'test' })
-    const { webhookId, events, enabled } = webhook
-    const listener = { webhookId, events, streamId, enabled }
+    const { webhookId } = webhook
     const webhookServers = [...(account.webhookServers ?? []), { serverId, mode: server.mode }]
     return {
       kind: 'done',
       reply: { kind: 'created', webhook },
       events: [
         { ref: webhookRef(webhookId), event: { type: 'created', webhook } },
-        { ref: listenersRef(serverId), event: { type: 'set', listener } },
+        { ref: listenersRef(serverId), event: { type: 'set', listener: subscriberOf(webhook) } },
         ...(server.hasWebhooks === true
           ? []
           : [
@@ -87,6 +98,7 @@ function makeWebhook(
   { context, test }: { context: { nowMs: number; newId(): string }; test: boolean },
 ): WebhookState {
   const { accountId, serverId, url, urlHash, events, streamId, inboundContent, sealedSecret } = body
+  const { tag, tagHash, metadata, format, sealedUser } = body
   const createdAtMs = context.nowMs
   return {
     webhookId: context.newId(),
@@ -103,5 +115,10 @@ function makeWebhook(
     secrets: [{ secretId: context.newId(), createdAtMs, sealed: sealedSecret }],
     off: null,
     removedAtMs: null,
+    ...(tag !== undefined && { tag }),
+    ...(tagHash !== undefined && { tagHash }),
+    ...(metadata && { metadata }),
+    ...(format && { format }),
+    ...(sealedUser !== undefined && { sealedUser }),
   }
 }

@@ -26,7 +26,10 @@ import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } fro
 
 /** One attempt. Its number is that of the claim, beyond those made before the delivery was last queued. */
 export interface PostJob {
-  readonly webhook: Pick<WebhookState, 'webhookId' | 'accountId' | 'serverId' | 'url' | 'secrets' | 'inboundContent'>
+  readonly webhook: Pick<
+    WebhookState,
+    'webhookId' | 'accountId' | 'serverId' | 'url' | 'secrets' | 'inboundContent' | 'format' | 'sealedUser'
+  >
   readonly delivery: WebhookItem
   readonly attemptsBefore: number
   /** Deliveries of the webhook that wait, this one included. */

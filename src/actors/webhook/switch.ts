@@ -23,6 +23,7 @@ import {
 import { parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
 import {
   listenersRef,
+  subscriberOf,
   type WebhookCounters,
   type WebhookState,
   webhookOwner,
@@ -55,16 +56,13 @@ export const switchWebhook: CommandType<SwitchWebhookBody, WebhookReply | Refuse
     const { enabled, serverId, webhookId } = body
     if (webhook.enabled === enabled) return { kind: 'done', reply: { kind: 'webhook', webhook } }
     const off = enabled ? webhook.off : { id: context.newId(), atMs: context.nowMs }
-    const { events, streamId } = webhook
+    const switched = { ...webhook, enabled, off }
     return {
       kind: 'done',
-      reply: { kind: 'webhook', webhook: { ...webhook, enabled, off } },
+      reply: { kind: 'webhook', webhook: switched },
       events: [
         { ref: webhookRef(webhookId), event: { type: 'changed', changes: { enabled, off } } },
-        {
-          ref: listenersRef(serverId),
-          event: { type: 'set', listener: { webhookId, events, streamId, enabled } },
-        },
+        { ref: listenersRef(serverId), event: { type: 'set', listener: subscriberOf(switched) } },
       ],
       due: enabled ? [] : [{ lane: TIMERS_LANE, item: `${OFF_TIMER}:${webhookId}:0`, atMs: context.nowMs }],
     }

@@ -17,10 +17,16 @@ export interface Webhook {
     | 'inbound')[]
   /** Id of the stream */
   streamId: string | null
+  /** Label of the kind of mail */
+  tag: string | null
+  /** Your own keys and values */
+  metadata: Record<string, string> | null
   /** Whether it is in use */
   enabled: boolean
   /** Whether `inbound` events carry the content */
   inboundContent: 'full' | 'reference'
+  /** Whose shape the bodies have: ours, or that of the webhooks of another provider */
+  format: 'sendwright' | 'resend' | 'postmark'
   /** When it was created */
   createdAt: string
   /** Secrets that sign the deliveries */
@@ -49,10 +55,16 @@ export interface WebhookMade {
     | 'inbound')[]
   /** Id of the stream */
   streamId: string | null
+  /** Label of the kind of mail */
+  tag: string | null
+  /** Your own keys and values */
+  metadata: Record<string, string> | null
   /** Whether it is in use */
   enabled: boolean
   /** Whether `inbound` events carry the content */
   inboundContent: 'full' | 'reference'
+  /** Whose shape the bodies have: ours, or that of the webhooks of another provider */
+  format: 'sendwright' | 'resend' | 'postmark'
   /** When it was created */
   createdAt: string
   /** Secrets that sign the deliveries */
@@ -67,7 +79,7 @@ export interface WebhookMade {
 }
 
 export interface WebhookBody {
-  /** an https URI without user info and fragment */
+  /** an https URI without fragment; user info with the format postmark only */
   url: string
   /** Names of events, or the events themselves */
   events?: readonly (
@@ -81,8 +93,14 @@ export interface WebhookBody {
     | 'inbound')[]
   /** Default: null */
   streamId?: string | null
+  /** text without control characters. Default: null */
+  tag?: string | null
+  /** Default: null */
+  metadata?: Record<string, string> | null
   /** Default: "full" */
   inboundContent?: 'full' | 'reference'
+  /** Default: "sendwright" */
+  format?: 'sendwright' | 'resend' | 'postmark'
 }
 
 export interface WebhookList {

@@ -7,7 +7,7 @@
 import type { Stream } from '../../../schemas/stream.ts'
 import type { EdgeRequest } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import { numberOfId } from '../../views/format/bounce.ts'
+import { numberOfId, streamNameOf } from '../../views/format/bounce.ts'
 import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { readFields } from '../common/fields.ts'
@@ -50,15 +50,10 @@ export async function findStream(request: EdgeRequest, own: OwnApi, name: string
   const streams = await listAll(request, own)
   if ('answer' in streams) return { ...streams, isMissing: false }
   const sought = name.toLowerCase()
-  const found = streams.find((one) => nameOf(one).toLowerCase() === sought || one.streamId === sought)
+  const found = streams.find((one) => streamNameOf(one).toLowerCase() === sought || one.streamId === sought)
   if (found !== undefined) return found
   const answer = refuseAs(404, CODES.unknownStreamId, "The message stream for the provided 'ID' was not found.")
   return { answer, isMissing: true }
-}
-
-/** The name by which clients know a stream. */
-export function nameOf({ isDefault, name }: Pick<Stream, 'isDefault' | 'name'>): string {
-  return isDefault ? DEFAULT_NAME : name
 }
 
 /** Names of streams by id. */
@@ -67,7 +62,7 @@ export async function streamNames(
   own: OwnApi,
 ): Promise<ReadonlyMap<string, string> | { readonly answer: Answer }> {
   const streams = await listAll(request, own)
-  return 'answer' in streams ? streams : new Map(streams.map((one) => [one.streamId, nameOf(one)]))
+  return 'answer' in streams ? streams : new Map(streams.map((one) => [one.streamId, streamNameOf(one)]))
 }
 
 /** GET /message-streams */
@@ -118,7 +113,7 @@ export const postmarkArchiveStream: DoorHandler = async (request, own) => {
   if ('answer' in found) return found.answer
   const answer = await own.call('archiveStream', request, { params: { id: found.streamId } })
   if (!isAccepted(answer)) return answer
-  return { status: 200, json: { ID: nameOf(found), ServerID: serverNumber(request), ExpectedPurgeDate: null } }
+  return { status: 200, json: { ID: streamNameOf(found), ServerID: serverNumber(request), ExpectedPurgeDate: null } }
 }
 
 /** The number by which clients know the key's server. */
@@ -138,9 +133,9 @@ function handlingOf(kind: Stream['kind']): string {
 function shown(request: EdgeRequest, stream: Stream): object {
   const { kind, createdAt, archivedAt } = stream
   return {
-    ID: nameOf(stream),
+    ID: streamNameOf(stream),
     ServerID: serverNumber(request),
-    Name: nameOf(stream),
+    Name: streamNameOf(stream),
     Description: '',
     MessageStreamType: TYPES[kind],
     CreatedAt: createdAt,

@@ -43,7 +43,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   base64: { test: isBase64, message: 'Must be base64 with padding and without white space' },
   'webhook-url': {
     test: isWebhookUrl,
-    message: 'Must be an https URI without user info and fragment, its host in ASCII',
+    message: 'Must be an https URI without fragment, its host in ASCII',
   },
   uuid: { test: isUuid, message: 'Must be a uuid' },
   'date-time': { test: isInstant, message: 'Must be an ISO 8601 date-time with an offset, of a day that exists' },

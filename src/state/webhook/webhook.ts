@@ -11,7 +11,7 @@
  */
 
 import type { EntityType, Ref } from '../../../cluster/behaviour.ts'
-import type { EventName } from '../../../schemas/webhook.ts'
+import type { EventName, WebhookFormat } from '../../../schemas/webhook.ts'
 import type { Slice } from './slice.ts'
 
 /** A signing secret: its value is sealed under the installation's key. */
@@ -39,6 +39,14 @@ export interface WebhookState {
   readonly streamId: string | null
   readonly enabled: boolean
   readonly inboundContent: 'full' | 'reference'
+  /** Messages with this tag or metadata entry only; absent: any. The hash is the tag's within the server. */
+  readonly tag?: string
+  readonly tagHash?: string
+  readonly metadata?: MetadataEntry
+  /** Whose shape its bodies have; absent: ours. */
+  readonly format?: Exclude<WebhookFormat, 'sendwright'>
+  /** User and password of its URL, sealed; absent: none. */
+  readonly sealedUser?: string
   /** Whether its server is a test server. */
   readonly test: boolean
   readonly createdAtMs: number
@@ -56,12 +64,34 @@ export type WebhookEvent =
       readonly changes: Partial<Pick<WebhookState, 'enabled' | 'secrets' | 'off' | 'removedAtMs'>>
     }
 
+/** One entry of metadata. */
+export interface MetadataEntry {
+  readonly name: string
+  readonly value: string
+}
+
 /** What an announcement needs of a webhook. */
 export interface Subscriber {
   readonly webhookId: string
   readonly events: readonly EventName[]
   readonly streamId: string | null
   readonly enabled: boolean
+  /** Hash of its tag within the server; absent: any tag. */
+  readonly tagHash?: string
+  readonly metadata?: MetadataEntry
+}
+
+/** What an announcement needs of a webhook. */
+export function subscriberOf(webhook: WebhookState): Subscriber {
+  const { webhookId, events, streamId, enabled, tagHash, metadata } = webhook
+  return {
+    webhookId,
+    events,
+    streamId,
+    enabled,
+    ...(tagHash !== undefined && { tagHash }),
+    ...(metadata && { metadata }),
+  }
 }
 
 export type ListenersEvent =

@@ -118,3 +118,10 @@ export function msOfBounce(number: number): number {
 export function numberOfId(id: string): number {
   return Number.parseInt(id.slice(-7), 16)
 }
+
+const DEFAULT_STREAM = 'outbound'
+
+/** The name by which Postmark's clients know a stream. */
+export function streamNameOf({ isDefault, name }: { readonly isDefault: boolean; readonly name: string }): string {
+  return isDefault ? DEFAULT_STREAM : name
+}

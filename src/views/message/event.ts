@@ -88,11 +88,6 @@ export function makeEventReader(read: Reader, nowMs: () => number, received: Rec
   }
 }
 
-/** The body of a delivery. */
-export function deliveryBody(event: EventBody, { id, attempt }: { id: string; attempt: number }): string {
-  return JSON.stringify({ id, attempt, ...event })
-}
-
 async function readMessageEvent(
   read: Reader,
   { accountId, serverId }: EventOwner,

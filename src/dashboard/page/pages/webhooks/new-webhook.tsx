@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import type { Stream } from '../../../../../schemas/stream.ts'
-import type { EventName, Webhook } from '../../../../../schemas/webhook.ts'
+import type { EventName, Webhook, WebhookFormat } from '../../../../../schemas/webhook.ts'
 import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
@@ -11,7 +11,7 @@ import { Button } from '../../parts/button.tsx'
 import { Code } from '../../parts/copy.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Field, Form, Select, Tick } from '../../parts/form.tsx'
-import { EVENT_NAMES } from './event-names.ts'
+import { EVENT_NAMES, FORMAT_EVENTS } from './event-names.ts'
 
 interface NewWebhookProps {
   readonly serverId: string
@@ -48,12 +48,15 @@ function WebhookForm({ serverId, onMade }: { serverId: string; onMade: (made: We
   const [events, setEvents] = useState<readonly EventName[]>(EVENT_NAMES)
   const [streamId, setStreamId] = useState('')
   const [inboundContent, setContent] = useState('full')
+  const [tag, setTag] = useState('')
+  const [format, setFormat] = useState<WebhookFormat>('sendwright')
   const streams = useLoad<{ streams: Stream[] }>(
     (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
     [serverId],
   )
   const send = async () => {
-    const body = { url, events, streamId: streamId === '' ? null : streamId, inboundContent }
+    const of = { streamId: streamId === '' ? null : streamId, tag: tag === '' ? null : tag }
+    const body = { url, events: eventsOf(format, events), ...of, inboundContent, format }
     onMade(await call('POST', serverApi(serverId, '/webhooks'), { body }))
   }
   return (
@@ -77,6 +80,17 @@ function WebhookForm({ serverId, onMade }: { serverId: string; onMade: (made: We
           ...(streams.value?.streams ?? []).map((one) => [one.streamId, one.name] as const),
         ]}
       />
+      <Field name="tag" label="Tag" value={tag} onChange={setTag} hint="Events of messages with this tag only." />
+      <Select
+        label="Format"
+        value={format}
+        onChange={(chosen) => setFormat(chosen as WebhookFormat)}
+        options={[
+          ['sendwright', 'Sendwright'],
+          ['resend', 'Resend'],
+          ['postmark', 'Postmark'],
+        ]}
+      />
       <EventTicks events={events} onChange={setEvents} />
       {events.includes('inbound') && (
         <Select
@@ -91,6 +105,12 @@ function WebhookForm({ serverId, onMade }: { serverId: string; onMade: (made: We
       )}
     </Form>
   )
+}
+
+/** The chosen events that the format has. */
+function eventsOf(format: WebhookFormat, events: readonly EventName[]): readonly EventName[] {
+  const known: readonly EventName[] = FORMAT_EVENTS[format]
+  return events.filter((event) => known.includes(event))
 }
 
 interface EventTicksProps {

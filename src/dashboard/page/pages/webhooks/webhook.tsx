@@ -207,7 +207,9 @@ function ReplayDead({ path, onClose, onQueued }: OrderProps) {
   )
 }
 
-function About({ webhook: { events, streamId, inboundContent, createdAt, url } }: { webhook: Webhook }) {
+function About({ webhook }: { webhook: Webhook }) {
+  const { events, streamId, tag, metadata, inboundContent, format, createdAt, url } = webhook
+  const [entry] = Object.entries(metadata ?? {})
   return (
     <Card title="Details">
       <Pairs
@@ -215,6 +217,9 @@ function About({ webhook: { events, streamId, inboundContent, createdAt, url } }
           ['URL', url],
           ['Events', events.map(wordOf).join(', ')],
           ['Stream', streamId ?? 'All streams'],
+          ['Tag', tag ?? 'All tags'],
+          ...(entry === undefined ? [] : [['Metadata', `${entry[0]}: ${entry[1]}`] as const]),
+          ['Format', format],
           ['Received', inboundContent === 'full' ? 'with content' : 'as a reference'],
           ['Made', <Time at={createdAt} as="long" key="made" />],
         ]}

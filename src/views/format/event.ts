@@ -1,0 +1,26 @@
+/**
+ * event - the body of a webhook in its format: ours, Resend's or Postmark's
+ *
+ * Spec webhook.format
+ */
+
+import type { EventBody, WebhookFormat } from '../../../schemas/webhook.ts'
+import { postmarkBody } from './postmark.ts'
+import { resendBody } from './resend.ts'
+import type { EventSource } from './source.ts'
+
+/** A delivery: its id, and the number of the attempt. */
+interface DeliveryNumber {
+  readonly id: string
+  readonly attempt: number
+}
+
+/** Makes the body of a delivery. In: the event, and its source unless the format is ours. */
+export function formatEvent(
+  format: WebhookFormat,
+  event: EventBody,
+  { id, attempt, source }: DeliveryNumber & { readonly source: EventSource | null },
+): object {
+  if (format === 'sendwright' || source === null) return { id, attempt, ...event }
+  return format === 'resend' ? resendBody(event, source) : postmarkBody(event, source)
+}
