@@ -18,7 +18,34 @@ export function makeReference(document: Node): string {
     const ofGroup = operations.filter(({ operation }) => operation.tags[0] === name)
     return [`## ${name}`, ...ofGroup.map((one) => operationText(document, one))].join('\n\n')
   })
-  return groups.join('\n\n')
+  const bodies = operations.map(({ operation }) => operation.requestBody?.content['application/json']?.schema)
+  const types = namedTypes(document, bodies.filter(Boolean))
+  const typeTexts = types.map((name) => typeSection(document, name))
+  return [...groups, ...(types.length === 0 ? [] : ['## Types of fields', ...typeTexts])].join('\n\n')
+}
+
+/** Names of the types that fields of these bodies have, and fields of those types, in order. */
+function namedTypes(document: Node, bodies: readonly Node[]): string[] {
+  const found = new Set<string>()
+  const visit = (body: Node): void => {
+    for (const field of Object.values<Node>(resolved(document, body).properties ?? {}))
+      for (const part of [field, field.items ?? {}, ...(field.oneOf ?? [])]) {
+        if (part.$ref === undefined || found.has(nameOf(part.$ref))) continue
+        found.add(nameOf(part.$ref))
+        visit(part)
+      }
+  }
+  for (const body of bodies) visit(body)
+  return [...found].sort()
+}
+
+function typeSection(document: Node, name: string): string {
+  const schema = document.components.schemas[name]
+  const forms: readonly Node[] = schema.oneOf ?? schema.anyOf ?? [schema]
+  const plain = forms.filter(({ properties }) => properties === undefined)
+  const objects = forms.filter(({ properties }) => properties !== undefined)
+  const either = [...plain.map(typeText), ...objects.map(() => 'an object with these fields')].join(', or ')
+  return [`### ${name}`, `Given as ${either}:`, ...objects.map((form) => fieldsText(document, form))].join('\n\n')
 }
 
 interface Operation {
@@ -101,7 +128,7 @@ export const COMMON: readonly string[] = [
 
 /** The type of a field with its bounds, in a few words. */
 function typeText(schema: Node): string {
-  if (schema.$ref !== undefined) return `${nameOf(schema.$ref)}`
+  if (schema.$ref !== undefined) return `[${nameOf(schema.$ref)}](#${nameOf(schema.$ref).toLowerCase()})`
   if (schema.oneOf !== undefined) return schema.oneOf.map(typeText).join(' or ')
   if (schema.const !== undefined) return `\`${schema.const}\``
   if (schema.enum !== undefined) return schema.enum.map((one: unknown) => `\`${one}\``).join(', ')
