@@ -12,7 +12,14 @@ import { INSTANT, INSTANT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 /** Body of POST /v1/domains. */
 export const DOMAIN_BODY = {
   type: 'object',
-  properties: { domain: { type: 'string', format: 'sending-domain' } },
+  properties: {
+    domain: { type: 'string', format: 'sending-domain' },
+    testOnly: {
+      type: 'boolean',
+      default: false,
+      description: 'Whether test servers can send from it at once, before its DNS records are found',
+    },
+  },
   required: ['domain'],
   additionalProperties: false,
 } as const
@@ -46,6 +53,10 @@ const DOMAIN_PROPERTIES = {
   domainId: UUID,
   domain: { type: 'string' },
   verified: { type: 'boolean' },
+  testOnly: {
+    type: 'boolean',
+    description: 'Whether test servers can send from it although it is not verified; false once it is',
+  },
   createdAt: INSTANT,
   lastCheckedAt: INSTANT_OR_NULL,
   failingSince: INSTANT_OR_NULL,
@@ -63,6 +74,7 @@ const DOMAIN_REQUIRED = [
   'domainId',
   'domain',
   'verified',
+  'testOnly',
   'createdAt',
   'lastCheckedAt',
   'failingSince',

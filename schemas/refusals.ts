@@ -55,7 +55,7 @@ function row<Code extends string>(
 }
 
 export const REFUSALS = [
-  row('unauthorized', 401, 'API key missing, malformed or revoked'),
+  row('unauthorized', 401, 'API key missing, malformed, unknown or revoked'),
   row('method_not_allowed', 405, 'Method not allowed on this path: see the Allow header'),
   row('wrong_token_kind', 403, 'This kind of key cannot be used for this operation'),
   row('unsupported_media_type', 415, 'Body must be application/json without a Content-Encoding'),

@@ -277,6 +277,10 @@ export const ROUTES = {
     keys: ['A'],
     success: { status: 200, body: DOMAIN },
   }),
+  useDomainInTests: route('useDomainInTests', 'POST', '/v1/domains/{id}/test-use', {
+    keys: ['A'],
+    success: { status: 200, body: DOMAIN },
+  }),
   verifyDomain: route('verifyDomain', 'POST', '/v1/domains/{id}/verify', {
     keys: ['A'],
     success: { status: 200, body: DOMAIN_CHECKED },

@@ -48,6 +48,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   addDomain: 'Add a sending domain; the answer holds the DNS records to create',
   readDomain: 'Read one sending domain with its DNS records',
   deleteDomain: 'Remove a sending domain: new mail from it is refused at once',
+  useDomainInTests: 'Let test servers send from a domain before it is verified',
   rotateDkim: 'Rotate the DKIM key; the new key signs once its record is found',
   verifyDomain: 'Check the DNS records of a domain now',
   createErasure: 'Erase a person: the content of all mail to and from the address, on all servers of the account',

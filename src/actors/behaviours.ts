@@ -40,6 +40,7 @@ import { CHECK_TIMER } from './domain/check-schedule.ts'
 import { checkTimer, recordCheck } from './domain/domain-check.ts'
 import { removeDomain } from './domain/remove-domain.ts'
 import { rotateDkim } from './domain/rotate-dkim.ts'
+import { useInTests } from './domain/use-in-tests.ts'
 import { erase } from './erasure/erase.ts'
 import { walkErasure } from './erasure/walk.ts'
 import { RECEIVED_TIMER, receive } from './inbound/receive.ts'
@@ -81,6 +82,7 @@ const BY_MEMBERS: readonly CommandType[] = [
   liftSuppression,
   removeDomain,
   rotateDkim,
+  useInTests,
   createToken,
   revokeToken,
   createServer,

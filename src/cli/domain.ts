@@ -1,4 +1,4 @@
-/** domain - `sendwright domain add|list|show|verify|rotate-dkim|remove`: the sending domains of the account. */
+/** domain - `sendwright domain add|list|show|verify|test-use|rotate-dkim|remove`: the account's sending domains. */
 import type { Command } from 'commander'
 import type { Domain, DomainChecked } from '../../schemas/domain.ts'
 import { formatZone } from '../mail/zone-file.ts'
@@ -16,6 +16,7 @@ export function addDomainCommands(program: Command, ended: Ended): void {
   withClientOptions(domain.command('add <domain>'))
     .description('add a domain and print the DNS records to create')
     .option('--zone', 'print them as a zone file')
+    .option('--test-only', 'let test servers send from it at once, without DNS records')
     .action(async (name, options) => ended(await addDomain(name, options)))
   withClientOptions(domain.command('list'))
     .description('list the domains and whether each can be used for sending')
@@ -31,6 +32,13 @@ export function addDomainCommands(program: Command, ended: Ended): void {
   withClientOptions(domain.command('verify <domain>'))
     .description("look a domain's records up now (its name or its id); exit code 1 while it is not verified")
     .action(async (name, options) => ended(await verifyDomain(name, options)))
+  withClientOptions(domain.command('test-use <domain>'))
+    .description('let test servers send from a domain (its name or its id) before it is verified')
+    .action(async (name, options) => {
+      const client = makeClient(options, 'account')
+      const usable = await client.post<Domain>(`/v1/domains/${await idOf(client, name)}/test-use`)
+      ended(print(options, usable, formatTestUse))
+    })
   withClientOptions(domain.command('rotate-dkim <domain>'))
     .description('rotate the DKIM key and print its record; the new key signs once the record is found')
     .action(async (name, options) => {
@@ -49,9 +57,12 @@ export function addDomainCommands(program: Command, ended: Ended): void {
 }
 
 type ZoneOptions = ClientOptions & { zone?: boolean }
+type AddOptions = ZoneOptions & { testOnly?: boolean }
 
-async function addDomain(name: string, options: ZoneOptions): Promise<number> {
-  const domain = await makeClient(options, 'account').post<Domain>('/v1/domains', { domain: name })
+async function addDomain(name: string, options: AddOptions): Promise<number> {
+  const { testOnly } = options
+  const domain = await makeClient(options, 'account').post<Domain>('/v1/domains', { domain: name, testOnly })
+  if (testOnly && !options.zone) return print(options, domain, formatTestUse)
   // On standard error: what `--json` prints stays one line of JSON.
   if (recordsOf(domain).some(({ value }) => /\.localhost\.?$/.test(value)))
     console.error(
@@ -65,6 +76,12 @@ async function addDomain(name: string, options: ZoneOptions): Promise<number> {
       `\nThen check them with: sendwright domain verify ${domain.domain}`,
     ].join('\n'),
   )
+}
+
+function formatTestUse({ domain, verified }: Domain): string {
+  return verified
+    ? `${domain} is verified: every server can send from it`
+    : `Test servers can send from ${domain} now. Live servers need its DNS records: sendwright domain show ${domain}`
 }
 
 /** Its records as a zone file, without the end of the last line. */
@@ -125,7 +142,8 @@ function recordsOf({ returnPath, dkim, pendingDkim }: Domain) {
   return pendingDkim === undefined ? [returnPath, dkim] : [returnPath, dkim, pendingDkim]
 }
 
-function stateOf({ verified, failingSince, unverifiedSince, undecidedSince }: Domain): string {
+function stateOf({ verified, testOnly, failingSince, unverifiedSince, undecidedSince }: Domain): string {
+  if (testOnly) return 'on test servers only'
   if (unverifiedSince) return `no longer, since ${unverifiedSince}`
   if (failingSince) return `until a day after ${failingSince}`
   if (undecidedSince) return `${verified ? 'yes' : 'no'}, undecided since ${undecidedSince}`

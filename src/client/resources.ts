@@ -56,6 +56,8 @@ export interface Domains {
   /** Has the DNS records looked up now. */
   verify(domainId: string, options?: CallOptions): Promise<DomainChecked>
   rotateDkim(domainId: string, options?: CallOptions): Promise<Domain>
+  /** Lets test servers send from it before it is verified. */
+  useInTests(domainId: string, options?: CallOptions): Promise<Domain>
   delete(domainId: string, options?: CallOptions): Promise<void>
 }
 
@@ -129,6 +131,7 @@ export function makeDomains({ ask }: Exchange): Domains {
     read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
     verify: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'verify'), options }),
     rotateDkim: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'rotate-dkim'), options }),
+    useInTests: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'test-use'), options }),
     delete: (id, options) => ask({ method: 'DELETE', path: pathOf(path, id), options }),
   }
 }

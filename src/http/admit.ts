@@ -47,7 +47,14 @@ const OPERATOR_KINDS: readonly TokenKind[] = ['ok', 'os']
 const BEARER = /^bearer +(\S+)$/i
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
-export const UNAUTHORIZED: Reply = refuse('unauthorized')
+const KEY_MISSING = refuse('unauthorized', {}, 'API key missing: send the header "Authorization: Bearer <key>"')
+const KEY_MALFORMED = refuse(
+  'unauthorized',
+  {},
+  'API key malformed: send the header "Authorization: Bearer <key>" with the whole key',
+)
+/** Of a key that has the form of one: whether it ever was one is not said. */
+const KEY_UNKNOWN = refuse('unauthorized', {}, 'API key unknown or revoked')
 const UNSUPPORTED: Reply = refuse('unsupported_media_type')
 const UNSUPPORTED_FORM: Reply = refuse(
   'unsupported_media_type',
@@ -86,7 +93,7 @@ export function makeDeadEnd(
     needsKey,
     noRoute,
     owners: [],
-    wrongKind: UNAUTHORIZED,
+    wrongKind: KEY_UNKNOWN,
     takesBody: false,
     media: 'json',
     isIdempotent: false,
@@ -98,11 +105,21 @@ export function makeDeadEnd(
 
 /** Reads the key of a request. Out: null when it is missing, malformed, or of a kind this listener does not know. */
 export function readKey(gate: Gate, authorization: string): ParsedKey | null {
-  const token = authorization.startsWith('Bearer sk_') ? authorization.slice(7) : BEARER.exec(authorization)?.[1]
-  const parsed = token === undefined ? null : parseKey(token)
+  const parsed = parsedKey(authorization)
   // Spec key.unknown
   if (parsed === null || parsed.kind === 'ss') return null
   return OPERATOR_KINDS.includes(parsed.kind) === (gate.listener === 'operator') ? parsed : null
+}
+
+function parsedKey(authorization: string): ParsedKey | null {
+  const token = authorization.startsWith('Bearer sk_') ? authorization.slice(7) : BEARER.exec(authorization)?.[1]
+  return token === undefined ? null : parseKey(token)
+}
+
+/** The refusal of a request without an owner: which of three it is, as far as the sender can see it too. */
+export function unauthorized(authorization: string): Reply {
+  if (authorization === '') return KEY_MISSING
+  return parsedKey(authorization) === null ? KEY_MALFORMED : KEY_UNKNOWN
 }
 
 /** Decides on all but the body. In: the owner of the key (null: none known). Out: the refusal, or null. */
@@ -112,7 +129,8 @@ export function admit(
   owner: KeyOwner | null,
   dashboard: DashboardEdge | null = null,
 ): Reply | null {
-  if (gate.needsKey && owner === null) return gate.session === null ? UNAUTHORIZED : NOT_SIGNED_IN
+  if (gate.needsKey && owner === null)
+    return gate.session === null ? unauthorized(headers.authorization) : NOT_SIGNED_IN
   if (gate.noRoute !== null) return gate.noRoute
   if (gate.session !== null && dashboard !== null) {
     const refusal = admitToDashboard(dashboard, gate.session, { method: gate.method, headers, owner })

@@ -10,7 +10,7 @@
 
 import type { Route } from '../../schemas/routes.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
-import { admit, readKey, UNAUTHORIZED } from './admit.ts'
+import { admit, readKey, unauthorized } from './admit.ts'
 import { type Content, readContent } from './body.ts'
 import { DASHBOARD_HEADERS, readSession } from './dashboard-edge.ts'
 import { presented } from './door.ts'
@@ -199,7 +199,7 @@ export class Exchange implements Receiver {
     Promise.resolve(this.#desk.keys(this.#unproven, true)).then(
       (owner) => {
         if (owner === null) this.#desk.knownKeys.delete(this.#head.headers.authorization)
-        this.#answer(owner === null ? UNAUTHORIZED : refusal)
+        this.#answer(owner === null ? unauthorized(this.#head.headers.authorization) : refusal)
       },
       (fault) => {
         this.#logFault(fault, 'Key lookup failed')

@@ -9,6 +9,7 @@ import type { Issue } from '../../schemas/error.ts'
 import { PAGE_DEFAULT, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../../schemas/limits.ts'
 import { isRefused, type Refused } from '../actors/order/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
+import { sentenceOfRefusal } from '../sending/refusal-sentence.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Page } from '../views/newest.ts'
 
@@ -62,7 +63,7 @@ function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult
 /** The answer of a refusal by an actor. In: the store's time in ms, which `Retry-After` counts from. */
 export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
   const fields = fieldsOf(extra)
-  return refuse(code, fields, messageOf(fields), nowMs)
+  return refuse(code, fields, sentenceOfRefusal(code, extra), nowMs)
 }
 
 const SEND_TIME_MESSAGES = {
@@ -79,23 +80,19 @@ function sendTimeFields({ sendAt, index }: Refused['extra']): Record<string, unk
 /** The body of a refusal that stands inside an answer. In: what an actor refused, or the issues of a bad shape. */
 export function refusalBody({ code, extra }: Pick<Refused, 'code' | 'extra'>, issues?: readonly Issue[]): object {
   const fields = { ...fieldsOf(extra), ...(issues && { issues }) }
-  return refuse(code, fields, messageOf(fields)).json as object
+  return refuse(code, fields, sentenceOfRefusal(code, extra)).json as object
 }
 
+/** Fields of the body: what only words the sentence is none. */
 function fieldsOf(extra: Refused['extra']): Record<string, unknown> {
   if ('sendAt' in extra) return sendTimeFields(extra)
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(extra)) {
+    if (name === 'mode') continue
     if (name.endsWith('AtMs')) fields[name.slice(0, -2)] = formatInstant(value as number)
     else fields[name] = value
   }
   return fields
-}
-
-/** A request that can never pass is told so. */
-function messageOf({ requested, limit }: Readonly<Record<string, unknown>>): string | undefined {
-  if (typeof requested !== 'number' || typeof limit !== 'number' || requested <= limit) return undefined
-  return `Request needs more emails than the whole limit: ${requested} of ${limit}`
 }
 
 /** In: `limit` and `after`, checked. */

@@ -1,5 +1,5 @@
 /**
- * domains - POST, GET, DELETE /v1/domains and POST /v1/domains/{id}/verify, /rotate-dkim
+ * domains - POST, GET, DELETE /v1/domains and POST /v1/domains/{id}/verify, /rotate-dkim, /test-use
  *
  * A check looks the DNS up here, within 8 s, and then asks for its result to be recorded: an actor never waits.
  *
@@ -13,6 +13,7 @@ import { DOMAINS_REFUSED } from '../../schemas/domain.ts'
 import type { AddDomainReply } from '../actors/domain/add-domain.ts'
 import type { RecordCheckReply } from '../actors/domain/domain-check.ts'
 import type { RotateDkimReply } from '../actors/domain/rotate-dkim.ts'
+import type { UseInTestsReply } from '../actors/domain/use-in-tests.ts'
 import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
@@ -34,8 +35,21 @@ export interface DomainDeps extends OrderDeps {
   readonly check: (job: CheckDomainJob) => Promise<DomainFound>
 }
 
+/** The handlers of sending domains. */
+export function domainHandlers(deps: DomainDeps) {
+  return {
+    listDomains: makeListDomains(deps),
+    addDomain: makeAddDomain(deps),
+    readDomain: makeReadDomain(deps),
+    deleteDomain: makeRemoveDomain(deps),
+    verifyDomain: makeVerifyDomain(deps),
+    rotateDkim: makeRotateDkim(deps),
+    useDomainInTests: makeUseDomainInTests(deps),
+  }
+}
+
 /** POST /v1/domains. Spec domain.add */
-export function makeAddDomain(deps: DomainDeps): HandlerOf<'addDomain'> {
+function makeAddDomain(deps: DomainDeps): HandlerOf<'addDomain'> {
   return async ({ key, body }) => {
     const domain = body.domain.toLowerCase()
     if (isRefused(domain, deps.serviceDomain)) {
@@ -45,14 +59,14 @@ export function makeAddDomain(deps: DomainDeps): HandlerOf<'addDomain'> {
     }
     return orderAnswered(deps, key, {
       name: 'add-domain',
-      body: { domain, ...(await makeSealedPair(deps, key, domain)) },
+      body: { domain, isTestOnly: body.testOnly, ...(await makeSealedPair(deps, key, domain)) },
       answer: ({ domain: added }: AddDomainReply) => answerDomain(deps, 201, added),
     })
   }
 }
 
 /** GET /v1/domains. Spec domain.list */
-export function makeListDomains(deps: DomainDeps): HandlerOf<'listDomains'> {
+function makeListDomains(deps: DomainDeps): HandlerOf<'listDomains'> {
   return async ({ key, query }) => {
     const seen = await listDomains(deps.read, key, pageOf(query))
     if (typeof seen === 'string') return refuse(seen)
@@ -62,7 +76,7 @@ export function makeListDomains(deps: DomainDeps): HandlerOf<'listDomains'> {
 }
 
 /** GET /v1/domains/{id}. Spec domain.read */
-export function makeReadDomain(deps: DomainDeps): HandlerOf<'readDomain'> {
+function makeReadDomain(deps: DomainDeps): HandlerOf<'readDomain'> {
   return async ({ key, params }) => {
     const seen = await readDomain(deps.read, key, params.id ?? '')
     if (typeof seen === 'string') return refuse(seen)
@@ -71,7 +85,7 @@ export function makeReadDomain(deps: DomainDeps): HandlerOf<'readDomain'> {
 }
 
 /** DELETE /v1/domains/{id}. Spec domain.remove */
-export function makeRemoveDomain(deps: DomainDeps): HandlerOf<'deleteDomain'> {
+function makeRemoveDomain(deps: DomainDeps): HandlerOf<'deleteDomain'> {
   return (request) =>
     onDomain(deps, request, (owner, { domainId }) =>
       orderAnswered(deps, owner, { name: 'remove-domain', body: { domainId }, answer: () => ({ status: 204 }) }),
@@ -79,7 +93,7 @@ export function makeRemoveDomain(deps: DomainDeps): HandlerOf<'deleteDomain'> {
 }
 
 /** POST /v1/domains/{id}/verify. Spec domain.verify */
-export function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
+function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
   return (request) =>
     onDomain(deps, request, async (owner, domain) => {
       const { instead, ...check } = await deps.check(recordsOf(domain, deps.serviceDomain))
@@ -93,7 +107,7 @@ export function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
 }
 
 /** POST /v1/domains/{id}/rotate-dkim. Spec domain.rotate */
-export function makeRotateDkim(deps: DomainDeps): HandlerOf<'rotateDkim'> {
+function makeRotateDkim(deps: DomainDeps): HandlerOf<'rotateDkim'> {
   return (request) =>
     onDomain(deps, request, async (owner, state) => {
       if (state.pending !== null) return answerDomain(deps, 200, state)
@@ -104,6 +118,18 @@ export function makeRotateDkim(deps: DomainDeps): HandlerOf<'rotateDkim'> {
         answer: ({ domain: rotating }: RotateDkimReply) => answerDomain(deps, 200, rotating),
       })
     })
+}
+
+/** POST /v1/domains/{id}/test-use. Spec domain.test-use */
+function makeUseDomainInTests(deps: DomainDeps): HandlerOf<'useDomainInTests'> {
+  return (request) =>
+    onDomain(deps, request, (owner, { domainId }) =>
+      orderAnswered(deps, owner, {
+        name: 'use-domain-in-tests',
+        body: { domainId },
+        answer: ({ domain }: UseInTestsReply) => answerDomain(deps, 200, domain),
+      }),
+    )
 }
 
 /** A new key pair with its selector, the private key sealed. */

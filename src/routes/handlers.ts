@@ -18,15 +18,7 @@ import {
   makePreviewBroadcast,
   makeReadBroadcast,
 } from './broadcasts.ts'
-import {
-  type DomainDeps,
-  makeAddDomain,
-  makeListDomains,
-  makeReadDomain,
-  makeRemoveDomain,
-  makeRotateDkim,
-  makeVerifyDomain,
-} from './domains.ts'
+import { type DomainDeps, domainHandlers } from './domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
 import { type ErasureDeps, makeCreateErasure, makeReadErasure } from './erasures.ts'
 import { type EventFeedDeps, eventHandlers } from './events.ts'
@@ -143,12 +135,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     listServerTokens: makeListServerTokens(deps),
     createServerToken: makeCreateServerToken(deps),
     revokeServerToken: makeRevokeServerToken(deps),
-    listDomains: makeListDomains(deps),
-    addDomain: makeAddDomain(deps),
-    readDomain: makeReadDomain(deps),
-    deleteDomain: makeRemoveDomain(deps),
-    verifyDomain: makeVerifyDomain(deps),
-    rotateDkim: makeRotateDkim(deps),
+    ...domainHandlers(deps),
     createErasure: makeCreateErasure(deps),
     readErasure: makeReadErasure(deps),
     searchSuppressions: scans.limit(makeSearchSuppressions, deps),

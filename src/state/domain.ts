@@ -7,13 +7,16 @@
  * Guarantees: a resolver's failure changes none of these; mail goes out through the whole warning. If one record is
  * wrong while the other cannot be looked up, the domain is undecided (`undecidedSinceMs`) until a look-up decides.
  *
- * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified;
- * `dkim:<account>:<domain>`; `undecided` while verified and undecided
+ * A domain that only test servers use has a row of its own in the list of those one may send from, so that nothing of a
+ * live server finds it. It is an ordinary one from the look-up on that finds both records.
  *
- * Spec domain.states, domain.verify, bounce.grace
+ * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` <domain> while verified and
+ * test/<domain> while test servers use it; `dkim:<account>:<domain>`; `undecided` while verified and undecided
+ *
+ * Spec domain.states, domain.verify, domain.test-use, bounce.grace
  */
 
-import type { EntityType, Op, Ref } from '../../cluster/behaviour.ts'
+import type { EntityType, Facts, Op, Ref } from '../../cluster/behaviour.ts'
 import { GRACE_HOURS } from '../../schemas/limits.ts'
 import { HOUR_MS } from './calendar.ts'
 import { sendingKey, undecidedKey } from './keys.ts'
@@ -69,6 +72,8 @@ export interface DomainState {
   readonly dkim: RecordState
   /** Since when one record is wrong and the other cannot be looked up; absent unless so at the last look-up. */
   readonly undecidedSinceMs?: number
+  /** Test servers send from it although it is not verified; absent otherwise. */
+  readonly isTestOnly?: true
   readonly removedAtMs: number | null
 }
 
@@ -93,6 +98,7 @@ export type DomainEvent =
   | { readonly type: 'checked'; readonly checked: Checked & Partial<Switched> }
   | { readonly type: 'rotating'; readonly pending: PendingKey }
   | { readonly type: 'undecided'; readonly undecidedSinceMs: number }
+  | { readonly type: 'test-use' }
   | { readonly type: 'removed'; readonly removedAtMs: number }
 
 /** How long a verified domain whose records went missing still sends. */
@@ -105,7 +111,8 @@ export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
   apply(state, event) {
     if (event.type === 'added') return event.domain
     if (state === null) return null
-    if (event.type === 'checked') return { ...decided(state), ...event.checked }
+    if (event.type === 'checked') return settled({ ...decided(state), ...event.checked })
+    if (event.type === 'test-use') return { ...state, isTestOnly: true }
     if (event.type === 'undecided') return { ...state, undecidedSinceMs: event.undecidedSinceMs }
     if (event.type === 'rotating') return { ...state, pending: event.pending }
     return { ...state, verified: false, failingSinceMs: null, removedAtMs: event.removedAtMs }
@@ -115,6 +122,13 @@ export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
 /** The domain without what a look-up that decides nothing has left. */
 export function decided({ undecidedSinceMs: _, ...domain }: DomainState): DomainState {
   return domain
+}
+
+/** The domain as an ordinary one if it is verified. Spec domain.test-use */
+export function settled(domain: DomainState): DomainState {
+  if (!domain.verified) return domain
+  const { isTestOnly: _, ...ordinary } = domain
+  return ordinary
 }
 
 /** Whether a look-up leaves a domain undecided: one record is wrong, and the other could not be looked up. */
@@ -169,9 +183,43 @@ export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: nu
 /** Writes that make the list of domains one may send from say what the domain's state says. */
 export function sendingOps(shard: number, domain: DomainState): Op[] {
   const key = sendingKey(shard, domain.accountId)
-  if (!domain.verified) return [{ key, write: 'HDEL', args: [domain.domain] }]
   const row = JSON.stringify([domain.domainId, domain.failingSinceMs ?? 0, domain.keySinceMs])
-  return [{ key, write: 'HSET', args: [domain.domain, row] }]
+  const put = (field: string, isThere: boolean): Op =>
+    isThere ? { key, write: 'HSET', args: [field, row] } : { key, write: 'HDEL', args: [field] }
+  const isTestOnly = domain.isTestOnly === true && !domain.verified && domain.removedAtMs === null
+  return [put(domain.domain, domain.verified), put(testField(domain.domain), isTestOnly)]
+}
+
+/** No domain has a slash. */
+const TEST = 'test/'
+
+function testField(domain: string): string {
+  return TEST + domain
+}
+
+/** The fields of the list of those one may send from that decide on a domain, for servers of one mode. */
+export function sendingFields(domain: string, isTest: boolean): readonly string[] {
+  return isTest ? [domain, testField(domain)] : [domain]
+}
+
+/** The row of a domain that a server may send from; null: it may not. In: facts with its `sendingFields`. */
+export function sendingRow(
+  facts: Pick<Facts, 'field'>,
+  key: string,
+  { domain, isTest }: { readonly domain: string; readonly isTest: boolean },
+): string | null {
+  return facts.field(key, domain) ?? (isTest ? facts.field(key, testField(domain)) : null)
+}
+
+/** The whole list, by domain, as servers of one mode may use it. */
+export function sendingRows(rows: ReadonlyMap<string, string>, isTest: boolean): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const [field, row] of rows) {
+    const isOfTests = field.startsWith(TEST)
+    if (!isOfTests) found.set(field, row)
+    else if (isTest && !rows.has(field.slice(TEST.length))) found.set(field.slice(TEST.length), row)
+  }
+  return found
 }
 
 /** Unpacks a row of the list of domains one may send from. */

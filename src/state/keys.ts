@@ -44,7 +44,10 @@ export const streamsKey = (shard: number, serverId: string): string => `${shardT
  * -> id.
  */
 export const namesKey = (shard: number, accountId: string): string => `${shardTag(shard)}:names:${accountId}`
-/** Hash: verified sending domain -> JSON [domainId, failingSinceMs or 0, since when its DKIM key signs]. */
+/**
+ * Hash: verified sending domain, or `test/` and one that test servers use -> JSON [domainId, failingSinceMs or 0, since
+ * when its DKIM key signs].
+ */
 export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`
 /** Zset: sending domains of an account by creation. */
 export const domainsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:domains:${accountId}`

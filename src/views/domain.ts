@@ -54,6 +54,7 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
     domainId: state.domainId,
     domain: state.domain,
     verified: state.verified,
+    testOnly: state.isTestOnly === true,
     createdAt: formatInstant(state.createdAtMs),
     lastCheckedAt: formatInstantOrNull(state.lastCheckedAtMs),
     failingSince: formatInstantOrNull(state.failingSinceMs),

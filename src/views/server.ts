@@ -12,7 +12,7 @@ import { homeShard } from '../../cluster/id.ts'
 import type { LimitEntry, Server } from '../../schemas/server.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../state/account.ts'
-import { unpackSending } from '../state/domain.ts'
+import { sendingRows, unpackSending } from '../state/domain.ts'
 import { sendingKey } from '../state/keys.ts'
 import { limitsOfServer } from '../state/limit.ts'
 import type { Limit } from '../state/quota.ts'
@@ -80,9 +80,9 @@ export function formatLimit({ scope, period, limit, used, resetsAtMs }: Limit): 
   return { scope, period, limit, used, resetsAt: formatInstant(resetsAtMs) }
 }
 
-/** Verified domains by name; on a test server the simulator's first. */
+/** Verified domains by name; on a test server also those for tests, the simulator's first. */
 function formatSendingDomains(rows: ReadonlyMap<string, string>, mode: 'live' | 'test'): Server['sendingDomains'] {
-  const own = [...rows.entries()]
+  const own = [...sendingRows(rows, mode === 'test')]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([domain, row]) => ({ domain, failingSince: formatInstantOrNull(unpackSending(row).failingSinceMs) }))
   return mode === 'test' ? [{ domain: SIMULATOR_DOMAIN, failingSince: null }, ...own] : own

@@ -73,6 +73,7 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   readDomain: 'domain show',
   deleteDomain: 'domain remove',
   rotateDkim: 'domain rotate-dkim',
+  useDomainInTests: 'domain test-use',
   verifyDomain: 'domain verify',
   searchSuppressions: 'suppression list',
   addSuppressions: 'suppression add',
@@ -322,6 +323,10 @@ t.test('account and server: limits, and servers by the account’s key', async (
 
 t.test('domain and webhook: rotated, switched, tried and removed', async (t) => {
   await done('domain', 'add', 'acme.com')
+  t.match(await done('domain', 'add', 'app.acme.com', '--test-only'), /Test servers can send from app\.acme\.com now/)
+  t.match(await done('domain', 'test-use', 'app.acme.com'), /Test servers can send/)
+  t.match(await done('domain', 'list'), /app\.acme\.com +on test servers only/)
+  await done('domain', 'remove', 'app.acme.com')
   t.match(await done('domain', 'rotate-dkim', 'acme.com'), /_domainkey\.acme\.com/)
   t.match(await done('domain', 'show', 'acme.com'), /^CNAME +sw-bounce\.acme\.com/m)
   t.match(await done('domain', 'remove', 'acme.com'), 'Removed')

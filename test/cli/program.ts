@@ -49,6 +49,7 @@ function domainOf(verified: boolean): Domain {
     domainId: ID,
     domain: 'acme.com',
     verified,
+    testOnly: false,
     createdAt: '2026-01-01T00:00:00.000Z',
     lastCheckedAt: null,
     failingSince: null,

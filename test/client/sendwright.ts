@@ -118,6 +118,7 @@ t.test('client: domains and erasures take an account key [client.types]', async 
   const { check } = await ours.domains.verify(domainId)
   t.equal(check.dkim, 'missing')
   t.ok((await listOf(ours.domains.iterate({ limit: 1 }))).some(({ domain }) => domain === 'client.example'))
+  t.equal((await ours.domains.useInTests(domainId)).testOnly, true)
   await ours.domains.delete(domainId)
   const { erasureId } = await ours.erasures.create('ada+1@simulator.test')
   const done = await until(async () => {

@@ -31,6 +31,7 @@ import {
 import { bucketPart, expiryOps, keepSharedOps } from '../../state/broadcast/content.ts'
 import { endNote } from '../../state/broadcast/note.ts'
 import { monthName } from '../../state/calendar.ts'
+import { sendingFields, sendingRow } from '../../state/domain.ts'
 import { broadcastingKey, broadcastsKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, type IdempotencyInput, idempotencyFacts, recordOps } from '../../state/message/idempotency.ts'
@@ -118,7 +119,7 @@ export const createBroadcast: CommandType<CreateBroadcastBody, Reply> = {
     const { shard, nowMs } = context
     const { accountId, sender, idempotency, streamId } = body
     const facts = namingFacts({ shard, accountId }, [sender.hmac], known)
-    facts.push({ read: 'fields', key: sendingKey(shard, accountId), fields: [sender.domain] })
+    facts.push({ read: 'fields', key: sendingKey(shard, accountId), fields: sendingFields(sender.domain, body.test) })
     facts.push(leastTurnFact(shard, streamId))
     if (idempotency !== null) facts.push(...idempotencyFacts(shard, idempotency, nowMs))
     return facts
@@ -192,8 +193,9 @@ function streamIsKnown({ body, stream }: CreateTurn): Decision<Reply> | null {
 function domainIsVerified({ body, facts, context }: CreateTurn): Decision<Reply> | null {
   const { domain } = body.sender
   if (body.test && domain === SIMULATOR_DOMAIN) return null
-  const isVerified = facts.field(sendingKey(context.shard, body.accountId), domain) !== null
-  return isVerified ? null : refuse('domain_not_verified', { domain })
+  const key = sendingKey(context.shard, body.accountId)
+  const row = sendingRow(facts, key, { domain, isTest: body.test })
+  return row !== null ? null : refuse('domain_not_verified', { domain, mode: body.test ? 'test' : 'live' })
 }
 
 // Spec broadcast.size

@@ -40,6 +40,7 @@ import {
 } from '../../state/broadcast/broadcast.ts'
 import { type BucketRow, bucketPart, unpackBucket } from '../../state/broadcast/content.ts'
 import { stepNote } from '../../state/broadcast/note.ts'
+import { sendingFields, sendingRow } from '../../state/domain.ts'
 import { erasingFact, isErasedFrom } from '../../state/erasure.ts'
 import { contentKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
@@ -116,7 +117,8 @@ function step(found: Step): Decision<null> {
   const owner = accountRef(accountId)
   const bucket: Fact = { read: 'value', key: contentKey(shard, contentId, bucketPart(progress.bucket), 0) }
   const from = addressFact(shard, accountId, sender)
-  const sending = { read: 'fields', key: sendingKey(shard, accountId), fields: [senderDomain] } as const
+  const fields = sendingFields(senderDomain, broadcast.test)
+  const sending: Fact = { read: 'fields', key: sendingKey(shard, accountId), fields }
   const reads = [bucket, from, sending]
   if (!states.has(owner) || !reads.every((fact) => facts.has(fact)))
     return { kind: 'need', entities: [owner], facts: reads }
@@ -127,7 +129,8 @@ function step(found: Step): Decision<null> {
   if (account.held || stream.pausedAtMs !== null || broadcast.pausedAtMs !== null) return NOTHING
   if (nowMs >= broadcastEndsAtMs(broadcast)) return end(found, 'completed')
   const needsDomain = !broadcast.test || senderDomain !== SIMULATOR_DOMAIN
-  if (needsDomain && facts.field(sending.key, senderDomain) === null) return NOTHING
+  const isUsed = { domain: senderDomain, isTest: broadcast.test }
+  if (needsDomain && sendingRow(facts, sending.key, isUsed) === null) return NOTHING
   const row = facts.field(keyOfNumber(shard, accountId, sender), String(sender))
   const text = facts.value(bucket.key)
   const rows = text === null ? [] : unpackBucket(text, progress.after)

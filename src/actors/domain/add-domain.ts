@@ -2,22 +2,24 @@
  * add-domain - adds a sending domain to an account, unverified. The key pair was made before; the private key is
  * sealed.
  *
- * Spec domain.add
+ * Spec domain.add, domain.test-use
  */
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { accountRef } from '../../state/account.ts'
 import { keepPairOps } from '../../state/dkim-pair.ts'
-import { type DomainState, domainName, domainRef } from '../../state/domain.ts'
+import { type DomainState, domainName, domainRef, sendingOps } from '../../state/domain.ts'
 import { dkimKey, domainsKey, namesKey } from '../../state/keys.ts'
 import { type AccountOrder, refuseOrder } from '../order/domain.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
-import { firstCheckDue } from './check-schedule.ts'
+import { firstCheckDue, nextCheckDue } from './check-schedule.ts'
 
 export interface AddDomainBody extends AccountOrder {
   /** In lower case, of the grammar, and allowed. */
   readonly domain: string
+  /** Whether test servers may send from it at once; absent: no. */
+  readonly isTestOnly?: boolean
   readonly selector: string
   readonly publicKey: string
   readonly sealedPrivateKey: string
@@ -53,11 +55,12 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
     return {
       kind: 'done',
       reply: { kind: 'added', domain },
-      due: [firstCheckDue(domainId, nowMs)],
+      due: [body.isTestOnly ? nextCheckDue(domain, nowMs) : firstCheckDue(domainId, nowMs)],
       events: [{ ref: domainRef(domainId), event: { type: 'added', domain } }],
       ops: [
         { key: names, write: 'HSET', args: [domainName(body.domain), domainId] },
         { key: domainsKey(shard, body.accountId), write: 'ZADD', args: [String(msOf(domainId)), domainId] },
+        ...(body.isTestOnly ? sendingOps(shard, domain) : []),
         ...keepPairOps(place, facts.hash(dkimKey(shard, accountId, body.domain)), {
           pair: { selector, sinceMs: domain.keySinceMs, publicKey, sealedPrivateKey },
           nowMs,
@@ -86,6 +89,7 @@ function makeDomain(body: AddDomainBody, domainId: string, nowMs: number): Domai
     pending: null,
     returnPath: UNCHECKED,
     dkim: UNCHECKED,
+    ...(body.isTestOnly && { isTestOnly: true }),
     removedAtMs: null,
   }
 }

@@ -4,7 +4,9 @@
  * A newcomer is waited for closely and then less and less; a domain in its warning has a day to be mended, so it is
  * looked at hourly. A domain that has lost its verification is waited for like a new one.
  *
- * Spec domain.schedule
+ * Nobody waits for the records of a domain that only test servers use: it is looked at once a day.
+ *
+ * Spec domain.schedule, domain.test-use
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'
@@ -21,7 +23,10 @@ const CLOSELY_MS = HOUR_MS
 const HOURLY_MS = 3 * DAY_MS
 
 /** What the schedule looks at. */
-export type Scheduled = Pick<DomainState, 'domainId' | 'verified' | 'failingSinceMs' | 'unverifiedSinceMs' | 'pending'>
+export type Scheduled = Pick<
+  DomainState,
+  'domainId' | 'verified' | 'failingSinceMs' | 'unverifiedSinceMs' | 'pending' | 'isTestOnly'
+>
 
 /** The first look at a domain that was added at `nowMs`. */
 export function firstCheckDue(domainId: string, nowMs: number): Due {
@@ -43,7 +48,9 @@ export function domainOfTimer(item: string): string {
   return item.slice(CHECK_TIMER.length + 1)
 }
 
-function intervalMs({ verified, failingSinceMs, unverifiedSinceMs, pending }: Scheduled, nowMs: number): number {
+function intervalMs(domain: Scheduled, nowMs: number): number {
+  const { verified, failingSinceMs, unverifiedSinceMs, pending } = domain
+  if (domain.isTestOnly && !verified) return DAY_MS
   const own = verified ? (failingSinceMs === null ? DAY_MS : HOUR_MS) : waitingMs(nowMs - unverifiedSinceMs)
   // A key that is to follow is waited for like a new domain.
   return pending === null ? own : Math.min(own, waitingMs(nowMs - pending.orderedAtMs))

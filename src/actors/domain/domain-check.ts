@@ -32,6 +32,7 @@ import {
   domainRef,
   isUndecided,
   sendingOps,
+  settled,
   switchedKey,
   undecidedOp,
 } from '../../state/domain.ts'
@@ -138,7 +139,7 @@ export function recordFinding(
   const found: DomainCheck = switched === null ? check : { ...check, dkim: 'ok' }
   const checked = checkedDomain({ ...domain, ...switched }, found, nowMs)
   if (checked === null) return isUndecided(found) ? undecided(domain, context) : unchanged(domain)
-  const after = { ...decided(domain), ...switched, ...checked }
+  const after = settled({ ...decided(domain), ...switched, ...checked })
   const notice = noticeOf(domain, after)
   const fact = administratorsFact(shard, domain.accountId)
   if (notice !== null && !facts.has(fact)) return { kind: 'need', facts: [fact] }

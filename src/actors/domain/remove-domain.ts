@@ -35,7 +35,7 @@ export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' }
       ops: [
         { key: namesKey(shard, accountId), write: 'HDEL', args: [domainName(domain.domain)] },
         { key: domainsKey(shard, accountId), write: 'ZREM', args: [domainId] },
-        ...sendingOps(shard, { ...domain, verified: false }),
+        ...sendingOps(shard, { ...domain, verified: false, removedAtMs: nowMs }),
         ...(domain.undecidedSinceMs === undefined ? [] : [decidedOp(shard, domainId)]),
         ...endPairsOps({ shard, accountId, domain: domain.domain }, nowMs),
         { key: entityKey(shard, 'domain', domainId), write: 'PEXPIREAT', args: [endOfRemainsMs(nowMs)] },

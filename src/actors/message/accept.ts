@@ -16,6 +16,7 @@ import { msOf } from '../../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX, SCHEDULED_MAX } from '../../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import type { AccountCounters, AccountState } from '../../state/account.ts'
+import { sendingFields, sendingRow } from '../../state/domain.ts'
 import { sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, idempotencyFacts } from '../../state/message/idempotency.ts'
@@ -133,7 +134,8 @@ function sendFacts(body: SendBody, states: States, context: Context, known?: Kno
   const { shard, nowMs } = context
   const facts = namingFacts(placeOf(body, context), hmacsOf(body), known)
   const domains = new Set<string>()
-  for (const { from } of body.messages) if (needsDomain(body, from.domain)) domains.add(from.domain)
+  for (const { from } of body.messages)
+    if (needsDomain(body, from.domain)) for (const field of sendingFields(from.domain, body.test)) domains.add(field)
   if (domains.size > 0) facts.push({ read: 'fields', key: sendingKey(shard, body.accountId), fields: [...domains] })
   if (body.idempotency !== null) facts.push(...idempotencyFacts(shard, body.idempotency, nowMs))
   facts.push(...listFacts(body, streamsOf(body, sendNames(body), states), shard))
@@ -276,8 +278,9 @@ function streamKindMaySend({ body, streams }: SendTurn): Decision<SendReply> | n
 function domainsAreVerified({ body, facts, context }: SendTurn): Decision<SendReply> | null {
   const key = sendingKey(context.shard, body.accountId)
   for (const [index, { from }] of body.messages.entries()) {
-    if (needsDomain(body, from.domain) && facts.field(key, from.domain) === null)
-      return refuse('domain_not_verified', { domain: from.domain, ...indexOf(body, index) })
+    const { domain } = from
+    if (needsDomain(body, domain) && sendingRow(facts, key, { domain, isTest: body.test }) === null)
+      return refuse('domain_not_verified', { domain, mode: body.test ? 'test' : 'live', ...indexOf(body, index) })
   }
   return null
 }

@@ -14,7 +14,7 @@ import type { Decision, Done, Due, HashFields, Op } from '../../../cluster/behav
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { monthName } from '../../state/calendar.ts'
-import { unpackSending } from '../../state/domain.ts'
+import { sendingRow, unpackSending } from '../../state/domain.ts'
 import { segmentsKey, sendingKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps, inlineParts } from '../../state/message/content-part.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
@@ -301,7 +301,8 @@ class Acceptance {
    */
   private keySinceMs(domain: string, submittedAtMs: number): number | null {
     const { facts, body, context } = this.turn
-    const row = facts.field(sendingKey(context.shard, body.accountId), domain)
+    const key = sendingKey(context.shard, body.accountId)
+    const row = domain === SIMULATOR_DOMAIN ? null : sendingRow(facts, key, { domain, isTest: body.test })
     const sinceMs = row === null ? null : unpackSending(row).keySinceMs
     return sinceMs === null || sinceMs > submittedAtMs ? null : sinceMs
   }

@@ -20,7 +20,7 @@ const PAGE = 100
 const PAGES_MAX = 1000
 const URL_DEFAULT = 'http://127.0.0.1:8080'
 const DOMAIN_HINT =
-  'sendwright domain add <domain> prints the records to create, sendwright domain verify <domain> has them looked up'
+  'sendwright domain add <domain> prints the records to create and sendwright domain verify <domain> looks them up; with --test-only, test servers can use it at once'
 const OPERATOR_URL_DEFAULT = 'http://127.0.0.1:8081'
 
 /** Options that every command of the API takes. */

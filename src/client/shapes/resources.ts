@@ -71,6 +71,8 @@ export interface Domain {
   domain: string
   /** Whether the record was found */
   verified: boolean
+  /** Whether test servers can send from it although it is not verified; false once it is */
+  testOnly: boolean
   /** When it was created */
   createdAt: string
   /** When the DNS records were last checked */
@@ -125,6 +127,8 @@ export interface Domain {
 export interface DomainBody {
   /** a host name below a public suffix */
   domain: string
+  /** Whether test servers can send from it at once, before its DNS records are found. Default: false */
+  testOnly?: boolean
 }
 
 export interface DomainChecked {
@@ -134,6 +138,8 @@ export interface DomainChecked {
   domain: string
   /** Whether the record was found */
   verified: boolean
+  /** Whether test servers can send from it although it is not verified; false once it is */
+  testOnly: boolean
   /** When it was created */
   createdAt: string
   /** When the DNS records were last checked */

@@ -13,7 +13,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { entityFact, stateOf } from '../../views/entity.ts'
 import type { Reader, ServerKey } from '../../views/key.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
-import { LOGIN_UNAVAILABLE, UNKNOWN_KEY, WRONG_KIND } from './replies.ts'
+import { LOGIN_UNAVAILABLE, MALFORMED_KEY, UNKNOWN_KEY, WRONG_KIND } from './replies.ts'
 
 /** Who a session is for. */
 export interface Login {
@@ -39,7 +39,8 @@ export async function logIn(
 ): Promise<Login | SmtpAnswer> {
   const parsed = parseKey(password.trim())
   // Spec key.unknown
-  if (parsed === null || !CLIENT_KINDS.includes(parsed.kind)) return UNKNOWN_KEY
+  if (parsed === null) return MALFORMED_KEY
+  if (!CLIENT_KINDS.includes(parsed.kind)) return UNKNOWN_KEY
   if (parsed.kind === 'ak') return WRONG_KIND
   const key = await findKey(deps, parsed)
   if ('code' in key) return key

@@ -11,6 +11,7 @@
 import { MESSAGE_BYTES_MAX, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../../../schemas/limits.ts'
 import { REFUSALS, type RefusalCode } from '../../../schemas/refusals.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
+import { sentenceOfRefusal } from '../../sending/refusal-sentence.ts'
 import type { SendResult } from '../../sending/send.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 
@@ -20,7 +21,11 @@ const OWN_OCTETS = '250 '.length + '\r\n'.length
 
 const MESSAGES: ReadonlyMap<string, string> = new Map(REFUSALS.map(({ code, message }) => [code, message]))
 
-export const UNKNOWN_KEY: SmtpAnswer = { code: 535, text: '5.7.8 unauthorized API key missing, malformed or revoked' }
+export const MALFORMED_KEY: SmtpAnswer = {
+  code: 535,
+  text: '5.7.8 unauthorized API key malformed: copy the whole key, sk_ or sk_test_ and two parts',
+}
+export const UNKNOWN_KEY: SmtpAnswer = { code: 535, text: '5.7.8 unauthorized API key unknown or revoked' }
 export const WRONG_KIND: SmtpAnswer = {
   code: 535,
   text: '5.7.8 wrong_token_kind The password must be a server key (sk_ or sk_test_)',
@@ -69,10 +74,10 @@ export function answerSubmission(result: SendResult): SmtpAnswer | 'cut' {
 export function answerRefusal({ code, extra }: Pick<Refused, 'code' | 'extra'>): SmtpAnswer {
   if (code === 'message_too_large') return TOO_LARGE
   if ('sendAt' in extra) return invalidMessage(SEND_AT_SENTENCE)
-  const { domain, requested, limit } = extra as Readonly<Record<string, unknown>>
+  const { requested, limit } = extra as Readonly<Record<string, unknown>>
   const message = MESSAGES.get(code) ?? ''
-  const more = typeof domain === 'string' ? `: ${domain}` : ''
-  if (code !== 'rate_limited') return { code: 550, text: oneLine(`5.7.1 ${code} ${message}${more}`) }
+  const sentence = code === 'domain_not_verified' ? sentenceOfRefusal(code, extra) : undefined
+  if (code !== 'rate_limited') return { code: 550, text: oneLine(`5.7.1 ${code} ${sentence ?? message}`) }
   // Spec submission.rate
   const canPass = !(typeof requested === 'number' && typeof limit === 'number' && requested > limit)
   return canPass

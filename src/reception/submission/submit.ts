@@ -12,6 +12,7 @@ import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { type SendDeps, sendAll } from '../../sending/send.ts'
 import { idempotencyOf, normaliseSubmission } from '../../sending/smtp-form.ts'
 import { readSubmittedHeader } from '../../sending/submitted-header.ts'
+import { sendingFields } from '../../state/domain.ts'
 import { sendingKey } from '../../state/keys.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 import type { BodyRoom } from './body-room.ts'
@@ -49,9 +50,11 @@ async function refuseForeignSender(
 ): Promise<SmtpAnswer | null> {
   const shard = shardOf(accountId)
   if (domain === null || shard === null || (mode === 'test' && domain === SIMULATOR_DOMAIN)) return null
-  const seen = await read(shard, [{ read: 'fields', key: sendingKey(shard, accountId), fields: [domain] }])
+  const fields = sendingFields(domain, mode === 'test')
+  const seen = await read(shard, [{ read: 'fields', key: sendingKey(shard, accountId), fields }])
   if (seen === null) return UNAVAILABLE
-  return seen[0][0] === null ? answerRefusal({ code: 'domain_not_verified', extra: { domain } }) : null
+  if (seen[0].some((row) => row !== null)) return null
+  return answerRefusal({ code: 'domain_not_verified', extra: { domain, mode } })
 }
 
 /** Sends a message; `cut`: nobody can tell whether it was accepted. */

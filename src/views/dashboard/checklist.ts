@@ -12,6 +12,7 @@ import { homeShard } from '../../../cluster/id.ts'
 import type { Checklist } from '../../../schemas/dashboard/account.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { membersFact, unpackMember } from '../../state/dashboard/member.ts'
+import { sendingRows } from '../../state/domain.ts'
 import { segmentsKey, sendingKey, serversKey } from '../../state/keys.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { entityFact, stateOf } from '../entity.ts'
@@ -44,7 +45,7 @@ export async function readChecklist(read: Reader, accountId: string): Promise<Ch
   return {
     message: hasSent(() => true),
     webhook: (stateOf<AccountState>(account)?.webhookServers ?? []).length > 0,
-    domain: sending.size > 0,
+    domain: sendingRows(sending, false).size > 0,
     liveKey: hasSent(({ mode }) => mode === 'live'),
     secondAdministrator: administrators.length > 1,
   }

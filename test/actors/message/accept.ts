@@ -116,7 +116,11 @@ t.test('accept: a request with every fault is repaired one fault at a time [refu
   for (const { code, extra, repair } of FAULTS) {
     const reply = send(world, tenant, body)
     const streamId = code === 'stream_archived' || code === 'stream_paused' ? { streamId: tenant.live.streamId } : {}
-    t.same(reply, { kind: 'refused', code, extra: { ...streamId, ...extra } })
+    t.same(reply, {
+      kind: 'refused',
+      code,
+      extra: { ...streamId, ...(code === 'domain_not_verified' && { mode: 'live' }), ...extra },
+    })
     t.same(
       world.ops.filter(({ key }) => code !== 'cap_reached' || !isLog(key)),
       [],

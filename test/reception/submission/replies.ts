@@ -25,7 +25,7 @@ const EXTRA = {
 
 /** What the decision refuses a send with. */
 const REFUSED: readonly (readonly [code: RefusalCode, extra: Record<string, string | number>, reply: string])[] = [
-  ['unauthorized', {}, '550 5.7.1 unauthorized API key missing, malformed or revoked'],
+  ['unauthorized', {}, '550 5.7.1 unauthorized API key missing, malformed, unknown or revoked'],
   [
     'idempotency_key_reused',
     {},
@@ -38,8 +38,8 @@ const REFUSED: readonly (readonly [code: RefusalCode, extra: Record<string, stri
   ['stream_kind_not_allowed', {}, '550 5.7.1 stream_kind_not_allowed This kind of stream cannot be used here'],
   [
     'domain_not_verified',
-    { domain: 'acme.co' },
-    '550 5.7.1 domain_not_verified The domain of the from address is not a verified sending domain: acme.co',
+    { domain: 'acme.co', mode: 'live' },
+    '550 5.7.1 domain_not_verified The domain acme.co is not a verified sending domain. Publish its DNS records, then run sendwright domain verify acme.co (POST /v1/domains/{id}/verify). simulator.test is for test servers only',
   ],
   [
     'message_too_large',

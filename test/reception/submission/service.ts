@@ -42,7 +42,7 @@ async function makeStream(kind: string, name: string): Promise<string> {
 
 t.test("submission: a Sender of a domain that is not the account's is refused [submission.header]", async (t) => {
   const mail = (sender: string) => MAIL.replace('To:', `Sender: ${sender}\nTo:`)
-  t.match(await submit(mail('boss@bank.example')), /^550 5\.7\.1 domain_not_verified .*: bank\.example$/)
+  t.match(await submit(mail('boss@bank.example')), /^550 5\.7\.1 domain_not_verified .* bank\.example /)
   t.match(await submit(mail('Ann <ann@simulator.test>')), ACCEPTED)
 })
 
@@ -129,7 +129,7 @@ t.test('submission: what the decision refuses [submission.replies]', async (t) =
   // It fits as it came, and not with what is added.
   const large = `${lines.slice(0, 10_485_760 - 102)}\r\n`
   for (const [mail, reply] of [
-    [MAIL.replace('simulator', 'unknown'), /^550 5\.7\.1 domain_not_verified .*: unknown\.test$/],
+    [MAIL.replace('simulator', 'unknown'), /^550 5\.7\.1 domain_not_verified .* unknown\.test /],
     [stream(liveServer.streamId), /^550 5\.7\.1 stream_not_found /],
     [stream(archived), /^550 5\.7\.1 stream_archived /],
     [stream(paused), /^550 5\.7\.1 stream_paused /],

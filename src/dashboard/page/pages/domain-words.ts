@@ -37,8 +37,10 @@ export function recordsOf(domain: Domain | DomainChecked): RecordShown[] {
 
 /** What the state means for the reader. */
 export function sentenceOf(domain: Domain | DomainChecked): string {
-  const { verified, failingSince, unverifiedSince, lastCheckedAt } = domain
+  const { verified, testOnly, failingSince, unverifiedSince, lastCheckedAt } = domain
   const seen = lastCheckedAt === null ? '' : ` Last checked ${formatAgo(lastCheckedAt)}.`
+  if (testOnly)
+    return `Test servers can send from this domain. Live servers can once the records below are found; they are checked once a day.${seen}`
   if (unverifiedSince !== undefined)
     return `Stopped sending on ${formatDay(unverifiedSince)}: ${lostRecordOf(domain)}. Mail from this domain is rejected until the records below are found again.${seen}`
   if (verified && failingSince === null) return `Verified. Ready to send.${seen}`

@@ -33,7 +33,7 @@ export function DomainPage({ id }: PageProps) {
   const { value, set } = loaded
   usePlace({ word: 'Domains', href: '/domains' }, { word: value?.domain ?? 'Domain' })
   const mayCheck = may('write')
-  const isWaiting = value !== null && (!value.verified || value.failingSince !== null)
+  const isWaiting = value !== null && !value.testOnly && (!value.verified || value.failingSince !== null)
   useEffect(() => {
     if (!isWaiting || !mayCheck) return
     const startMs = Date.now()
@@ -48,12 +48,16 @@ export function DomainPage({ id }: PageProps) {
     void look()
     return () => clearTimeout(timer)
   }, [id, isWaiting, mayCheck, set])
+  const useInTests = async () => set(await call<Domain>('POST', `/domains/${id}/test-use`))
   const check = async () => set(await call<DomainChecked>('POST', `/domains/${id}/verify`))
   return (
     <Shown of={loaded} lines={8}>
       {(domain) => (
         <>
           <Head title={domain.domain} meta={<DomainChip domain={domain} />}>
+            {may('administer') && !domain.verified && !domain.testOnly && (
+              <Button onPress={useInTests}>Use on test servers</Button>
+            )}
             {mayCheck && (
               <Button icon="refresh" onPress={check}>
                 Check now

@@ -10,7 +10,7 @@ import { Button } from '../parts/button.tsx'
 import { Empty, Head } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { Field, Form, Tick } from '../parts/form.tsx'
 import { List } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
 
@@ -52,7 +52,9 @@ export function DomainsPage() {
         ]}
         empty={
           <Empty icon="globe" title="No domain yet">
-            <p>Test servers send from simulator.test. For live mail add the domain of your From addresses.</p>
+            <p>
+              Test servers send from simulator.test. Add the domain of your From addresses for them and for live mail.
+            </p>
             {add}
           </Empty>
         }
@@ -63,7 +65,13 @@ export function DomainsPage() {
 }
 
 /** A domain's state. */
-export function DomainChip({ domain: { verified, failingSince, unverifiedSince } }: { domain: Domain }) {
+export function DomainChip({ domain: { verified, testOnly, failingSince, unverifiedSince } }: { domain: Domain }) {
+  if (testOnly)
+    return (
+      <Chip tone="test" icon="info">
+        Test servers only
+      </Chip>
+    )
   if (unverifiedSince !== undefined)
     return (
       <Chip tone="bounced" icon="bounced">
@@ -91,14 +99,14 @@ export function DomainChip({ domain: { verified, failingSince, unverifiedSince }
 
 /** Names without public DNS (RFC 2606, 6761, 6762). */
 const NO_PUBLIC_DNS = /\.(?:localhost|local|test|example|invalid)\.?$/i
-const UNVERIFIABLE =
-  'This name has no public DNS records, so it cannot be verified. Test servers send from simulator.test without a domain.'
+const UNVERIFIABLE = 'This name has no public DNS records, so it cannot be verified. Test servers can use it.'
 
 function AddDomain({ onClose }: { onClose: () => void }) {
   const [domain, setDomain] = useState('')
+  const [testOnly, setTestOnly] = useState(false)
   const [, go] = useLocation()
   const send = async () => {
-    const { domainId } = await call<Domain>('POST', '/domains', { body: { domain } })
+    const { domainId } = await call<Domain>('POST', '/domains', { body: { domain, testOnly } })
     onClose()
     go(`/domains/${domainId}`)
   }
@@ -113,6 +121,12 @@ function AddDomain({ onClose }: { onClose: () => void }) {
           onChange={setDomain}
           hint={NO_PUBLIC_DNS.test(domain) ? UNVERIFIABLE : 'The part after the @ of your From addresses.'}
           autofocus
+        />
+        <Tick
+          label="Use on test servers at once"
+          checked={testOnly}
+          onChange={setTestOnly}
+          hint="Test servers can send from it before its DNS records are found. Live servers cannot."
         />
       </Form>
     </Dialog>
