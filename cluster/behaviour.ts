@@ -14,7 +14,7 @@ export interface Ref {
   readonly id: string
 }
 
-/** What an actor receives. `body` is plain data; a mailbox carries it as JSON, so it holds no functions or bytes. */
+/** Input of an actor. `body` is plain data; a mailbox carries it as JSON, so it has no functions or bytes. */
 export interface Command<Body = unknown> {
   readonly name: string
   /** Unique per command; begins with the time in milliseconds, base 36, eight characters. */
@@ -62,7 +62,7 @@ export type Fact =
       readonly max: number
       readonly count: number
       readonly newest?: true
-      /** The head of a serial lane, which its owner remembers: of what stood there before the batch. */
+      /** The head of a serial lane before the batch, which its owner keeps. */
       readonly isHead?: true
     }
   /** ZSCORE. */
@@ -70,7 +70,7 @@ export type Fact =
   /** GET of a text. */
   | { readonly read: 'value'; readonly key: string }
 
-/** A read of what is committed, for who only looks: a turn could not lay its own writes over the last one. */
+/** Reads committed state for a caller that only reads. A turn could not apply its own writes over the last one. */
 export type ViewFact =
   | Fact
   /** XREVRANGE: entries from `to` down to `from` ('+' and '-' are the ends, `(` excludes), at most `count`. */
@@ -89,7 +89,7 @@ export interface Entry {
 }
 
 /**
- * What a fact reads, by `read`: fields: (string|null)[], or pairs where the hash was read whole; hash: pairs; range,
+ * The value of a fact, by `read`: fields: (string|null)[], or pairs if the hash was read whole; hash: pairs; range,
  * last, newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null.
  */
 export type FactValue =
@@ -104,7 +104,7 @@ export type FactValue =
 /** The facts of one kind, by what they read. */
 export type FactOf<Read extends ViewFact['read']> = Extract<ViewFact, { readonly read: Read }>
 
-/** What a fact of its kind reads; a hash that was asked for by its fields is not read whole. */
+/** The value of a fact of its kind; a hash requested by fields is not read whole. */
 export type ValueOf<One extends ViewFact> =
   One extends FactOf<'fields'>
     ? readonly (string | null)[]
@@ -119,7 +119,7 @@ export type ValueOf<One extends ViewFact> =
             : string | null
 
 /**
- * What the owner remembers of a field by every confirmed commit: a hint which reads will be needed; undefined: nothing.
+ * Fields that the owner keeps after every confirmed commit, a hint about future reads; undefined means none.
  */
 export type Known = (key: string, field: string) => string | null | undefined
 
@@ -170,7 +170,7 @@ export interface Due {
   readonly lane: string
   readonly item: string
   readonly atMs: number
-  /** What `perform` gets if the commit itself claims the item (its first attempt). */
+  /** Input of `perform` if the commit itself claims the item (its first attempt). */
   readonly job?: unknown
   /** Attempts that it has had before, where it comes back from outside of the lanes: the next claim counts on. */
   readonly attempts?: number
@@ -183,7 +183,7 @@ export interface HashFields {
 }
 
 /**
- * A word to whoever listens now, said once the commit is confirmed. Nobody may rely on it, and it holds no personal
+ * A notification to current listeners, sent once the commit is confirmed. It can be lost, and contains no personal
  * data.
  */
 export interface Signal {
@@ -192,12 +192,12 @@ export interface Signal {
 }
 
 /**
- * A word to the operator of the process that commits, said once the commit is confirmed. It holds no personal data, and
- * is lost with the process.
+ * A notification to the operator of the committing process, sent once the commit is confirmed. It contains no personal
+ * data and is lost with the process.
  */
 export type Note = Readonly<Record<string, unknown>>
 
-/** What a turn wants written. */
+/** The writes of a turn. */
 export interface Staged {
   readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
   /** New absolute counters of an owner; plain JSON. Null: it has none any more. */
@@ -207,7 +207,7 @@ export interface Staged {
    * Fields that are not there, their names holding an id that this turn has made: nobody need read them to learn it.
    */
   readonly absent?: readonly HashFields[]
-  /** Fields that hardly anybody will ask for again: what is remembered of them goes. */
+  /** Fields that are unlikely to be requested again: their cached values are dropped. */
   readonly forgets?: readonly HashFields[]
   readonly due?: readonly Due[]
   /** Items that leave their lane. */
@@ -219,7 +219,7 @@ export interface Staged {
 export interface Refusal<Reply> {
   readonly kind: 'refuse'
   readonly answer: Reply
-  /** What the refusal itself records; all else of the turn is dropped. */
+  /** The records of the refusal itself; all other writes of the turn are dropped. */
   readonly records?: Staged
 }
 
@@ -239,15 +239,15 @@ export interface Done<Reply> extends Staged {
 export type Decision<Reply> = Refusal<Reply> | Need | Done<Reply>
 
 /**
- * How a command's body and its reply travel between processes, where that is less than what they are as JSON. Packing
- * never throws.
+ * The form in which a command's body and reply travel between processes, if it is shorter than JSON. Packing never
+ * throws.
  */
 export interface Wire<Body = unknown, Reply = unknown> {
   pack(body: Body): unknown
-  /** The body of what `pack` made, after its way as JSON. Throws where it is none. */
+  /** The body of a value made by `pack`, after its way as JSON. Throws if it is malformed. */
   unpack(packed: unknown): unknown
   packReply(reply: Reply): unknown
-  /** The reply of what `packReply` made. Throws where it is none. */
+  /** The reply of a value made by `packReply`. Throws if it is malformed. */
   unpackReply(packed: unknown): unknown
 }
 
@@ -272,18 +272,18 @@ export interface EntityType<State = unknown, Event = unknown> {
   apply(state: State, event: Event): State
 }
 
-/** What a timer item's command gets as its body. */
+/** Body of the command of a timer item. */
 export interface TimerBody {
   readonly item: string
 }
 
-/** What a `prepare` command gets: the item whose turn has come. */
+/** Body of a `prepare` command: the item that is due. */
 export interface PrepareBody {
   readonly lane: string
   readonly item: string
 }
 
-/** What an `outcome` command gets. */
+/** Body of an `outcome` command. */
 export interface OutcomeBody<Outcome = unknown> {
   readonly lane: string
   readonly item: string
@@ -316,14 +316,14 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
    */
   readonly serial?: boolean
   /**
-   * What is due is looked for as soon as a commit has put something into the lane or ended an attempt of it, which
-   * costs a read; else at the next tick, four times a second: such a lane performs at most four times its room in a
+   * Due items are looked for as soon as a commit has put something into the lane or ended an attempt of it, which costs
+   * a read; otherwise at the next tick, four times a second: such a lane performs at most four times its room in a
    * second.
    */
   readonly prompt?: boolean
   /**
-   * What an attempt is given when its process stops, milliseconds from the stop's beginning; all the time that there
-   * is.
+   * Time for an attempt when its process stops, in milliseconds from the beginning of the stop; the whole remaining
+   * time.
    */
   readonly stopMs?: number
   readonly prepare: CommandType<PrepareBody, Job | null>
@@ -333,7 +333,7 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
    */
   room(lane: string): number
   perform(job: Job, claim: PerformedClaim): Promise<Outcome>
-  /** The outcome of what is done without waiting, in microseconds; undefined: it is not, and `perform` has it. */
+  /** The outcome of an effect that does not wait and takes microseconds; undefined means that `perform` runs it. */
   performAtOnce?(job: Job, claim: Omit<PerformedClaim, 'signal' | 'pass'>): Outcome | undefined
 }
 
@@ -343,9 +343,9 @@ export interface PerformedClaim {
   readonly lane: string
   readonly attempt: number
   readonly signal: AbortSignal
-  /** What the fence is asked with, before the step that the world cannot take back. */
+  /** Input of the fence, checked before the step that cannot be undone. */
   readonly pass: Pass
-  /** What a serial lane will probably go on with: what that needs can be read ahead. It may never come. */
+  /** The probable next items of a serial lane, so that their facts can be read ahead. They may never come. */
   readonly following?: string | null
 }
 

@@ -4,9 +4,9 @@
  * `nowMs` is the store's clock at the last heartbeat plus this process's monotonic time since. Nothing else in the
  * product asks a clock, so all processes of an installation agree on periods, deadlines and due times.
  *
- * An answer says that the store's clock stands between what it said and that plus the whole way there and back.
- * Whatever was shown within these bounds goes on, so an answer that was slow moves nothing; outside of them it moves to
- * the nearer.
+ * An answer states that the store's clock is between its reported time and that time plus the round trip. Whatever was
+ * shown within these bounds continues, so an answer that was slow moves nothing; outside of them it moves to the
+ * nearer.
  */
 
 /** No sleep is longer: setTimeout fires at once beyond 24.8 days, and a machine may sleep. */
@@ -17,7 +17,7 @@ export interface Clock {
   nowMs(): number
   /** Milliseconds that only rise. */
   monotonicMs(): number
-  /** The store said that it is `storeMs`; the question was sent at `sentAtMs` (monotonic). */
+  /** The store reported the time `storeMs`; the request was sent at `sentAtMs` (monotonic). */
   set(storeMs: number, sentAtMs: number): void
   /**
    * Calls back once after `ms` (at most a minute; 0: when this turn of the loop ends); answers a function that cancels.
@@ -25,7 +25,7 @@ export interface Clock {
   after(ms: number, call: () => void): () => void
 }
 
-/** What lasts is measured by this, and waited for. */
+/** Durations and timers use this clock. */
 export type Waits = Pick<Clock, 'monotonicMs' | 'after'>
 
 /** Resolves after `ms`, at most a minute. */
@@ -33,7 +33,10 @@ export function pauseBy(clock: Pick<Clock, 'after'>, ms: number): Promise<void> 
   return new Promise((resolve) => clock.after(ms, resolve))
 }
 
-/** What a clock that shows `shownMs` shows after an answer: the store said `nowMs`, and there and back took `wayMs`. */
+/**
+ * The value of a clock that shows `shownMs` after an answer: the store reported `nowMs`, and the round trip took
+ * `wayMs`.
+ */
 export function timeAfter(shownMs: number, { nowMs, wayMs }: { nowMs: number; wayMs: number }): number {
   return Math.min(Math.max(shownMs, nowMs), nowMs + 1 + wayMs)
 }

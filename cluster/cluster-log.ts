@@ -1,4 +1,4 @@
-/** cluster-log - what an operator reads of the runtime. Facts are ids, names and numbers, never what a command says. */
+/** cluster-log - the runtime's log for operators. Facts are ids, names and numbers, never the content of a command. */
 
 export interface ClusterLog {
   info(facts: object, sentence: string): void
@@ -6,7 +6,7 @@ export interface ClusterLog {
   error(facts: object, sentence: string): void
 }
 
-/** What shards tell. */
+/** Events reported by shards. */
 export interface ShardLog {
   halted(facts: { shard: number; reason: string }): void
   threw(facts: { shard: number; name: string }, error: unknown): void
@@ -19,7 +19,7 @@ export interface ShardLog {
   committed(facts: { shard: number; works: number; ms: number }): void
 }
 
-/** Who counts what shards tell. */
+/** Counts the events reported by shards. */
 interface Counting {
   /** A commit was confirmed after `ms`; it held `works`. */
   committed(ms: number, works: number): void
@@ -29,7 +29,7 @@ interface Counting {
   instant(ms: number): string
 }
 
-/** What shards tell, as sentences. */
+/** Log sentences of the events reported by shards. */
 export function makeShardLog(log: ClusterLog, counting: Counting): ShardLog {
   return {
     halted: (facts) => log.error(facts, 'A shard is torn and stays stopped: see `sendwright inspect`'),

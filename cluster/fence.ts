@@ -6,8 +6,8 @@
  * nobody knows whether the outcome could be written down, and it may be known again soon); shut (the process may have
  * been taken for dead since the claim, or the shard was lost: the attempt is not its own any more, for good).
  *
- * Guarantees: a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also
- * when the first heartbeat after a stop of the whole process is answered; what is read here waits for no other thread.
+ * Guarantees that a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also
+ * when the first heartbeat after a stop of the whole process is answered; reading it waits for no other thread.
  *
  * Cells (64-bit integers, times in milliseconds of the owner's clock): 0 when the last answered heartbeat was sent; 1
  * whether its connection is open; 2 since when a heartbeat waits for its answer; 3 whether the store does not keep what
@@ -40,7 +40,7 @@ export type FenceCells = BigInt64Array
 
 export type FenceState = 'open' | 'held' | 'shut'
 
-/** What an attempt is given when its claim is confirmed. Plain data: it goes to threads. */
+/** Handed to an attempt when its claim is confirmed. Plain data: it goes to threads. */
 export interface Pass {
   readonly shard: number
   readonly generation: number
@@ -89,7 +89,7 @@ export class Fence {
     this.set(CONNECTED, 0)
   }
 
-  /** All is held while the store does not keep what it takes: what is finished now could not be written down. */
+  /** Everything is held while the store is not durable, because outcomes could not be recorded. */
   hold(isUnsound: boolean): void {
     this.set(UNSOUND, isUnsound ? 1 : 0)
   }

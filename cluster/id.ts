@@ -2,8 +2,8 @@
  * id - ids that route themselves and sort by time.
  *
  * UUID version 7 layout: 48 bit ms | 7 | 12 bit shard | variant | 18 bit counter | 44 bit random. The 62 low bits as a
- * number, after the milliseconds, are the Redis stream entry id of the object in a log. Ids of one shard rise strictly:
- * the maker is started above the last id that the shard has given out, whatever its clock says.
+ * number, after the milliseconds, are the Redis stream entry id of the object in a log. Ids of one shard rise strictly.
+ * The maker is started above the last id that the shard has given out, even if its clock is behind.
  */
 import { assert } from './fault.ts'
 
@@ -112,7 +112,7 @@ function lowOf(id: string): string {
   return (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
 }
 
-/** The id made last, and what it was made of: its entry id is asked for next. */
+/** The id made last, and its parts. Its entry id is asked for next. */
 let madeId = ''
 let madeMs = 0
 let madeCounter = 0
@@ -210,7 +210,7 @@ export function makeIds({ shard, last, random }: { shard: number; last: string; 
       madeMs = ms
       madeCounter = counter
       madeTail = tail
-      // The variant's two bits and the counter's highest two, its next twelve; its last four and what is random.
+      // The variant's two bits and the counter's highest two, its next twelve; its last four and the random bits.
       const high = HIGH_DIGITS[counter >>> 16]! + hex3((counter >>> 4) & 0xfff)
       given = `${timed}${high}-${hex12((counter & 0xf) * RANDOM_SPAN + tail)}`
       madeId = given
@@ -226,7 +226,7 @@ function layOut(ms: number, shard: number, high: string, low: string): string {
   return `${layTime(ms, shard)}${high}-${low}`
 }
 
-/** What the ids of a shard and a millisecond begin with. */
+/** The common beginning of the ids of a shard and a millisecond. */
 function layTime(ms: number, shard: number): string {
   const time = hex12(ms)
   return `${time.slice(0, 8)}-${time.slice(8)}-7${hex3(shard)}-`

@@ -6,12 +6,12 @@ export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
 /** String, ten seconds: who moves shards between the primaries of a cluster now. */
 export const MOVE_KEY = '{cl}:move'
-/** Stream: replies that commits have told a worker, one line for each parcel (`parcel-replies.ts`). */
+/** Stream: replies of commits for a worker, one line for each parcel (`parcel-replies.ts`). */
 export const toldKey = (worker: string): string => `{cl}:told:${worker}`
 
 /** The same in a cluster: a stream in a slot of the primary that a parcel goes to, for which any shard there stands. */
 export const toldKeyAt = (shard: number, worker: string): string => `${shardTag(shard)}:told:${worker}`
-/** The stream of who is told replies: a parcel names a worker, or the stream itself. */
+/** The stream that receives the replies. A parcel names a worker, or the stream itself. */
 export const toldStream = (to: string): string => (to.startsWith('{') ? to : toldKey(to))
 
 /** Channel: number of a shard that was given back; empty for a worker that has come or leaves. */
@@ -26,7 +26,10 @@ export const shardParcelChannel = (shard: number): string => `${shardTag(shard)}
 /** Channel of one shard in a cluster: something has come into its mailbox or outcomes. */
 export const shardBellChannel = (shard: number): string => `${shardTag(shard)}:bell`
 
-/** The lane of timers: what is due by itself. Its items are `<timer>:<rest>`; the runtime performs them. */
+/**
+ * The lane of timers: work that the runtime itself schedules. Its items are `<timer>:<rest>`; the runtime performs
+ * them.
+ */
 export const TIMERS_LANE = 'timers'
 
 /** Hash tag of a shard, with braces: `{s017}`. */
@@ -48,7 +51,7 @@ export const metaKey = ofShard('meta')
 export const journalKey = ofShard('journal')
 /** Stream: parcels of commands from other processes. */
 export const mailboxKey = (shard: number): string => `${shardTag(shard)}:mailbox`
-/** String: what a parcel, or the command of an outcome, says. */
+/** String: the content of a parcel, or of the command of an outcome. */
 export const stagedKey = (shard: number, id: string): string => `${shardTag(shard)}:staged:${id}`
 /** Stream: outcomes from a process that no longer owns the shard. */
 export const outcomesKey = (shard: number): string => `${shardTag(shard)}:outcomes`
@@ -69,12 +72,12 @@ export const countersKey = ofShard('counters')
 export const repliesKey = (shard: number, slice: number): string => `${shardTag(shard)}:replies:${slice}`
 /** String, one hour: `<seq> <last commitId>` that the next owner found. */
 export const fencedKey = (shard: number, token: string): string => `${shardTag(shard)}:fenced:${token}`
-/** Stream: commands and items that could not be performed, without what they said. */
+/** Stream: commands and items that could not be performed, without their content. */
 export const poisonKey = (shard: number): string => `${shardTag(shard)}:poison`
 /** Zset, two days: commands of a UTC day that a behaviour could not bear, whose words are kept -> until when. */
 export const unborneKey = (shard: number, day: number): string => `${shardTag(shard)}:unborne:${day}`
 /**
- * String: only where a shard is on its way to. What else lies there of it is a copy: who has the slot has all of it.
+ * String: only while a shard is being moved here. Until the node has the slot, its other keys are a copy.
  */
 export const copyKey = (shard: number): string => `${shardTag(shard)}:copy`
 /** Stream: an entity, each entry `ev st v by`. */

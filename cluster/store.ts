@@ -32,8 +32,8 @@ export interface Commit {
   /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
   readonly merged?: Merged
   /**
-   * What the commit tells workers (`Ears.replies`) once it cannot be lost any more, one line for each parcel; nobody
-   * knows whether they heard it. Absent: nothing.
+   * Replies that the commit publishes for workers (`Ears.replies`) once it cannot be lost, one line for each parcel;
+   * delivery is not confirmed. Absent means nothing.
    */
   readonly told?: ReadonlyMap<string, string>
 }
@@ -100,7 +100,7 @@ export type Acquired =
   | { readonly kind: 'changed'; readonly meta: Meta }
   | { readonly kind: 'failed' }
 
-/** By its numbers: what a process says to others, and the oldest that it understands. */
+/** Protocol numbers of a process: the one that it sends, and the oldest that it understands. */
 export interface Protocol {
   readonly speaks: number
   readonly understands: number
@@ -128,9 +128,9 @@ export interface WorkerRecord {
    * releases.
    */
   ails?: boolean
-  /** What it says to others. Absent in records of earlier releases. */
+  /** The protocol that it sends. Absent in records of earlier releases. */
   protocol?: Protocol
-  /** What it runs, for people. */
+  /** Its version, for people. */
   roles: readonly string[]
   /** Where it serves HTTP: to clients, and to operators. Absent if it does not, and in records of earlier releases. */
   urls?: { baseUrl: string; operatorUrl: string }
@@ -157,13 +157,13 @@ export interface Parcel {
   readonly parcelId: string
   /** Commands in it. */
   readonly count: number
-  /** What they say (`packParcel`), kept under `staged` for a minute. */
+  /** Their content (`packParcel`), kept under `staged` for a minute. */
   readonly said: Uint8Array
 }
 
 /** Parcels of one turn of a process. */
 export interface Enqueue {
-  /** The worker that is told the replies. */
+  /** The worker that receives the replies. */
   readonly replyTo: string
   /** A mailbox that holds as many commands takes no parcel. */
   readonly commandsMax: number
@@ -176,7 +176,7 @@ export type Enqueued = 'ok' | 'busy' | 'lost' | 'unsent'
 /** An entry of a mailbox, or of outcomes. */
 export interface InboxEntry {
   readonly id: string
-  /** Name of what it says; an outcome's is its command's id. */
+  /** Name of its content; for an outcome, the id of its command. */
   readonly parcelId: string
   readonly replyTo: string
   /** Null: it is no longer kept. */
@@ -220,11 +220,11 @@ export interface Cursors {
   readonly outcomes: string
 }
 
-/** What is heard of other processes at once. Any of it can be lost: whoever listens also looks now and then. */
+/** Notifications of other processes. Any of them can be lost, so subscribers also poll. */
 export interface Ears {
   /** Something came for shards that this worker owned when it came. */
   bells(bells: readonly Bell[]): void
-  /** Replies to this worker's asks, told by commits. The same can come again. */
+  /** Replies to this worker's asks, published by commits. The same can come again. */
   replies(text: string): void
   /** A shard was given back. */
   released(shard: number): void
@@ -249,7 +249,8 @@ export interface Store {
   /** Gives a shard back: its owner becomes '', and others hear of it. Nothing if the token is another. */
   release(request: { shard: number; token: string }): Promise<boolean>
   /**
-   * What the next owner found when it took the shard from `token`; null when nobody did (or the store did not answer).
+   * The state found by the next owner when it took the shard from `token`; null if there is none (or the store did not
+   * answer).
    */
   fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null>
   /** Meta of many shards, null where there is none yet, undefined where it is not known: its store did not answer. */
@@ -267,12 +268,12 @@ export interface Store {
   /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */
   handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean>
   /**
-   * Entries, oldest first, with what they say; not all of them where that is much. Null when the store did not answer.
+   * Entries, oldest first, with their content; not all if it is large. Null when the store did not answer.
    */
   entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null>
   /** The shards of which mailbox or outcomes hold something after the cursors; null when the store did not answer. */
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>
-  /** Hears what others say to `worker`. */
+  /** Receives notifications of other processes for `worker`. */
   listen(worker: string, ears: Ears): Listening
   /** The replies of each parcel and the store's clock, in one step; null where the store did not answer. */
   replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]>
@@ -319,7 +320,7 @@ export interface Merged {
 /** A commit's clock may differ from the store's by this much. */
 export const CLOCK_OFF_MS = 5_000
 
-/** The same store, but for what `changes` answers in its place. */
+/** The same store, with the methods in `changes` replaced. */
 export function changeStore(store: Store, changes: Partial<Store>): Store {
   const bound: Partial<Record<keyof Store, unknown>> = {}
   for (const name of Object.keys(REQUESTS) as (keyof Store)[]) {

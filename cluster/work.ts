@@ -13,7 +13,7 @@ export type Source = 'local' | 'mailbox' | 'claim' | 'outcome' | 'timer' | 'free
 /** The entry of a mailbox that brought commands. */
 export interface Origin {
   readonly parcelId: string
-  /** The worker that is told the replies; '' for none. */
+  /** The worker that receives the replies; '' for none. */
   readonly replyTo: string
   /** Commands in it. */
   readonly count: number
@@ -30,7 +30,7 @@ export interface Work {
   readonly bytes: number
   /** Rounds of reading that it has asked for. */
   needs: number
-  /** What its behaviour threw while it said what to read. */
+  /** The error of its behaviour while it named its facts. */
   broken: Error | null
   /** Mailbox lane: its deadline has passed; it is consumed without being executed. */
   late: boolean
@@ -38,7 +38,7 @@ export interface Work {
   answer: ((result: AskResult) => void) | null
   /** Of a command or outcome that came from another process: its entry, which the commit's cursor passes. */
   readonly entryId: string
-  /** Mailbox lane: what brought it, and its place in there from 0 on. */
+  /** Mailbox lane: the parcel that brought it, and its place in the parcel from 0. */
   readonly origin: Origin | null
   readonly place: number
   /** Claim, outcome, timer: the item. */
@@ -49,7 +49,7 @@ export interface Work {
 /** Asks an actor of a shard. */
 export type Ask = (shard: number, command: Command) => Promise<AskResult>
 
-/** Work without an asker: `source` and what it concerns. */
+/** Work without an asker: `source` and its subject. */
 export function internalWork(
   source: Source,
   type: CommandType,
@@ -111,7 +111,7 @@ export function bytesOfBlobs({ blobs = [] }: Command): number {
   return blobs.reduce((bytes, { length }) => bytes + length, 0)
 }
 
-/** What a decision wants written. */
+/** The writes of a decision. */
 export function stagedOf(decision: Decision<unknown>): Staged {
   if (decision.kind === 'refuse') return decision.records ?? {}
   return decision.kind === 'done' ? decision : {}

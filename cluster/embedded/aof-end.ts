@@ -28,8 +28,8 @@ export function isBadFormat(log: string): boolean {
 }
 
 /**
- * Moves the unreadable end of the last append-only file into a file beside the store, if it is behind what was known to
- * be on disk.
+ * Moves the unreadable end of the last append-only file into a file beside the store, if it is behind the last offset
+ * known to be on disk.
  * @returns the file, the number of bytes moved, and where they are now; null if every command can be read
  * @throws Error, a sentence with the next step, if the damage may have taken accepted data
  */

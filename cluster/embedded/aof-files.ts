@@ -1,16 +1,16 @@
 /**
- * aof-files - the append-only files of a directory, looked at without a redis: what the manifest names, and what lies
- * there.
+ * aof-files - the append-only files of a directory, looked at without a redis: the entries of the manifest, and the
+ * existing files.
  *
- * Redis keeps a base file, files of what came later, and a manifest that names them (Redis 7, multi-part AOF). It
- * begins empty where the manifest is not there, and it writes over files whose numbers the manifest does not know: both
+ * Redis keeps a base file, files with later commands, and a manifest that names them (Redis 7, multi-part AOF). It
+ * begins empty if the manifest does not exist, and it writes over files whose numbers the manifest does not know: both
  * are found here before it is spawned.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const TAIL_BYTES = 32
-/** What a redis writes anew, until it is whole: named by the process that writes it. */
+/** Temporary files of a rewrite, named by the pid of the writing process. */
 const HALF_WRITTEN = /^temp-(?:rewriteaof-(?:bg-)?)?\d+\.(?:aof|rdb)$/
 
 /** The names that redis gives by default, and the embedded one always. */
@@ -28,15 +28,15 @@ export interface AofFile {
 export interface AofFiles {
   /** Text of the manifest; null where there is none. */
   readonly manifest: string | null
-  /** What the manifest names, in its order, history aside. */
+  /** The entries of the manifest in order, without history. */
   readonly named: readonly AofFile[]
   /** Bytes of each append-only file that is there, by name. */
   readonly sizes: ReadonlyMap<string, number>
 }
 
 /**
- * The files that a manifest names, in its order. What is only still to be deleted (`h`) is left out, and what Redis 8
- * says behind the type (`startoffset`, `endoffset`): no redis needs it.
+ * The files that a manifest names, in its order. Files waiting for deletion (`h`) are left out, and so are the fields
+ * of Redis 8 after the type (`startoffset`, `endoffset`). No redis needs it.
  */
 export function parseManifest(text: string): AofFile[] {
   const lines = text.matchAll(/^file (?:"([^"]+)"|(\S+)) seq (\d+) type ([bi])(?: .*)?$/gm)
@@ -81,8 +81,8 @@ export function readAofFiles(directory: string): AofFiles | null {
 }
 
 /**
- * Removes what a redis that was killed had begun to write anew: it says what was stored then, and no redis looks at it
- * again. Only while none runs in the directory. Out: the names. Throws what the file system throws.
+ * Removes incomplete rewrites of a killed Redis, which no Redis reads again. Only while none runs in the directory.
+ * Returns the names. Throws errors of the file system.
  */
 export function removeHalfWritten(directory: string): readonly string[] {
   const names = readdirSync(directory).filter((name) => HALF_WRITTEN.test(name))
@@ -106,8 +106,7 @@ export function tailOf(path: string, end: number): string | null {
 }
 
 /**
- * The newest whole set among the files that are there: the last base, and what came after it; null where one is
- * missing.
+ * The newest whole set among the files that exist. The last base and the later files; null if one is missing.
  */
 export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
   const there = [...sizes.keys()].flatMap((name) => fileOf(name) ?? []).sort((a, b) => a.seq - b.seq)

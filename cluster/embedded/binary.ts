@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** The two programs that speak what we need, in the order in which they are tried, with their oldest version. */
+/** The two suitable programs, in the order in which they are tried, with their oldest version. */
 const PROGRAMS = [
   { command: 'redis-server', versionMin: [7, 0] },
   { command: 'valkey-server', versionMin: [7, 2] },
@@ -32,7 +32,7 @@ const INSTALL_LINES = `Install one with
 /** `fsync`: on disk before an answer. `memory`: within about a second. `replica`: on disk and in replicas. */
 export type Durability = 'fsync' | 'memory' | 'replica'
 
-/** What the embedded store writes to; a pino logger is one. */
+/** Logger of the embedded store; a pino logger is one. */
 export interface StoreLog {
   info(facts: object, text: string): void
   warn(facts: object, text: string): void
@@ -73,7 +73,7 @@ export async function searchRedis(): Promise<RedisBinary | null> {
 /**
  * The settings of the embedded store as arguments of redis-server. Names are relative to `directory`, so the limit of
  * 107 bytes on a socket's path never binds the server.
- * @param more.memoryBytes the ceiling; by default half of what this machine or its cgroup has
+ * @param more.memoryBytes the ceiling; by default half of the memory of this machine or its cgroup
  * @param more.port a port of the loopback beside the socket
  */
 export function redisArguments(
@@ -110,14 +110,14 @@ export function appendFsync(durability: Durability): 'always' | 'everysec' {
   return durability === 'memory' ? 'everysec' : 'always'
 }
 
-/** Half of what this machine or its cgroup has. */
+/** Half of the memory of this machine or its cgroup. */
 export function memoryBytesDefault(): number {
   const limit = process.constrainedMemory()
   const total = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
   return Math.max(MEMORY_BYTES_MIN, Math.floor(total * MEMORY_SHARE))
 }
 
-/** What a program says of its version, or null when there is no such program on the PATH. */
+/** The version that a program prints, or null if there is no such program on the PATH. */
 async function versionOf(command: string): Promise<string | null> {
   try {
     return (await run(command, ['--version'], { timeout: VERSION_MS_MAX })).stdout

@@ -14,14 +14,14 @@ export const DURABLE_SETTINGS = ['appendonly', 'appendfsync', 'no-appendfsync-on
 
 const STEP_MS = 50
 
-/** A setting that breaks the level: what it is, and what it must be. */
+/** A setting that breaks the durability level, with its value and the required one. */
 export interface Breach {
   readonly name: (typeof DURABLE_SETTINGS)[number]
   readonly is: string
   readonly must: string
 }
 
-/** The settings among `flat` (name, value, ...) that break `durability`. One that is not told counts as broken. */
+/** The settings among `flat` (name, value, ...) that break `durability`. A missing setting counts as broken. */
 export function breachesOf(flat: readonly string[], durability: Durability): Breach[] {
   const values = new Map<string, string>()
   for (let at = 0; at < flat.length; at += 2) values.set(flat[at] ?? '', flat[at + 1] ?? '')
@@ -39,7 +39,7 @@ export function breachesOf(flat: readonly string[], durability: Durability): Bre
   })
 }
 
-/** Whether a rewrite of the append-only file is still to come, runs, or has failed. In: what INFO says. */
+/** Whether a rewrite of the append-only file is still to come, runs, or has failed. Takes the text of INFO. */
 export function isRewriting(info: string): boolean {
   return /^aof_rewrite_(in_progress|scheduled):1/m.test(info)
 }
@@ -48,7 +48,7 @@ export function isRewriting(info: string): boolean {
 export async function setRight(client: Redis, durability: Durability): Promise<Breach[]> {
   const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS)) as string[]
   const breaches = breachesOf(flat, durability)
-  // The file last of all: what it writes from then on is written as the others say.
+  // The file comes last: from then on it is written under the other settings.
   for (const { name, must } of breaches.toReversed()) await client.config('SET', name, must)
   return breaches
 }

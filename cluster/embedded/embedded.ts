@@ -33,7 +33,7 @@ const SOCKET_PATH_BYTES_MAX = 103
 const STEP_MS = 20
 /** 7 s: the whole service has ten. */
 const SHUTDOWN_STEPS_MAX = 350
-/** Of these, what a store that was set right may take to write its file; one that takes longer is left running. */
+/** Of these, the time that a repaired store has to write its file; one that takes longer is left running. */
 const WHOLE_MS_MAX = 5000
 const BACKOFF_MS_MAX = 5000
 /** A redis that lived this long was well: the next failure begins a new series. */
@@ -56,8 +56,8 @@ export interface EmbeddedRedisOptions {
   /** Whether the directory is known to have held a store: then none is started empty. False by default. */
   mustHold?: () => boolean
   /**
-   * The directory was made again, with the store's files in it: what else belongs into it may be written. In: the
-   * store, which lives until this is done.
+   * The directory was made again, with the store's files in it: other files can be written. Takes the store, which
+   * lives until this is done.
    */
   onRemade?: (client: Redis) => Promise<void>
 }
@@ -125,7 +125,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
       try {
         if (running === null || !(await whenLast())) return false
         const fault = directory.look()
-        // Its end would be the end of what it holds.
+        // If it ends, its data is lost.
         if (fault?.kind === 'deleted') await rescue()
         else if (!(await shutDown(place, running.client, fault?.kind === 'damaged'))) return false
         if (directory.look() === null) directory.confirm(Date.now())

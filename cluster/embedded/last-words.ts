@@ -11,17 +11,17 @@ import { livingRedisPid } from './probe.ts'
 
 const TAIL_BYTES = 8192
 const WORDS_MAX = 3
-/** What a redis said longer ago has not ended it. */
+/** Log lines older than this did not cause the end. */
 const WORDS_MS_MAX = 300_000
 const CHARS_MAX = 600
 /** Of /proc/<pid>/stat, counted from the state: bytes of address space. */
 const MEMORY_FIELD = 20
-/** What a redis says of its machine at each start, and which kills none. */
+/** Warnings that Redis logs about its machine at each start, none of them fatal. */
 const ADVICE = /^WARNING /
 /** With less than this a redis may fail at its next write. */
 const FREE_BYTES_MIN = 16 * 1024 ** 2
 
-/** What `/proc` calls the state of a process, and what that means for who waits for its answer. */
+/** State of a process in `/proc`, and its meaning for callers that wait for its answer. */
 const STATES: Readonly<Record<string, (pid: number) => string>> = {
   T: (pid) => `is stopped by a signal: kill -CONT ${pid} resumes it`,
   t: () => 'is held by a debugger',
@@ -51,7 +51,7 @@ export function describeEnd(directory: string, pid: number | null): string {
   return sentences([disk, words ?? (disk === null ? silence : null)])
 }
 
-/** What a process does, by its id. */
+/** The state of a process, by its id. */
 export function describeProcess(pid: number): string {
   const [state = 'X'] = statOf(pid)
   return `redis-server ${pid} ${STATES[state]?.(pid) ?? 'runs'}`

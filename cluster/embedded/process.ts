@@ -38,7 +38,7 @@ export interface Place {
   socketPath: string
   durability: Durability
   log: StoreLog
-  /** Ends every wait for the store; what has been started goes on by itself. */
+  /** Ends every wait for the store; a started Redis continues on its own. */
   signal: AbortSignal
   /** Port of the loopback beside the socket; none by default. */
   port?: number | undefined

@@ -1,9 +1,9 @@
 /**
  * redis-log - the file that our own Redis writes to itself, and its bound
  *
- * It is opened for appending and handed to the process, which knows of no rotation. While that runs it is bounded by
- * copying what is there to `redis.log.1` and emptying it: what Redis says next stands at its beginning. A line that is
- * said between the two steps is lost.
+ * It is opened for appending and handed to the process, which does not rotate it. While that runs it is bounded by
+ * copying the file to `redis.log.1` and emptying it, so that Redis continues at its beginning. A line logged between
+ * the two steps is lost.
  */
 import { copyFileSync, openSync, renameSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import type { StoreLog } from './binary.ts'
 
 /** Bytes of the file; with the one before it twice as many are kept. */
 const LOG_BYTES_MAX = 10 * 1024 * 1024
-/** A Redis that says something at each connection fills less than a megabyte in that time. */
+/** A Redis that logs a line for each connection writes less than a megabyte in that time. */
 const LOOK_MS = 60_000
 
 /** Opens the file for a Redis that starts in the directory. Throws Error when it cannot be written. */

@@ -1,10 +1,10 @@
 /**
  * rescue - what a store holds in memory, written into a directory that was deleted under it, or as a copy (backup).
  *
- * A redis whose working directory is gone can neither rewrite its file nor save. But it still tells a replica
- * everything, over a connection that is there. So writes are held back (CLIENT PAUSE: they wait, none is refused), the
- * whole is read as a replica would, and laid down as the base of a new append-only file. Then the old redis is ended;
- * the writes that waited lose their connection, and are sent again to the one that is started on the new files.
+ * A redis whose working directory is gone can neither rewrite its file nor save. But it still sends a replica
+ * everything over an open connection. So writes are held back (CLIENT PAUSE: they wait, none is refused), the whole is
+ * read as a replica would, and laid down as the base of a new append-only file. Then the old redis is ended; the writes
+ * that waited lose their connection, and are sent again to the one that is started on the new files.
  *
  * Guarantees: the new directory appears whole or not at all (one rename), and holds everything that was ever
  * acknowledged. Where several processes do it at once the first one's stays, and they are the same.
@@ -96,12 +96,12 @@ export async function copyStore(
   }
 }
 
-/** Reads the whole as a replica without a disk is told it: `$EOF:<mark>`, the bytes, the mark. */
+/** Reads the whole data set as a diskless replica: `$EOF:<mark>`, the bytes, the mark. */
 function copyTo(spare: Redis, path: string): Promise<number> {
   const { stream } = spare
   const file = openSync(path, 'wx', 0o600)
   let mark: Buffer | null = null
-  /** What may still be the beginning of the mark at the end; before it is known, the first line. */
+  /** Bytes at the end that may be the beginning of the mark; before the mark is known, the first line. */
   let held = Buffer.alloc(0)
   let bytes = 0
   let isOver = false
@@ -112,7 +112,7 @@ function copyTo(spare: Redis, path: string): Promise<number> {
       clearTimeout(timer)
       closeSync(file)
       stream.removeAllListeners('data')
-      // What comes next is no answer to a command.
+      // Later bytes are not replies to commands.
       spare.disconnect()
       if (error === null) resolve(bytes)
       else reject(error)

@@ -2,9 +2,9 @@
  * store-directory - the directory of a running store, looked at every two seconds: whether what it writes is still
  * there.
  *
- * A redis goes on writing, and fsyncing, into files that were deleted, moved or covered by a mount, and says nothing.
- * The look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it names,
- * each with the inode that it had, at least the bytes that it had, and the same end where it ended then.
+ * A redis continues writing, and fsyncing, into files that were deleted, moved or covered by a mount, and reports
+ * nothing. The look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it
+ * names, each with the inode that it had, at least the bytes that it had, and the same end if it ended then.
  *
  * States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
  */
@@ -20,13 +20,13 @@ export interface DirectoryFault {
 }
 
 export interface StoreDirectoryOptions {
-  /** Absolute path, as the store was told it. */
+  /** Absolute path, as passed to the store. */
   readonly path: string
   /** The store's process, where it is on this machine and known. */
   readonly processId: () => number | null
   /** Whether a mark is kept in it: it is the embedded store's. */
   readonly isOwn: boolean
-  /** What the store calls its files. */
+  /** Names of the files of the store. */
   readonly names?: { readonly directory: string; readonly file: string }
 }
 
@@ -70,8 +70,7 @@ export class StoreDirectory {
   }
 
   /**
-   * Files that are shorter than what the store says to have written, which a cut leaves even where they have grown
-   * since.
+   * Files that are shorter than the size that the store reports, which a cut leaves even where they have grown since.
    * In: `aof_current_size` of an answer that came after the last look, with no rewrite under way.
    */
   lookAtBytes(written: number): DirectoryFault | null {
@@ -86,7 +85,7 @@ export class StoreDirectory {
     )
   }
 
-  /** The store has answered what was asked after the last look: what was seen then is on its disk. */
+  /** The store has answered the request sent after the last look, so everything seen then is on its disk. */
   confirm(atMs: number): void {
     if (this.seen === null) return
     const { manifest, sizes, tails } = this.seen
@@ -104,8 +103,7 @@ export class StoreDirectory {
   }
 
   /**
-   * A rewrite removes files that its old manifest names: what seems missing is looked for by a manifest that was read
-   * anew.
+   * A rewrite removes files that its old manifest names: before a file counts as missing, the manifest is read again.
    */
   private lookAtFiles(): string | null {
     const path = this.manifestPath()
@@ -159,7 +157,10 @@ export class StoreDirectory {
     return known === undefined || known === id
   }
 
-  /** The directory is not where it was: whether its files live on elsewhere says the store's own working directory. */
+  /**
+   * The directory is not where it was: the working directory of the store shows whether its files still exist
+   * elsewhere.
+   */
   private lost(): DirectoryFault {
     const now = workingDirectory(this.options.processId())
     if (now !== null && !now.endsWith(' (deleted)'))
@@ -177,7 +178,7 @@ function damaged(sentence: string): DirectoryFault {
   return { kind: 'damaged', sentence }
 }
 
-/** Where a process works, as Linux tells it; null where nobody does. */
+/** Working directory of a process, as Linux reports it; null if there is no such process. */
 function workingDirectory(processId: number | null): string | null {
   if (processId === null) return null
   try {

@@ -1,16 +1,16 @@
 /**
  * store-mark - what was known to be on disk when the store last ran, kept beside it, and compared before it runs again.
  *
- * A file that was cut while nobody looked loads without a word: redis drops the end that it cannot read, and takes one
- * that ends between two commands for whole. The mark says how long each file was at least, and how it ended there:
+ * A file that was cut while no one looked loads without a word: redis drops the end that it cannot read, and takes one
+ * that ends between two commands for whole. The mark states how long each file was at least, and how it ended there:
  * bytes are only ever added, so a file that ends the same at the same place is the same up to there. That finds a cut
- * before redis does, whose own loading would make it final, and whatever it took: the numbers of the shards' last
- * commits, read after loading, would say no more of it.
+ * before redis does, whose own loading would make it final, together with everything accepted since. The numbers of the
+ * shards' last commits, read after loading, would not show it.
  *
- * Guarantees: a size is written only after the store has answered what was asked after the file had that size, so with
- * `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an fsync,
- * some hundred bytes every two seconds: a machine that loses power may leave an older mark, or none that can be read,
- * and both only say less.
+ * Guarantees that a size is written only after the store has answered a request sent after the file had that size, so
+ * with `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an
+ * fsync, some hundred bytes every two seconds: a machine that loses power may leave an older mark, or none that can be
+ * read, and both are only weaker checks.
  *
  * File: `store-mark` in the data directory.
  */
@@ -34,7 +34,7 @@ const FILE = 'store-mark'
 const BYTES = 2048
 const DIGEST_CHARS = 16
 
-/** What was on disk. */
+/** State on disk. */
 export interface StoreMark {
   /** When it was seen, as text of a date. */
   readonly at: string
@@ -45,7 +45,7 @@ export interface StoreMark {
   readonly ends?: Readonly<Record<string, string>>
 }
 
-/** What a mark keeps of the end of a file: of the bytes that `tailOf` reads. */
+/** The part of a mark about the end of a file, from the bytes that `tailOf` reads. */
 export function digestOfTail(tail: string): string {
   return createHash('sha256').update(tail, 'latin1').digest('hex').slice(0, DIGEST_CHARS)
 }
@@ -79,7 +79,7 @@ export function readMark(directory: string): StoreMark | null {
   }
 }
 
-/** Why a store must not be started on these files: a sentence, with what mends it. Null: nothing speaks against it. */
+/** Why a store must not be started on these files, a sentence with the fix. Null means that it can start. */
 export interface FileFault {
   readonly sentence: string
   /** Whether only the end of a file is missing, which a durability may allow. */

@@ -58,7 +58,7 @@ export class FactList {
   }
 }
 
-/** What a batch has read so far. */
+/** Facts that a batch has read so far. */
 export class FactRounds {
   private readonly rounds: Round[] = []
 
@@ -110,7 +110,7 @@ export class FactRounds {
   }
 }
 
-/** What need not be read, as it is by the commit that made `seq`. */
+/** Facts that need no read, in their state after commit `seq`. */
 export interface KnownFields {
   readonly seq: number
   field(key: string, field: string): string | null | undefined
@@ -185,8 +185,8 @@ export class FactView implements Facts {
   }
 
   /**
-   * The head of a lane, of what stood in it before this batch. What the batch itself places is not in it: when the
-   * batch is decided anew, because something had to be read, it has another name.
+   * The head of a lane before this batch. Items that the batch itself places are not in it: when the batch is decided
+   * again, because something had to be read, it has another name.
    */
   private head(fact: SortedFact): readonly (readonly [string, number])[] {
     const read = this.rounds.other(fact)

@@ -1,13 +1,14 @@
 /**
  * field-cache - fields of hashes that this owner has read or written, so that it need not read them again.
  *
- * The owner of a shard is the only one who writes it, and every commit is fenced by its token: what was read once, with
- * the writes of every commit confirmed since, is what stands there. Whoever lost the shard can decide on it, but not
- * commit. Bounded for the whole process, but for what the batches under way rest on: what is known when a batch begins
- * stays known until it is decided. What came first goes first, and an idle shard's goes after ten minutes.
+ * The owner of a shard is the only one who writes it, and every commit is fenced by its token: a value read once, with
+ * the writes of every commit confirmed since, is current. A process that lost the shard can decide on it, but not
+ * commit. Bounded for the whole process, except for values that batches in progress use: a value known when a batch
+ * begins is kept until it is decided. The oldest values are evicted first, and those of an idle shard after ten
+ * minutes.
  *
- * What an item needed that has ended is forgotten when the next batch begins: it would stay for long, and each of the
- * collector's larger rounds would look at it.
+ * Facts of a finished item are dropped when the next batch begins. Otherwise they would live long, and every major
+ * garbage collection would visit them.
  *
  * A hash that was read whole (`wholeMax`) is known in every field, those that are not there among them.
  *
@@ -26,7 +27,7 @@ export interface FieldBudget {
   left: number
 }
 
-/** What is known of a hash; `isWhole`: what is not in it is not there. */
+/** Known fields of a hash; `isWhole`: a missing field does not exist. */
 interface Held {
   readonly fields: Map<string, string | null>
   isWhole: boolean
@@ -34,7 +35,7 @@ interface Held {
 
 export class FieldCache {
   private readonly keys = new Map<string, Held>()
-  /** What was looked up last: a turn asks for several fields of one hash in a row. */
+  /** The last lookup. A turn asks for several fields of one hash in a row. */
   private last: { readonly key: string; readonly held: Held } | null = null
   private readonly budget: FieldBudget
   private past: HashFields[] = []
@@ -45,7 +46,7 @@ export class FieldCache {
     this.budget = budget
   }
 
-  /** A batch begins: what is more than the process may hold goes now, because nothing rests on it. */
+  /** A batch begins: values over the budget of the process are evicted now, because nothing uses them. */
   begin(nowMs: number): void {
     this.usedAtMs = nowMs
     this.dropPast()
@@ -87,8 +88,8 @@ export class FieldCache {
   }
 
   /**
-   * A commit with these writes was confirmed; `absent` is what it knew not to be there before them. Of a hash that is
-   * not known whole, a field that nobody has asked for is not taken in: most of what is written is never looked up.
+   * A commit with these writes was confirmed; `absent` is the fields known to be missing before them. Of a hash that is
+   * not known whole, a field that no one has asked for is not taken in: most written fields are never read.
    */
   note(ops: readonly Op[], absent: readonly HashFields[] = []): void {
     for (const { key, fields } of absent) for (const field of fields) this.put(key, field, null)
@@ -146,7 +147,7 @@ export class FieldCache {
     this.budget.left += before
     this.keys.set(key, held)
     this.last = null
-    // An empty one counts too: what is known must have a bound.
+    // An empty one counts too, so that the cache is bounded.
     this.set(held, '', null)
     for (const [field, value] of all) this.set(held, field, value)
   }

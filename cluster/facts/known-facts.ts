@@ -1,6 +1,5 @@
 /**
- * known-facts - what the owner of a shard knows without a read: fields of hashes, and what stands first in serial
- * lanes.
+ * known-facts - values that the owner of a shard knows without a read: fields of hashes and the heads of serial lanes.
  *
  * Both rest on the same: the owner is the only one who writes the shard, and every commit is fenced.
  */
@@ -18,7 +17,7 @@ export class KnownFacts {
     this.heads = new LaneHeads(budget)
   }
 
-  /** A batch begins: what is more than the process may remember goes now, because nothing rests on it. */
+  /** A batch begins: values over the budget of the process are evicted now, because nothing uses them. */
   begin(nowMs: number): void {
     this.heads.begin()
     this.fields.begin(nowMs)
@@ -57,7 +56,7 @@ export class KnownFacts {
     this.heads.clear()
   }
 
-  /** The shard is no longer here: what it held of the budget is free. */
+  /** The shard is no longer here: its share of the budget is free. */
   clear(): void {
     this.fields.clear()
     this.heads.clear()

@@ -1,9 +1,9 @@
 /**
  * lane-heads - the items that stand first in serial lanes, remembered so that going on need not read them again.
  *
- * The owner of a shard is the only one who writes its lanes: what was read once, with the writes of every commit
- * confirmed since, is what stands there (see `field-cache.ts`, whose budget this shares). A head ends where its read
- * ended: what lies beyond is not known, so a head that has grown short is forgotten and read again.
+ * The owner of a shard is the only one who writes its lanes: a head read once, with the writes of every commit
+ * confirmed since, is current (see `field-cache.ts`, whose budget this shares). A head ends if its read ended: items
+ * beyond it are unknown, so a head that has grown short is dropped and read again.
  *
  * A read may be taken in only while no commit was confirmed since it was sent.
  */
@@ -46,7 +46,7 @@ export class LaneHeads {
     this.budget = budget
   }
 
-  /** A batch begins: what is more than the process may remember goes now. */
+  /** A batch begins: values over the budget of the process are evicted now. */
   begin(): void {
     for (const key of this.heads.keys()) {
       if (this.budget.left >= 0) return
@@ -103,7 +103,7 @@ export class LaneHeads {
   }
 }
 
-/** A head with writes laid over it: what they put beyond its end stays unknown. */
+/** A head with writes laid over it: items placed beyond its end stay unknown. */
 export function layHead(overlay: Overlay, key: string, { members, isWhole }: LaneHead): LaneHead {
   const count = isWhole ? Number.MAX_SAFE_INTEGER : members.length
   return { members: overlay.sorted(key, { min: 0, max: Number.MAX_SAFE_INTEGER, count }, members), isWhole }

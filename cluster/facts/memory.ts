@@ -1,9 +1,9 @@
 /**
  * memory - the states of a shard's entities and counters, and the draft that a batch makes over them.
  *
- * States: a memory holds what is committed. A draft holds what the turns of one batch have made of it; it becomes part
- * of the memory when the commit is confirmed, and is thrown away otherwise. What was not asked for in ten minutes is
- * dropped and read again when needed.
+ * States: a memory holds committed state. A draft holds the state after the turns of one batch; it becomes part of the
+ * memory when the commit is confirmed, and is thrown away otherwise. State not requested for ten minutes is dropped and
+ * read again when needed.
  */
 import type { EntityType, Ref, States } from '../behaviour.ts'
 import { assert, Fault } from '../fault.ts'
@@ -39,7 +39,7 @@ export class Memory {
   }
 
   /**
-   * Takes in what a read answered, unless something newer is held already. A Fault is thrown at whoever asks for it.
+   * Stores the result of a read, unless something newer is held already. A Fault is thrown at anyone who asks for it.
    */
   loadEntity(ref: Ref, state: unknown, nowMs: number): void {
     if (!this.hasEntity(ref)) this.hold(ref, { state, usedAtMs: nowMs, entryIds: [] })
@@ -108,7 +108,7 @@ export class Memory {
   }
 }
 
-/** What changed in an entity during a batch. */
+/** Changes of an entity during a batch. */
 export interface Changed {
   readonly ref: Ref
   state: unknown

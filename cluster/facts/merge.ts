@@ -1,5 +1,5 @@
 /**
- * merge - the ops of a commit with their keys numbered and neighbours joined: what the commit script is sent.
+ * merge - the ops of a commit with their keys numbered and neighbours joined: the input of the commit script.
  *
  * A batch writes the same few hashes and sorted sets over and over. Writes of one kind to one key with no other write
  * to that key between them are one command of the store: the result is the same, and a command costs as much as ten
@@ -8,7 +8,7 @@
 import type { Op, Write } from '../behaviour.ts'
 import { type Arg, CLOCK_OFF_MS, type Joined, type Merged } from '../store.ts'
 
-/** What is remembered of a key while its writes are gathered. */
+/** State of a key while its writes are gathered. */
 export interface MergeSlot {
   readonly place: number
   /** The command that the next write of its kind may join. */
@@ -67,7 +67,7 @@ function joins(slot: MergeSlot, write: Write, args: readonly Arg[]): boolean {
   return true
 }
 
-/** What a write adds to a command of its kind; null when it must stay alone. */
+/** The addition of a write to a command of its kind; null if it needs its own command. */
 function joinable(write: Write, args: readonly Arg[], { parts, count }: Joined): readonly Arg[] | null {
   if (write === 'HSET') return isPaired(args.length) && isPaired(count) ? args : null
   if (write === 'HDEL' || write === 'ZREM') return args.length > 0 && count > 0 ? args : null

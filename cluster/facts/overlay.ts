@@ -24,7 +24,7 @@ interface KeyWrites {
 
 interface Slot extends MergeSlot {
   readonly ops: Op[]
-  /** What the first `laid` of them come to; null while nobody has looked. */
+  /** The result of the first `laid` writes; null while not computed. */
   writes: KeyWrites | null
   laid: number
 }
@@ -160,7 +160,7 @@ function emptyWrites(): KeyWrites {
   return { wiped: false, fields: null, added: null, trimmedBelow: '', members: null, value: undefined }
 }
 
-/** What the writes of a key come to with one more. */
+/** The result of the writes of a key with one more. */
 function layWrite(writes: KeyWrites, op: Op): KeyWrites {
   switch (op.write) {
     case 'HSET':

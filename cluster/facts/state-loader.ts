@@ -15,7 +15,10 @@ interface Target {
   readonly types: EntityTable
 }
 
-/** The reads that bring what `asks` name into memory, and what takes the answers; null when all is there. */
+/**
+ * The reads that bring what `asks` name into memory, and a function that takes the answers; null if everything is in
+ * memory.
+ */
 export function statesToLoad(
   asks: readonly StateAsk[],
   { shard, memory, types }: Target,
@@ -63,7 +66,7 @@ function stateOf(ref: Ref, entries: readonly Entryish[], types: EntityTable): un
   return parsed(fieldOf(entry, 'st'))
 }
 
-/** What was packed; a Fault when nobody can read it: the commands that need it fail, the shard goes on. */
+/** The unpacked value; a Fault if it cannot be read: the commands that need it fail, the shard continues. */
 function parsed(packed: string): unknown {
   try {
     return JSON.parse(packed)

@@ -23,7 +23,7 @@ export interface ClaimRow {
   readonly claims: number
 }
 
-/** What the rules of claiming look at; a test may plant a broken one. */
+/** Input of the rules for claiming; a test may plant a broken one. */
 export interface ClaimRules {
   /** Whether an item with this score (null: not in its lane) may be claimed. */
   stillDue(score: number | null, nowMs: number): boolean
@@ -46,7 +46,7 @@ export interface StandingClaim {
   readonly untilMs: number
 }
 
-/** What the commands around items need of their shard. */
+/** Dependencies of the commands around items on their shard. */
 export interface ItemContext {
   readonly shard: number
   readonly worker: string

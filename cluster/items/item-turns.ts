@@ -217,7 +217,7 @@ function abandon(
   return leaves({ ...staged, ops: [...(staged.ops ?? []), poison] }, body)
 }
 
-/** Shows a command or item that could not be performed, without what it said. */
+/** Shows a command or item that could not be performed, without its content. */
 export function poisonOp(shard: number, { name, id, reason }: { name: string; id: string; reason: string }): Op {
   return { key: poisonKey(shard), write: 'XADD', args: ['*seq', 'c', name, 'i', id, 'e', reason] }
 }

@@ -2,8 +2,8 @@
  * lane-index - which lanes of a shard have something due, and when.
  *
  * Held whole in memory: lane -> a lower bound of its earliest due time. The sorted sets in the store are the truth; a
- * bound that is too low costs one read, one that is too high would lose an item, so it is only ever raised by what a
- * read saw while no commit touched the lane.
+ * bound that is too low costs one read, one that is too high would lose an item, so it is only ever raised by a read
+ * made while no commit touched the lane.
  */
 
 export interface LaneTime {

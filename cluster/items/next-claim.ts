@@ -29,7 +29,7 @@ export function withNext(
   if (laneItem === undefined || isHeld(context, body.lane, turn.nowMs) || pump.room(body.lane) <= 0) return ended
   const missingOf = (one: PrepareBody) =>
     [claimFact(shard, one), ...lane.prepare.facts(one, states, turn)].filter((fact) => !facts.has(fact))
-  // What the items after it need comes along: they are asked for soon, and then known without a read.
+  // Facts of the following items are read along: they are needed soon, and then known without a read.
   if (missingOf(laneItem).length > 0) return { kind: 'need', facts: due.flatMap(missingOf) }
   const row = parseClaim(facts.field(claimsKey(shard), laneItem.item))
   if (row !== null && row.claims >= CLAIMS_MAX) return ended

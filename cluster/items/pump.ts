@@ -15,7 +15,7 @@ export interface Claim {
   readonly item: string
   readonly attempt: number
   readonly job: unknown
-  /** What a serial lane will probably go on with. */
+  /** The probable next items of a serial lane. */
   readonly following?: string | null
 }
 
@@ -93,7 +93,7 @@ export class Pump {
     return this.underWay.size
   }
 
-  /** Performs a confirmed claim and reports its outcome, of what need not wait before this returns. */
+  /** Performs a confirmed claim and reports its outcome, before it returns if the effect does not wait. */
   start(claim: Claim, { shard, report }: Started): void {
     const type = this.typeOf(claim.lane)
     assert(type !== undefined, 'Claim in an unknown lane')
@@ -161,7 +161,7 @@ export class Pump {
   }
 }
 
-/** The family of a lane: what stands before its slash. */
+/** The family of a lane: the part before its slash. */
 export function laneFamily(lane: string): string {
   const slash = lane.indexOf('/')
   return slash < 0 ? lane : lane.slice(0, slash)

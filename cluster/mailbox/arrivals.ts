@@ -15,7 +15,7 @@ const UNKNOWN: CommandType = {
   decide: () => ({ kind: 'done', reply: null }),
 }
 
-/** What came in at `cameAtMs` (monotonic). */
+/** Commands received at `cameAtMs` (monotonic). */
 interface Came {
   readonly commands: ReadonlyMap<string, CommandType>
   readonly cameAtMs: number

@@ -1,10 +1,10 @@
 /**
  * bell - what is said to the owner of shards when something has come for them: which shard, and which entry.
  *
- * Form: lines. `<shard>` alone says that something has come; `<shard> <entry id> <the id before it> <parcel id>
- * <worker>` names an entry of its mailbox. What the entry says was published right before, over a channel of its own
- * (`parcel.ts`). The store writes bells (`mailbox-script.ts`) and nothing rests on them: of a bell that is none, or
- * that names a parcel which was not heard, the shard is rung.
+ * Form: lines. `<shard>` alone states that something has come; `<shard> <entry id> <the id before it> <parcel id>
+ * <worker>` names an entry of its mailbox. The content of the entry was published right before, over its own channel
+ * (`parcel.ts`). The store writes bells (`mailbox-script.ts`) and nothing depends on them. A malformed bell, or one for
+ * a parcel that was not received, only wakes the shard.
  */
 import { sortableEntryId } from '../id.ts'
 import type { Bell } from '../store.ts'
@@ -26,7 +26,7 @@ export class BellReader {
     this.parcels.set(id, bytes)
   }
 
-  /** The bells in what was heard; a line that is none is passed over. */
+  /** The bells in a received message; malformed lines are skipped. */
   bells(text: string): Bell[] {
     const { parcels } = this
     if (parcels.size > 0) this.parcels = new Map()

@@ -2,7 +2,7 @@
  * cursor - where a mailbox is read on: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>`
  * once n of them are.
  *
- * What is no cursor is read as well as it can be: nobody may be deaf because of it.
+ * A malformed cursor is read as far as possible, so that no shard stops reading.
  */
 import { entryIdAfter } from '../id.ts'
 
@@ -17,7 +17,7 @@ export interface Cursor {
 const FORM = /^(\d{1,15}-\d{1,19})(?![\d])(?:\/(\d{1,9})$)?/
 const NO_ENTRY = '0-0'
 
-/** The cursor in a text; '' and what is no cursor at all stand before the first entry. */
+/** The cursor in a text; '' and malformed text mean before the first entry. */
 export function parseCursor(text: string): Cursor {
   const [, entryId = NO_ENTRY, done = '0'] = FORM.exec(text) ?? []
   return { entryId, done: Number(done) }

@@ -22,7 +22,7 @@ export interface ParcelCommand {
   readonly command: Required<Command>
   /** By the store's clock. */
   readonly deadlineMs: number
-  /** What it weighs in a batch. */
+  /** Its weight in a batch. */
   readonly bytes: number
 }
 

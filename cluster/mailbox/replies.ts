@@ -1,9 +1,9 @@
 /**
  * replies - what became of the commands of parcels, as it is kept in the store and as it is told.
  *
- * The commands of a parcel are done in their order. What one commit has done of it is one field of `replies`,
- * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Told it is a line: the field, a
- * space, the list. Whoever looks begins at place 0 and goes on where a field ends.
+ * The commands of a parcel are done in their order. The part done by one commit is one field of `replies`,
+ * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Published, it is a line: the field,
+ * a space, the list. Anyone who looks begins at place 0 and continues where a field ends.
  */
 import type { Op } from '../behaviour.ts'
 import { msOfCmdId } from '../cmd-id.ts'
@@ -25,7 +25,7 @@ export function sliceOf(parcelId: string): number {
   return Math.floor(msOfCmdId(parcelId) / SLICE_MS)
 }
 
-/** The results that a line of what was told holds; null when it is none. */
+/** The results in a published line; null if it is malformed. */
 export function parseTold(line: string): Results | null {
   const [slash, space] = [line.indexOf('/'), line.indexOf(' ')]
   const results = slash < 0 || space < slash ? null : listOf(line.slice(space + 1))
@@ -39,7 +39,7 @@ export function resultsOf(values: readonly string[]): readonly AskResult[] {
   for (const value of values) {
     const space = value.indexOf(' ')
     const list = listOf(value.slice(space + 1))
-    // What follows would go to the wrong commands.
+    // The following results would go to the wrong commands.
     if (list === null || list.length !== Number(value.slice(0, space))) break
     results.push(...list)
   }
@@ -57,7 +57,7 @@ function listOf(json: string): readonly AskResult[] | null {
 
 /** The results of one commit. */
 export class ParcelReplies {
-  /** What the commit tells (`Commit.told`), by worker, one line for each parcel. */
+  /** Replies that the commit publishes (`Commit.told`), by worker, one line for each parcel. */
   readonly told = new Map<string, string>()
   private readonly open = new Map<Origin, { from: number; results: AskResult[] }>()
 
@@ -68,7 +68,7 @@ export class ParcelReplies {
     else mine.results.push(result)
   }
 
-  /** What the commit writes of them, and from then on `told` says. */
+  /** Replies that the commit writes, and that `told` publishes from then on. */
   close(shard: number, nowMs: number): Op[] {
     const keys = new Map<string, string[]>()
     for (const [{ parcelId, replyTo }, { from, results }] of this.open) {

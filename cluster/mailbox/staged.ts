@@ -1,6 +1,6 @@
 /**
- * staged - what one command says, its body and the bytes that it brings along, as one value: an outcome on its way to
- * another process, or a command that a behaviour could not bear.
+ * staged - the content of one command: its body and the bytes that it brings along, as one value: an outcome on its way
+ * to another process, or a command whose behaviour threw.
  *
  * Form: a line with the length of the body's JSON and of each blob in bytes, the JSON, then the blobs one after the
  * other. It lies beside the mailbox and never in it, because streams keep what was removed from them.
@@ -9,7 +9,7 @@ import type { Command } from '../behaviour.ts'
 
 const LINE_END = 10
 
-/** What a command says, as bytes. */
+/** The content of a command, as bytes. */
 export function packStaged({ body, blobs = [] }: Pick<Command, 'body' | 'blobs'>): Buffer {
   const json = JSON.stringify(body ?? null)
   const jsonBytes = Buffer.byteLength(json)
@@ -29,7 +29,7 @@ export function packStaged({ body, blobs = [] }: Pick<Command, 'body' | 'blobs'>
   return bytes
 }
 
-/** What the bytes say; null where they are not of the form. */
+/** The content in the bytes; null if they are malformed. */
 export function unpackStaged(bytes: Uint8Array): Required<Pick<Command, 'body' | 'blobs'>> | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = buffer.indexOf(LINE_END)

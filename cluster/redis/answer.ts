@@ -24,7 +24,7 @@ const AWAY: ReadonlySet<string> = new Set(['CLUSTERDOWN', 'MOVED', 'ASK', 'TRYAG
 /** And those of a node of a cluster that is about to be a primary, or no longer one: another will be. */
 const AWAY_IN_CLUSTER: ReadonlySet<string> = new Set(['READONLY', 'LOADING', 'NOREPLICAS', 'MASTERDOWN'])
 
-/** A command inside a script failed: what came before it was written. */
+/** A command inside a script failed: earlier writes were applied. */
 const INSIDE = /\bscript: /
 
 /** A reply as the script's JSON shows it: nothing is false, an empty list is an object. */

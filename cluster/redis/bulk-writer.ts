@@ -15,7 +15,7 @@ export class BulkWriter {
   private buffer = Buffer.allocUnsafe(16_384)
   private at = 0
 
-  /** Begins anew; what `written` gave out before is overwritten. */
+  /** Begins again; the last result of `written` is overwritten. */
   reset(): void {
     this.at = 0
     if (this.buffer.length > 1_048_576) this.buffer = Buffer.allocUnsafe(16_384)
@@ -26,7 +26,7 @@ export class BulkWriter {
     return this.at
   }
 
-  /** What was written since `reset`, valid until the next one. */
+  /** Data written since `reset`, valid until the next one. */
   written(): Buffer {
     return this.buffer.subarray(0, this.at)
   }

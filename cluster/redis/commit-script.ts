@@ -8,19 +8,19 @@
  * fail: the command, its arguments, the type of its key, the order of stream ids. The journal entry is written first
  * and `meta` last: where both agree on a number, everything between them was written too.
  *
- * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names.
- * Arguments: token, seq, commitId, nowMs, deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor,
- * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain.
- * Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`, every one of which is looked at;
- * or, plain (`plain-ops.ts`), one list: how many looks there are and how many large values, three values for each look
- * (kind, number of the key, first id), for each op the number of its values and these, and for each large value, which
- * is an argument of its own after the `p`, its place in the list. Then the sender has looked at all but what the looks
- * ask for. Last of all, in pairs, streams of workers and what they are told. These lie in other slots, of this node
- * where it is one of a cluster.
+ * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names. Arguments: token, seq, commitId, nowMs,
+ * deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor, outcomes cursor, note, ops, the key types
+ * that the owner is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain. Ops are MessagePack: a list
+ * of lists `[write, number of the key, argument, ...]`, every one of which is looked at; or, plain (`plain-ops.ts`),
+ * one list: how many looks there are and how many large values, three values for each look (kind, number of the key,
+ * first id), for each op the number of its values and these, and for each large value, which is its own argument after
+ * the `p`, its place in the list. Then the sender has looked at all except the keys in the looks. Last of all, in
+ * pairs, streams of workers and the replies for each. These are in other slots, of this node where it is one of a
+ * cluster.
  *
- * What is told is the last step, of a commit that is done: it goes to a stream that the store's file does not need, and
- * the worker's `XREAD` is answered like any command, after the file has been written. A worker that does not read
- * bounds it: the stream keeps about `TOLD_ENTRIES`, and ends `TOLD_KEPT_MS` after it was last asked for.
+ * The replies are published last, by a completed commit. They go to a stream that the store's file does not need, and
+ * the worker's `XREAD` is answered like any command, after the file has been written. The stream is bounded in case a
+ * worker does not read: it keeps about `TOLD_ENTRIES`, and ends `TOLD_KEPT_MS` after its last read.
  */
 
 import { OP_ARGS_MAX } from '../facts/merge.ts'
@@ -34,7 +34,7 @@ export const JOURNAL_ENTRIES = 256
  * looks by itself.
  */
 export const TOLD_ENTRIES = 256
-/** So long after a worker last asked for it, what it was told is kept. */
+/** Replies are kept for this long after a worker's last read. */
 export const TOLD_KEPT_MS = 60_000
 
 const CHECKS = `

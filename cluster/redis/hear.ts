@@ -1,14 +1,14 @@
 /**
- * hear - what other processes publish, heard over connections of their own.
+ * hear - messages published by other processes, received over separate connections.
  *
- * `listenToRedis` hears bells, parcels and releases for a worker; `RedisSignals` hears topics. Both stand on
- * `RedisSubscriber`, one connection that hears channels, and hears them again after whatever befell it. Replies come
- * another way (`told.ts`). What is published while a connection is down is lost, and nobody learns of it: whoever
- * listens must look now and then as well.
+ * `listenToRedis` receives bells, parcels and releases for a worker; `RedisSignals` receives topics. Both are on
+ * `RedisSubscriber`, one connection that receives channels, and receives them again after any failure. Replies come
+ * another way (`told.ts`). Messages published while a connection is down are lost without notice, so subscribers must
+ * also poll.
  *
- * A subscriber's troubles are told to nobody: the connections that work beside it say that the store is away. Every new
- * connection subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the
- * others from being heard; it is asked for again a second later. What is published meanwhile is not heard.
+ * Errors of a subscriber are not reported; the other connections report an unreachable store. Every new connection
+ * subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the others from
+ * being received; it is asked for again a second later. Messages published in the meantime are lost.
  */
 import { Redis } from 'ioredis'
 import { bellChannel, parcelChannel, RELEASED_CHANNEL, topicName } from '../keyspace.ts'
@@ -50,7 +50,7 @@ export class RedisSubscriber {
       disableClientInfo: true,
       retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
     })
-    // The connection's own troubles are those of the other ones, which say so.
+    // Errors of this connection are those of the others, which report them.
     this.client.on('error', () => undefined)
     this.client.on('ready', () => {
       for (const channel of this.channels) void this.subscribe(channel)
@@ -120,7 +120,7 @@ export class RedisSubscriber {
   }
 }
 
-/** Listens for `worker` over a connection of its own, which is given up when it says nothing for ten seconds. */
+/** Listens for `worker` over its own connection, which is given up after ten silent seconds. */
 export function listenToRedis(address: string, worker: string, ears: Ears): Listening {
   const [bells, parcels] = [bellChannel(worker), parcelChannel(worker)]
   const reader = new BellReader()

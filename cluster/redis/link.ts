@@ -1,11 +1,12 @@
 /**
- * link - one connection to the store that tells what became of every command.
+ * link - one connection to the store that reports the outcome of every command.
  *
  * States: down (connecting, or preparing what a new connection needs), up, closed (for good).
  *
- * Guarantees: a command gets exactly one answer: a reply, an error of the store, `lost` (handed to the socket, then the
- * connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down, nothing is sent twice,
- * and no timer ends a command. What is sent in one turn of the loop goes out in one write. Errors carry no arguments.
+ * Guarantees that a command gets exactly one answer: a reply, an error of the store, `lost` (handed to the socket, then
+ * the connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down, nothing is sent
+ * twice, and no timer ends a command. Commands sent in one turn of the loop go out in one write. Errors carry no
+ * arguments.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { Command, Redis, type RedisOptions } from 'ioredis'
@@ -38,13 +39,13 @@ export interface LinkOptions {
   readonly name: string
   /** A connection on which a command waits for its answer this long is given up; undefined: never. */
   readonly silentMsMax?: number
-  /** What a new connection needs before the first command. A rejection ends the connection; it is tried again. */
+  /** Prepares a new connection before its first command. A rejection ends the connection; it is tried again. */
   prepare(client: Redis): Promise<void>
   onUp?(): void
   onDown?(): void
   /** In a cluster: sends what this node does not take (MOVED, ASK) to the one that does; null where it is none such. */
   sendOn?(refusal: string, sending: Sending): Promise<StoreAnswer> | null
-  /** In a cluster: a command that was not sent through the link was told that its slot is elsewhere. */
+  /** In a cluster, a command not sent through the link got a redirection. */
   moved?(): void
 }
 
@@ -100,8 +101,8 @@ export class RedisLink {
   }
 
   /**
-   * For how long an answer has been owed: what the last one took, or the wait of the oldest command, which is longer
-   * where none comes; down, since when. An idle link is tried twice a second, so a slow one is slow at every look.
+   * The age of the oldest unanswered command or the duration of the last answer, whichever is longer; while down, the
+   * time since. An idle link is probed twice a second, so a slow one is slow at every look.
    */
   get lagMs(): number {
     const { oldestMs, tookMs } = this.client
@@ -220,13 +221,13 @@ export class RedisLink {
     this.options.onDown?.()
   }
 
-  /** Holds the socket's writes back until what runs now has said all that it wants to say. */
+  /** Holds the socket's writes back until the running code has issued all its commands. */
   private cork(): void {
     if (this.isCorked) return
     const { stream } = this.client
     this.isCorked = true
     stream.cork()
-    // A microtask: what waits for an answer that came just now is told after this has left.
+    // A microtask: pending work for an answer that came just now is resolved after this has left.
     queueMicrotask(() => {
       this.isCorked = false
       stream.uncork()
@@ -243,7 +244,7 @@ export class RedisLink {
  * long the oldest command waits. (The client's own `socketTimeout` outlives its connection and ends the next one.)
  */
 class QuietRedis extends Redis {
-  /** Hears of a command that was told that its slot is elsewhere. */
+  /** Receives the redirection of a command. */
   moved: (() => void) | null = null
   private waiting = 0
   private movedAtMs = 0
@@ -262,7 +263,7 @@ class QuietRedis extends Redis {
     return this.waiting === 0 ? 0 : Math.max(1, performance.now() - (this.sentAtMs[this.answered] ?? this.movedAtMs))
   }
 
-  /** What the last answer took, or a command that the end of its connection answered. */
+  /** The duration of the last answer, or a command that the end of its connection answered. */
   get tookMs(): number {
     return this.lastTookMs
   }
@@ -317,7 +318,7 @@ class ReadyMade extends Command {
 function clientOptions({ name }: LinkOptions): RedisOptions {
   return {
     connectionName: name,
-    // The client's own second sending of what had no answer could run a refused commit later.
+    // If the client itself resent unanswered commands, a refused commit could run later.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
@@ -344,7 +345,7 @@ export async function runScript(
   return link.send(bytes, options)
 }
 
-/** Whether the store said that it does not know the script: nothing ran. */
+/** Whether the store reported an unknown script: nothing ran. */
 export function isScriptUnknown(answer: StoreAnswer): boolean {
   return answer.kind === 'error' && answer.message.startsWith('NOSCRIPT')
 }

@@ -1,19 +1,20 @@
 /**
- * mailbox-script - the scripts of the way between two processes: parcels and outcomes in, what they say, replies out.
+ * mailbox-script - the scripts of the exchange between two processes: parcels and outcomes in, their content, replies
+ * out.
  *
- * Guarantees: what a parcel says is there as long as its entry is unread and it may still come true; a mailbox takes
- * parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor, whatever
- * the clock does and however old the stream is that a restart brought back; who reads a reply learns the store's clock
- * with it.
+ * Guarantees that the content of a parcel exists as long as its entry is unread and it may still come true; a mailbox
+ * takes parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor,
+ * whatever the clock does and however old a stream restored by a restart is; a reader of a reply learns the store's
+ * clock with it.
  *
- * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked hears
- * no by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
+ * Parcels are not written to the store's file: if a restart empties a mailbox, the caller gets a no by its deadline,
+ * and the file has enough to do with accepted data. Outcomes and replies are written.
  */
 import { bellChannel, parcelChannel } from '../keyspace.ts'
 import { ENTRIES_BYTES_MAX, PARCEL_COMMANDS_MAX } from '../mailbox/parcel.ts'
 import { MOVE_PREFIX } from '../store.ts'
 
-/** How long what a parcel says is kept for its reader. */
+/** How long the content of a parcel is kept for its reader. */
 export const STAGED_MS = 60_000
 /** Outcomes have no deadline: whoever takes the shard within a week finds them. */
 export const OUTCOME_KEPT_MS = 7 * 86_400_000
@@ -21,7 +22,7 @@ export const OUTCOME_KEPT_MS = 7 * 86_400_000
 export const BELL_BYTES_MAX = 65_536
 /** Arguments before those of the parcels. */
 export const HEAD_ARGS = 2
-/** Arguments of one parcel: shard, id, commands, what it says. */
+/** Arguments of one parcel: shard, id, commands, content. */
 export const PARCEL_ARGS = 4
 /** Keys of one parcel: meta, mailbox, staged. */
 export const PARCEL_KEYS = 3
@@ -51,10 +52,10 @@ end
 `
 
 /**
- * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most commands of a mailbox.
- * Answers for each parcel 1 when it was taken, else 0, as while its shard is moved: it might not get there. Each entry
- * has the number of its commands (`n`) and the sum of all up to it (`sum`), so that those that wait are the difference
- * of two entries.
+ * KEYS and ARGV of each parcel as above; ARGV before them: worker that receives the replies, most commands of a
+ * mailbox. Answers for each parcel 1 when it was taken, otherwise 0, as while its shard is moved: it might not get
+ * there. Each entry has the number of its commands (`n`) and the sum of all up to it (`sum`), so that those that wait
+ * are the difference of two entries.
  */
 const enqueueScript = (ways: Ways): string => `#!lua flags=
 redis.set_repl(redis.REPL_NONE)
@@ -126,8 +127,8 @@ return taken
 `
 
 /**
- * KEYS: meta, outcomes, staged. ARGV: shard, cmdId, what it says. It frees: it runs in a full store too. Answers 0
- * while the shard is moved, and has written nothing then: what is copied must not change.
+ * KEYS: meta, outcomes, staged. ARGV: shard, cmdId, content. It frees: it runs in a full store too. Answers 0 while the
+ * shard is moved, and has written nothing then: copied keys must not change.
  */
 const outcomeScript = (ways: Ways): string => `#!lua flags=allow-oom
 ${ringOf(ways)}
@@ -146,8 +147,8 @@ export const SHARD_ENQUEUE_SCRIPT = enqueueScript(BY_SHARD)
 export const SHARD_OUTCOME_SCRIPT = outcomeScript(BY_SHARD)
 
 /**
- * KEYS: stream. ARGV: first id as XRANGE takes it, most entries, how the keys of what they say begin. Answers of each
- * entry: id, name of what it says, reply address, what it says (nothing when it is gone).
+ * KEYS: stream. ARGV: first id as XRANGE takes it, most entries, prefix of the keys of their content. Answers of each
+ * entry: id, name of its content, reply address, content (nothing if it has expired).
  */
 export const ENTRIES_SCRIPT = `#!lua flags=no-writes
 local entries, bytes = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2]), 0

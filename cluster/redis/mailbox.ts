@@ -1,5 +1,5 @@
 /**
- * mailbox - the way between two processes over Redis: parcels in, what they say, replies out.
+ * mailbox - the exchange between two processes over Redis: parcels in, their content, replies out.
  *
  * Parcels of one turn of the loop travel as one call, whatever their shards: the store's work for a call is larger than
  * that for a parcel. In a cluster each is a call of its own, in one write: a call there has one slot.

@@ -15,13 +15,13 @@ export class PackWriter {
   private buffer = Buffer.allocUnsafe(65_536)
   private at = 0
 
-  /** Begins a new value; what `packed` gave out before is overwritten by the next writes. */
+  /** Begins a new value; the last result of `packed` is overwritten by the next writes. */
   reset(): void {
     this.at = 0
     if (this.buffer.length > 1_048_576) this.buffer = Buffer.allocUnsafe(65_536)
   }
 
-  /** What was written since `reset`, valid until the next one. */
+  /** Data written since `reset`, valid until the next one. */
   packed(): Buffer {
     return this.buffer.subarray(0, this.at)
   }

@@ -19,7 +19,7 @@ import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
 /** Keys of one commit or read. */
 const KEYS_MAX = 60_000
 /**
- * Bytes from which a value travels beside what is packed: the store's Lua reads every string that it makes byte by
+ * Bytes from which a value travels outside the packed list: the store's Lua reads every string that it makes byte by
  * byte, and one that is packed it makes twice.
  */
 const LARGE_BYTES_MIN = 256
@@ -29,7 +29,7 @@ const PLACES_MAX = 65_535
 const FIELDS_MAX = 4_000
 
 const writer = new PackWriter()
-/** What stands around the packed argument of a script call. */
+/** The arguments around the packed one in a script call. */
 const frame = new BulkWriter()
 
 /**
@@ -122,7 +122,7 @@ export function bytesOfCommand(sha: string, keys: readonly string[], args: reado
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 }
 
-/** A plain commit's list, and the large values that have 0 in it; the last numbers of the list say where. */
+/** A plain commit's list, and the large values that have 0 in it; the last numbers of the list are their places. */
 function packPlain({ commands }: Merged, looks: readonly Look[]): { packed: Buffer; larges: readonly Uint8Array[] } {
   const first = 2 + looks.length * 3
   let values = first

@@ -12,7 +12,7 @@ import { isEntryIdAbove } from '../id.ts'
 import { journalKey, metaKey, shardTag } from '../keyspace.ts'
 import type { Joined, Merged } from '../store.ts'
 
-/** What the script must ask the store before it writes. */
+/** Checks that the script must make in the store before it writes. */
 export interface Look {
   /** Type that a key must have if it is there; `there`: it must be there. */
   readonly kind: 'hash' | 'sorted' | 'stream' | 'there'
@@ -53,7 +53,7 @@ export function looksOf(
   return forms.looks(letters)
 }
 
-/** What commands write into each key. */
+/** The values that commands write into each key. */
 class KeyForms {
   private readonly forms: (KeyForm | undefined)[] = []
   /** In the order of the commands: where two things are wrong, the first is reported. */

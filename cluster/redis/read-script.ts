@@ -1,8 +1,8 @@
 /**
  * read-script - the scripts around the commit: reads in one step, taking and giving back, heartbeat.
  *
- * Guarantees: a read sees one moment of its shard; taking a shard changes nothing unless the token that was seen is the
- * one there and no move has it; what the next owner found lies under the old token for an hour.
+ * Guarantees that a read sees one moment of its shard; taking a shard changes nothing unless the expected token is
+ * stored and no move is in progress; the state found by the next owner is kept under the old token for an hour.
  */
 import { MOVE_PREFIX } from '../store.ts'
 
@@ -17,7 +17,7 @@ local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 /** Fields of `meta` in the order in which ACQUIRE answers them. */
 export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries', 'freed'] as const
 
-/** Fields of a hash, or all of it in a list of its own where it has no more than the first argument says. */
+/** Fields of a hash, or all of it in its own list if it has at most as many as the first argument. */
 export const WHOLE = 'WHOLE'
 
 /**

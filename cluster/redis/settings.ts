@@ -1,4 +1,4 @@
-/** settings - whether a store keeps what it acknowledges as well as its durability level says. */
+/** settings - whether the settings of a store meet its durability level. */
 import type { Redis } from 'ioredis'
 import type { Durability } from '../embedded/binary.ts'
 import { type Breach, breachesOf, DURABLE_SETTINGS } from '../embedded/durable.ts'
@@ -11,7 +11,7 @@ export class StoreRefused extends Error {
   }
 }
 
-/** What was taken for one server is a node of a Redis Cluster: it would take the first writes, and move others away. */
+/** The supposed single server is a node of a Redis Cluster: it would take the first writes, and move others away. */
 export class ClusterFound extends StoreRefused {
   constructor() {
     super('Redis runs as a node of a Redis Cluster: name its host and port in REDIS_URL, not its socket')
@@ -32,8 +32,8 @@ export async function checkSettings(client: Redis, durability: Durability, isOfC
 }
 
 /**
- * What the operator is told of broken settings: what they must be, and first of all what rescues the data that only
- * memory holds; null where none is broken.
+ * The message to the operator about broken settings: first how to rescue data that is only in memory, then the required
+ * values; null if no setting is broken.
  */
 export function breachSentence(breaches: readonly Breach[], durability: Durability): string | null {
   if (breaches.length === 0) return null

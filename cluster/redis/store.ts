@@ -1,5 +1,5 @@
 /**
- * store - the store over Redis: connections, scripts, and what their answers mean.
+ * store - the store over Redis: connections, scripts, and the meaning of their answers.
  *
  * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
  * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a
@@ -75,7 +75,7 @@ export interface RedisStoreOptions {
   readonly cluster?: ClusterNode
 }
 
-/** What a node of a cluster is told of the others. */
+/** Events about other nodes for a node of a cluster. */
 export interface ClusterNode {
   /** Sends what this node does not take to the one that does; null: the refusal says nothing of that. */
   sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
@@ -361,7 +361,7 @@ export class RedisStore implements Store {
     if (kind === 'reply' || kind === 'error') this.lastAnswerMs = performance.now()
   }
 
-  /** What a new commit connection needs before its first commit; the old one is ended first of all. */
+  /** Prepares a new commit connection before its first commit; the old one is ended first. */
   private async prepare(client: Redis): Promise<void> {
     const runId = /run_id:(\w+)/.exec(await client.info('server'))?.[1] ?? ''
     // Client ids start again with the store: under another run the number would be somebody else's.

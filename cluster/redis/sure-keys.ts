@@ -8,7 +8,7 @@
  * new ids of commits (the script compares the first new id of a commit with `lid`). All else is left to the script:
  * another id, a change from one kind to the other, a key not seen yet, anything after a verdict other than `ok`.
  *
- * A commit looks each of its keys up once: what it will make certain is kept beside what was found, until the verdict.
+ * A commit looks each of its keys up once: the future certainties are kept with the result until the verdict.
  */
 
 import { FIRST_PLACE } from '../facts/merge.ts'
@@ -28,7 +28,7 @@ const NUMBERED = 's'
 const NEW = 'n'
 const UNSURE = '-'
 
-/** What of a commit says how its entry ids lie to those before. */
+/** The part of a commit that orders its entry ids after earlier ones. */
 type Ids = Pick<Commit, 'seq' | 'firstEntryId' | 'lid'>
 
 /** What is known of a key. */
@@ -38,16 +38,16 @@ interface KnownKey {
   generation: number
 }
 
-/** What a commit has found of one of its keys, and makes of it. */
+/** The state of one key before and after a commit. */
 interface Found {
   readonly known: KnownKey | undefined
   /** For the script: by which its type is certain; `-` where it is to look, '' where it need not know. */
   letter: string
-  /** What is certain once the commit is confirmed: a letter, `-` nothing; '' leaves what is known. */
+  /** The key type that is certain once the commit is confirmed, a letter or `-` for unknown; '' keeps the known one. */
   after: string
 }
 
-/** What of a commit's keys is certain, and what its confirmation adds. */
+/** The certain types of a commit's keys, and those that its confirmation adds. */
 export interface Looked {
   /** `j` where the journal's end is certain, then a letter for each key; '' when nothing is. */
   readonly letters: string
@@ -58,8 +58,8 @@ export interface Looked {
 }
 
 /**
- * What is known of keys, in two generations: what is written again becomes young, and when there are enough young ones
- * the old are forgotten. Keys that are written once do not push out those that every commit writes.
+ * Known types of keys, in two generations: keys written again become young, and when there are enough young ones the old
+ * are dropped. Keys that are written once do not evict those that every commit writes.
  */
 class Generations {
   private readonly keys = new Map<string, KnownKey>()
@@ -70,7 +70,7 @@ class Generations {
     return this.keys.get(key)
   }
 
-  /** Takes in what was written to a key; `known` is what was found of it, at any time before. */
+  /** Records a write to a key; `known` is its type found at any earlier time. */
   set(key: string, known: KnownKey | undefined, letter: string): void {
     if (known !== undefined && known.generation === this.generation) {
       known.letter = letter
@@ -136,7 +136,7 @@ function lookUp(known: KnownKey | undefined): Found {
 
 /** Takes one command of the commit into what is found of its key. */
 function passes(one: Found, { write, parts }: Joined, kinds: Kinds): void {
-  // What expires is written for a short time, and would push out what every commit writes.
+  // Expiring keys are written for a short time, and would evict keys that every commit writes.
   if (write === 'SET' || write === 'UNLINK' || write === 'PEXPIREAT') {
     one.after = UNSURE
     return
@@ -157,7 +157,7 @@ function scriptLetter(found: Found | undefined): string {
 
 /** Between which bounds the entry ids of a commit lie. */
 interface Kinds {
-  /** What the id of an entry begins with that has the commit's number. */
+  /** The beginning of an entry id that has the commit's number. */
   readonly own: string
   /** The first and the last new id as entry ids; '' when it has none. */
   readonly first: string
@@ -173,7 +173,7 @@ function kindsOf({ seq, firstEntryId, lid }: Ids): Kinds {
   }
 }
 
-/** What an entry id of a commit is: its number, one of its new ids, or neither. */
+/** Kind of an entry id of a commit: its number, one of its new ids, or neither. */
 function kindOf(id: unknown, { own, first, last }: Kinds): string {
   if (typeof id !== 'string') return UNSURE
   if (id.startsWith(own)) return NUMBERED

@@ -1,14 +1,13 @@
 /**
- * told - hears the replies that commits tell a worker: one stream, read to its end again and again.
+ * told - receives the replies that commits publish for a worker: one stream, read to its end again and again.
  *
  * Not published: a listener that is behind is written to as soon as its socket has room, which may be before the
  * store's file. Whoever reads has heard all of the answer before when it asks again, so nothing of it is left to be
  * written then, and an answer is written after the file. So there is never more than one command under way here.
  *
- * What is told may be lost: the stream keeps the last few hundred entries, and perhaps nothing over a restart of the
- * store. What was read may come again: with every new connection the stream is read from its beginning. Every twenty
- * seconds what was read is removed, and it is read from the beginning as well: ids that have begun anew make nobody
- * deaf.
+ * Replies may be lost. The stream keeps the last few hundred entries, and perhaps nothing over a restart of the store.
+ * Replies may come again. With every new connection the stream is read from its beginning. Every twenty seconds replies
+ * already read are removed, and it is read from the beginning as well: ids that have restarted cannot hide replies.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { entryIdAfter } from '../id.ts'
@@ -17,7 +16,7 @@ import { RedisLink, type StoreAnswer } from './link.ts'
 
 /** Entries of one read. */
 const ENTRIES_MAX = 64
-/** A read of a stream that says nothing ends after this. */
+/** A blocking read of an empty stream ends after this. */
 const BLOCK_MS = 1_000
 /** A connection on which a read waits this long is dead. */
 const SILENT_MS_MAX = 5_000
@@ -55,7 +54,7 @@ export class RedisTold {
     this.heard = heard
   }
 
-  /** Hears from now on what was told, also what was told before; a second call does nothing. */
+  /** Receives replies from now on, earlier ones too; a second call does nothing. */
   begin(): void {
     if (this.link !== null || this.isClosed) return
     this.link = new RedisLink({

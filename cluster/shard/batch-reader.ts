@@ -1,8 +1,8 @@
 /**
  * batch-reader - reads what a batch asks for, and knows what need not be read.
  *
- * Guarantees: what was read is remembered only as it is by the last confirmed commit; whatever comes back for a batch
- * that is no longer the next one is dropped.
+ * Guarantees that facts are kept only in their state after the last confirmed commit; an answer for a batch that is no
+ * longer the next one is dropped.
  */
 import type { Context, Fact, Known, Need } from '../behaviour.ts'
 import { FactList, FactRounds, type KnownFields, type Laid } from '../facts/facts.ts'
@@ -14,10 +14,10 @@ import type { Work } from '../work.ts'
 import type { WorkQueue } from './work-queue.ts'
 import type { ShardWorld } from './world.ts'
 
-/** What one commit may hold. */
+/** Bounds of one commit. */
 export const BATCH = { commandsMax: 64, bytesMax: 524_288 }
 
-/** Works that are decided together, and what was read for them. */
+/** Works that are decided together, and the facts read for them. */
 export interface Batch {
   works: Work[]
   /** Nothing that comes later joins it: it looks for the command that the store refuses. */
@@ -38,7 +38,7 @@ interface ReaderDeps {
   readonly failed: (batch: Batch) => void
 }
 
-/** What a behaviour sees while it says what to read. */
+/** The view of a behaviour while it names its facts. */
 interface Look {
   readonly turn: Context
   readonly states: Draft
@@ -75,7 +75,7 @@ export class BatchReader {
     return { seq, field: this.known, head: (key) => this.fields.head(key) }
   }
 
-  /** Reads what a batch asks for: first states, then facts; with `needs`, what its decisions still miss. */
+  /** Reads what a batch asks for: first states, then facts; with `needs`, the facts that its decisions still miss. */
   async gather(batch: Batch, needs: readonly Need[] | null): Promise<void> {
     const { shard, isNext, failed, ready } = this.deps
     const asks = needs ?? batch.works.map((work) => guarded(work, statesOf) ?? {})
@@ -139,7 +139,7 @@ export class BatchReader {
     return true
   }
 
-  /** What the works ask for and is not known yet. */
+  /** Requested facts that are not known yet. */
   private factsOf(works: readonly Work[], facts: FactList): void {
     const look = this.look()
     for (const work of works) for (const fact of askedFacts(work, look)) this.addFact(fact, facts)
@@ -174,7 +174,7 @@ function statesOf({ type, command, late }: Work): StateAsk {
   return late ? {} : { entities: type.entities(command.body), counters: type.counters(command.body) }
 }
 
-/** What `name` says a work reads; null when the behaviour threw: its turn will end with that. */
+/** The facts that a work names; null if the behaviour threw, which ends its turn. */
 function guarded<Value>(work: Work, name: (work: Work) => Value): Value | null {
   try {
     return name(work)

@@ -1,8 +1,8 @@
 /**
  * batch - the turns of one commit: decides command after command and gathers what they want written.
  *
- * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
- * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
+ * A turn is all or nothing: the orders of a decision are staged only when the decision is whole, so one that refuses,
+ * needs more or throws leaves nothing behind. Later turns see the staged state of earlier ones.
  */
 import type { Decision, Due, Facts, HashFields, Need, Note, Op, OutcomeBody, Signal, Staged } from '../behaviour.ts'
 import { Draft, type EntityTable, type Memory } from '../facts/memory.ts'
@@ -29,14 +29,14 @@ import { PlacedLanes } from './placed-lanes.ts'
 import { keepSaidOps, threwOps } from './poison.ts'
 
 /**
- * Rounds of reading that one decision may ask for: what a round brings may name the next (an outcome that suppresses
- * and is told takes five).
+ * Rounds of reading that one decision may ask for: the facts of a round may name those of the next (an outcome that
+ * suppresses an address and sends events takes five).
  */
 const NEEDS_MAX = 8
 /** A timer whose behaviour threw is tried again after this. */
 const TIMER_AGAIN_MS = 3_600_000
 
-/** What a batch is decided against. */
+/** The state against which a batch is decided. */
 export interface BatchContext {
   readonly items: ItemContext
   readonly memory: Memory
@@ -55,9 +55,9 @@ export interface Plan {
   readonly works: readonly Work[]
   readonly replies: readonly { readonly work: Work; readonly reply: unknown; readonly fault: boolean }[]
   readonly ops: readonly Op[]
-  /** What the commit knows not to be there before its writes. */
+  /** Keys known to be missing before the writes of the commit. */
   readonly absent: readonly HashFields[]
-  /** What need not be remembered once this is confirmed. */
+  /** State that need not be kept once this is confirmed. */
   readonly forgets: readonly HashFields[]
   readonly draft: Draft
   readonly overlay: Overlay
@@ -149,7 +149,7 @@ function abandonOutcome(
   if (body.outcome === null || work.broken !== null) return leaves
   try {
     const ended = builder.checked(work, decideOnce(work, { ...body, outcome: null }, builder))
-    // What goes on after its end may need more: a serial lane's next item.
+    // The next item of a serial lane may need more.
     if (ended.kind === 'need') return ended
     if (ended.kind !== 'done') return leaves
     return { ...ended, ops: [...(ended.ops ?? []), ...ops] }
@@ -333,7 +333,7 @@ class PlanBuilder {
       const untilMs = this.turn.nowMs + type.holdMs
       const row: ClaimRow = { worker, lane, attempt: 1, untilMs, claims: 1 }
       for (const op of claimOps(this.context.items, { lane, item, row, fresh: true })) this.push(op)
-      // Its outcome asks for the row, which is then known by what is written here.
+      // Its outcome asks for the row, which is then known from this write.
       this.absent.push({ key: claimsKey(shard), fields: [item] })
       this.claim({ lane, item, attempt: 1, job: due.job })
       this.bound(lane, untilMs)
@@ -367,8 +367,8 @@ class PlanBuilder {
   }
 
   /**
-   * A command of another process is executed: the cursor passes it. What its entry said goes with the last of them;
-   * what a behaviour could not bear is kept.
+   * A command of another process is executed. The cursor passes it. The content of an entry is removed with its last
+   * command; commands whose behaviour threw are kept.
    */
   private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: boolean): void {
     const { shard } = this.context.items

@@ -3,7 +3,7 @@ import { entryIdOf, sortableEntryId } from '../id.ts'
 import type { Commit } from '../store.ts'
 import type { Plan } from './batch.ts'
 
-/** What a plan is sent under. */
+/** The identity under which a plan is sent. */
 export interface CommitHead {
   readonly shard: number
   readonly token: string

@@ -1,8 +1,8 @@
 /**
  * flight - a commit on its way: sent until there is a verdict on it, or asked of the next owner
  *
- * Guarantees: without an answer the same bytes are sent again; nobody is told anything of a commit of which nothing is
- * known.
+ * Guarantees that without an answer the same bytes are sent again; no caller gets an answer for a commit with an
+ * unknown outcome.
  */
 import type { Commit, Verdict } from '../store.ts'
 import { answerWork } from '../work.ts'
@@ -11,7 +11,7 @@ import type { ShardWorld } from './world.ts'
 
 /** A wait before what failed is tried again, ms. */
 export const RETRY_MS = 50
-/** What the next owner found is looked for so long. */
+/** The state found by the next owner is looked for this long. */
 const FENCED_MS_MAX = 3_000
 
 export class Flight {
@@ -34,7 +34,7 @@ export class Flight {
     this.sentAtMs = world.clock.monotonicMs()
   }
 
-  /** Nobody waits for a verdict any more: what comes is not heard. */
+  /** No caller waits for a verdict any longer: a late answer is ignored. */
   end(): void {
     this.isOver = true
   }
@@ -75,8 +75,8 @@ export class Flight {
   }
 
   /**
-   * Asks what the next owner found: `told` hears whether the commit had happened; null when he did not say, or nobody
-   * is he.
+   * Asks for the state found by the next owner: `told` receives whether the commit had happened; null if the next owner
+   * left no record, or there is none.
    */
   async askNextOwner(
     told: (hasHappened: boolean | null) => void,

@@ -1,8 +1,8 @@
 /**
  * inbox - what comes to a shard from other processes: commands, outcomes, and claims that the dead left behind.
  *
- * Guarantees: the claims of a dead worker are freed only after every outcome that lay there when its death was noticed
- * has been taken up, so that what it has ended is not performed again; a free looks at the claim's row once more.
+ * Guarantees that the claims of a dead worker are freed only after every outcome that was there when its death was
+ * detected has been processed, so that finished work is not performed again; a free looks at the claim's row once more.
  */
 
 import type { CommandType } from '../behaviour.ts'
@@ -90,7 +90,7 @@ export class ShardInbox {
     this.read()
   }
 
-  /** A worker is no more: what it had claimed is looked for, after the outcomes that it left. */
+  /** A worker is dead: its claims are looked for, after the outcomes that it left. */
   workerDied(): void {
     this.claimsDue = true
     this.outcomes.ring()

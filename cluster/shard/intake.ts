@@ -1,5 +1,5 @@
 /**
- * intake - what a shard has to do: asks, what other processes sent, what is due; all of it waits in one queue.
+ * intake - what a shard has to do: asks, commands of other processes and due items, all in one queue.
  *
  * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor before
  * those have come that nobody took while the shard moved to another primary, nor once the shard is being given back.
@@ -105,7 +105,7 @@ export class Intake {
     this.inbox.workerDied()
   }
 
-  /** Looks for what is due and for what has come. Called a few times a second while the shard runs. */
+  /** Looks for due items and new commands. Called a few times a second while the shard runs. */
   tick(): void {
     if (this.deps.items.lanes.size > 0 && this.mayClaim) this.scanner.scanDue()
     this.inbox.read()
@@ -116,19 +116,19 @@ export class Intake {
     for (const work of this.queue.takeAsks(isOver)) answerWork(work, { kind: 'unavailable' })
   }
 
-  /** A commit is there: the lanes and the cursor of outcomes stand as it says. */
+  /** A commit is confirmed: the lanes and the cursor of outcomes advance. */
   confirmed(plan: Plan): void {
     this.deps.items.lanes.confirmed(plan)
     this.inbox.confirmed(plan.outcomesCursor)
   }
 
-  /** Works have ended: more is read, and what they were about may be found again. */
+  /** Works have ended: more is read, and their items may be found again. */
   finished({ replies }: Plan): void {
     this.inbox.read()
     for (const { work } of replies) if (work.source !== 'local') this.scanner.forget(work)
   }
 
-  /** A commit is there and its claims are performed: what it made due is looked for. */
+  /** A commit is confirmed and its claims are performed: new due items are looked for. */
   goOn(plan: Plan): void {
     if (this.mayClaim) this.scanner.scanAfter(plan)
   }

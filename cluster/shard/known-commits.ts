@@ -5,7 +5,7 @@
  * Guarantees: that the store has lost some of them is found once, however often and by whomever it is looked at.
  */
 
-/** A failover loses some seconds: of what is older, only that it is older is told. */
+/** A failover loses some seconds; of older commits only their age is reported. */
 const REMEMBERED = 64
 
 /** Commits that were confirmed and that the store no longer has. */
@@ -21,7 +21,7 @@ export class KnownCommits {
   private beganAt = 0
   private isTold = false
 
-  /** The shard was taken as it stood at `seq`: what others had committed is known as well, but for when. */
+  /** The shard was taken at `seq`: earlier commits of others are known as well, but not their time. */
   begin(seq: number): void {
     this.last = seq
     this.beganAt = seq
@@ -34,14 +34,14 @@ export class KnownCommits {
   }
 
   /**
-   * The sequence number behind which everything is lost, of a store at `storeSeq` that has forgotten that the shard was
-   * taken here: what was confirmed since the shard was taken, whatever others have committed in its place.
+   * The sequence number after which all commits are lost if a store at `storeSeq` has lost the grant of the shard:
+   * everything confirmed since the grant, even if others have committed in its place.
    */
   sinceGrant(storeSeq: number): number {
     return Math.min(storeSeq, this.beganAt)
   }
 
-  /** What a store that stands at `storeSeq` has lost; null for nothing, and for what was told before. */
+  /** The commits that a store at `storeSeq` has lost; null for none, and for a loss already reported. */
   lossAt(storeSeq: number): Loss | null {
     const commits = this.last - storeSeq
     if (this.isTold || commits <= 0) return null

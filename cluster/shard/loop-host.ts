@@ -2,7 +2,7 @@
 import type { Meta } from '../store.ts'
 import type { Work } from '../work.ts'
 
-/** What the loop asks of its shard, and tells it. */
+/** Calls of the loop to its shard. */
 export interface LoopHost {
   /** Whether anything is decided. */
   readonly isRunning: () => boolean
@@ -13,7 +13,7 @@ export interface LoopHost {
   /** The store is torn. */
   readonly halted: (reason: string) => void
   /**
-   * Another owner has the shard, or what is remembered of it is wrong: `first` is to be decided anew, before the rest.
+   * Another owner has the shard, or its cached state is wrong: `first` is to be decided again, before the rest.
    */
   readonly lost: (first: readonly Work[]) => void
 }

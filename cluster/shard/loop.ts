@@ -2,9 +2,8 @@
  * loop - read, decide, send, settle: the steady part of a shard.
  *
  * At most one commit is in flight. While it is, the next batch reads its facts. It is decided when the commit is
- * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read
- * cannot have seen is laid over it (`overlay.ts`). `verdict.ts` says what a verdict means, this file does it.
- * `shard.ts` says who holds the shard, and until when.
+ * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. Writes that a
+ * read cannot have seen are laid over it (`overlay.ts`). `verdict.ts` interprets a verdict, `shard.ts` holds the shard.
  */
 import { FactView, type KnownFields, type Laid } from '../facts/facts.ts'
 import type { Memory } from '../facts/memory.ts'
@@ -26,13 +25,13 @@ import { hasWaited, isHopeless, isOver } from './patience.ts'
 import { type Again, actionOn, type Halve } from './verdict.ts'
 import type { ShardWorld } from './world.ts'
 
-/** What a store that is full refuses is not tried for this long. */
+/** Work refused by a full store is not tried for this long. */
 const FULL_MS = 1_000
 
 export class CommitLoop {
   readonly id: number
   readonly intake: Intake
-  /** What is known to be in the store. */
+  /** State known to be in the store. */
   readonly knownCommits = new KnownCommits()
   /** Counts what has moved: a shard that waits and does not count is stuck. */
   turns = 0
@@ -86,7 +85,7 @@ export class CommitLoop {
     return this.meta.seq
   }
 
-  /** What it remembers of states. */
+  /** Cached state of entities. */
   get memory(): Memory {
     return this.reader.memory
   }
@@ -192,7 +191,7 @@ export class CommitLoop {
     this.laid = this.next === null ? [] : [laid]
   }
 
-  /** A plan did not become true: what it reserved is given back, its draft forgotten. */
+  /** A plan did not become true: its reservations are returned and its draft is dropped. */
   protected discard(plan: Plan): void {
     discardPlan(plan, this.items)
   }
@@ -322,7 +321,7 @@ export class CommitLoop {
     })
   }
 
-  /** The commit did not happen and what is remembered here is wrong: whoever opens the shard next decides again. */
+  /** The commit did not happen and the cached state is wrong: the next owner of the shard decides again. */
   private giveUp(flight: Flight): void {
     this.land(flight)
     this.discard(flight.plan)
@@ -335,7 +334,9 @@ export class CommitLoop {
     this.inFlight = null
   }
 
-  /** Has `advance` called when this turn of the loop ends: what comes in together is decided together. */
+  /**
+   * Schedules `advance` for the end of this turn of the loop, so that commands received together are decided together.
+   */
   private wake(): void {
     if (this.isWoken) return
     this.isWoken = true
@@ -357,7 +358,7 @@ export class CommitLoop {
     this.world.clock.after(ms + 1, () => this.advance())
   }
 
-  /** Puts a batch whose reads failed back and waits. What it had asked for was not read. */
+  /** Puts a batch whose reads failed back and waits. Its facts were not read. */
   private putBack(batch: Batch): void {
     this.next = null
     for (const work of batch.works) work.needs = 0

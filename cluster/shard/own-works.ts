@@ -7,7 +7,7 @@ import { laneFamily } from '../items/pump.ts'
 import { internalWork, type Source, type Work } from '../work.ts'
 import type { ShardWorld } from './world.ts'
 
-/** Of which lane and item a work is, and what it says. */
+/** The lane and item of a work, and its content. */
 export interface OwnWork {
   readonly lane: string
   readonly item: string
@@ -32,7 +32,7 @@ export class OwnWorks {
     return internalWork(source, type, { command, lane, item, cameAtMs: clock.monotonicMs() })
   }
 
-  /** What takes the outcomes of a lane. */
+  /** The handler of the outcomes of a lane. */
   outcomeType(lane: string): CommandType | undefined {
     return this.types.get(typeName('outcome', lane, ''))
   }

@@ -1,9 +1,8 @@
 /**
- * poison - what is written of a command that its behaviour could not bear: that it was so, for people, and for a day
- * what it said
+ * poison - the record of a command whose behaviour threw: the fact itself, for people, and for a day its content
  *
- * What it said may hold somebody's data: `{s017}:unborne:<day>` names each such command, so that it can be found and
- * taken away.
+ * Its content may be personal data: `{s017}:unborne:<day>` names each such command, so that it can be found and
+ * removed.
  */
 
 import type { Op } from '../behaviour.ts'
@@ -12,7 +11,7 @@ import { poisonKey, stagedKey, unborneKey } from '../keyspace.ts'
 
 /** Poison keeps about this many commits' worth of entries. */
 const POISON_KEPT = 10_000
-/** What a command said is kept this long. */
+/** The content of a command is kept this long. */
 const SAID_MS = 86_400_000
 
 /** The writes that show a command or item whose behaviour threw. In: the seq of the last commit. */
@@ -24,7 +23,7 @@ export function threwOps(shard: number, { name, id, seq }: { name: string; id: s
   ]
 }
 
-/** The writes that keep what a command said. In: its words, packed; null where they lie there already. */
+/** The writes that keep the content of a command. Takes the content, packed; null if it is stored already. */
 export function keepSaidOps(
   shard: number,
   cmdId: string,

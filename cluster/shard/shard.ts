@@ -1,6 +1,5 @@
 /**
- * shard - one shard under one owner: taking it, what is asked of it, giving it back. The work itself is done in
- * `loop.ts`.
+ * shard - one shard under one owner: acquisition, commands and release. The work itself is done in `loop.ts`.
  *
  * States: loading (taking ownership), running, halted (its store is torn: it stays so), gone (another owner, released).
  *
@@ -36,7 +35,7 @@ export class Shard {
   private readonly world: ShardWorld
   private phase: ShardPhase = 'loading'
   private isStopping = false
-  /** What the loop had done when it last was seen to move, and when that was (monotonic). */
+  /** The progress of the loop when it last advanced, and the time (monotonic). */
   private moved = { turns: 0, atMs: 0 }
   private idle: (() => void)[] = []
 
@@ -74,12 +73,12 @@ export class Shard {
     return this.loop.seq
   }
 
-  /** What is known to be in the store. */
+  /** State known to be in the store. */
   get knownCommits(): KnownCommits {
     return this.loop.knownCommits
   }
 
-  /** What it remembers of states. */
+  /** Cached state of entities. */
   get memory(): Memory {
     return this.loop.memory
   }
@@ -201,14 +200,14 @@ export class Shard {
         })
         this.loop.advance()
       })
-      // What comes now is for the next owner: a commit behind the release would not be heard of here.
+      // Later commands are for the next owner. A commit after the release would get no verdict here.
       if (this.phase === 'running') this.phase = 'loading'
       await this.world.store.release({ shard: this.id, token: this.token })
     }
     this.leave()
   }
 
-  /** Someone else holds the shard: what is open here goes there, `first` before the rest. */
+  /** Someone else holds the shard: open work goes there, `first` before the rest. */
   drop(first: readonly Work[] = []): void {
     if (this.phase === 'gone') return
     this.world.fence.lost(this.id)
@@ -227,7 +226,7 @@ export class Shard {
   private leave(first: readonly Work[] = []): void {
     if (this.phase === 'gone') return
     this.phase = 'gone'
-    // What has ended here and is in doubt goes to the next owner as well: twice it counts once.
+    // Finished work with an unknown outcome goes to the next owner as well. Delivered twice, it counts once.
     const { inDoubt, rest } = this.loop.drain()
     this.world.fence.commitAnswered(this.id)
     this.loop.forget()

@@ -1,7 +1,7 @@
 /**
  * verdict - what a shard does about the verdict on a commit: (verdict, flight) -> action
  *
- * Guarantee: what was not written is decided again, in its order, before what came later.
+ * Guarantees that unwritten work is decided again, in its order, before later work.
  */
 
 import { Fault } from '../fault.ts'
@@ -9,15 +9,15 @@ import type { Commit, Verdict } from '../store.ts'
 import type { Source, Work } from '../work.ts'
 import type { Plan } from './batch.ts'
 
-/** What is done about a verdict. `CommitLoop` performs it. */
+/** The reaction to a verdict. `CommitLoop` performs it. */
 export type Action =
   /** The commit is there. */
   | { readonly kind: 'confirm' }
   /** Another owner holds the shard: he wrote down whether the commit had happened. */
   | { readonly kind: 'ask next owner' }
   /**
-   * What is remembered here may be wrong. The next owner of the shard reads everything again and decides again.
-   * `storeSeq`: the store's sequence number, if it has lost commits. `storeNowMs`: the store's clock.
+   * The cached state may be wrong. The next owner of the shard reads everything again and decides again. `storeSeq` is
+   * the store's sequence number, if it has lost commits. `storeNowMs` is the store's clock.
    */
   | { readonly kind: 'give up'; readonly storeSeq?: number; readonly storeNowMs?: number }
   /** The shard stops for good. `storeSeq`: where the store stands, if that is why. `isAgainstRules`: the commit was. */
@@ -39,7 +39,7 @@ export interface Halve {
 export interface Again {
   readonly kind: 'again'
   readonly works: readonly Work[]
-  /** Asks that are told `unavailable`. */
+  /** Asks that are answered `unavailable`. */
   readonly refused: readonly Work[]
   /**
    * The refused ones are also past their time: a command of the mailbox is told so by the commit that passes its entry.
@@ -58,7 +58,7 @@ export interface Again {
 /** The store refused the command's writes when they were alone in a commit. */
 class Refused extends Fault {}
 
-/** What a verdict is about. */
+/** The subject of a verdict. */
 interface Judged {
   readonly plan: Pick<Plan, 'works'>
   readonly commit: Pick<Commit, 'seq'>
@@ -70,9 +70,9 @@ interface Judged {
  * Returns what is to be done about a verdict, and changes nothing. A commit with an unknown outcome has no verdict yet:
  * `lost` is a fault.
  *
- * A commit with an unknown outcome may have been applied by a primary that was cut off and then lost. Whatever was
- * read since, lanes and facts alike, may have come from there. If the verdict is that the commit did not happen, all
- * of it is worthless, and no single read can be told from the others: the shard is read again as a whole.
+ * A commit with an unknown outcome may have been applied by a primary that was cut off and then lost. Everything read
+ * since, lanes and facts alike, may have come from there. If the commit did not happen, these reads are worthless, and
+ * they cannot be distinguished from others. The shard is read again as a whole.
  */
 export function actionOn(verdict: Verdict, { plan, commit, isDoubted }: Judged): Action {
   if (isDoubted && DENIALS.has(verdict.kind)) {
@@ -122,7 +122,7 @@ function withoutExpired(works: readonly Work[], key: string): Action {
   return { kind: 'again', works: again, refused, areLate: true }
 }
 
-/** The store refused before anything ran: asks are told, what finishes or frees is tried again. */
+/** The store refused before anything ran: asks are refused, work that finishes or frees something is tried again. */
 function withoutAsks(works: readonly Work[]): Action {
   const refused = works.filter(({ source }) => source === 'local')
   const again = works.filter(({ source }) => source !== 'local')

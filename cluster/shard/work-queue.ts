@@ -2,7 +2,7 @@
  * work-queue - what waits at a shard: asks of this process, commands of the mailbox, and the runtime's own work.
  *
  * A batch takes at most half its places for the runtime's own work while asks wait, and local and mailbox commands in
- * turn, each in the order in which they came. What goes back keeps its place.
+ * turn, each in the order in which they came. Returned work keeps its place.
  */
 import type { Source, Work } from '../work.ts'
 

@@ -1,4 +1,4 @@
-/** world - what all shards of a worker share, and what they tell it. */
+/** world - what all shards of a worker share, and the events that they report. */
 import type { CommandType, LaneType, Note, TimerBody } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ShardLog } from '../cluster-log.ts'
@@ -10,7 +10,7 @@ import type { Claim, Pump } from '../items/pump.ts'
 import type { Store } from '../store.ts'
 import type { Work } from '../work.ts'
 
-/** What all shards of a worker share. */
+/** State shared by all shards of a worker. */
 export interface ShardWorld {
   readonly store: Store
   readonly clock: Clock
@@ -22,7 +22,7 @@ export interface ShardWorld {
   readonly fence: Fence
   readonly worker: string
   readonly random: () => number
-  /** Fields of hashes that the shards may remember together. */
+  /** Fields of hashes that the shards may cache together. */
   readonly fieldBudget: FieldBudget
   readonly rules?: ClaimRules
   /** Whether a claim's worker is surely no more, or has been silent for so long that its claims may be freed. */
@@ -34,9 +34,9 @@ export interface ShardWorld {
   /** An attempt ended: its outcome goes to whoever holds the shard now. */
   reported(shard: number, claim: Claim, outcome: unknown): void
   gone(shard: number): void
-  /** The store said by a verdict that it is `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */
+  /** A verdict reported the store's time `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */
   resync(nowMs: number, sentAtMs: number): void
   readonly log: ShardLog
-  /** Hears what turns tell the operator, once it is true. */
+  /** Receives the notifications of turns to the operator, once their commit is confirmed. */
   noted?(note: Note): void
 }

@@ -1,10 +1,10 @@
 /**
- * clear-slot - what nodes have of a slot that another one holds leaves their memory, their files and their replicas:
- * copies of moves that were cut off, and what was at the source of a move
+ * clear-slot - removes keys of a slot that another node holds from memory, files and replicas: copies of interrupted
+ * moves, and the source of a move
  *
- * A node that hears that its slot has another holder removes the keys for itself alone, in Redis 7.0: neither its file
- * nor its replicas hear of it, nor later of the end of what is not there. So every name that a replica still has is
- * written once more by its primary, and removed.
+ * In Redis 7.0 a node that learns of another holder of its slot removes the keys from its memory only: neither its file
+ * nor its replicas get the deletions. So every name that a replica still has is written once more by its primary, and
+ * removed.
  */
 import type { Redis } from 'ioredis'
 import { copyKey, metaKey } from '../keyspace.ts'
@@ -47,9 +47,9 @@ export interface Clearing {
 }
 
 /**
- * Removes it everywhere but at the holder. In: ids of nodes that the slot came from; what they have of it is old, and
- * in their files although it may be gone from their memory. Out: ids of those that could not be cleared: they do not
- * answer, or take no writes. Throws Error, a sentence, at a node that has keys which no move has left.
+ * Removes it everywhere but at the holder. In: ids of nodes that the slot came from; their keys are old, and still in
+ * their files even if gone from memory. Returns ids of those that could not be cleared: they do not answer, or take no
+ * writes. Throws Error, a sentence, at a node that has keys which no move has left.
  */
 export async function clearOthers(clearing: Clearing, sources: readonly string[] = []): Promise<string[]> {
   const { holder, ids, primaries, replicas } = clearing
@@ -61,7 +61,7 @@ export async function clearOthers(clearing: Clearing, sources: readonly string[]
     const isOld = isCopied || sources.includes(end.id)
     if (!(await clearAt(clearing, end, { isOld, isSource: sources.includes(end.id) }))) left.push(end.id)
   }
-  // One that has become a replica has taken everything anew; one that is not of the cluster any more says nothing.
+  // One that has become a replica has taken everything again; one that has left the cluster is ignored.
   const there = new Set([...primaries, ...replicas].map(({ id }) => id))
   return [...left, ...sources.filter((id) => ids.has(id) && !there.has(id))]
 }
@@ -76,7 +76,7 @@ async function clearAt(
   const { client, name } = end
   const isOpen = String(await client.call('CLUSTER', 'NODES')).includes(`[${slot}-<-`)
   const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
-  // What the source had leaves its file too, and of that only the holder knows the names.
+  // The keys of the source leave its file too; only the holder knows their names.
   const followers = followersOf(clearing, end)
   const names = await namesAtAll(isSource ? [end, holder, ...followers] : [end, ...followers], slot)
   if (names.length === 0 && !isOpen) return true
@@ -95,7 +95,7 @@ async function clearAt(
       await clear(clearing, end, more)
     }
   } catch (error) {
-    // It takes no writes, as a primary without its replicas does: what it has is old, and stays until it does.
+    // It accepts no writes, like a primary without its replicas: its keys are old, and stay until it does.
     if (!/^(?:NOREPLICAS|MISCONF|READONLY|OOM)/.test((error as Error).message)) throw error
     return false
   }
@@ -114,7 +114,7 @@ async function namesAtAll(ends: readonly MoveEnd[], slot: number): Promise<Buffe
   return [...found.values()]
 }
 
-/** `meta` and `copy` say of the others what they are: they go last. */
+/** `meta` and `copy` identify the other keys, so they are removed last. */
 async function clear({ shard, mustHold }: Clearing, { client }: MoveEnd, names: readonly Buffer[]): Promise<void> {
   const last = [metaKey(shard), copyKey(shard)]
   const others = names.filter((name) => !last.includes(String(name)))

@@ -76,7 +76,7 @@ export class ClusterListener {
     else this.ears.bells(reader.bells(message.toString()))
   }
 
-  /** The bells of a shard are heard from now on: what came before was not told of. */
+  /** The bells of a shard are received from now on: earlier ones were not. */
   held(channel: string): void {
     const shard = Number(channel.slice(2, 5))
     if (this.taken.has(shard) && channel === shardBellChannel(shard))
@@ -88,7 +88,7 @@ export class ClusterListener {
     this.released?.listening.close()
   }
 
-  /** Replies are passed on once replicas have the commits that told them. */
+  /** Replies are passed on once replicas have the commits that published them. */
   private tell(node: ShardNode, key: string): { readonly told: ToldStream; key: string } {
     const place = { key }
     const told = node.store.tell(

@@ -1,7 +1,7 @@
 /**
  * cluster-look - a Redis Cluster as its nodes describe it at one moment, primaries and replicas
  *
- * Who holds a shard is what the answer with the highest epoch says, as the store's own map has it (`slot-map.ts`).
+ * The holder of a shard is taken from the answer with the highest epoch, as in the store's own map (`slot-map.ts`).
  */
 import { SHARDS } from '../id.ts'
 import { StoreRefused } from '../redis/settings.ts'
@@ -85,7 +85,7 @@ function describe(
   answers: ReadonlyMap<string, NodeAnswers>,
 ): Pick<ClusterLook, 'nodes' | 'uncovered' | 'common'> {
   const map = new SlotMap()
-  // Who answers speaks for himself: what others think of him may be old, whatever epoch they know.
+  // The own answer of a node counts: other nodes may have old data about it, whatever epoch they know.
   for (const [id, { nodes }] of answers) {
     const own = nodes.filter((line) => line.id === id || !answers.has(line.id))
     map.take(own, nodes.find((line) => line.id === id)?.address ?? '')
@@ -115,13 +115,13 @@ function isAnswer(one: NodeSaid): one is NodeAnswers {
   return typeof one !== 'string'
 }
 
-/** Replicas of a primary that follow it without a gap, as the replicas say. */
+/** Replicas of a primary that follow it without a gap, as the replicas report. */
 export function replicasInStep({ nodes }: ClusterLook, primary: string): number {
   return nodes.filter((node) => node.primary === primary && node.answers?.info.get('master_link_status') === 'up')
     .length
 }
 
-/** After this without a word a node is taken for dead, ms: the shortest that a node has. Null: none has said it. */
+/** A node is considered dead after this silence, ms, the shortest setting of any node. Null means unknown. */
 export function nodeTimeoutMs({ nodes }: ClusterLook): number | null {
   const found = nodes.map(({ answers }) => Number(answers?.settings.get('cluster-node-timeout') ?? 0))
   const known = found.filter((timeoutMs) => timeoutMs > 0)
@@ -142,8 +142,8 @@ export interface OpenMove {
 }
 
 /**
- * Shards that are on their way: as the fence in their `meta` says, or marks of their slots. A mark at the target alone
- * is left of a move that was taken back: it goes where the shard is.
+ * Shards being moved, by the fence in their `meta` or the marks of their slots. A mark at the target alone remains from
+ * an undone move: it is removed at the holder.
  */
 export function openMoves({ nodes }: ClusterLook): OpenMove[] {
   const found = new Map<number, OpenMove>()
@@ -191,7 +191,7 @@ export function awayOf(
     const mayBeReplaced = shards.length > 0 && nodes.some(isHeir)
     return id === from && id !== holder?.id && mayBeReplaced
   })
-  // What a lost target has is a copy; without a fence it may be all that there is.
+  // The keys of a lost target are a copy; without a fence they may be the only data.
   const target = silent.find(({ name, hasFailed }) => name === open && name !== to && !(hasFailed && from !== null))
   return (source ?? target)?.name ?? null
 }
@@ -205,8 +205,8 @@ export interface Dissent {
 }
 
 /**
- * Who names another primary, or none, for which shards; nobody where all that answer agree. Of a slot that a node has
- * marked as coming it hears no news: what it says of that one is old.
+ * Nodes that name another primary, or none, and for which shards; empty if all answers agree. A node gets no updates
+ * about a slot that it has marked as coming, so its view of that slot is old.
  */
 export function dissentOf({ nodes }: ClusterLook): Dissent[] {
   return nodes.flatMap(({ id, name: holder, shards }) =>

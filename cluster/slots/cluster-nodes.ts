@@ -58,7 +58,7 @@ export interface NodesReach<Node extends ShardNode> {
   readonly clock: Pick<Clock, 'monotonicMs' | 'after'>
   /** Connects to a primary, by `host:port`. */
   makeNode(name: string, events: NodeEvents, nodes: ClusterNodes<Node>): Node
-  /** What `CLUSTER NODES` says at a node that is no primary of the map, or does not answer as one. */
+  /** The result of `CLUSTER NODES` at a node that is not a primary of the map, or does not answer as one. */
   askApart(place: string): Promise<string | null>
 }
 
@@ -70,7 +70,7 @@ export class ClusterNodes<Node extends ShardNode> {
   private readonly hears: NodesHears
   private readonly places: Set<string>
   private readonly idleSinceMs = new Map<Node, number>()
-  /** Nodes that are to say what they know. */
+  /** Nodes to query. */
   private readonly asking = new Set<string>()
   private common: Node | null = null
   private refused: Error | null = null
@@ -193,7 +193,7 @@ export class ClusterNodes<Node extends ShardNode> {
     }
   }
 
-  /** Takes in what one node says of all, and has a store for each primary of the map. */
+  /** Applies the answer of one node about all, and keeps a store for each primary of the map. */
   private took(text: string, asked: string): void {
     if (this.isClosed) return
     const lines = parseNodes(text, asked)

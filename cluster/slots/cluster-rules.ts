@@ -1,6 +1,6 @@
 /**
- * cluster-rules - what a Redis Cluster must be so that what was answered is kept and one node that is away stops nobody
- * else
+ * cluster-rules - requirements of a Redis Cluster, so that answered data is kept and one unreachable node does not stop
+ * the others
  *
  * A node that does not answer is not judged here: it may come back as it was.
  */
@@ -10,7 +10,7 @@ import { breachSentence } from '../redis/settings.ts'
 import type { ClusterLook, NodeLook } from './cluster-look.ts'
 import { type NodeAnswers, silenceFaults } from './node-look.ts'
 
-/** One of them may be away, and what was answered still lies in two memories and on two disks. */
+/** One node may fail, and answered data is still in two memories and on two disks. */
 const REPLICAS_MIN = 2
 /** Primaries that a sentence names. */
 const TOLD_MAX = 6
@@ -18,7 +18,7 @@ const TOLD_MAX = 6
 const LAG_SECONDS_MAX = 10
 const VERSION_MIN = [7, 0] as const
 
-/** Every fault that keeps the cluster from being used, the gravest first: a sentence each, with what mends it. */
+/** Every fault that keeps the cluster from being used, the gravest first. A sentence each, with its fix. */
 export function clusterFaults(look: ClusterLook, durability: Durability): string[] {
   const { badSeeds, nodes, strangers, uncovered } = look
   const [first] = nodes

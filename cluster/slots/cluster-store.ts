@@ -1,15 +1,15 @@
 /**
  * cluster-store - the store over a Redis Cluster: a map of its slots, and a store for each primary
  *
- * Whatever is asked of a shard goes to the primary that the map names. What that one says decides (Redis Cluster
- * specification, "redirection and resharding"):
+ * Every request for a shard goes to the primary that the map names. Its answer decides (Redis Cluster specification,
+ * "redirection and resharding"):
  *
  * MOVED: the same bytes to the node that it names, and the map is read. ASK: the same there, after ASKING, in one
  * write; the map stays. TRYAGAIN, CLUSTERDOWN, or a node that is not known yet: nothing ran, so `away`. A connection
  * that ends: `lost`, and the map is read from the others; who sends the same again reaches whoever has the slot then.
  *
- * Guarantees: one primary that is away stops nothing of the others; with `replica` an answer is given only after the
- * gate of its primary (`gate.ts`), whichever way it comes; what an isolated primary says moves no slot back.
+ * Guarantees that one unreachable primary does not stop the others; with `replica` an answer is given only after the
+ * gate of its primary (`gate.ts`), whichever way it comes; the answers of an isolated primary move no slot back.
  */
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
@@ -125,7 +125,9 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return this.nodes.map.shardsOf(name)
   }
 
-  /** Whether any primary can be asked: whoever is sent to this process is then answered, but for what others hold. */
+  /**
+   * Whether any primary can be reached. Requests to this process are then answered, except those for shards of others.
+   */
   get connected(): boolean {
     return this.primaries.some(({ isUp }) => isUp)
   }
@@ -164,7 +166,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return (await this.at(shard)?.store.read(shard, facts)) ?? null
   }
 
-  /** Gated too: what is read of the shard after it can be relied on, whoever wrote it. */
+  /** Gated too: later reads of the shard can be relied on, whoever wrote the data. */
   async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
     const node = this.at(request.shard)
     if (node === null) return { kind: 'failed' }
@@ -272,7 +274,9 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return listener
   }
 
-  /** Hears what is said about a topic; resolves with what ends it. What is said while its node changes is not heard. */
+  /**
+   * Subscribes to a topic; resolves with a function that ends it. Messages published while its node changes are lost.
+   */
   async hear(topic: string, heard: Heard): Promise<() => void> {
     const one: Topic = { topic, heard, end: () => undefined }
     this.topics.push(one)
@@ -325,7 +329,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return (await node.kept()) && this.nodes.named(SHARD_SLOTS[shard] ?? 0) === node
   }
 
-  /** What is asked of each primary that can be asked. */
+  /** Requests to each reachable primary. */
   private byNode<Item>(items: readonly Item[], shardOf: (item: Item) => number): [Node, Item[]][] {
     const found = new Map<Node, Item[]>()
     for (const item of items) {

@@ -86,7 +86,7 @@ export async function copyKeys(copy: CopyWay, names: readonly Buffer[], hears: C
   return copied
 }
 
-/** What all keys of a slot take of the memory of a node, bytes. */
+/** Memory of all keys of a slot at a node, bytes. */
 export async function bytesOf(client: Redis, slot: number): Promise<number> {
   const names = await keysOf(client, slot)
   let bytes = 0
@@ -95,7 +95,7 @@ export async function bytesOf(client: Redis, slot: number): Promise<number> {
   return bytes
 }
 
-/** What each key takes, bytes; 0 for one that has ended. */
+/** Memory of each key, bytes; 0 for one that has expired. */
 async function sizesOf(client: Redis, names: readonly Buffer[]): Promise<number[]> {
   const sizes = await Promise.all(names.map((name) => client.call('MEMORY', 'USAGE', name)))
   return sizes.map((size) => Number(size ?? 0))
@@ -121,7 +121,7 @@ async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffe
 /** A key as its node packs it, and when it ends, ms since the epoch; 0: never. */
 type Packed = readonly [name: Buffer, endsAtMs: number, payload: Buffer]
 
-/** What has ended meanwhile is left out. */
+/** Keys that have expired in the meantime are left out. */
 async function dumpAll({ client, name: node }: MoveEnd, names: readonly Buffer[]): Promise<Packed[]> {
   const found = await Promise.all(
     names.map(async (name): Promise<Packed[]> => {

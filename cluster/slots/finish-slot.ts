@@ -4,9 +4,9 @@
  *
  * `redis-cli --cluster reshard`, and earlier builds of `cluster move`, let a key go at its source as soon as the target
  * has it; a slot that they left half way has the mark MIGRATING at its source. A key that is still there is the newer
- * one. The marks keep everybody from what is at neither side, so nothing need be fenced.
+ * one. The marks protect keys that are at neither side, so nothing need be fenced.
  *
- * What Redis itself sends is Redis' own risk: a source that is frozen in the midst of a key, and comes back when
+ * Moves by Redis itself have a risk of Redis: a source that is frozen in the middle of a key, and comes back when
  * another one has its place, can put that key back.
  */
 import { setTimeout as pause } from 'node:timers/promises'

@@ -5,13 +5,13 @@
  * `WAIT` speaks of what its own connection has done, and one that has done nothing is answered at once, whatever the
  * replicas have: the `PING` before it moves that to the end of everything that was written so far.
  *
- * Guarantee: a pass is given when as many replicas as are wanted have acknowledged all that the primary had written
- * when it was asked for. One that falls short is asked for again, five times in all, and then nobody knows: what was
- * committed is in doubt.
+ * Guarantees that a pass is given once the required number of replicas have acknowledged everything that the primary
+ * had written at the request. A failed pass is requested again, five times in all; then the outcome of the commits is
+ * unknown.
  */
 import type { RedisLink } from '../redis/link.ts'
 
-/** `WAIT` answers after this with what it has. */
+/** `WAIT` returns after this with the replicas that have acknowledged. */
 const WAIT_MS = 1_000
 /** Answers that fall short for one pass: five seconds, more than anybody who asks waits for. */
 const SHORT_MAX = 5

@@ -1,6 +1,5 @@
 /**
- * key-watch - which keys of a shard are written to while they are copied, by what their node tells of its keyspace
- * (Redis keyspace notifications)
+ * key-watch - which keys of a shard are written to while they are copied, from keyspace notifications of their node
  *
  * Guarantee: a key that is not named has not been written to since it was last forgotten. Where the connection has
  * ended, or too many are named, nobody knows.
@@ -8,18 +7,18 @@
 import type { Redis } from 'ioredis'
 import { shardTag } from '../keyspace.ts'
 
-/** What is told: by key (`K`), of every kind of write (`A`). */
+/** Notifications by key (`K`), of every kind of write (`A`). */
 const EVENTS = 'KA'
 const SETTING = 'notify-keyspace-events'
 const CHANNEL = '__keyspace@0__:'
 const NAMES_MAX = 1_000_000
 
 export interface KeyWatch {
-  /** These are about to be copied: what is written to them from now on counts. */
+  /** These keys are about to be copied: writes to them count from now on. */
   forget(names: readonly Buffer[]): void
   /** All that have been written to by now, at the node. Null: nobody knows. */
   changed(): Promise<Buffer[] | null>
-  /** The node tells nobody any more. */
+  /** The node sends no notifications any longer. */
   close(): Promise<void>
 }
 
@@ -61,7 +60,7 @@ export async function watchKeys(
       for (const name of copied) names.delete(name.toString('latin1'))
     },
     async changed() {
-      // Its answer comes after all that the node has told before.
+      // Its answer comes after all earlier notifications.
       const isThere = await own.ping().then(
         () => true,
         () => false,

@@ -2,16 +2,16 @@
  * move-slot - the shard of a slot goes from one primary of a Redis Cluster to another: first all of it is copied, then
  * the slot changes hands at once, then the source removes what it had
  *
- * States: copied ahead (the owner goes on; what it writes to meanwhile is known, `key-watch.ts`, and copied again),
- * fenced (`move-fence.ts`: nobody writes, everything is read at the source), copied (the target has all of it,
- * `meta` with the fence last, and so have its replicas), switched (the target has the slot; the source removes its keys
- * once it hears of it), freed (whoever takes the shard goes on with it).
+ * States: copied ahead (the owner continues; `key-watch.ts` records its writes, which are copied again), fenced
+ * (`move-fence.ts`: no one writes, everything is read at the source), copied (the target and its replicas have all
+ * keys, `meta` with the fence last), switched (the target has the slot; the source removes its keys once it learns of
+ * it), freed (anyone who takes the shard continues with it).
  *
  * Guarantees: at every moment the node that has the slot has all keys of the shard, and so has the replica that takes
- * its place; what lies elsewhere is a copy, marked by the key `copy` or by the fence in its `meta`, and counts for
- * nothing. So a move that is cut off anywhere, by the loss of any node, is gone on with from the start, or taken back
- * by moving the shard to where it lies: the claim to the slot is then made newer than that of a target that was lost
- * before anybody had heard of its own. The fence ends only when nobody else claims the slot any more.
+ * its place; keys elsewhere are a copy, marked by the key `copy` or by the fence in its `meta`, and are ignored. So an
+ * interrupted move, even after the loss of a node, is resumed from the start, or undone by moving the shard to its
+ * holder. The claim to the slot is then made newer than that of a target that was lost before any node learned of its
+ * claim. The fence ends only when no other node claims the slot.
  */
 import { pauseBy, type Waits } from '../clock.ts'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
@@ -24,10 +24,10 @@ import { raiseEpoch } from './raise-epoch.ts'
 import { hasSlot, parseNodes } from './slot-map.ts'
 import { switchSlot } from './switch-slot.ts'
 
-/** Rounds of copying while the owner writes, and what little is left to the fence then. */
+/** Rounds of copying while the owner writes, and the small rest left to the fence. */
 const AHEAD_ROUNDS_MAX = 8
 const FEW_KEYS = 100
-/** Rounds of comparing what both have; what nobody is fenced from may come all the time, and is volatile. */
+/** Rounds of comparing what both have; unfenced keys may change all the time, and are volatile. */
 const ROUNDS_MAX = 8
 /** A replica that is slow is not waited for if another one has it all. */
 const ALL_REPLICAS_MS = 2_000
@@ -81,7 +81,7 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
   const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
   // A target that was lost may have claimed the slot with nobody hearing of it.
   if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move)
-  // Nobody writes to what is fenced: it is copied as it is.
+  // Fenced keys are not written to: they are copied as they are.
   const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
   try {
     if (watch !== null) await copyAhead(move, watch, progress)
@@ -118,7 +118,8 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
   if ((await readHolder(source.client, shard)).token !== token)
     throw new Error(`Another command has taken over shard ${shard}`)
   await mustSeeAll(move)
-  // The source removes what it had in one step, and is silent meanwhile: what is large is freed beside it.
+  // The source removes what it had in one step, and is silent in the meantime: large values are freed in the
+  // background.
   await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
   move.mustHold()
   // It gets a newer epoch with it: nobody votes for a replica of it, should it be lost, that has not heard of the slot.
@@ -138,7 +139,7 @@ export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   await endMove(move)
 }
 
-/** Ends the fence of a shard at `target`, which has it. What lies elsewhere is removed first. */
+/** Ends the fence of a shard at `target`, which has it. Copies elsewhere are removed first. */
 async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   const { shard, target, isReplicated } = move
   await mustAgree(move, true)
@@ -147,7 +148,7 @@ async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   const source = moveOf(found.owner)?.source
   const sources = [...found.uncleared, ...(source === undefined ? [] : [source])].filter((id) => id !== target.id)
   const uncleared = [...new Set(await clearOthers({ ...move, holder: target }, sources))]
-  // What took the place of the source while keys were removed there may have the slot again.
+  // The successor of the source, elected while its keys were removed, may have the slot again.
   await mustAgree(move)
   move.mustHold()
   const { owner, token } = await readHolder(target.client, shard)
@@ -166,7 +167,7 @@ async function fence({ shard, source, target, nonce }: SlotMove): Promise<string
   return token
 }
 
-/** What comes from now on is a copy, also for whoever takes the target's place. */
+/** Keys written from now on are a copy, also for a successor of the target. */
 async function mark(
   { client, id }: MoveEnd,
   { shard, slot, holder }: { shard: number; slot: number; holder: string },
@@ -176,7 +177,7 @@ async function mark(
 }
 
 /**
- * Copies all but `meta` while the owner goes on, and what it has written to meanwhile once more, until that is little.
+ * Copies all but `meta` while the owner continues, and the keys written in the meantime again, until few are left.
  */
 async function copyAhead(move: SlotMove, watch: KeyWatch, progress: MoveProgress): Promise<void> {
   const { shard, slot, source, target } = move
@@ -197,7 +198,7 @@ async function copyAhead(move: SlotMove, watch: KeyWatch, progress: MoveProgress
 }
 
 /**
- * Copies all but `meta`, of what was copied ahead only what was written to since then. Out: how many keys there are.
+ * Copies all but `meta`, after a copy ahead only the keys written since. Returns how many keys there are.
  */
 async function copyAll(
   move: SlotMove,

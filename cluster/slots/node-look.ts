@@ -1,5 +1,5 @@
 /**
- * node-look - what one node of a Redis Cluster says of itself, asked over a connection that ends with the look
+ * node-look - the state of one node of a Redis Cluster, read over a connection that ends with the look
  *
  * Guarantees: it ends within four seconds and never rejects; errors carry no password.
  */
@@ -24,7 +24,7 @@ const SETTINGS = [
   'min-replicas-max-lag',
 ]
 
-/** What a node answered. */
+/** The answer of a node. */
 export interface NodeAnswers {
   readonly id: string
   /** Names and values of INFO. */
@@ -37,13 +37,13 @@ export interface NodeAnswers {
   readonly nodes: readonly ClusterNodeLine[]
   /** Slots that are on their way from it to another node, as it knows, and to it from another. */
   readonly openSlots: readonly OpenSlot[]
-  /** Shards of its slots that a move has, as their `meta` says. */
+  /** Shards in its slots that are being moved, by their `meta`. */
   readonly moves: readonly { readonly shard: number; readonly ends: MoveEnds }[]
-  /** Shards of its slots that other nodes, by their ids, still have in their files, as their `meta` says. */
+  /** Shards in its slots that other nodes, by their ids, still have in their files, by their `meta`. */
   readonly uncleared: readonly { readonly shard: number; readonly ids: readonly string[] }[]
   /** Who moves shards now, as he names himself; null where nobody does, or another node would know. */
   readonly mover: string | null
-  /** Its clock less that of this machine, ms; half of what the question took is uncertain. */
+  /** Its clock less that of this machine, ms; half of the round trip is uncertain. */
   readonly clockOffMs: number
 }
 
@@ -55,7 +55,7 @@ export interface OpenSlot {
   readonly other: string
 }
 
-/** Why a node said nothing: what there is instead. */
+/** Why a node did not answer. */
 export type NodeSilence = 'away' | 'certificate' | 'no-cluster' | 'password'
 
 export type NodeSaid = NodeAnswers | NodeSilence
@@ -146,7 +146,7 @@ function pairsOf(flat: readonly string[]): Map<string, string> {
   return found
 }
 
-/** What the operator is told of a node that is of no use; nothing where it is away. */
+/** The message to the operator about an unusable node; empty if it is unreachable. */
 export function silenceFaults(name: string, why: NodeSilence): string[] {
   if (why === 'no-cluster')
     return [

@@ -1,5 +1,5 @@
 /**
- * primary-node - one primary of a Redis Cluster: its store, its clock, its gate, what is heard of its shards
+ * primary-node - one primary of a Redis Cluster: its store, its clock, its gate, notifications about its shards
  *
  * A pulse each second asks for its time, over the connection of the commits: that connection is then known to answer,
  * and the shards there go by this clock. Until it has answered once, nothing is sent to it.

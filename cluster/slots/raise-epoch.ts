@@ -13,7 +13,7 @@ import { parseNodes } from './slot-map.ts'
 const NEWER_BY = 2
 /** Each round makes the node's own newer by one at least. */
 const ROUNDS_MAX = 4
-/** Nodes tell each other of an epoch within a second. */
+/** Nodes exchange an epoch within a second. */
 const HEARD_MS_MAX = 10_000
 const HEARD_STEP_MS = 20
 

@@ -40,7 +40,7 @@ async function askApart(address: string): Promise<string | null> {
     connectTimeout: ASK_MS_MAX,
     commandTimeout: ASK_MS_MAX,
     maxRetriesPerRequest: 0,
-    // One that loads its files says what it knows; the check would wait for the end of that.
+    // A node that loads its files reports its data; the check would wait until it is done.
     enableReadyCheck: false,
     disableClientInfo: true,
   })
@@ -54,7 +54,7 @@ async function askApart(address: string): Promise<string | null> {
   return text
 }
 
-/** An answer from elsewhere is relied on when the replicas there have what it says: nobody else asks their gate. */
+/** An answer from elsewhere is relied on when the replicas there have acknowledged it: no one else asks their gate. */
 async function sendThere(target: PrimaryNode, sending: Sending): Promise<StoreAnswer> {
   const answer = await target.store.sendHere(sending)
   if (answer.kind !== 'reply' || !target.isGated) return answer

@@ -4,8 +4,8 @@
  * A connection of its own and a reader for as much of the protocol as comes here: the client cannot do it, a
  * subscription that is answered by MOVED never settles there, and one that the server ends breaks its queue.
  *
- * What is wanted is said again with each connection, and a second after it was refused. What is published meanwhile is
- * not heard. A connection that says nothing for ten seconds is given up; it is asked each second.
+ * Subscriptions are repeated with each connection, and a second after a refusal. Messages published in the meantime are
+ * lost. A connection that is silent for ten seconds is given up; it is asked each second.
  */
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSafely } from 'node:tls'
@@ -18,7 +18,7 @@ const SILENT_MS_MAX = 10_000
 export interface ShardEarsOptions {
   /** `redis://` or `rediss://` address. */
   readonly address: string
-  /** A channel is heard from now on: what was published before was not. */
+  /** A channel is subscribed from now on: earlier messages were lost. */
   held(channel: string): void
   heard(channel: string, message: Buffer): void
 }
@@ -66,7 +66,7 @@ export class ShardEars {
     if (this.isOpen) this.socket?.write(commandBytes(args))
   }
 
-  /** A second has passed: asks for what is not heard yet, and whether the connection is there. */
+  /** A second has passed: repeats missing subscriptions, and checks the connection. */
   private look(): void {
     if (this.socket === null || performance.now() - this.saidAtMs > SILENT_MS_MAX) {
       this.socket?.destroy()
@@ -90,7 +90,7 @@ export class ShardEars {
     const parser = new Parser({
       returnBuffers: true,
       returnReply: (reply) => this.said(reply),
-      // A refusal of one command; what is not held is asked for again.
+      // A refusal of one command; missing subscriptions are requested again.
       returnError: () => undefined,
       returnFatalError: () => void socket.destroy(),
     })

@@ -5,9 +5,9 @@ import type { Primary } from '../primaries.ts'
 import type { Heard } from '../redis/hear.ts'
 import type { Ears, Lag, Listening, Store } from '../store.ts'
 
-/** A stream of what commits tell a worker. */
+/** A stream of replies that commits publish for a worker. */
 export interface ToldStream {
-  /** Hears from now on what was told, also what was told before; a second call does nothing. */
+  /** Receives replies from now on, earlier ones too; a second call does nothing. */
   begin(): void
   close(): void
 }
@@ -35,7 +35,7 @@ export interface ShardNode extends Primary {
   readonly store: NodeStore
   /** Whether its clock is known and commits can be sent. */
   readonly isUp: boolean
-  /** It has owed an answer for so long that others are to say whether it still is what it was. */
+  /** It has been silent for so long that other nodes are asked whether it still is a primary. */
   readonly isSilent: boolean
   /** Whether answers wait for replicas. */
   readonly isGated: boolean
@@ -45,14 +45,14 @@ export interface ShardNode extends Primary {
   hear(channels: ReadonlySet<string>): void
   /** Hears who comes, goes, or gives a shard back, from here. */
   listen(worker: string, ears: Ears): Listening
-  /** What `CLUSTER NODES` says here; null: no answer. */
+  /** The text of `CLUSTER NODES` here; null means no answer. */
   nodes(): Promise<string | null>
   /** It holds nothing any more: what is under way there has ended, for whoever waits, in doubt. */
   depose(): void
   close(): void
 }
 
-/** What a node tells of itself. */
+/** State that a node reports about itself. */
 export interface NodeEvents {
   /** It can be asked, at first and after each reconnect. */
   onUp(): void
@@ -60,8 +60,8 @@ export interface NodeEvents {
   onRefused(error: Error): void
   /** What was published in a slot that is listened to. */
   heard(channel: string, message: Buffer): void
-  /** A channel is heard from now on: what was published before was not. */
+  /** A channel is subscribed from now on: earlier messages were lost. */
   held(channel: string): void
-  /** A command was told that its slot is elsewhere. */
+  /** A command got a redirection. */
   moved(): void
 }

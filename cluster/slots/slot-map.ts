@@ -1,8 +1,8 @@
 /**
- * slot-map - which primary of a Redis Cluster holds which shard, as its nodes say
+ * slot-map - which primary of a Redis Cluster holds which shard, as its nodes report
  *
  * Guarantee: of two nodes that claim a slot the one with the higher epoch has it, as among themselves (Redis Cluster
- * specification, "configuration epoch"): what a primary says that was cut off meanwhile moves nothing back.
+ * specification, "configuration epoch"): the answer of a disconnected primary moves nothing back.
  */
 import { SHARDS } from '../id.ts'
 import { CONF_KEY, shardTag } from '../keyspace.ts'
@@ -66,7 +66,7 @@ export function parseNodes(text: string, asked: string): ClusterNodeLine[] {
   })
 }
 
-/** Whether a node has a slot, as this line says. */
+/** Whether a node has a slot, according to this line. */
 export function hasSlot({ ranges }: ClusterNodeLine, slot: number): boolean {
   return ranges.some(([first, last]) => slot >= first && slot <= last)
 }
@@ -99,10 +99,12 @@ interface Claim {
 export class SlotMap {
   private readonly claims = new Map<number, Claim>()
   private known: ReadonlySet<string> = new Set()
-  /** What each node said last: the nodes that it knows. */
+  /** The last answer of each node, with the nodes that it knows. */
   private readonly words = new Map<string, ReadonlySet<string>>()
 
-  /** Takes in what the node at `speaker` says. Out: whether a slot that matters has another primary than before. */
+  /**
+   * Applies the answer of the node at `speaker`. Returns whether a slot that matters has another primary than before.
+   */
   take(nodes: readonly ClusterNodeLine[], speaker: string): boolean {
     this.known = new Set(nodes.map(({ address }) => address))
     this.words.set(speaker, this.known)

@@ -6,7 +6,7 @@
  */
 import type { MoveEnd } from './copy-keys.ts'
 
-/** What takes longer on its way is refused. */
+/** An order that takes longer to arrive is refused. */
 const SWITCH_MS_MAX = 2_000
 
 /** ARGV: slot, id of the node, until when by its clock. Answers 1, or 0 where that is over. */

@@ -1,6 +1,6 @@
 /**
- * checkup - looks whether a worker is of use, and what follows when it is not: it says so, gives its shards away, and
- * ends its process the third time.
+ * checkup - checks whether a worker can serve; if not, it shows that, gives its shards away, and ends its process the
+ * third time.
  */
 import type { ClusterLog } from '../cluster-log.ts'
 import type { Lag } from '../store.ts'

@@ -17,7 +17,7 @@ const OPEN_AT_ONCE = 64
 const GRACE_MS = 1_000
 const CALM_MS = 5_000
 const MOVES_MAX = 8
-/** What cannot be committed by then cannot be committed at all. */
+/** Work that cannot be committed by then cannot be committed at all. */
 const GIVE_AWAY_MS = 1_000
 
 export interface HoldingsDeps {
@@ -43,7 +43,7 @@ export class Holdings {
   private readonly opening = new Set<number>()
   private readonly owners = new Map<number, string>()
   private readonly freeSinceMs = new Map<number, number>()
-  /** What the last object of a shard that has ended here had confirmed: the next one must find it. */
+  /** The last confirmed commit of a shard that ended here. The next owner must find it. */
   private readonly ended = new Map<number, KnownCommits>()
   /** Shards whose store did not answer: nobody can take them, and nobody is to blame. */
   private readonly unknown = new Set<number>()
@@ -168,12 +168,12 @@ export class Holdings {
     if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
   }
 
-  /** What was known of a shard when it ended here: a store that stands before it has lost something. */
+  /** The last known state of a shard when it ended here. A store behind it has lost commits. */
   private compareEnded(shard: number, known: KnownCommits | undefined, meta: Meta | null): void {
     if (known === undefined) return
     const loss = known.lossAt(meta?.seq ?? 0)
     if (loss !== null) this.deps.lost(shard, loss)
-    // Whoever has it now knows as much, and says what is lost from here on.
+    // The new holder knows as much, and reports later losses.
     else if (meta !== null && meta.owner !== '' && meta.owner !== this.deps.me) this.ended.delete(shard)
   }
 
@@ -216,7 +216,7 @@ export class Holdings {
     this.freeSinceMs.delete(id)
     this.owners.set(id, this.deps.me)
     this.shards.set(id, shard)
-    // What came while its bells were not for it yet.
+    // Commands that came before its bells were for it.
     shard.ring()
   }
 }

@@ -1,9 +1,9 @@
 /**
- * leaver - how a worker ends: what it has under way ends first, its shards go to others, and how its attempts ended is
+ * leaver - how a worker ends: work in progress ends first, its shards go to others, and how its attempts ended is
  * handed in before it goes.
  *
- * Who goes without that has mail sent twice: what it had claimed is free as soon as it is gone. So one that is cut off
- * from a part of the store and gives up waits for it, as long as its claims stand.
+ * Without that, mail would be sent twice: its claims are free as soon as it is gone. So one that is cut off from a part
+ * of the store and gives up waits for it, as long as its claims are.
  */
 import type { Clock } from '../clock.ts'
 import type { Pump } from '../items/pump.ts'
@@ -13,7 +13,7 @@ import type { OutcomeSender } from './outcome-sender.ts'
 
 const EFFECTS_MS = 8_000
 const LOOK_MS = 20
-/** Then outcomes of what was cut are handed in. */
+/** Then outcomes of interrupted attempts are handed in. */
 const END_MS = EFFECTS_MS + 500
 
 export interface LeaverDeps {

@@ -104,7 +104,7 @@ export class Members {
     return seen === undefined || seen.gone || this.isSilent(seen, atMs, this.claimsStandMs)
   }
 
-  /** Whether a worker says of itself that it cannot serve its shards. */
+  /** Whether a worker reports that it cannot serve its shards. */
   ails(worker: string): boolean {
     return this.seen.get(worker)?.record.ails === true
   }

@@ -1,4 +1,4 @@
-/** options - what a worker is made of, and what it tells of itself. */
+/** options - the parts of a worker, and the state that it reports. */
 import type { Behaviours, Note } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ClusterLog } from '../cluster-log.ts'
@@ -8,7 +8,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import type { Lag, Protocol, Store, WorkerRecord } from '../store.ts'
 
-/** What of a worker's record does not change while it runs, and what its connection says. */
+/** The constant part of a worker's record, and the data of its connection. */
 export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'isComing' | 'takesShards' | 'ails' | 'protocol'>
 
 export interface WorkerOptions {
@@ -30,7 +30,7 @@ export interface WorkerOptions {
   readonly primaries?: Primaries
   /** For how long each connection to the store has owed an answer. */
   lags?(): readonly Lag[]
-  /** Fields of hashes that the shards may remember together. */
+  /** Fields of hashes that the shards may cache together. */
   readonly fieldsMax?: number
   /** Whether the process that a record names is known to be gone (same machine). */
   processGone?(record: WorkerRecord): boolean
@@ -40,15 +40,15 @@ export interface WorkerOptions {
   committed?(ms: number, works: number): void
   /** The store stands before commits that this worker had confirmed: so many are gone. */
   lostCommits?(commits: number): void
-  /** Hears what turns tell the operator, once it is true. */
+  /** Receives the notifications of turns to the operator, once their commit is confirmed. */
   noted?(note: Note): void
   /** Shards got stuck again and again: the process had better end. */
   hopeless?(): void
-  /** In place of what this release speaks; tests let two releases meet. */
+  /** Replaces the protocol of this release; tests combine two releases. */
   readonly protocol?: Protocol
   /** Makes a shard; tests plant broken ones. */
   makeShard?(id: number, world: ShardWorld): Shard
-  /** What of the world a test changes. */
+  /** Parts of the world that a test replaces. */
   readonly world?: Partial<ShardWorld>
 }
 

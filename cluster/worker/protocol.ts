@@ -1,19 +1,19 @@
 /**
- * protocol - the number of what processes say to each other through the store, and what a newcomer does that cannot
- * talk to the living: it waits for them to leave, and then refuses to start.
+ * protocol - the version of the messages between processes, and the reaction of a new process that is incompatible with
+ * the running ones: it waits for them to leave, and then refuses to start.
  *
  * It says that it is coming before it looks, so that of two that come together one sees the other: who was there first,
  * or runs already, goes on. Who is coming takes no shards.
  *
- * The number rises with every change of what a parcel, a reply, an outcome or a worker's record says that a process of
- * the release before could not read. What the last released number spoke is understood for one release.
+ * The number rises with every change of a parcel, a reply, an outcome or a worker's record that a process
+ * of the release before could not read. The messages of the last released number are understood for one release.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
 import type { Protocol, Store, WorkerRecord } from '../store.ts'
 import type { Identity } from './options.ts'
 
-/** What this release speaks, and the oldest that it understands. */
+/** The protocol that this release sends, and the oldest that it understands. */
 export const PROTOCOL: Protocol = { speaks: 1, understands: 1 }
 /** Records of releases before there was a number. */
 const UNNUMBERED: Protocol = { speaks: 1, understands: 1 }
@@ -44,7 +44,7 @@ export function understandEachOther(one: Protocol, other: Protocol): boolean {
   return one.speaks >= other.understands && other.speaks >= one.understands
 }
 
-/** What a worker's record says that it speaks. */
+/** The protocol in a worker's record. */
 export function protocolOf({ protocol }: WorkerRecord): Protocol {
   return protocol ?? UNNUMBERED
 }
@@ -85,7 +85,7 @@ class Others {
     this.newcomer = newcomer
   }
 
-  /** What those speak that cannot be talked to. In: all records, read between two times (monotonic). */
+  /** The protocols of incompatible processes. Takes all records, read between two times (monotonic). */
   strangers(records: ReadonlyMap<string, string>, { sentAtMs, atMs }: { sentAtMs: number; atMs: number }): Protocol[] {
     const { worker: me, protocol = PROTOCOL, processGone } = this.newcomer
     this.first ??= new Set(records.keys())

@@ -2,7 +2,7 @@
 
 const WITHIN_MS = 4_000
 const STEP_MS = 500
-/** Fewer say nothing. */
+/** Fewer are not significant. */
 const ASKS_MIN = 5
 const REFUSED_SHARE = 0.8
 

@@ -1,12 +1,12 @@
 /**
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
- * Asks for one shard that gather are one parcel, until it is full, and what is due together is one request to the
+ * Asks for one shard that gather are one parcel, until it is full, and parcels due together are one request to the
  * store: at the end of a turn of the loop, or when a request is answered. While a parcel of a shard is unanswered, asks
- * for that shard gather for its next one: requests, commits and replies each cost something that more of them share,
- * and while one shard's asks are decided another's are answered. So do all asks while two requests are under way. The
- * commit tells the reply. What was told can be lost, so the store is asked as well: half a second after the
- * request, for all of its parcels together, and again until the deadlines have passed.
+ * for that shard gather for its next one: requests, commits and replies each cost something that more share, and while
+ * one shard's asks are decided another's are answered. So do all asks while two requests are under way. The commit
+ * publishes the reply. Published replies can be lost, so the store is asked as well: half a second after the request,
+ * for all of its parcels together, and again until the deadlines have passed.
  *
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself
  * says that the deadline has passed and there is no reply, because no commit can make the command true after that.
@@ -34,7 +34,7 @@ const GATHER_MS = 5
 const GRAIN_MS = 20
 /** A look right after the deadline finds that it has passed. */
 const PAST_MS = 5
-/** So long after the deadline a reply is surely still kept; later its absence says nothing. */
+/** So long after the deadline a reply is surely still kept; later its absence means nothing. */
 const REPLY_KEPT_MS = 30_000
 /** No answer is looked for after this. */
 const GIVE_UP_MS = 34_000
@@ -61,13 +61,13 @@ interface Deps {
 const UNAVAILABLE: AskResult = { kind: 'unavailable' }
 const SILENT: AskResult = { kind: 'silent' }
 
-/** What went with one request. */
+/** The contents of one request. */
 interface Turn {
   readonly parcels: readonly OpenParcel[]
   readonly sentAtMs: number
 }
 
-/** What is asked of the owner of one shard. */
+/** Asks for the owner of one shard. */
 interface Line {
   /** Parcels that are filled, the last one still; not sent. */
   parcels: OpenParcel[]
@@ -86,7 +86,7 @@ export class RemoteAsks {
   private lookAtMs = Number.POSITIVE_INFINITY
   private cancelLook: () => void = () => undefined
   private waiting = 0
-  /** What goes with the next request. */
+  /** The contents of the next request. */
   private readonly due = new Set<Line>()
   private cancelSend: () => void = () => undefined
   /** Requests under way. */
@@ -101,7 +101,7 @@ export class RemoteAsks {
     return this.waiting
   }
 
-  /** Replies as they were told, one line for each parcel. What is no reply is looked for like one that was lost. */
+  /** Replies as they were reported, one line for each parcel. A malformed reply is looked for like a lost one. */
   heard(text: string): void {
     for (const line of text.split('\n')) {
       const told = parseTold(line)
@@ -150,7 +150,7 @@ export class RemoteAsks {
       if (!isLast) return
       this.open.delete(id)
       line.unanswered -= 1
-      // What gathered meanwhile is due with what the answers bring about.
+      // Asks gathered in the meantime are sent with those that the answers cause.
       if (line.parcels.length > 0 && line.unanswered === 0) this.sendSoon(line)
     })
     this.open.set(id, parcel)
@@ -264,7 +264,7 @@ class OpenParcel {
     this.left += 1
   }
 
-  /** As the store takes it; what the commands say is not kept here. */
+  /** Parcels as the store takes them; the content of the commands is not kept here. */
   packed(): Parcel {
     const { shard, id, commands } = this
     this.commands = []
@@ -294,7 +294,7 @@ class OpenParcel {
   }
 }
 
-/** A result as its behaviour gave it. Of a reply that nobody can read it is not known what it says. */
+/** A result as its behaviour gave it. The content of an unreadable reply is unknown. */
 function unpacked(result: AskResult, wire: Wire): AskResult {
   try {
     return result.kind === 'answer' ? { kind: 'answer', reply: wire.unpackReply(result.reply) } : result

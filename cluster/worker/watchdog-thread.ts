@@ -1,4 +1,6 @@
-/** watchdog-thread - counts ticks beside the main loop; ends the process when that one has stopped, and says where. */
+/**
+ * watchdog-thread - counts ticks beside the main loop; ends the process when that one has stopped, and reports where.
+ */
 import { writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { workerData } from 'node:worker_threads'
@@ -22,7 +24,7 @@ const timer = setInterval(() => {
   showWhere()
 }, tickMs)
 
-/** What the thread is given. */
+/** Input of the thread. */
 export interface WatchdogData {
   /** One 32-bit number: the ticks of the main loop. */
   readonly ticks: SharedArrayBuffer
@@ -30,7 +32,7 @@ export interface WatchdogData {
   readonly ticksMax: number
 }
 
-/** Stops the main thread in what it does, and ends the process with the functions that it was in. */
+/** Stops the main thread at its current statement, and ends the process with the functions that it was in. */
 function showWhere(): void {
   const session = new Session()
   const urls = new Map<string, string>()
@@ -41,7 +43,7 @@ function showWhere(): void {
   session.post('Debugger.pause')
 }
 
-/** Functions and places alone: nothing of what they were working on. */
+/** Functions and positions only, none of their data. */
 function framesOf(frames: readonly Debugger.CallFrame[], urls: ReadonlyMap<string, string>): string {
   return frames
     .slice(0, FRAMES_MAX)

@@ -2,7 +2,7 @@
  * whereabouts - the store of a shard, as far as a worker judges by it: its clock, its silence, whether a shard there
  * that does not move is to blame itself
  *
- * With one store that is what heartbeats say; with several each shard is judged by its own.
+ * With one store the heartbeats decide; with several each shard is judged by its own.
  */
 import type { Clock } from '../clock.ts'
 import { GAP_MS_MAX, type Primaries, type Primary } from '../primaries.ts'
@@ -12,7 +12,7 @@ import { STUCK_MS, StuckCount } from './stuck-count.ts'
 /** A bell is lost where a connection ends, and its shard is rung once bells are heard anew: this is for all else. */
 const SEVERAL_SWEEP_MS = 1_000
 
-/** Of the one store: what heartbeats and commits say. */
+/** For the single store: the state reported by heartbeats and commits. */
 export interface Whole {
   readonly clock: Clock
   /** Monotonic time of the last answered heartbeat or commit. */

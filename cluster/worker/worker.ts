@@ -40,7 +40,7 @@ const FIELDS_MAX = 200_000
 const LOOK_BEATS = 10
 /** For so long after a worker has come or gone shards may be on their way. */
 const MOVING_MS = 60_000
-/** What another process sent while it lived has arrived by then. */
+/** Messages sent by another process while it lived have arrived by then. */
 const ALONE_MS = 60_000
 /** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
 const ALONE_SWEEP_MS = 5_000
@@ -163,7 +163,7 @@ export class Worker {
   connected(): void {
     if (this.listening === null || this.stopped) return
     void this.beat()
-    // One of several may have lost what another had told: what it holds is compared with what is known here.
+    // One of several stores may have lost commits: its state is compared with the known one.
     if (this.options.primaries !== undefined) void this.holdings.check()
   }
 
@@ -308,7 +308,7 @@ export class Worker {
     if (!this.holdings.someAreFree && !this.isLeaving) await this.holdings.move()
   }
 
-  /** What a worker that is no more had claimed may lie in any shard. */
+  /** Claims of a dead worker may be in any shard. */
   private compareLiving(): void {
     const atMs = this.clock.monotonicMs()
     const performing = this.members.performing(atMs)
@@ -346,7 +346,7 @@ export class Worker {
     for (const shard of this.holdings.shards.values()) shard.sweep()
   }
 
-  /** A bell may have been lost: one read tells which shards have something. */
+  /** A bell may have been lost. One read finds the shards that have something. */
   private async sweepMail(atMs: number): Promise<void> {
     this.mailSweptAtMs = Number.POSITIVE_INFINITY
     const running = [...this.holdings.shards.values()].filter(({ accepts }) => accepts)
