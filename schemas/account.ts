@@ -1,5 +1,5 @@
 /**
- * account - the Account resource, and what an operator orders about accounts
+ * account - the Account resource, and the orders of operators about accounts
  *
  * Spec account.read, account.states, operator.account, operator.note
  */
@@ -95,7 +95,7 @@ export const ACCOUNT = {
 const COUNT = { type: 'integer', minimum: 0 } as const
 const RATE = { type: ['number', 'null'], minimum: 0 } as const
 
-/** What a pending account has said of itself; null: nothing. */
+/** The application of a pending account; null means none. */
 export const ACCOUNT_APPLICATION = {
   type: ['object', 'null'],
   properties: {

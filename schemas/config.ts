@@ -3,7 +3,7 @@
  *  src/config.ts reads the environment by it, and test/contract.ts compares the README's tables with it.
  */
 
-/** How a value is read. `fallback` says in words what an absent default means. */
+/** How a value is parsed. `fallback` describes an absent default in words. */
 export type SettingKind =
   | { kind: 'choice'; choices: readonly string[] }
   | { kind: 'integer'; min: number; max: number }
@@ -30,7 +30,9 @@ export type SettingKind =
 
 export type Setting = SettingKind & {
   name: string
-  /** The value used when the variable is absent or empty; null: there is none, and `fallback` says what then holds. */
+  /**
+   * The value used when the variable is absent or empty; null means there is none, and `fallback` describes the effect.
+   */
   default: string | null
   fallback?: string
   meaning: string

@@ -106,7 +106,7 @@ export const DOMAIN_CHECKED = {
         returnPath: LOOK_UP,
         dkim: LOOK_UP,
         pendingDkim: LOOK_UP,
-        /** Of a `mismatch`: what stands there instead. Empty otherwise. */
+        /** The values found for a `mismatch`. Empty otherwise. */
         found: {
           type: 'object',
           properties: { returnPath: INSTEAD, dkim: INSTEAD, pendingDkim: INSTEAD },

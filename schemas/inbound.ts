@@ -1,6 +1,5 @@
 /**
- * inbound - a received message: what it says of itself, the issue of its parsing, the verdicts on who sent it, and its
- * search
+ * inbound - a received message: its header, the issue of its parsing, the authentication of its sender, and its search
  *
  * Spec inbound.parse, inbound.authentication, inbound.summary, inbound.search, inbound.read
  */
@@ -26,7 +25,7 @@ export const HARD_ISSUES = [
   'parser_error',
 ] as const
 
-/** What was changed or dropped. One is named: the one that stands first. */
+/** Changed or dropped parts. Only the first is named. */
 export const SOFT_ISSUES = [
   'truncated_multipart',
   'too_many_attachments',
@@ -80,7 +79,7 @@ export const AUTHENTICATION = objectOf({
 const PERSON = objectOf({ address: TEXT, name: TEXT_OR_NULL })
 const PEOPLE = { type: 'array', items: PERSON } as const
 
-/** What both forms of the event carry beside their delivery, and the summary too. */
+/** Fields of both forms of the event and of the summary. */
 export const RECEIVED_REFERENCE = {
   inboundMessageId: UUID,
   streamId: UUID,
@@ -107,7 +106,7 @@ const RECEIVED_FILE = objectOf({
 
 const FROM = { ...PERSON, type: ['object', 'null'] } as const
 
-/** What goes with the content. */
+/** Fields that expire with the content. */
 export const RECEIVED_CONTENT = {
   envelope: { ...objectOf({ sender: TEXT_OR_NULL }), type: ['object', 'null'] },
   from: FROM,
@@ -172,7 +171,7 @@ interface Person {
   readonly name: string | null
 }
 
-/** What `AUTHENTICATION` allows. */
+/** Type of `AUTHENTICATION`. */
 export interface AuthenticationShown {
   readonly spf: SpfVerdict
   readonly spfHelo: SpfVerdict
@@ -183,7 +182,7 @@ export interface AuthenticationShown {
   readonly checkedAt: string | null
 }
 
-/** What `RECEIVED_SUMMARY` allows. */
+/** Type of `RECEIVED_SUMMARY`. */
 export interface ReceivedSummary {
   readonly inboundMessageId: string
   readonly streamId: string
@@ -203,7 +202,7 @@ export interface ReceivedSummary {
   readonly date: string | null
 }
 
-/** What `RECEIVED_MESSAGE` allows. */
+/** Type of `RECEIVED_MESSAGE`. */
 export interface ReceivedMessage extends ReceivedSummary {
   readonly envelope: { readonly sender: string | null } | null
   readonly replyTo: readonly Person[]

@@ -10,7 +10,7 @@ export const BODY_BYTES_MAX = 10 * 1024 * 1024
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255
 /** Spec request.idempotency: how long an accepted answer is remembered. */
 export const IDEMPOTENCY_HOURS = 24
-/** Spec error.issues: issues told in one refusal. */
+/** Spec error.issues: issues in one refusal. */
 export const ISSUES_MAX = 100
 
 /** Spec batch.all: messages of a batch. */
@@ -51,7 +51,7 @@ export const METADATA_VALUE_CHARS_MAX = 500
 
 /** Spec address.grammar: the whole address. */
 export const ADDRESS_CHARS_MAX = 254
-/** Spec address.grammar: what stands before the @. */
+/** Spec address.grammar: the part before the @. */
 export const LOCAL_PART_CHARS_MAX = 64
 /** Spec address.grammar: one label of the domain (RFC 1035 2.3.4). */
 export const LABEL_CHARS_MAX = 63
@@ -64,13 +64,13 @@ export const ADDRESS_NAME_CHARS_MAX = 200
 export const NAME_CHARS_MAX = 100
 /** Spec stream.patch: days for which an inbound stream keeps content, and by default. */
 export const CONTENT_RETENTION_DAYS_MAX = 30
-/** Spec inbound.search: characters of what stands after the plus sign of an address. */
+/** Spec inbound.search: characters after the plus sign of an address. */
 export const MAILBOX_HASH_CHARS_MAX = 255
 /** Spec inbound.event: people of one field that an event names. */
 export const EVENT_PEOPLE_MAX = 100
 /** Spec inbound.search: received messages that one search looks at. */
 export const RECEIVED_LOOKED_AT_MAX = 10_000
-/** Spec queue.order: recipients that one order moves; the answer tells how many it were. */
+/** Spec queue.order: recipients that one order moves; the answer has their number. */
 export const QUEUE_ORDER_MAX = 10_000
 /** Spec message.search: messages that one search looks at. */
 export const MESSAGES_LOOKED_AT_MAX = 10_000

@@ -1,8 +1,8 @@
 /**
  * page-routes - pages for people, as data: of those who got a mail, and of the dashboard; no key, any body, any query
  *
- * They stand beside the table of routes, because they are no part of the interface for programs: no document names
- * them, and what they answer is HTML. GET changes nothing: scanners open links.
+ * They are beside the table of routes, because they are no part of the interface for programs. No document names them,
+ * and their answers are HTML. GET changes nothing: scanners open links.
  *
  * Spec unsubscribe.page, unsubscribe.one-click
  */

@@ -2,14 +2,14 @@
  * refusals - every code a client may be refused with, in the order in which the reasons are looked at
  *
  * One table: where two reasons hold at once, the earlier row answers. The plain-text 429 and 413 of the edge come
- * before the first row. `fields` are the schemas of what the body holds beside `error` and `message`.
+ * before the first row. `fields` are the schemas of the body's fields apart from `error` and `message`.
  *
  * Spec refusal.order, error.body
  */
 
 import { INSTANT, UUID } from './shape.ts'
 
-/** One row: what a code means on the wire. */
+/** One row: the meaning of a code on the wire. */
 export interface Refusal {
   readonly code: string
   readonly status: number
@@ -112,7 +112,7 @@ export const REFUSALS = [
   row('unavailable', 503, 'Service unavailable: nothing was accepted, try again'),
 ] as const
 
-/** What the dashboard refuses with besides; its own codes are in no document of the interface. */
+/** Codes that the dashboard uses too; its own codes are in no document of the interface. */
 export const DASHBOARD_REFUSALS = [
   row('sign_in_failed', 401, 'Address, password or code is wrong'),
   row('cross_origin', 403, 'Only pages of the dashboard can send this request'),

@@ -11,10 +11,10 @@ import type { RefusalCode } from './refusals.ts'
 
 export type KeyKind = 'S' | 'A' | 'O'
 
-/** What a session may do: read, write as a member does, administer. Each holds those before it. */
+/** Permissions of a session: read, write as a member, administer. Each includes those before it. */
 export type Level = 'r' | 'w' | 'a'
 
-/** What a route of the dashboard takes of a request. */
+/** Input of a dashboard route. */
 export interface SessionNeed {
   /** The least its session must allow; null: it takes no session. */
   readonly level: Level | null
@@ -80,7 +80,7 @@ type Rest<Keys extends KeyKind, Body> = Partial<
 > &
   Pick<Route, 'success'>
 
-/** A row; what it leaves out is a public route of a server key without body and query. */
+/** A row; its default is a public route of a server key without body and query. */
 export function route<const Name extends string, const Keys extends KeyKind = 'S', const Body = null>(
   name: Name,
   method: Method,
@@ -107,7 +107,7 @@ export function route<const Name extends string, const Keys extends KeyKind = 'S
   return row as Route<Name, Keys, Body>
 }
 
-/** What the document of the interface is at least; OpenAPI 3.1 says the rest. */
+/** Minimal type of the document of the interface; OpenAPI 3.1 defines the rest. */
 export const OPENAPI = {
   type: 'object',
   properties: {

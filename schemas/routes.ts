@@ -1,5 +1,5 @@
 /**
- * routes - every route of the service as data: who may call it, what it takes, what it answers
+ * routes - every route of the service as data: its keys, input and answer
  *
  * The edge registers them, tests walk them, documents are made of them. Key kinds: S server key, A account key,
  * O operator key; no kind at all means that the route takes no key.
@@ -322,7 +322,7 @@ export type PublicRouteName = Exclude<RouteName, OperatorRouteName>
 /** The kinds of key that a route takes; never: it takes none. */
 export type KeysOf<Name extends RouteName> = (typeof ROUTES)[Name]['keys'][number]
 
-/** What a route's body is once it was checked; undefined where it takes none. */
+/** Type of a route's body after validation; undefined if it takes none. */
 export type BodyOf<Name extends RouteName> = Name extends RouteName ? Checked<(typeof ROUTES)[Name]['body']> : never
 
 type Checked<Schema> = Schema extends typeof EMAIL_BODY

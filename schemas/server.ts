@@ -1,5 +1,5 @@
 /**
- * server - the Server resource and its limit entries, what makes and changes one, its list
+ * server - the Server resource and its limit entries, the bodies that create and change one, its list
  *
  * Spec server.read, server.create, server.change, server.list, limit.entry
  */

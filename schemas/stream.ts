@@ -90,7 +90,7 @@ export const STREAM_PACE_BODY = {
   additionalProperties: false,
 } as const
 
-/** What an operator sees of a stream. */
+/** A stream as operators see it. */
 export const OPERATED_STREAM = {
   type: 'object',
   properties: { ...STREAM_PROPERTIES, pacePerMinute: INTEGER_OR_NULL },

@@ -1,5 +1,5 @@
 /**
- * webhook - the events that clients hear of, webhooks and their deliveries, and what a delivery carries
+ * webhook - the events that clients are notified of, webhooks and their deliveries, and the payload of a delivery
  *
  * Spec event.catalogue, webhook.read, webhook.delivery
  */
@@ -193,7 +193,9 @@ export const DELIVERY = {
   additionalProperties: false,
 } as const
 
-/** A delivery of a message's event, with its webhook and with what tells the event among those of the message. */
+/**
+ * A delivery of a message's event, with its webhook and the details that identify the event among those of the message.
+ */
 export const MESSAGE_DELIVERY = objectOf({
   ...DELIVERY_PROPERTIES,
   webhookId: UUID,
@@ -269,7 +271,7 @@ const DETAILS = {
 /** An event without what its deliveries add: `id` and `attempt`. */
 export type EventBody = Readonly<Record<string, unknown>> & { readonly event: EventName }
 
-/** Spec event.catalogue: what a delivery of a message's event carries. */
+/** Spec event.catalogue: payload of a message's event. */
 function messageEventBody(event: MessageEventName) {
   const properties = {
     id: UUID,
@@ -289,7 +291,7 @@ function messageEventBody(event: MessageEventName) {
   return objectOf(properties)
 }
 
-/** Spec event.catalogue: what a delivery of a cap's event carries. */
+/** Spec event.catalogue: payload of a cap's event. */
 function capEventBody(event: CapEventName) {
   return objectOf({
     id: UUID,
@@ -319,7 +321,7 @@ const INBOUND_FULL = {
   cc: { ...RECEIVED_CONTENT.cc, maxItems: EVENT_PEOPLE_MAX },
 } as const
 
-/** Spec event.catalogue: what a delivery carries, by event; of `inbound` both forms. */
+/** Spec event.catalogue: payloads by event; for `inbound` both forms. */
 export const EVENT_BODIES: Readonly<Record<EventName, object>> = {
   delivered: messageEventBody('delivered'),
   bounced: messageEventBody('bounced'),
@@ -365,7 +367,7 @@ export const EVENT_LIST = objectOf({
   next: UUID_OR_NULL,
 })
 
-/** Answer of GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}: the record, and what it would carry now. */
+/** Answer of GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}: the record, and its current payload. */
 export const DELIVERY_READ = {
   type: 'object',
   properties: { ...DELIVERY_PROPERTIES, body: { type: ['object', 'null'] } },

@@ -1,5 +1,5 @@
 /**
- * account - what an administrator sets of an account, what its members did, what is left to do, what an id is
+ * account - account settings of an administrator, the actions of members, the checklist, and the kind of an id
  *
  * Spec member.settings, member.application, member.audit, member.checklist, member.find
  */
@@ -35,8 +35,8 @@ export const APPLICATION_BODY = {
 } as const
 
 /**
- * What a member did, was refused or read. `act` is the name of a route, or `signIn`, `signInRefused`, `limitReached`.
- * `targets` are ids by the name of their field.
+ * An action of a member, also a refused one or a read. `act` is the name of a route, or `signIn`, `signInRefused`,
+ * `limitReached`. `targets` are ids by the name of their field.
  */
 export const ACT = objectOf({
   auditId: UUID,
@@ -53,7 +53,7 @@ export const ACT_LIST = objectOf({
   next: UUID_OR_NULL,
 })
 
-/** Answer of GET /dashboard/api/checklist: what was done. */
+/** Answer of GET /dashboard/api/checklist: the completed steps. */
 export const CHECKLIST = objectOf({
   message: { type: 'boolean' },
   webhook: { type: 'boolean' },

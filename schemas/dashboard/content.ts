@@ -1,5 +1,5 @@
 /**
- * content - what a message says, shown to a member: asked for by itself, because it is noted who has read it
+ * content - the content of a message for a member, on a separate route, because each read is recorded
  *
  * Spec member.content, member.test-message, member.send-again
  */

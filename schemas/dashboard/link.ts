@@ -28,9 +28,8 @@ export const LINK_ORDERED = { type: 'object', properties: {}, additionalProperti
 export const LINK_READ_BODY = objectOf({ token: LINK_TOKEN })
 
 /**
- * What a link leads to; `reset` also for who has a user and comes by a link of the operator. `needsPassword`: `choose`
- * a new one, `enter` the user's own (or be signed in), null none. `address`: whom it is for; null where the page asks
- * for it.
+ * The purpose of a link; `reset` also if the address of an operator's link has a user. `needsPassword`: `choose` a new
+ * one, `enter` the user's own (or be signed in), null none. `address`: its recipient; null if the page asks for it.
  */
 export const LINK = objectOf({
   purpose: LINK_PURPOSE,

@@ -3,7 +3,7 @@
  *
  * A route of a server key is at `/dashboard/api/servers/{serverId}/<rest>`, one of an account key at
  * `/dashboard/api/<rest>`: same bodies, same answers. Where both lead to the same path, that of the account key stays.
- * What sends is not among them, and a feed of events is the dashboard's own.
+ * Routes that send are not mirrored, and a feed of events is the dashboard's own.
  *
  * Spec member.mirror, member.role
  */
@@ -12,7 +12,7 @@ import type { Level, Route } from '../route.ts'
 import { type PublicRouteName, ROUTES } from '../routes.ts'
 import { DASHBOARD_PATH } from './routes.ts'
 
-/** A mirrored route, with what it mirrors. */
+/** A mirrored route, and its original. */
 export interface MirroredRoute {
   readonly name: PublicRouteName
   readonly route: Route
@@ -27,7 +27,7 @@ const NOT_MIRRORED: readonly string[] = [
   'previewBroadcast',
   'listenToEvents',
 ]
-/** What looks and changes nothing, though it is a POST. */
+/** Routes that only read, although they are a POST. */
 const LOOKS = /^search/
 /** Orders of a member, though they are routes of account keys. */
 const OF_MEMBERS: readonly string[] = ['verifyDomain', 'createServerToken', 'revokeServerToken']

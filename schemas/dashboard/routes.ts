@@ -1,5 +1,5 @@
 /**
- * routes - the dashboard's own routes, as data: what each takes of a session, its body and its answer
+ * routes - the dashboard's own routes, as data: the session that each needs, its body and its answer
  *
  * They stand beside the table of routes: no published document names them. The routes of the interface that the
  * dashboard has too are made of that table (`mirror.ts`).
@@ -90,7 +90,7 @@ function mailFrame(): Route<'showMail', never, null> {
 }
 
 const NOTHING = { status: 204, body: null } as const
-/** What is of the user himself, whatever his role. */
+/** Routes about the user, for any role. */
 const OWN = { level: 'r', isBefore: true } as const
 const FACTOR = { ...OWN, confirms: true } as const
 
@@ -257,7 +257,7 @@ export const DASHBOARD_ROUTES = {
 
 export type DashboardRouteName = keyof typeof DASHBOARD_ROUTES
 
-/** What a route's body is once it was checked; undefined where it takes none. */
+/** Type of a route's body after validation; undefined if it takes none. */
 export type DashboardBodyOf<Name extends DashboardRouteName> = Name extends DashboardRouteName
   ? (typeof DASHBOARD_ROUTES)[Name]['body'] extends infer One extends JSONSchema
     ? FromSchema<One>

@@ -16,13 +16,13 @@ export const NEW_PASSWORD = { type: 'string', minLength: PASSWORD_CHARS_MIN, max
 /** One that is tried: whatever its length, it is only wrong. */
 export const TRIED_PASSWORD = { type: 'string', maxLength: 1024 } as const
 
-/** What stands for a step that was taken: made by this installation, bound to the browser, used once. */
+/** Proof of a completed step: made by this installation, bound to the browser, used once. */
 export const CHALLENGE = { type: 'string', minLength: 1, maxLength: 4096 } as const
 /** Six digits of an authenticator, or a recovery code. */
 export const FACTOR_CODE = { type: 'string', minLength: 1, maxLength: 40 } as const
 /** Characters of 1,023 bytes in base64url (WebAuthn 7.1 step 25). */
 const CREDENTIAL_ID = { type: 'string', maxLength: 1364 } as const
-/** What a browser's passkey answers, in the browser's own JSON form; it is looked at by who verifies it. */
+/** The answer of a browser's passkey, in the browser's own JSON form; its verifier reads it. */
 export const CREDENTIAL = { type: 'object', properties: { id: CREDENTIAL_ID, rawId: CREDENTIAL_ID } } as const
 
 /** Body of POST /dashboard/api/session. */
@@ -31,7 +31,9 @@ export const SIGN_IN_BODY = objectOf({ address: SIGN_IN_ADDRESS, password: TRIED
 /** Body of POST /dashboard/api/session/code. */
 export const SIGN_IN_CODE_BODY = objectOf({ challenge: CHALLENGE, code: FACTOR_CODE })
 
-/** Body of POST /dashboard/api/session/passkey/options: of a second step; without, the passkey says who signs in. */
+/**
+ * Body of POST /dashboard/api/session/passkey/options, of a second step; without it, the passkey identifies the user.
+ */
 export const PASSKEY_OPTIONS_BODY = {
   type: 'object',
   properties: { challenge: CHALLENGE },
@@ -69,8 +71,8 @@ const SESSION_ACCOUNT = objectOf({
 const FACTORS = { type: 'array', maxItems: 2, items: { enum: ['totp', 'passkey'] } } as const
 
 /**
- * A signed-in browser in one account. `factors`: what its user has beside a password. `needsFactor`: the account takes
- * a second factor that the user has yet to set up; until then only what is his own answers.
+ * A signed-in browser in one account. `factors`: the second factors of its user. `needsFactor`: the account requires a
+ * second factor that the user has not set up; until then only the user's own routes answer.
  */
 export const SESSION = objectOf({
   sessionId: UUID,
@@ -89,7 +91,7 @@ export const SESSION = objectOf({
   expiresAt: INSTANT,
 })
 
-/** What stands between a password that was right and the session. A recovery code stands for an authenticator's. */
+/** The state between a right password and the session. A recovery code replaces that of an authenticator. */
 export const SECOND_FACTOR = objectOf({
   secondFactor: { ...FACTORS, minItems: 1 },
   challenge: CHALLENGE,

@@ -14,7 +14,7 @@ type Node = any
 type Place = { readonly component: string } | { readonly of: 'body' | 'query' | 'answer'; readonly route: string }
 
 const COLUMNS = 120
-/** What a line has before its type. */
+/** The text of a line before its type. */
 const NAME_COLUMNS = 30
 /** Components that callers write. */
 const WRITTEN: readonly string[] = ['Address', 'Attachment', 'Email']
@@ -122,7 +122,7 @@ function headOf(file: string): string {
   return `/** ${file} - types of the contract, generated from schemas/ by test/contract.ts with --write; do not edit */`
 }
 
-/** What a file names of the others. */
+/** Names that a file imports from the others. */
 function importsOf(file: string, text: string, homes: ReadonlyMap<string, string>): string[] {
   const code = text.replace(/\/\*\*.*?\*\//gs, '')
   const named = new Map<string, string[]>()

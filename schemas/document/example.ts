@@ -1,8 +1,8 @@
 /**
  * example - a value that a schema allows, as a reader of the documents would write it
  *
- * Made of the schema itself, so that every route has one and none goes stale: the name of a field says what it looks
- * like, its schema what is allowed.
+ * Made of the schema itself, so that every route has one and none goes stale: the name of a field selects the value,
+ * its schema the allowed ones.
  *
  * Spec openapi.document
  */
@@ -29,7 +29,7 @@ interface Schema {
 const INSTANT = '2026-11-20T12:00:00.000Z'
 const ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 
-/** What fields look like, by their name. One that its schema does not allow is passed over. */
+/** Example values of fields, by name. One that its schema does not allow is skipped. */
 const FIELDS: Readonly<Record<string, Value>> = {
   from: { email: 'hello@simulator.test', name: 'Acme' },
   email: 'ada@simulator.test',
@@ -144,7 +144,7 @@ export function exampleOf(schema: object, { isBody = false }: { isBody?: boolean
   return make(schema as Schema, '')
 }
 
-/** Whether a schema takes a value, as far as its type tells. */
+/** Whether a schema takes a value, judged by its type. */
 function fits({ const: only, enum: some, type, then, else: other, items, required }: Schema, value: Value): boolean {
   if (only !== undefined) return only === value
   if (some !== undefined) return some.includes(value)
@@ -158,7 +158,7 @@ function fits({ const: only, enum: some, type, then, else: other, items, require
   return types.includes('array') && value.every((item) => items === undefined || fits(items, item))
 }
 
-/** A text for a name that says nothing else: `lastError` -> `last error`. */
+/** A text for any other name: `lastError` -> `last error`. */
 function textOf(name: string): string {
   return name === '' || name === 'name' ? 'Receipts' : name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }

@@ -1,10 +1,10 @@
 /**
  * openapi - the OpenAPI 3.1 documents of the public and of the operator's routes, made of the tables of schemas/
  *
- * Bodies, answers, parameters and refusals are those that the edge checks; what JSON Schema has no word for is told in
- * a description. Resources that several routes share stand under `components`. Generators of types read it: a default
- * is told in a description, because they take a field with one for a field that is always there; what is one of two
- * forms is `oneOf`; a condition on fields stands in `allOf` beside them.
+ * Bodies, answers, parameters and refusals are those that the edge checks; rules that JSON Schema cannot express are in
+ * a description. Resources that several routes share are under `components`. Generators of types read it. A default is
+ * part of the description, because they take a field with one for a field that is always there; alternatives are
+ * `oneOf`; a condition on fields is in `allOf` beside them.
  *
  * Spec openapi.document
  */
@@ -35,7 +35,7 @@ import { GROUP_DESCRIPTIONS, GROUP_NAMES, groupOf, SUMMARIES } from './summary.t
 type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json }
 type Fields = { readonly [field: string]: Json }
 
-/** Keywords that documents say otherwise. */
+/** Keywords that documents express otherwise. */
 interface Conditional {
   readonly format?: string
   readonly recipientsMax?: number
@@ -75,7 +75,7 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   Webhook: WEBHOOK,
   WebhookMade: WEBHOOK_CREATED,
 }
-/** What webhooks and feeds carry, by the name of the event. */
+/** Payloads of webhooks and feeds, by the name of the event. */
 const EVENT_COMPONENTS = Object.entries(EVENT_BODIES).map(([event, schema]) => [`Event_${event}`, schema] as const)
 const NAMES = new Map<unknown, string>(
   [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [schema, name]),
@@ -294,7 +294,7 @@ function responsesOf(route: Route): Fields {
   return isRefusing ? responses : { ...responses, 429: { $ref: '#/components/responses/TooManyRequests' } }
 }
 
-/** What the answer of success holds: JSON, or text of another kind. */
+/** Content of the answer of success: JSON, or text of another kind. */
 function contentOf({ success: { body, media } }: Route): Fields {
   if (media !== undefined) {
     const told =

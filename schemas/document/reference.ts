@@ -103,7 +103,7 @@ function exampleText(example: unknown): string {
   return `\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``
 }
 
-/** The refusals that are this route's own: what every route may answer stands at the top of the document. */
+/** The refusals that are this route's own: common refusals are at the top of the document. */
 function refusalsText(responses: Node): string {
   const told = Object.entries<Node>(responses).flatMap(([status, { content }]) =>
     Object.entries<Node>(content?.['application/json']?.examples ?? {}).map(([code, { value }]) => ({

@@ -6,7 +6,7 @@
 
 import type { RouteName } from '../routes.ts'
 
-/** What each route does, for who calls it. */
+/** Purpose of each route, for its callers. */
 export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readOpenapi: 'Read the OpenAPI document',
   sendEmail: 'Send one message to up to 50 recipients',
@@ -149,7 +149,7 @@ const OTHER = 'This document'
 /** Every group, in the order of documents. */
 export const GROUP_NAMES: readonly string[] = [...GROUPS.map(([, group]) => group), OTHER]
 
-/** What each group is about. */
+/** Subject of each group. */
 export const GROUP_DESCRIPTIONS: Readonly<Record<string, string>> = {
   Sending: 'Send messages, one at a time or in batches.',
   Broadcasts: 'Send one message to many people, and control its release.',

@@ -124,7 +124,7 @@ export const ENTITY = {
     kind: { type: 'string' },
     id: UUID,
     shard: COUNT,
-    /** What was read of Redis for it, as redis-cli takes it. */
+    /** The reads of Redis behind it, as commands of redis-cli. */
     reads: { type: 'array', items: { type: 'string' } },
     states: {
       type: 'array',

@@ -69,7 +69,7 @@ export const HEALTH = {
           type: { enum: ['A', 'AAAA', 'CNAME', 'MX', 'TXT'] },
           /** Without quotes; null where it is not known here. */
           value: TEXT_OR_NULL,
-          /** What belongs there. */
+          /** The required value. */
           remark: TEXT_OR_NULL,
         },
         required: ['host', 'type', 'value', 'remark'],

@@ -43,7 +43,7 @@ const FOUND_RECIPIENT = {
     item: { type: 'string' },
     /** Where its work waits or is being done; null: nothing is left to do, or it is held. */
     lane: TEXT_OR_NULL,
-    /** When its turn comes; of what is being done, when its claim ends. */
+    /** When its turn comes; of work in progress, when its claim ends. */
     dueAt: INSTANT_OR_NULL,
     /** The process that is at it. */
     worker: TEXT_OR_NULL,
@@ -87,7 +87,7 @@ export const FOUND_MESSAGE = {
     sizeBytes: INTEGER_OR_NULL,
     attachmentCount: COUNT,
     recipients: { type: 'array', items: FOUND_RECIPIENT },
-    /** What was read of Redis for it, as redis-cli takes it. */
+    /** The reads of Redis behind it, as commands of redis-cli. */
     reads: { type: 'array', items: { type: 'string' } },
     /** The message as its server sees it; null unless it is revealed. */
     revealed: { anyOf: [MESSAGE, { type: 'null' }] },
