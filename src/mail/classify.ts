@@ -3,10 +3,11 @@
  * (`hard`).
  *
  * The rules (`reply-rules.ts`) are tried in order over the words of the one-line reply (`reply-words.ts`); the first
- * that holds decides. Class names are those of KumoMTA. Words veto codes: a reply whose code speaks of a dead recipient
- * is not hard where its words speak of anything else. Guarantees: the reply code alone says temporary or permanent (RFC
- * 5321 4.2.1), except where a rule or 503 says temporary; what is not a reply is temporary; `hard` needs a 5xx, one of
- * three classes, and a recipient to be spoken of: a refusal for policy or reputation must never suppress a person.
+ * that holds decides. Class names are those of KumoMTA. Words override codes: a reply whose code means a dead recipient
+ * is not hard if its words mean anything else. Guarantees that the reply code alone decides between temporary and
+ * permanent (RFC 5321 4.2.1), except if a rule or 503 means temporary; what is not a reply is temporary; `hard` needs a
+ * 5xx, one of three classes, and words about the recipient. A refusal for policy or reputation must never suppress a
+ * person.
  *
  * Spec delivery.class, message.hard
  */
@@ -34,15 +35,15 @@ export interface Classification {
 const HARD_PHASES: readonly Phase[] = ['rcpt', 'dot', 'dns']
 
 /**
- * Classifies a refusal. Where a gateway quotes the next server, the inner reply decides, but whether there will be
- * another attempt is what the server said that was asked. Never fails: the last rule matches anything.
+ * Classifies a refusal. If a gateway quotes the next server, the inner reply decides, but whether there will be another
+ * attempt is decided by the reply of the outer server. Never fails: the last rule matches anything.
  */
 export function classifyReply({ phase, response }: ClassifyInput): Classification {
   const { text, quotedCode } = readWords(response)
   const rule = RULES.find((one) => holds(one, text, phase))!
   const { code } = parseReply(response)
   const temporary = code === null || code < 500 || code === 503 || rule.temporary === true
-  // Spec message.hard: of 5.7.x only "account disabled" and "null MX" speak of the recipient, whatever the words say.
+  // Spec message.hard: of 5.7.x only "account disabled" and "null MX" are about the recipient, whatever the words are.
   const { enhanced } = parseReply(text)
   const isPolicy = enhanced !== null && /^5\.7\.(?!13$|18$)/.test(enhanced)
   const isRefused = (quotedCode ?? code ?? 0) >= 500 && !temporary && !isPolicy && HARD_PHASES.includes(phase)

@@ -1,5 +1,5 @@
 /**
- * dns-record - the two records that prove a sending domain, and whether what the DNS says matches them.
+ * dns-record - the two records that prove a sending domain, and whether the records in the DNS match them.
  *
  * returnPath: a CNAME whose target belongs to one domain of one account, so that nobody else can verify with it.
  * dkim: a TXT record with the public key (RFC 6376 3.6.1).

@@ -2,8 +2,7 @@
  * header-fields - the fields of a mail's header as ranges of its bytes, so that one can be cut out and no other is
  * touched
  *
- * Strict: what different readers may take for the end of the header, or for no field, is no header (RFC 5322 2.2). In:
- * lines that end in CRLF.
+ * Strict: bytes that readers may interpret differently are not a header (RFC 5322 2.2). In: lines that end in CRLF.
  * Guarantees: linear in the header; at most 256 KiB and 1,000 fields are looked at.
  */
 

@@ -44,9 +44,9 @@ export function isInsideAddress(address: string): boolean {
 }
 
 /**
- * Who an address is where clients are counted: an IPv4 address, also one that came mapped into IPv6 (RFC 4291 2.5.5.2),
- * is one client; an IPv6 address is one with all others of its /64, since whoever has one of them has all; of a /56
- * where that is asked for, which many providers give to one customer. What is no IP address stays as it is.
+ * The client behind an address, for counting: an IPv4 address, also one that came mapped into IPv6 (RFC 4291 2.5.5.2),
+ * is one client; an IPv6 address is one with all others of its /64, since anyone who has one of them has all; of a /56
+ * if that is asked for, which many providers give to one customer. Other texts stay as they are.
  */
 export function clientNetwork(address: string, bits: 64 | 56 = 64): string {
   if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address

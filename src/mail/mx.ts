@@ -28,7 +28,7 @@ export interface MxInput {
   readonly records: readonly MxRecord[]
   /** One random number (0 to 1) per record: hosts of one preference are tried in random order. */
   readonly units: readonly number[]
-  /** Names under which we receive: what went there would come back. */
+  /** Names under which we receive: mail sent there would come back. */
   readonly ownHosts: readonly string[]
 }
 

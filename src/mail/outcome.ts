@@ -1,9 +1,8 @@
 /**
  * outcome - what one attempt to hand a message over to a receiving server came to.
  *
- * Guarantees: `bounced` is only said where the answer is permanent beyond doubt; what cannot be told is `deferred`.
- * `returned` is no
- * end: nothing was learnt of the recipient, and the attempt is to be made again without a word about this one.
+ * Guarantees: `bounced` is only returned for an answer that is certainly permanent; unclear ones are `deferred`.
+ * `returned` is not final: nothing was learnt about the recipient, and the attempt is repeated without an event.
  * `response` is one line of at most 512 characters and may still hold the recipient's address (see `reply.ts`).
  */
 

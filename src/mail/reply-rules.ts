@@ -1,9 +1,10 @@
 /**
- * reply-rules - the tables by which a refusal is classified: what names a class, and which words veto a dead recipient
+ * reply-rules - the tables by which a refusal is classified: the patterns of each class, and the words that rule out a
+ * dead recipient
  *
  * All patterns are read over words without names (`reply-words.ts`): `@` is an address, `~` a host or URL, `#` an
- * address of the network. `RULES` are tried in order, the first that holds gives the class. Where it says `hard`, the
- * table `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and whoever is
+ * address of the network. `RULES` are tried in order, the first that holds gives the class. If it is `hard`, the table
+ * `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and anyone who is
  * suppressed wrongly cannot see it. In doubt a reply is not hard.
  *
  * Every repetition is bounded and none stands in another, so that no line takes long.
@@ -21,11 +22,11 @@ export interface Rule {
   readonly phases?: readonly Phase[]
   /** The address is dead when the other conditions of `hard` hold too. */
   readonly hard?: true
-  /** Temporary whatever the reply code says. */
+  /** Temporary whatever the reply code is. */
   readonly temporary?: true
 }
 
-/** Words that say that a refusal is not about a dead recipient, and its class then. */
+/** Words that show that a refusal is not about a dead recipient, and its class then. */
 export type Veto = Pick<Rule, 'classification' | 'text' | 'not'>
 
 /** Phases in which a refusal can be about the recipient. */
@@ -86,7 +87,7 @@ const BLOCKED = anyOf(
   '(ip|host|server|network|# ?\\]?) .{0,30}(is |are |was |has been )(banned|blocked|listed|blacklisted|blocklisted)|bloqu(é|e)e? pour',
 )
 
-/** Who sends, and by what name or number. */
+/** The sender, by name or number. */
 const SENDER = anyOf(
   "\\bsenders?('s)?\\b|\\bsending (domain|address|host|server|account|user)|mail ?from(:| ?<| @| (domain|address|host|command))|from (address|header|domain)|envelope (sender|from)|originator|return path|reverse.path|bounced? address|\\byour (e-?mail |mail )?(address|account|mailbox)\\b|\\byou are sending from|\\bmail from\\b(?! you\\b)|\\bfrom: |\\bbatv\\b|backscatter|unsigned dsn|\\bdsns\\b|not owned by|address used to send|address is not verified|invalid domain",
   'exp(é|e)diteur|(é|e)metteur|absender|remitente|mittente|remetente|отправител|发件人|送信者|nadawc',
@@ -117,7 +118,7 @@ const TEMPORARY = anyOf(
   'temporar|try (it )?(again|later)|again later|please (re-?try|wait|resend)|resend|\\bretry\\b|\\bbusy\\b|at (this|the) (time|moment)|later time|for now|time-?out|timed out|currently unavailable|service .{0,20}unavailable|momentan|vor(ü|ue)bergehend|temporairement|temporalmente|ult(é|e)rieurement|sp(ä|ae)ter|plus tard|m(á|a)s tarde|pi(ù|u) tardi|mais tarde|позже|稍后|稍後|しばらく',
 )
 
-/** How the two servers speak. */
+/** The protocol between the two servers. */
 const PROTOCOL = anyOf(
   '\\bcommands?\\b|before greeting|\\bprotocol\\b|send hello|unimplemented|not implemented|invalid (characters|arguments)|malformed|may not be repeated',
 )
@@ -171,7 +172,7 @@ export const VETOES: readonly Veto[] = [
   { classification: 'PolicyRelated', text: PREFERENCE },
   // "Mailbox disabled, not accepting messages" is what 5.2.1 means (RFC 3463 3.3).
   { classification: 'PolicyRelated', text: /\bnot accepting\b/i, not: /\bdisabled\b/i },
-  // Exchange says "Recipient address rejected: Access denied" of who is not in its directory.
+  // Exchange replies "Recipient address rejected: Access denied" for addresses not in its directory.
   { classification: 'PolicyRelated', text: POLICY, not: /^550 5\.4\.1 .{0,40}rejected ?: access denied/i },
   {
     classification: 'ContentRelated',

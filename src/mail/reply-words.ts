@@ -13,9 +13,9 @@ const DEPTH_MAX = 3
 /** A quoted reply: Postfix and Exchange put words before it, Cisco's gateways put the text in quotation marks. */
 const QUOTED =
   /(?:\bsaid: ?|\breplied: ?|-> ?|\breturned '|\bresponded with |\bsmtp; ?|<<< )([2-5]\d\d(?:[ -].*|$))|\b([45]\d\d)[- ]'([^']{1,500})/
-/** Before a quoted reply: it is about the sender's address, whatever it says of the "user". */
+/** Before a quoted reply: it is about the sender's address, even if it mentions a "user". */
 const OF_SENDER = /\bsender\b|\bcall-?(back|out)\b|\bmail ?from\b|\breturn path\b/i
-/** What is said after a quoted reply, by who quotes it. */
+/** The text after a quoted reply, by quoting server. */
 const AFTER_QUOTED = /\(in reply to [^)]{0,80}\).*$|\(delivery attempts: \d+\).*$/i
 
 /** An address, its placeholder, or a name in angle brackets: `@` in their place. */

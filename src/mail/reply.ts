@@ -1,8 +1,8 @@
 /**
- * reply - SMTP replies (RFC 5321 4.2) as one line of text, and what can be read from that line.
+ * reply - SMTP replies (RFC 5321 4.2) as one line of text, and the codes in that line.
  *
- * A reply often repeats the recipient's address, and now and then another's. What is kept of a reply is kept with
- * placeholders in their place, so that no address is left behind in it.
+ * A reply often repeats the recipient's address, and now and then another's. Replies are stored with placeholders
+ * instead of addresses.
  */
 
 /** Characters of a reply that are kept. */
@@ -19,14 +19,16 @@ const QUOTED = /"(?:[^"\\]|\\.){1,254}"@[^\s<>"(),:;@]*/g
 /** Behind the sign a domain, an address literal (RFC 5321 4.1.3), or nothing: a reply may be cut there. */
 const ADDRESS_LIKE = /[^\s<>"(),:;@]+@(?:\[[^\]\s]*\]?|[^\s<>"'(),:;@]*[^\s<>"'(),:;@.])?/g
 const ENCODED = /[^\s<>"(),:;@/?&#]+ ?(?:[%=+]40|[([]at[)\]]) ?(?:[a-z0-9-]+\.)+[a-z]{2,}/gi
-/** What may stand around an address within one word: `rcpt=`, brackets, but nothing that would make it a longer one. */
+/**
+ * Characters allowed around an address within one word: `rcpt=`, brackets, but nothing that would make it a longer one.
+ */
 const BEFORE = /^(?:[a-z]{1,12}=)?[^\p{L}\p{N}.+_=-]*$/iu
 const BEHIND = /^[^\p{L}\p{N}.-]*$/u
 const REPLY_LINE = /^(\d{3})(?:[ -]|$)[ \t]*(.*)$/
 const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/
 
 export interface SmtpReply {
-  /** Null for a line that does not begin with a reply code: the peer does not speak SMTP. */
+  /** Null for a line that does not begin with a reply code. The peer is not an SMTP server. */
   readonly code: number | null
   /** Enhanced status code (RFC 3463), null when there is none right after the reply code. */
   readonly enhanced: string | null

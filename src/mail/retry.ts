@@ -10,14 +10,14 @@ const HOUR_MS = 60 * MINUTE_MS
 
 /** Delay after the first, second, … failed attempt; the attempt after the last delay is the last one. */
 const DELAYS_MS = [1, 5, 10, 15, 30, 60, 120, 180, 240, 360, 360, 480, 480, 480].map((minutes) => minutes * MINUTE_MS)
-/** Every delay is moved by up to this part of it, so that what failed together does not come back together. */
+/** Every delay is shifted by up to this fraction, so that simultaneous failures are not retried simultaneously. */
 const JITTER = 0.1
 
 /** Attempts in all. */
 export const ATTEMPTS_MAX = DELAYS_MS.length + 1
 /** Age at which a recipient is given up, counted from acceptance. */
 export const DELIVERY_AGE_MAX_MS = 48 * HOUR_MS
-/** A server's wish for more patience is followed up to this, and this much later than it said. */
+/** A delay requested by a server is followed up to this, and this much later than requested. */
 const HINT_MAX_MS = HOUR_MS
 const HINT_MARGIN_MS = 10_000
 
@@ -28,7 +28,7 @@ export interface RetryInput {
   readonly nowMs: number
   /** A random number, 0 to 1. */
   readonly unit: number
-  /** What the server asked for (`parseRetryHintMs`), null when it did not. */
+  /** The delay requested by the server (`parseRetryHintMs`), null if none. */
   readonly hintMs?: number | null
 }
 
@@ -43,7 +43,7 @@ export function nextAttemptAtMs(input: RetryInput): number | null {
 }
 
 /**
- * `try again in 300 seconds` of a temporary reply in milliseconds; null when the line is not temporary or says nothing.
+ * `try again in 300 seconds` of a temporary reply in milliseconds; null when the line is not temporary or has no hint.
  */
 export function parseRetryHintMs(response: string): number | null {
   if (!response.startsWith('4')) return null

@@ -12,7 +12,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeBase32, encodeBase32 } from './base32.ts'
 
-/** What the token is for; 2 is that of unsubscribe links (`unsubscribe-token.ts`). */
+/** Purpose of the token; 2 is that of unsubscribe links (`unsubscribe-token.ts`). */
 const TOKEN_TYPE = 1
 
 /** A recipient of a message. */
@@ -45,7 +45,7 @@ export function formatReturnToken(key: Buffer, { messageId, recipient }: TokenRe
   return encodeBase32(bytes)
 }
 
-/** What a token says; null for one of another type, and for one that was not made with the key. */
+/** Data of a token; null for one of another type, and for one that was not made with the key. */
 export function parseToken(key: Buffer, token: string): TokenRecipient | null {
   const lower = token.toLowerCase()
   if (!TOKEN_PATTERN.test(lower)) return null
@@ -78,7 +78,7 @@ export function returnPathHost(domain: string): string {
   return `${RETURN_PATH_LABEL}.${domain}`
 }
 
-/** The host of return paths of mail whose domain has none, and of what else is sent back to the service. */
+/** The host of return paths of mail whose domain has none, and of other mail returned to the service. */
 export function serviceReturnPathHost(serviceDomain: string): string {
   return `rp.${serviceDomain}`
 }

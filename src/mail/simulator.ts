@@ -51,7 +51,7 @@ export function isUnsubscriber(address: string): boolean {
   return scriptOf(address) === 'unsubscribe'
 }
 
-/** What an address asks for: its local part without what follows a `+`; null at any other domain. */
+/** Behaviour requested by an address, its local part without the part from `+`; null at any other domain. */
 function scriptOf(address: string): string | null {
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() !== SIMULATOR_DOMAIN) return null

@@ -5,8 +5,8 @@
  * States: unproven (nothing has been answered there yet, or not since it could not be reached) -> proven; beside that
  * throttled (it asked for less: one connection, one message a second) and paused (nothing at all until an instant).
  *
- * Guarantees: a site never has more places than its limits say; each pause after another without a calm time between is
- * longer, up to a bound. No clock and no randomness: both come with the call.
+ * Guarantees that a site never has more places than its limits allow; each pause after another without a calm time
+ * between is longer, up to a bound. No clock and no randomness: both come with the call.
  *
  * Spec delivery.site.growth, delivery.site.throttle, delivery.site.breaker
  */
@@ -39,8 +39,8 @@ const BURST_SECONDS = 0.2
 const THROTTLE_TEXT = /\brate\b|too many|throttl|unexpected volume|\bTSS04\b|\b4\.7\.28\b/i
 
 /**
- * What an attempt learnt of the site. `answered`: a server spoke to us. `refused`: no address could be connected to, or
- * it hung up before its greeting. `silent`: the same by running out of time. `none`: it was not tried.
+ * The state of the site, from an attempt. `answered`: a server replied. `refused`: no address could be connected to, or
+ * it hung up before its greeting. `silent`: the same by timeout. `none`: it was not tried.
  */
 export type Contact = 'answered' | 'refused' | 'silent' | 'none'
 
@@ -130,8 +130,7 @@ export function ended(pace: SitePace, limits: SiteLimits, { outcome, contact, no
   if (contact === 'none') return pace
   if (isThrottling(outcome)) return throttled(pace, { nowMs, unit })
   const reached = { ...pace, failures: 0 }
-  // What was decided here (a SIZE that the server announced) asks for no less mail: only a transaction that was lost
-  // does.
+  // A size limit announced by the server does not reduce the pace; only a lost transaction does.
   if (outcome.code === null) return outcome.result === 'bounced' ? reached : { ...reached, window: halved(pace.window) }
   const isLess = outcome.result === 'deferred' && /^4\d\d 4\.7\./.test(outcome.response ?? '')
   if (isLess) return { ...reached, isProven: true, window: halved(pace.window), round: 0 }

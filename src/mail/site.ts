@@ -2,12 +2,12 @@
  * site - the receiving side as a whole: every domain with the same set of mail servers is one site, with one set of
  * limits.
  *
- * Domains by the thousand are hosted by a few providers; what a provider tolerates it counts over all of them together.
+ * Domains by the thousand are hosted by a few providers; a provider counts its limits over all of them.
  *
  * Spec delivery.site, delivery.site.limits
  */
 
-/** What a site is given. */
+/** Limits of a site. */
 export interface SiteLimits {
   /** Connections at once: how many to begin with, and how far success lets that grow. */
   readonly connectionsStart: number
@@ -23,7 +23,7 @@ export interface SiteLimits {
 /** Limits by the end of a mail server's name, such as `google.com`; `default` is for every other site. */
 export type SiteLimitTable = ReadonlyMap<string, Partial<SiteLimits>>
 
-/** Every site that has no entry of its own, and what an entry leaves out. */
+/** Every site that has no entry of its own, and the defaults of an entry. */
 export const SITE_LIMITS: SiteLimits = {
   connectionsStart: 5,
   connections: 10,
@@ -34,7 +34,7 @@ export const SITE_LIMITS: SiteLimits = {
 }
 const DEFAULT_ENTRY = 'default'
 
-/** What the large providers publish, or answer 421 to when it is passed. */
+/** Limits that the large providers publish, or enforce with 421. */
 const PROVIDERS: SiteLimitTable = new Map([
   ['google.com', { connections: 5, messagesPerConnection: 50 }],
   ['outlook.com', { connections: 5, messagesPerConnection: 50 }],
@@ -71,8 +71,8 @@ export function siteLimits(hosts: readonly string[], operators: SiteLimitTable):
 }
 
 /**
- * What one process takes of a site's limits where several deliver. In: how many they are, this one with them. The
- * messages a second are divided exactly; of connections, and of new ones in a minute, each has one at least.
+ * The share of a site's limits for one process of several that deliver. Takes their number, including this one. The
+ * messages a second are divided exactly; each process has at least one connection, and one new connection a minute.
  *
  * Spec delivery.site.share
  */
@@ -99,7 +99,7 @@ function entryFor(hosts: readonly string[], table: SiteLimitTable): Partial<Site
   return table.get(fitting[0] ?? '') ?? {}
 }
 
-/** Reads the operator's file: the table, or a sentence that says what is wrong with it. Never throws. */
+/** Reads the operator's file. The table, or a sentence that describes the problem. Never throws. */
 export function parseSiteLimits(text: string): SiteLimitTable | string {
   const file = parseObject(text)
   if (file === null) return 'a JSON object of sites'

@@ -1,5 +1,5 @@
 /**
- * sts-policy - MTA-STS (RFC 8461): which mail servers a domain's policy names, and what is kept of a policy.
+ * sts-policy - MTA-STS (RFC 8461): the mail servers that a domain's policy names, and the cached policy.
  */
 
 /** A policy as it is kept; instants in milliseconds. */

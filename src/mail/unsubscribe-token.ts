@@ -42,7 +42,7 @@ export function formatUnsubscribeToken(
   bytes.write(messageId.replaceAll('-', ''), 1, 'hex')
   bytes[17] = recipient
   bytes.write(serverId.replaceAll('-', ''), SERVER_AT, 'hex')
-  // 22 characters are 132 bits; two more that say nothing make whole bytes of them.
+  // 22 characters are 132 bits; two unused bits fill the last byte.
   bytes.write(`${hmac}AA`, PERSON_AT, PERSON_BYTES, 'base64url')
   macOf(key, bytes).copy(bytes, MAC_AT)
   return encodeBase32(bytes)
@@ -53,7 +53,7 @@ export function unsubscribeUrlOf(baseUrl: string, token: string): string {
   return `${baseUrl.replace(/\/+$/, '')}/u/${token}`
 }
 
-/** What a token says, in any case; null for one that was not made with the key. */
+/** Data of a token, in any case; null for one that was not made with the key. */
 export function parseUnsubscribeToken(key: Buffer, token: string): UnsubscribeTarget | null {
   const lower = token.toLowerCase()
   if (!TOKEN_PATTERN.test(lower)) return null

@@ -1,12 +1,12 @@
 /**
- * zone-file - DNS records as a zone file says them (RFC 1035 5.1), to be read into a name server or a provider's form
+ * zone-file - DNS records in the form of a zone file (RFC 1035 5.1), for import into a name server or a provider's form
  *
  * Names are whole, with a dot at their end, so that it does not matter whose zone they are read into. A text longer
  * than 255 bytes stands in several strings, which whoever reads it joins (RFC 1035 3.3, RFC 7208 3.3, RFC 6376
  * 3.6.2.2).
  */
 
-/** A record; `value` null: nobody here knows it, and `remark` says what belongs there. */
+/** A record; a null `value` is unknown here, and `remark` describes it. */
 export interface ZoneFileRecord {
   readonly host: string
   readonly type: 'A' | 'AAAA' | 'CNAME' | 'MX' | 'TXT'
@@ -46,7 +46,7 @@ function formatValue(type: ZoneFileRecord['type'], value: string): string {
   return type === 'CNAME' || type === 'MX' ? `${value}.` : value
 }
 
-/** RFC 1035 5.1: a quote and a backslash behind one, what is not printable as three decimal digits. */
+/** RFC 1035 5.1: a quote and a backslash behind one, other characters as three decimal digits. */
 function escapeString(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => {
     if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`

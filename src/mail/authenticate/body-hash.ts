@@ -18,7 +18,7 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 
-/** What is hashed, and how. */
+/** Input of the hash, and its algorithm. */
 export interface BodyForm {
   readonly canon: 'simple' | 'relaxed'
   readonly algorithm: 'sha1' | 'sha256'
@@ -98,7 +98,7 @@ class CanonicalBody {
 
   digest(): ReadonlyMap<BodyForm, string> {
     this.#flush()
-    // What ends behind the body is the hash of all of it: nothing was added.
+    // The hash that ends at the end of the body covers all of it, so nothing was added.
     for (const form of this.#forms) if (!this.#made.has(form)) this.#end(form)
     return this.#made
   }

@@ -1,8 +1,8 @@
 /**
- * dmarc - DMARC (RFC 9989) from what SPF and DKIM have found: alignment, tree walk, the policy that applies.
+ * dmarc - DMARC (RFC 9989) from the results of SPF and DKIM: alignment, tree walk, the policy that applies.
  *
- * mailauth evaluates it, by the letter of the RFC (`strict`). What it cannot say is added here: a mail that fails only
- * because the DNS could not tell about one of its identities is not judged yet.
+ * mailauth evaluates it, by the letter of the RFC (`strict`). One case is added here: a mail that fails only because
+ * the DNS did not answer about one of its identities is not judged yet.
  *
  * Spec inbound.authentication.dmarc
  */
@@ -12,7 +12,7 @@ import { type DkimVerdict, DMARC_POLICIES, type DmarcPolicy, type SpfVerdict } f
 import type { LookUp } from './look-up.ts'
 import { clip } from './reason.ts'
 
-/** What was found before. */
+/** Earlier results. */
 export interface DmarcInput {
   /** Addresses of all From fields, and how many fields there are. */
   readonly authors: readonly string[]
@@ -29,12 +29,12 @@ export interface DmarcReport {
   readonly dmarc: DkimVerdict
   /** Given where it is `fail`. */
   readonly dmarcPolicy: DmarcPolicy | null
-  /** Why it says nothing, or an error, where the verifier tells. */
+  /** The reason for no verdict or for an error, if the verifier gives one. */
   readonly reason: string | null
   /** The record that applies, and the domain that has it. */
   readonly record: string | null
   readonly policyDomain: string | null
-  /** What aligned: the domain of MAIL FROM, of a signature. */
+  /** The aligned identities: the domain of MAIL FROM, of a signature. */
   readonly aligned: { readonly spf: string | null; readonly dkim: string | null }
 }
 

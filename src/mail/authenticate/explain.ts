@@ -1,5 +1,5 @@
 /**
- * explain - the verdicts on a mail in sentences, for who wants to know why: which record, which name, what would pass.
+ * explain - the authentication of a mail in sentences: the record, the name, and the fix.
  *
  * Spec inbound.authentication
  */
@@ -18,7 +18,7 @@ export interface Explained {
   readonly message: string
   /** The record of the DNS that it stands on, where one was found. */
   readonly record: { readonly name: string; readonly text: string } | null
-  /** What would make it pass. */
+  /** The change after which it would pass. */
   readonly fix: string | null
 }
 
@@ -80,7 +80,7 @@ function mechanism(ip: string): string {
   return `${ip.includes(':') ? 'ip6' : 'ip4'}:${ip}`
 }
 
-/** What the verifier says beside what is said already. */
+/** Further details of the verifier. */
 function detailOf(reason: string | null): string {
   const detail = (reason ?? '').replace(/^(?:permanent )?error in processing during lookup of \S+?(?:: |$)/, '')
   return detail === '' ? 'no reason given' : detail

@@ -15,13 +15,13 @@ import type { BodyForm } from './body-hash.ts'
 /** Hashes of a body by the form's key. */
 export type BodyHashes = ReadonlyMap<string, string>
 
-/** What the verifier has found. */
+/** Results of the verifier. */
 export interface Verified {
   readonly results: readonly DKIMResult[]
   /** Addresses of all From fields, and how many fields there are. */
   readonly headerFrom: readonly string[]
   readonly fromFields: number
-  /** What `arc()` of the library takes. */
+  /** Input of `arc()` of the library. */
   readonly arc: ARCData
 }
 

@@ -1,4 +1,4 @@
-/** reason - what a verifier says of its verdict, and the record that it found, short enough to be handed on. */
+/** reason - a verifier's reason for its verdict and the record that it found, shortened. */
 
 /** A key of 4,096 bits is 750 characters, an SPF record that is of use less. */
 const CHARS_MAX = 2000

@@ -1,8 +1,8 @@
 /**
- * rounds - judging a mail again where the DNS could not tell: which verdicts are missing, when to look, what changes.
+ * rounds - judging a mail again if the DNS could not answer: missing verdicts, the time of the next round, the changes.
  *
  * States: complete; missing some, with rounds to come; missing some for good, after the last round. A round only adds:
- * what had been found stands, whatever the DNS says later.
+ * results are kept, even if the DNS later answers otherwise.
  *
  * Spec inbound.authentication.rounds
  */
@@ -34,7 +34,7 @@ export function nextRoundAtMs(
   return firstAtMs + minutes * MINUTE_MS
 }
 
-/** The verdicts after another round: what was missing is taken from it. */
+/** The verdicts after another round, which fills in the missing ones. */
 export function mergeRounds(before: Authentication, after: Authentication): Authentication {
   const missing = new Set(missingParts(before))
   const pick = <Part extends AuthenticationPart>(part: Part): Authentication[Part] =>

@@ -13,7 +13,7 @@ import { SPF_VERDICTS, type SpfVerdict } from '../../../schemas/inbound.ts'
 import type { LookUp } from './look-up.ts'
 import { clip } from './reason.ts'
 
-/** Who sent, as the SMTP session told. */
+/** The sender, from the SMTP session. */
 export interface Sender {
   /** MAIL FROM, '' for `<>`. */
   readonly address: string
@@ -32,7 +32,7 @@ export interface SpfFinding {
   readonly verdict: SpfVerdict
   /** Whose record was asked for; '' for none. */
   readonly domain: string
-  /** What the verifier says of it, and the record that it found. */
+  /** The verifier's reason, and the record that it found. */
   readonly reason: string | null
   readonly record: string | null
 }
@@ -55,7 +55,7 @@ export async function checkSender(sender: Sender, lookUp: LookUp): Promise<Sende
   return { from, helo }
 }
 
-/** What is said of a mail whose session nobody knows. */
+/** The verdict on a mail whose session is unknown. */
 export const NO_SENDER: SenderReport = {
   from: { verdict: 'unchecked', domain: '', reason: 'who connected is not known', record: null },
   helo: { verdict: 'unchecked', domain: '', reason: 'who connected is not known', record: null },
@@ -80,7 +80,7 @@ async function check(address: string, { ip, helo, receiver }: Sender, lookUp: Lo
     const reason = status.comment ? clip(status.comment.replace(`${receiver}: `, '')) : null
     return { verdict, domain, reason, record: clip(rr ?? null) }
   } catch (error) {
-    // It answers every fault of a record or of the DNS by a result; what throws is a name that it cannot take.
+    // It answers every fault of a record or of the DNS by a result; it throws only for a name that it cannot take.
     return { verdict: 'permerror', domain, reason: clip((error as Error).message), record: null }
   }
 }

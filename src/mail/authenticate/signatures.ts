@@ -4,8 +4,8 @@
  * mailauth verifies them, by the letter of the RFCs (`strict`): tag names are case-sensitive, a repeated or empty tag
  * is an error, an `i=` outside of `d=`, the flags and hashes of a key count.
  *
- * States: read once (`readSignedMail`: what is shown of the header, the hashes of the body), then verified, as often as
- * the DNS has more to say (`checkSignatures`).
+ * States: read once (`readSignedMail`: the fields of the header, the hashes of the body), then verified, as often as
+ * the DNS has new answers (`checkSignatures`).
  *
  * Spec inbound.authentication.dkim, inbound.authentication.arc
  */
@@ -32,12 +32,12 @@ export interface SignatureFinding {
   readonly domain: string
   readonly selector: string
   readonly verdict: DkimVerdict
-  /** What the verifier says of it, and the record of the key that it found. */
+  /** The verifier's reason, and the record of the key that it found. */
   readonly reason: string | null
   readonly record: string | null
 }
 
-/** What the signatures say. */
+/** Results of the signatures. */
 export interface SignatureReport {
   readonly dkim: DkimVerdict
   readonly arc: ArcVerdict
@@ -48,9 +48,9 @@ export interface SignatureReport {
   readonly fromFields: number
 }
 
-/** Of several signatures the best says what the mail is; without one that holds, in this order. */
+/** The best of several signatures decides; without a valid one, in this order. */
 const WORST_FIRST: readonly DkimVerdict[] = ['fail', 'temperror', 'permerror']
-/** RFC 8301 3.2: below this a key says nothing. */
+/** RFC 8301 3.2: a shorter key proves nothing. */
 const KEY_BITS_MIN = 1024
 
 const NOTHING_FOUND: VerifierOptions['resolver'] = () => Promise.reject(Object.assign(new Error(), { code: 'ENODATA' }))
@@ -108,7 +108,7 @@ function findingOf({ status, signingDomain = '', selector = '', rr }: DKIMResult
 }
 
 /**
- * One signature: what was signed otherwise has failed; what cannot be used, its key included, is an error that stays.
+ * One signature: different content has failed; an unusable signature or key is a permanent error.
  */
 function verdictOf({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
   if (result === 'pass' || result === 'temperror') return result

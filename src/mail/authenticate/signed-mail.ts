@@ -17,7 +17,7 @@ const LF = 0x0a
 const CR = 0x0d
 const LINE_END = Buffer.from('\r\n')
 
-/** What the verifier gets. */
+/** Input of the verifier. */
 export interface ShownHeader {
   /** With the empty line at its end. */
   readonly header: Buffer
@@ -41,7 +41,7 @@ export function showHeader(raw: Buffer): ShownHeader | null {
 function headerEnd(raw: Buffer, bodyStart: number): number {
   if (raw[bodyStart - 1] !== LF) return bodyStart
   const end = raw[bodyStart - 2] === CR ? bodyStart - 2 : bodyStart - 1
-  // Where the mail has no empty line, what ends before the body is the last field.
+  // If the mail has no empty line, the last field ends before the body.
   return end === 0 || raw[end - 1] === LF ? end : bodyStart
 }
 

@@ -1,14 +1,13 @@
 /**
- * told-session - who sent a mail that lies in a file, as far as its own header tells: Return-Path, and the first
- * Received field, from the top, that names a public address. Fields below may be forged, and those above are of the
- * receiver's own house.
+ * told-session - the sender of a mail in a file, from its own header: Return-Path, and the first Received field, from
+ * the top, that names a public address. Fields below may be forged, and those above are of the receiver's own house.
  */
 
 import { isPublicAddress } from '../ip-address.ts'
 import { type HeaderField, readHeaderBlock } from '../mime/header-block.ts'
 import { unfold } from '../mime/header-text.ts'
 
-/** What the header tells of the SMTP session. */
+/** Session data from the header. */
 export interface ToldSession {
   /** MAIL FROM, '' for `<>`; null without a Return-Path. */
   readonly address: string | null

@@ -1,5 +1,5 @@
 /**
- * compose - builds the bytes of one message from what a client sent (RFC 5322, RFC 2045 to 2049, RFC 2231, RFC 2392).
+ * compose - builds the bytes of one message from a client's input (RFC 5322, RFC 2045 to 2049, RFC 2231, RFC 2392).
  *
  * Guarantees: every byte is 7-bit, every line ends in CRLF and holds at most 998 octets (RFC 5322 2.1.1); the same
  * input gives the same bytes; no address of a blind copy can get in, because none is in the input; no file or URL is
@@ -18,7 +18,7 @@ import type { ListField } from './list-fields.ts'
 const LINE_OCTETS_MAX = 76
 /** Octets of a line that is not encoded, without its end (RFC 5322 2.1.1). */
 const MAIL_LINE_OCTETS_MAX = 998
-/** What base64 makes of a byte, by which the size of a message is bounded before it is built. */
+/** Size of a byte in base64, which bounds the size of a message before it is built. */
 const BASE64_GROWTH = 4 / 3
 /** Octets of one encoded word with its frame; what nodemailer uses for its own header values. */
 const WORD_OCTETS_MAX = 52

@@ -33,7 +33,7 @@ export async function makeDkimKeyPair(): Promise<DkimKeyPair> {
   return { privateKey, publicKey: publicKey.toString('base64') }
 }
 
-/** `sw20260131ab12`: the day (UTC) and 16 random bits; unique within a domain, tells the age of a key at a glance. */
+/** `sw20260131ab12` is the day (UTC) and 16 random bits; unique within a domain, shows the age of a key at a glance. */
 export function makeSelector(nowMs: number, random: Buffer): string {
   const day = new Date(nowMs).toISOString().slice(0, 10).replaceAll('-', '')
   return `sw${day}${random.subarray(0, 2).toString('hex').padStart(4, '0')}`
@@ -49,7 +49,7 @@ export function deriveSealingKey(secret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', 'sendwright dkim sealing v1', KEY_BYTES))
 }
 
-/** What a sealed key is bound to. The domain has no id yet when its key is made. */
+/** The context that a sealed key is bound to. The domain has no id yet when its key is made. */
 export function formatKeyOwner(of: { accountId: string; domain: string; selector: string }): string {
   return `${of.accountId} ${of.domain} ${of.selector}`
 }
@@ -75,7 +75,7 @@ export function openKey(sealingKey: Buffer, input: { sealed: Buffer; owner: stri
   try {
     return Buffer.concat([opened, decipher.final()])
   } catch {
-    // final() has no other way to say that the tag is wrong.
+    // final() cannot report a wrong tag in another way.
     return null
   }
 }

@@ -1,5 +1,5 @@
 /**
- * dkim - the DKIM signature of a message: what is signed, and the field that says so (RFC 6376, RFC 8301). No key here.
+ * dkim - the DKIM signature of a message: the signed data, and the signature field (RFC 6376, RFC 8301). No key here.
  *
  * relaxed/relaxed, rsa-sha256, `t=`, no `x=`, no `l=`. The fields a reader sees are named once more than they are there
  * (RFC 6376 8.15): a second Subject or From that is added on the way breaks the signature.
@@ -61,7 +61,7 @@ export interface DkimSubject {
 
 /** A field that lacks only its signature. */
 export interface DkimDraft {
-  /** What is to be signed with RSA and SHA-256. */
+  /** Data to be signed with RSA and SHA-256. */
   readonly data: Buffer
   /** The field up to `b=`. */
   readonly field: string
@@ -91,7 +91,7 @@ export function makeSubject(message: Buffer): DkimSubject {
   return { fields, names, bodyHash: hashBody(message, bodyAt) }
 }
 
-/** The field of a signature, and what it signs. */
+/** The signature field, and the data that it signs. */
 export function draftSignature(
   { fields, names, bodyHash }: DkimSubject,
   { domain, selector, signedAtMs }: DkimName,
@@ -131,7 +131,8 @@ export function hashBody(message: Buffer, from: number): string {
       continue
     }
     canonical.copy(runAt, at)
-    // Blanks and line ends in a row: what counts is how many lines end, and whether the last one begins with a blank.
+    // Blanks and line ends in a row: only the number of line ends matters, and whether the last line begins with a
+    // blank.
     let lines = 0
     let isBlank = false
     for (; at < end; at += 1) {

@@ -1,5 +1,5 @@
 /**
- * link-mail - the mail that brings somebody a link into the dashboard: what it is for, how long it works
+ * link-mail - the mail that brings someone a link into the dashboard: its purpose and its lifetime
  *
  * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5).
  *

@@ -17,7 +17,7 @@ export interface ListField {
   readonly value: string
 }
 
-/** What the fields are made of. */
+/** Input of the fields. */
 export interface ListFieldsInput {
   /** Of this recipient alone. */
   readonly unsubscribeUrl: string
@@ -78,7 +78,7 @@ function formatListId({ streamName, streamId, fromDomain }: ListFieldsInput): st
 function formatPhrase(name: string): string {
   const text = name.replace(LONE_SURROGATES, '\ufffd').replace(CONTROLS, ' ').trim()
   if (text === '' || BARE_PHRASE.test(text)) return text
-  // What looks like an encoded word would be read as one.
+  // Text that looks like an encoded word would be read as one.
   if (PRINTABLE.test(text) && !text.includes('=?')) return `"${text.replace(/["\\]/g, '\\$&')}"`
   return encodeWord(text, 'Q', WORD_OCTETS_MAX).replaceAll('?= =?', '?=\r\n =?')
 }

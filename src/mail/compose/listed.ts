@@ -1,5 +1,5 @@
 /**
- * listed - what a broadcast says, filled for one recipient
+ * listed - the content of a broadcast, filled for one recipient
  *
  * Spec broadcast.placeholders, broadcast.footer
  */
@@ -13,7 +13,7 @@ export interface ListedTexts {
   readonly html: Template | null
 }
 
-/** What stands for the link where a message is only shown: a preview must unsubscribe nobody. */
+/** Replaces the link if a message is only shown. A preview must unsubscribe no one. */
 export const UNFILLED_LINK = `{{${UNSUBSCRIBE_NAME}}}`
 
 /** Reads the texts of a broadcast. A text that is no template, which no broadcast has, is left as it stands. */

@@ -1,5 +1,5 @@
 /**
- * notice - what an administrator is written when a sending domain's records are gone: what to do, and until when
+ * notice - the mail to an administrator when the records of a sending domain are missing: the remedy and the deadline
  *
  * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5), so that nobody's
  * out-of-office answers it.

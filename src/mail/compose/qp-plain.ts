@@ -16,7 +16,7 @@ const CRLF = '\r\n'
 const SOFT_BREAK = '=\r\n'
 const BLANK_END = /[ \t]$/
 const [TAB, BLANK, EQUALS] = [0x09, 0x20, 0x3d]
-/** 1 for what a line is rather cut behind. */
+/** 1 for the characters after which a line is preferably cut. */
 const IS_STOP = new Uint8Array(128)
 for (const stop of ' \t.,!?') IS_STOP[stop.charCodeAt(0)] = 1
 

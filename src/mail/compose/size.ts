@@ -12,7 +12,7 @@ const HEADER_BYTES_MAX = 512 * 1024
 /** The worst that quoted-printable does: three characters a byte, and soft line breaks. */
 const ENCODED_PER_BYTE_MAX = 3.2
 const BASE64_LINE_CHARS = 76
-/** What is put before a message that came whole, the trace field left out: the longest Message-ID takes 305 of it. */
+/** Fields put before a message that came whole, without the trace field. The longest Message-ID takes 305 bytes. */
 export const RAW_ADDED_BYTES_MAX = 512
 
 export interface SizeInput {

@@ -2,7 +2,7 @@
  * template - text with placeholders: read once, filled for each recipient
  *
  * `{{name}}`, blanks inside the braces allowed. Every other `{{` is a fault, so that no `{{#if}}` of another product
- * goes out to 50,000 people as it stands. One pass: what a value holds is never expanded again.
+ * goes out to 50,000 people as it is. One pass: values are never expanded again.
  *
  * Guarantees: linear in text and values.
  *
@@ -41,7 +41,7 @@ export function parseTemplate(text: string): Template | null {
   for (let at = text.indexOf(OPENING); at !== -1; at = text.indexOf(OPENING, from)) {
     PLACEHOLDER.lastIndex = at
     const [whole, name] = PLACEHOLDER.exec(text) ?? []
-    // `{{{name}}}` means raw text elsewhere: nobody is to believe that it does here.
+    // `{{{name}}}` means raw text elsewhere. Here it must not look as if it did.
     if (whole === undefined || name === undefined) return null
     texts.push(text.slice(from, at))
     names.push(name)

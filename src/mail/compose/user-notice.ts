@@ -1,5 +1,5 @@
 /**
- * user-notice - the mail that tells somebody what has changed of how he signs in to the dashboard
+ * user-notice - the mail to a user about a change of their sign-in
  *
  * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5). It holds no link: whoever
  * gets one with such words learns to press it.

@@ -28,7 +28,8 @@ export interface AddressList {
 }
 
 /**
- * Reads a list. In: the field's values in one line each, encoded words as they are. What has no address is left out.
+ * Reads a list. Takes the field's values in one line each, encoded words as they are. Entries without an address are
+ * left out.
  */
 export function readAddressList(values: readonly string[]): AddressList {
   const parsed = values

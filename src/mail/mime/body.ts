@@ -1,7 +1,7 @@
 /**
  * body - text, HTML and attachments of a walked mail.
  *
- * Text and HTML are the inline parts of that type, joined by LF, without those inside attached messages. What has a
+ * Text and HTML are the inline parts of that type, joined by LF, without those inside attached messages. A part with a
  * file name, a disposition other than inline or another type is an attachment; so is an attached message, whole.
  * Guarantees: text that cannot be within its limit is not decoded; each byte is decoded once at most.
  *
@@ -21,7 +21,7 @@ export const TEXT_BYTES_MAX = 1024 * 1024
 export const HTML_BYTES_MAX = 2 * 1024 * 1024
 /** Attachments that are kept. */
 export const RECEIVED_ATTACHMENTS_MAX = 100
-/** What is decoded has at most this many times the size as received. */
+/** Decoded content has at most this many times the size as received. */
 export const DECODED_FACTOR_MAX = 4
 /** Text of more times its limit before it is decoded is not: three octets of quoted-printable may be one. */
 const ENCODED_FACTOR_MAX = 4
@@ -47,7 +47,7 @@ export interface ReceivedAttachment {
   readonly place: AttachmentPlace
 }
 
-/** What a mail shows and carries. */
+/** Texts and attachments of a mail. */
 export interface MailBody {
   /** Null for none, or where it is over its limit. */
   readonly text: string | null

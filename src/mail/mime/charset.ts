@@ -2,10 +2,9 @@
  * charset - bytes of a named charset as a string.
  *
  * Labels are those of the WHATWG Encoding Standard, since that is what mail clients read and write: "iso-8859-1" means
- * windows-1252 there, so the curly quotes of Outlook survive. iconv-lite knows what that standard leaves out (cp850,
- * utf-7, utf-16 with its byte order mark), `shifted-charset.ts` what neither knows. A label that no decoder knows is
- * read as windows-1252.
- * Guarantees: never throws; what comes out is well-formed and costs time linear in the bytes.
+ * windows-1252 there, so the curly quotes of Outlook survive. iconv-lite decodes the charsets missing there (cp850,
+ * utf-7, utf-16 with its byte order mark), `shifted-charset.ts` those that neither knows. A label that no decoder knows
+ * is read as windows-1252. Guarantees: never throws; the result is well-formed and costs time linear in the bytes.
  */
 
 import iconv from 'iconv-lite'
@@ -18,7 +17,7 @@ const LABEL_CHARS_MAX = 60
 const KNOWN_MAX = 100
 /** Node's own decoder of windows-1252 makes C1 controls of 0x80 to 0x9F. */
 const WINDOWS_1252 = 'windows-1252'
-/** Mail says this of anything, UTF-8 most of all. */
+/** Mail uses this label for anything, UTF-8 most of all. */
 const SHIFTING = /^(?:(?:cs)?iso-?2022|hz|utf-?7)/i
 const SAYS_NOTHING = /^(?:|us-ascii|ascii|ansi_x3\.4-1968|7bit|8bit|binary|default|unknown-8bit|unknown|x-unknown)$/
 /** Labels whose byte order mark counts, or which the standard refuses. */

@@ -8,7 +8,7 @@ import { cutValue, decodeWords, stripValue } from './header-text.ts'
 
 const NAME_CHARS_MAX = 255
 
-/** A name, null where nothing of it is left, and what was done to it. */
+/** A name, null if nothing of it is left, and the changes to it. */
 export interface FileName {
   readonly name: string | null
   readonly isSanitised: boolean

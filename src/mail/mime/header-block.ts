@@ -17,7 +17,7 @@ export const FIELDS_MAX = 1000
 export interface HeaderField {
   /** As it was written. */
   readonly name: string
-  /** What stands behind the colon, folds too, without the end of the last line. */
+  /** The text after the colon, folds too, without the end of the last line. */
   readonly value: Buffer
 }
 

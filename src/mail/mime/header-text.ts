@@ -1,5 +1,5 @@
 /**
- * header-text - what a header value says to a person: unfolded, encoded words decoded (RFC 2047), controls taken out.
+ * header-text - a header value as people read it: unfolded, encoded words decoded (RFC 2047), controls taken out.
  *
  * Guarantees: never throws; time linear in the value.
  */

@@ -13,7 +13,7 @@ import type { HeaderBlock, HeaderField } from './header-block.ts'
 import { cutValue, decodeWords, stripValue, unfold, VALUE_CHARS_MAX } from './header-text.ts'
 import { parseMailDate } from './mail-date.ts'
 
-/** What the fields say. */
+/** Values of the fields. */
 export interface MailHeader {
   readonly from: MailAddress | null
   readonly replyTo: readonly MailAddress[]
@@ -119,7 +119,7 @@ function shownValue(line: string | null): string | null {
   return line === null ? null : cutValue(stripValue(decodeWords(line)).text).text
 }
 
-/** The first id of a field, else all that it says. A cut id would be another one: it is dropped. */
+/** The first id of a field, otherwise its whole value. A cut id would be another one: it is dropped. */
 function readId(line: string | null): string | null {
   if (line === null) return null
   const cut = cutValue(stripValue(line).text)

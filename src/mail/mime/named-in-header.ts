@@ -1,9 +1,9 @@
 /**
  * named-in-header - every address in the fields of a mail's header that name people, however many there are
  *
- * The parser keeps what a reader can use; here nobody may be overlooked: no bound on fields, values and lists, fields
- * that are there twice, and in a value that no parser makes sense of whatever looks like an address. In: the header's
- * bytes; what comes behind its empty line is left alone.
+ * The parser keeps what a reader can use; here no one may be overlooked: no bound on fields, values and lists, fields
+ * that exist twice, and in a value that no parser makes sense of whatever looks like an address. Takes the header's
+ * bytes; bytes after its empty line are ignored.
  */
 
 import addressparser from 'nodemailer/lib/addressparser'

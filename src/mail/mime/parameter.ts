@@ -74,7 +74,7 @@ function textOf(text: string): string {
   return withoutComment(text)
 }
 
-/** A quoted string; what stands behind it is a comment or a mistake. */
+/** A quoted string; text after it is a comment or a mistake. */
 function quotedValue(text: string): string {
   let out = ''
   let from = 1
@@ -95,7 +95,7 @@ function withoutComment(text: string): string {
   return COMMENT_AT_END.exec(trimmed)?.[1] ?? trimmed
 }
 
-/** RFC 2231 3: sections in the order of their numbers; the first tells the charset. */
+/** RFC 2231 3: sections in the order of their numbers; the first names the charset. */
 function joinSections(sections: readonly Section[]): string {
   const ordered = [...sections].sort((left, right) => left.number - right.number)
   let charset: string | null = null

@@ -1,8 +1,8 @@
 /**
  * parse-issue - what is wrong with a received mail, in the words and the order of the contract.
  *
- * A hard issue empties text, HTML and attachments; a soft one says what was changed or dropped. One is named: the hard
- * one, else the soft one that stands first in the list.
+ * A hard issue empties text, HTML and attachments; a soft one names changed or dropped parts. One is named: the hard
+ * one, otherwise the soft one that is first in the list.
  */
 
 import { type HardIssue, type ParseIssue, SOFT_ISSUES, type SoftIssue } from '../../../schemas/inbound.ts'

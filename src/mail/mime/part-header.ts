@@ -1,4 +1,4 @@
-/** part-header - what the fields of a part say of it (RFC 2045, RFC 2183, RFC 2392). */
+/** part-header - the header fields of a part (RFC 2045, RFC 2183, RFC 2392). */
 
 import type { HeaderBlock, HeaderField } from './header-block.ts'
 import { unfold } from './header-text.ts'
@@ -55,7 +55,7 @@ export function readPartHeader({ fields }: HeaderBlock, defaultType: string): Pa
   }
 }
 
-/** RFC 2045 5.2: what has a type that cannot be read is plain text, unless it is a file. */
+/** RFC 2045 5.2: a part with an unreadable type is plain text, unless it is a file. */
 function typeOfInvalid(isFile: boolean): string {
   return isFile ? 'application/octet-stream' : 'text/plain'
 }

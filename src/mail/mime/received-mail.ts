@@ -1,10 +1,10 @@
 /**
- * received-mail - a received mail, parsed: what the API, the `inbound` event and the search show of it.
+ * received-mail - a received mail, parsed: the data for the API, the `inbound` event and the search.
  *
- * Bytes in, result out: no clock, no randomness, nothing is fetched. Whoever calls it gives it a thread with 20 seconds
- * and a bound of memory, and calls `failMail` where these are passed.
- * Guarantees: time and memory linear in the bytes, for any bytes; a mail is never lost: what passes a limit is named by
- * one issue, and where it is a hard one the top fields stay as far as they were read.
+ * Bytes in, result out. No clock, no randomness, nothing is fetched. Anyone who calls it gives it a thread with 20
+ * seconds and a bound of memory, and calls `failMail` where these are passed. Guarantees: time and memory linear in the
+ * bytes, for any bytes; a mail is never lost: an exceeded limit is named by one issue, and if it is a hard one the top
+ * fields stay as far as they were read.
  *
  * Spec inbound.parse
  */
@@ -22,7 +22,7 @@ export interface ReceivedMail extends MailHeader, MailBody {
   readonly parseIssue: ParseIssue | null
 }
 
-/** What of it goes with the mail's content: the rest stands in the rows of its message. */
+/** The part that is stored with the mail's content. The rest is in the rows of its message. */
 export type ParsedContent = Omit<ReceivedMail, 'from' | 'named' | 'isNamedWhole' | 'sizeBytes' | 'parseIssue'>
 
 const NO_BODY: MailBody = {
@@ -35,8 +35,8 @@ const NO_BODY: MailBody = {
 }
 
 /**
- * Parses a mail as it was received. `onHeader` is told what stands if nothing follows, before the body is looked at:
- * the thread posts it, so that a mail whose body takes too long keeps its fields.
+ * Parses a mail as it was received. `onHeader` gets the result for the header alone, before the body is looked at: the
+ * thread posts it, so that a mail whose body takes too long keeps its fields.
  */
 export function parseReceivedMail(raw: Buffer, onHeader: (mail: ReceivedMail) => void = () => undefined): ReceivedMail {
   const soft = new Set<SoftIssue>()
@@ -58,7 +58,7 @@ export function parseReceivedMail(raw: Buffer, onHeader: (mail: ReceivedMail) =>
   return make(null, body)
 }
 
-/** The result where parsing was ended: the fields that `onHeader` told, null where it had not come so far. */
+/** The result where parsing was ended: the fields passed to `onHeader`, or null if it had not been called. */
 export function failMail(
   told: ReceivedMail | null,
   { issue, sizeBytes }: { issue: 'parse_timeout' | 'parser_error'; sizeBytes: number },

@@ -29,7 +29,7 @@ export const SHIFTED: ReadonlyMap<string, Decode> = new Map([
   ['ms_1361', decodeJohab],
 ])
 
-/** SO and SI shift; each line begins unshifted. The designator `ESC $ ) C` says nothing more. */
+/** SO and SI shift; each line begins unshifted. The designator `ESC $ ) C` adds nothing. */
 function decodeIso2022Kr(bytes: Uint8Array): string {
   const out = Buffer.alloc(bytes.length)
   let length = 0
@@ -80,7 +80,7 @@ function decodeJohab(bytes: Uint8Array): string {
     const trail = bytes[at + 1] ?? 0
     const character = lead < 0xd8 ? hangulOf(lead * 256 + trail) : ksX1001Of(lead, trail)
     out.push(character ?? REPLACEMENT)
-    // An octet of ASCII behind a broken pair is read as what it is.
+    // An octet of ASCII after a broken pair is read as itself.
     if (character !== null || trail >= HIGH) at += 1
   }
   return out.join('')
@@ -97,7 +97,7 @@ const [INITIAL_LETTERS, MEDIAL_LETTERS, FINAL_LETTERS] = [INITIALS, MEDIALS, FIN
   string,
 ]
 
-/** Unicode 3.12: a syllable of its letters; a letter alone; null for what is neither. */
+/** Unicode 3.12: a syllable of its letters; a letter alone; null for anything else. */
 function hangulOf(code: number): string | null {
   const initial = INITIALS[(code >> 10) & 31] as string
   const medial = MEDIALS[(code >> 5) & 31] as string

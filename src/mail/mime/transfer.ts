@@ -1,19 +1,19 @@
 /**
  * transfer - the transfer encodings of RFC 2045 6, undone piece by piece.
  *
- * Lenient as mail needs it: base64 skips what is not of its alphabet and starts anew after each padding; in
- * quoted-printable a `=` that begins no octet stands for itself, and blanks at the end of a line are dropped (6.7 (3)).
- * Guarantees: time and memory linear in what goes in; the pieces' borders change nothing.
+ * Lenient as mail needs it: base64 skips other characters and starts again after each padding; in quoted-printable a
+ * `=` that begins no octet represents itself, and blanks at the end of a line are dropped (6.7 (3)). Guarantees: time
+ * and memory linear in the input; the borders of pieces do not matter.
  */
 
-/** How a body is encoded; `identity` for 7bit, 8bit, binary and for what nobody knows. */
+/** How a body is encoded; `identity` for 7bit, 8bit, binary and for unknown encodings. */
 export type TransferEncoding = 'identity' | 'base64' | 'quoted-printable'
 
 /** Undoes an encoding. */
 export interface TransferDecoder {
   /** The next bytes, decoded as far as they can be. */
   push(bytes: Uint8Array): Buffer
-  /** What was held back. */
+  /** Octets held back. */
   end(): Buffer
 }
 
@@ -43,7 +43,7 @@ export function makeTransferDecoder(encoding: TransferEncoding): TransferDecoder
   return { push: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), end: () => EMPTY }
 }
 
-/** A whole body, decoded. With `identity` the result shares the memory of what goes in. */
+/** A whole body, decoded. With `identity` the result shares the memory of the input. */
 export function decodeTransfer(encoding: TransferEncoding, bytes: Uint8Array): Buffer {
   const decoder = makeTransferDecoder(encoding)
   const first = decoder.push(bytes)
@@ -52,7 +52,7 @@ export function decodeTransfer(encoding: TransferEncoding, bytes: Uint8Array): B
 }
 
 /**
- * Sextet of each octet; 64 for padding, 255 for what is not of the alphabet. The URL alphabet (RFC 4648 5) counts too.
+ * Sextet of each octet; 64 for padding, 255 for other characters. The URL alphabet (RFC 4648 5) counts too.
  */
 const SEXTETS = new Uint8Array(256).fill(255)
 for (const [value, char] of [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/='].entries())
@@ -106,8 +106,8 @@ function hexOf(octet: number): number {
 }
 
 /**
- * What is not decided yet lies in `#held`: a `=` with what may follow it, or blanks which the end of the line would
- * drop. The list of pieces is joined once, when it is decided.
+ * Undecided octets are in `#held`: a `=` with what may follow it, or blanks which the end of the line would drop. The
+ * list of pieces is joined once, when it is decided.
  */
 class QuotedPrintableDecoder implements TransferDecoder {
   #held: Buffer[] = []
@@ -121,7 +121,7 @@ class QuotedPrintableDecoder implements TransferDecoder {
     }
     const whole = this.#held.length === 0 ? input : Buffer.concat([...this.#held, input])
     const hold = holdFrom(whole)
-    // What goes in may be a buffer that is used again.
+    // The input may be a buffer that is reused.
     this.#held = hold < whole.length ? [Buffer.from(whole.subarray(hold))] : []
     return decodeLines(whole, hold)
   }
@@ -142,7 +142,7 @@ function isBlank(bytes: Uint8Array): boolean {
   return true
 }
 
-/** Where what cannot be decided without more begins: blanks at the end, a `=` and what follows it, a CR. */
+/** Start of undecidable octets: blanks at the end, a `=` and what follows it, a CR. */
 function holdFrom(bytes: Uint8Array): number {
   let end = bytes.length
   if (end > 0 && bytes[end - 1] === CR) end -= 1
@@ -155,7 +155,7 @@ function holdFrom(bytes: Uint8Array): number {
   return end
 }
 
-/** Decodes up to `end`: what stands there begins with blanks or a `=`, or it is the end of the body. */
+/** Decodes up to `end`: the rest begins with blanks or a `=`, or it is the end of the body. */
 function decodeLines(bytes: Uint8Array, end: number): Buffer {
   const out = Buffer.allocUnsafe(end)
   let at = 0

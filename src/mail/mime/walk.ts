@@ -2,9 +2,9 @@
  * walk - the structure of a mail (RFC 2046): one pass over its bytes, nothing decoded.
  *
  * States: a stack of nodes that are open. A line `--boundary` of any open multipart closes what is open inside it; the
- * outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold for
- * what is hidden in them; they are kept whole, and what is wrong inside them is not told.
- * Guarantees: time linear in the bytes whatever is nested in what; at most 500 nodes, 50 deep.
+ * outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold
+ * inside them; they are kept whole, and problems inside them are not reported. Guarantees: time linear in the bytes
+ * whatever the nesting; at most 500 nodes, 50 deep.
  *
  * Spec inbound.parse.parts
  */
@@ -100,7 +100,7 @@ class Walk {
     return readHeaderBlock(this.#raw, at, (lineStart) => this.#delimiterAt(lineStart) !== null)
   }
 
-  /** Opens the node whose fields were read, and what is attached in it. Answers where its body begins. */
+  /** Opens the node whose fields were read, and its attached message. Answers where its body begins. */
   #enter(first: HeaderBlock): number {
     let block = first
     for (;;) {

@@ -1,9 +1,9 @@
 /**
- * arf - complaints of a feedback loop (RFC 5965): what was complained about, and by which return path it is known.
+ * arf - complaints of a feedback loop (RFC 5965): the message of the complaint, found by its return path.
  *
- * The return path stands in `Original-Mail-From`, or in the headers of the message itself, which is the third part.
- * Only its token names a recipient; the message's own id tells the operator no more than which message it was: whoever
- * received a copy of it could have written it down.
+ * The return path is in `Original-Mail-From`, or in the headers of the message itself, which is the third part. Only
+ * its token names a recipient; the message's own id only identifies the message for the operator: anyone who received a
+ * copy could have used it.
  *
  * Spec complaint.arf
  */
@@ -17,13 +17,13 @@ export interface Arf {
   readonly feedbackType: string
   /** Addresses that may be the return path, the likeliest first. */
   readonly returnPaths: readonly string[]
-  /** Id of the message as its own header says, null for none. */
+  /** Id of the message from its own header, null for none. */
   readonly messageId: string | null
 }
 
 /**
- * What a feedback type means. `complaint`: a person complains. `opt-out`: a person wants no more of a list, which says
- * nothing of mail that is not sent to lists. `none`: a machine reports, or it is the contrary of a complaint.
+ * Meaning of a feedback type. `complaint`: a person complains. `opt-out`: a person leaves a list, which does not affect
+ * mail outside lists. `none`: a report by a machine, or the opposite of a complaint.
  */
 export type FeedbackMeaning = 'complaint' | 'opt-out' | 'none'
 

@@ -1,9 +1,9 @@
 /**
- * dsn-text - bounces without a report that machines read: Exim, qmail and what other systems write.
+ * dsn-text - bounces without a report that machines read: those of Exim, qmail and other systems.
  *
- * Tables of words (`dsn-words.ts`) tell what goes on and what has ended. A mail is a bounce when words of the second
- * are in its subject or in its own text (not in the copy of the message below it) and none of the first are; of a mail
- * system also when a refusal is quoted, in whatever language the rest is. The reply is the first 5xx in that text, else
+ * Tables of words (`dsn-words.ts`) separate delays from failures. A mail is a bounce when words of the second are in
+ * its subject or in its own text (not in the copy of the message below it) and none of the first are; of a mail system
+ * also when a refusal is quoted, in whatever language the rest is. The reply is the first 5xx in that text, otherwise
  * the words about the address.
  *
  * Spec bounce.text
@@ -13,7 +13,7 @@ import { capText, formatReply } from '../reply.ts'
 import { COPY, DAEMON, DELAY_SUBJECT, DELAYS, EXPIRED, FAILURE_SUBJECT, FAILURES, REASON } from './dsn-words.ts'
 import { headerOf, partOf, type ReportMail } from './report-mail.ts'
 
-/** What a failing mail says of the failure. */
+/** Text of a failing mail about the failure. */
 export interface TextFailure {
   /** A reply in one line, or words; '' where nothing more is said. */
   readonly line: string
@@ -22,7 +22,7 @@ export interface TextFailure {
 
 /** Characters of a text that are looked at. */
 const TEXT_CHARS_MAX = 6000
-/** Fields of the message, told to its sender. */
+/** Fields of the message, reported to its sender. */
 const COPIED_FIELDS = /(^|\s)(To|Cc|Subject|Sent): /
 /** Lines of a reply, and characters of a reason in words. */
 const PARAGRAPH_LINES_MAX = 6
@@ -34,18 +34,18 @@ const BARE_5XX = /^[\s<>#-]{0,20}(5[0-7]\d)\s*$/
 /** RFC 3463 2: an address of four numbers is none. */
 const ENHANCED_5XX = /(?<![\d.])(5\.[0-7]\.\d{1,3})(?![\d.]*\d)/
 /**
- * A dialogue or a quoted reply, in whatever language it is told: a code in both its forms, or one that a server "said".
+ * A dialogue or a quoted reply, in any language: a code in both its forms, or one after "said".
  */
 const TRANSCRIPT =
   /(?:^|[^\d.])5[0-7]\d[ -]#?5\.[0-7]\.\d{1,3}\b|(?:\bsaid: ?|<<< |returned '|<-- |Received >>> )5[0-7]\d[ -]|RESOLVER\.ADR\.|STOREDRV\.Deliver/m
 
-/** What the mail's own words say of a delivery that has ended; null where they do not say that it has. */
+/** The failure that the mail's own text describes; null if it does not. */
 export function findFailure(mail: ReportMail): TextFailure | null {
   if (isDelay(mail) || isAnswer(mail)) return null
   const text = ownText(mail)
   const says = FAILURES.some((pattern) => pattern.test(text))
   const inSubject = FAILURE_SUBJECT.test(subjectOf(mail))
-  // A person may quote such words: whoever is no mail system says it in subject and text.
+  // A person may quote such words: other senders must have them in subject and text.
   const isFailure = isMailSystem(mail)
     ? says || inSubject || TRANSCRIPT.test(text)
     : says && (inSubject || isReportType(mail))
@@ -131,6 +131,6 @@ function wordsIn(text: string): string {
   const paragraphs = text.split(/(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)/).map((one) => one.replace(/\s+/g, ' ').trim())
   const words = paragraphs.filter((one) => one.length < WORDS_CHARS_MAX && !COPIED_FIELDS.test(one))
   const reasons = words.filter((one) => REASON.test(one))
-  // What is said beside an address is said of it; the rest may be an introduction.
+  // Text beside an address is about that address; the rest may be an introduction.
   return capText(reasons.find((one) => /@|\breason:/i.test(one)) ?? reasons[0] ?? '')
 }

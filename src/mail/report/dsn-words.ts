@@ -1,6 +1,5 @@
 /**
- * dsn-words - how mail systems say that a delivery has ended, or that it goes on: tables of words, one system or tongue
- * a line
+ * dsn-words - the wording of mail systems for failures and delays, one system or language a line
  *
  * A new format of bounce needs a line in `FAILURES` or `FAILURE_SUBJECT`, where its sender is no `DAEMON` by name a
  * word there, and a mail in `test/fixtures/bounces.txt`. Repetitions are bounded: the texts are a stranger's.
@@ -26,7 +25,7 @@ export const DELAY_SUBJECT =
 export const FAILURES: readonly RegExp[] = [
   // Exim.
   /A message that you (have )?sent (could not be|was not) delivered to (all of its recipients|one or more)/i,
-  // qmail, and those that speak like it.
+  // qmail, and systems with its wording.
   /(This is the|The) (\S+ )?(qmail-send|deliver|MTA) program at/i,
   /wasn't able to deliver (your|the following) message|was(n't| not) (able|possible) to deliver your (message|mail)/i,
   /unable to deliver (your )?(the )?(attached )?(message|mail)( to)?/i,

@@ -1,6 +1,5 @@
 /**
- * dsn - what mail to a return path says of the delivery: a report by RFC 3464, or the words of a mail system without
- * one.
+ * dsn - mail to a return path: a report by RFC 3464, or the text of a mail system without one.
  *
  * The recipient is never read from it: the return path names it, and whoever forwarded the mail reports another
  * address.
@@ -33,12 +32,12 @@ export type Dsn =
   /** Not about a delivery at all: an automatic answer, a person's words. */
   | { readonly kind: 'other' }
 
-/** Class of what was given up after many tries. */
+/** Class of a delivery that was given up after many tries. */
 const EXPIRED_CLASS = 'MessageExpired'
 const STATUS = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/
 /** RFC 3463 3.5: delivery time expired. Exchange Online: 300 for any reason, 316 and 317 without a connection. */
 const EXPIRED_STATUS = /^[45]\.4\.(?:7|300|31[67])$/
-/** The mail says of itself that it is a report. */
+/** The mail identifies itself as a report. */
 const REPORT_TYPE = /multipart\/report|delivery-status/i
 /** Actions after which delivery goes on, or has succeeded. */
 const GOES_ON: ReadonlySet<string> = new Set(['delayed', 'delivered', 'relayed', 'expanded'])
@@ -54,9 +53,8 @@ export function readDsn(mail: ReportMail, address: string): Dsn {
 }
 
 /**
- * The fields of a report that is no part of the mail: its boundary is another one than the header says, or it was
- * attached as text. Only a mail system is believed: our own message may speak of bounces, and whoever answers it may
- * quote it.
+ * The fields of a report that is no part of the mail. Its boundary differs from the one in the header, or it was
+ * attached as text. Only mail systems are trusted: our own message may mention bounces, and a reply may quote it.
  */
 function looseReport(mail: ReportMail): string | null {
   const { raw = '' } = mail
@@ -83,13 +81,13 @@ function readReport(text: string, mail: ReportMail, address: string): Dsn | null
   return refused(said ?? line, status, address)
 }
 
-/** RFC 3463 3.5: delivery time expired. A reply with a code of its own says something else. */
+/** RFC 3463 3.5: delivery time expired. A reply with its own code means something else. */
 function isExpiry(status: string | null, diagnostic: string | null): boolean {
   const { enhanced } = parseReply(diagnostic ?? '')
   return EXPIRED_STATUS.test(enhanced ?? status ?? '')
 }
 
-/** RFC 3464 2.3.3; some write another word, or none, where the status says enough. */
+/** RFC 3464 2.3.3; some write another word, or none, if the status is sufficient. */
 function actionOf(group: ReadonlyMap<string, string>): string {
   const action = (group.get('action') ?? '').toLowerCase().replace(/[^a-z].*$/, '')
   const isKnown = action === 'failed' || GOES_ON.has(action)
@@ -110,7 +108,8 @@ function codeOf(line: string): number | null {
 }
 
 /**
- * In: what was said, and the status of the report (RFC 3463), which says more than a reply without an enhanced code.
+ * Takes the reply, and the status of the report (RFC 3463), which is more precise than a reply without an enhanced
+ * code.
  */
 function refused(line: string, status: string | null, address: string): Dsn {
   const code = codeOf(line)

@@ -1,7 +1,7 @@
 /**
  * report-mail - mail that came back, as far as it has to be understood: top headers, text, parts.
  *
- * What makes it of bytes runs elsewhere, in a thread with a time limit; all of it is bounded there.
+ * Its input is parsed elsewhere, in a thread with a time limit, where everything is bounded.
  */
 
 /** Received mail, taken apart. */
