@@ -17,7 +17,7 @@ const PAGES_MAX = 1000
 const LOOK_MS = 1000
 /** The pace may be slow, but nothing is released after 30 days. */
 const LOOKS_MAX = 31 * 86_400
-/** Columns of a CSV file that say who; every other one is a value for a placeholder. */
+/** Columns of a CSV file for the recipient; every other one is a value for a placeholder. */
 const ADDRESS_COLUMNS = ['email', 'to', 'address']
 const NAME_COLUMN = 'recipient_name'
 

@@ -1,6 +1,6 @@
 /**
- * doctor - `sendwright doctor`: what delivery needs of the world around it, and how to mend what is broken; and, of a
- * mail in a file, who sent it, judged as received mail is, and why, in sentences.
+ * doctor - `sendwright doctor`: the external requirements of delivery and a fix for each problem; and the
+ * authentication of a message in a file, explained in sentences.
  *
  * The latter needs no running service: it asks the DNS itself, by DNS_SERVERS where that is set.
  */
@@ -64,7 +64,7 @@ interface Session {
 /** Judges the mail. Out: 0 where DMARC passes or does not apply, else 1. */
 export async function runMailFile(options: MailFileOptions): Promise<number> {
   const raw = await readMail(options.mailFile)
-  // What judges mail takes longer to load than all other commands together.
+  // The code that judges mail loads longer than all other commands together.
   const { readToldSession } = await import('../mail/authenticate/told-session.ts')
   const { explain } = await import('../mail/authenticate/explain.ts')
   const told = readToldSession(raw)
@@ -123,6 +123,6 @@ function formatChecks({ mailFrom, ip, helo }: Session, explained: readonly Expla
     ...(record === null ? [] : [`${INDENT}${record.name}: ${record.text}`]),
     ...(fix === null ? [] : [`${INDENT}-> ${fix}`]),
   ])
-  // What others publish and write goes to a terminal.
+  // Texts from the network go to a terminal.
   return [who, '', ...lines].map((line) => line.replace(CONTROLS, '\ufffd')).join('\n')
 }

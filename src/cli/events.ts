@@ -17,7 +17,7 @@ import { coloured, type Terminal, thisTerminal, timeOfDay } from './console/term
 
 const RETRY_MS = 500
 const RETRY_MS_MAX = 5_000
-/** The service says something every five seconds. */
+/** The service sends a line every five seconds. */
 const SILENT_MS_MAX = 20_000
 /** As a receiver of a webhook has. */
 const FORWARD_MS_MAX = 10_000
@@ -102,7 +102,7 @@ async function follow(client: Client, options: TailOptions, tell: (told: Told) =
   const { server, event: wanted } = options
   const path = server === undefined ? '/v1/events' : `/v1/operator/servers/${encodeURIComponent(server)}/events`
   const feed = { path, lastId: null as string | null }
-  // Wrong calls are told once; what only fails for a while is tried again, until the command is interrupted.
+  // Wrong usage is reported once; temporary failures are retried, until the command is interrupted.
   for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
     const reason = await readEvents(client, feed, async (text) => {
       waitMs = RETRY_MS
@@ -114,7 +114,7 @@ async function follow(client: Client, options: TailOptions, tell: (told: Told) =
   }
 }
 
-/** Where a feed is, and what was heard of it last. */
+/** The address of a feed, and its last event id. */
 interface FeedPlace {
   readonly path: string
   lastId: string | null
@@ -157,7 +157,7 @@ function reasonToGoOn(error: Error, feed: FeedPlace): string {
     feed.lastId = null
     return 'events since the last one are no longer kept: some were missed'
   }
-  // A refusal will be one again; but for 503, which the service says while it starts and stops.
+  // Refusals are final, except 503, which the service answers while it starts and stops.
   if (error.message.includes(' 503 ')) return error.message
   throw error
 }
@@ -201,7 +201,7 @@ function formatEvent(body: EventBody, terminal: Terminal): string {
   return `${at}  ${name}  ${who}  ${gist(body)}`.slice(0, Math.max(terminal.columns, 1) + name.length).trimEnd()
 }
 
-/** What there is to say of an event besides its recipient. */
+/** Details of an event apart from its recipient. */
 function gist({ details, used, cap, sizeBytes }: EventBody): string {
   if (used !== undefined) return `${used} of ${cap}`
   if (details === undefined) return `${sizeBytes} bytes`

@@ -31,7 +31,9 @@ import { addSuppressionCommands } from './suppression.ts'
 import { addTokenCommands } from './token.ts'
 import { addWebhookCommands } from './webhook.ts'
 
-/** Runs one command until it ends. In: what stands after `sendwright`. Out: its exit code; what it says is printed. */
+/**
+ * Runs one command until it ends. Takes the arguments after `sendwright`. Returns its exit code; its output is printed.
+ */
 export async function runCommand(args: readonly string[]): Promise<number> {
   let code = 0
   const program = makeProgram((result) => {

@@ -1,4 +1,4 @@
-/** queue - `sendwright queue [retry|hold|release|drop]`: what waits to be delivered, and orders to it. */
+/** queue - `sendwright queue [retry|hold|release|drop]`: pending mail, and commands to control it. */
 
 import type { Command } from 'commander'
 import { QUEUE_ORDER_MAX } from '../../schemas/limits.ts'
@@ -39,7 +39,7 @@ export function addQueueCommands(program: Command, ended: Ended): void {
     withOperatorOptions(queue.command(`${order} <domain>`))
       .description(does)
       .option('--note <text>', 'kept in the audit log')
-      // What `queue` takes too, it takes for itself, wherever it stands.
+      // Options that `queue` has too are its own, wherever they are given.
       .action(async (domain, _options, command: Command) =>
         ended(await orderQueue(order, domain, command.optsWithGlobals())),
       )

@@ -1,4 +1,4 @@
-/** requests - `sendwright requests list|show`: what was asked of late, and what it was answered. */
+/** requests - `sendwright requests list|show`: recent requests and their answers. */
 import type { Command } from 'commander'
 import type { RequestEntry, RequestList } from '../../schemas/request-log.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'

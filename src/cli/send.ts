@@ -130,7 +130,7 @@ function addressOf(text: string): string | { email: string; name: string } {
   return name === undefined || email === undefined ? text : { email, name }
 }
 
-/** What is piped in; nothing from a terminal, where nobody knows that it is waited for. */
+/** Piped standard input; empty on a terminal, if no one knows that input is expected. */
 async function readStandardInput(): Promise<string | undefined> {
   if (process.stdin.isTTY === true) return undefined
   const text = await readAllText(process.stdin)
@@ -206,7 +206,7 @@ function formatEvent({ occurredAt, event, recipient, details }: MessageEvent, te
   return [timeOfDay(occurredAt, terminal), name, recipient, response ?? ''].join('  ').trimEnd()
 }
 
-/** What the events do not say: who waits still, and why nothing was sent to a simulator's address. */
+/** Details missing in the events: recipients still pending, and why nothing was sent to a simulator's address. */
 function tellEnd({ recipients, events }: Message, isOver: boolean): void {
   if (!isOver) {
     const open = recipients.filter(({ status }) => OPEN.includes(status))

@@ -13,11 +13,11 @@ import { provideRedis } from '../store/provide-redis.ts'
 import { isAgreed } from './console/agreed.ts'
 
 const STOP_MS_MAX = 10_000
-/** 200 connections of each listener, those of deliveries and webhooks, and what Node and the store need. */
+/** 200 connections of each listener, those of deliveries and webhooks, and those of Node and the store. */
 const DESCRIPTORS_MIN = 1024
 /**
- * A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after
- * this.
+ * A process group gets a signal from the terminal or its supervisor and again from npm. A deliberate second signal
+ * comes after this.
  */
 const REPEAT_MS_MAX = 500
 /** Levels of the log at which a failed start shows where it failed. */
@@ -76,7 +76,7 @@ function requireDescriptors(): void {
   )
 }
 
-/** What the system lets this process have open; without bound where it does not say. */
+/** The limit of open files of this process; unbounded if unknown. */
 function descriptorsMax(): number {
   try {
     const [, soft = ''] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -88,7 +88,7 @@ function descriptorsMax(): number {
 
 /**
  * Runs a service and turns signals into its stop.
- * @returns the exit code; what `startService` throws is thrown
+ * @returns the exit code; errors of `startService` are thrown
  */
 export async function runUntilStopped(startService: () => Promise<RunningService>): Promise<number> {
   let wasAsked = false

@@ -1,6 +1,5 @@
 /**
- * store - `sendwright store`, which runs it, and what is done straight in it without the service: `operator-key`,
- * `backup`, `repair`.
+ * store - `sendwright store`, which runs it, and the commands that use it directly: `operator-key`, `backup`, `repair`.
  */
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'
@@ -124,7 +123,7 @@ async function repairShard(shard: number, { yes, json }: RepairOptions): Promise
   return 0
 }
 
-/** Runs an act with the settings of the environment; what it throws is told in a sentence. */
+/** Runs an act with the settings of the environment; its errors are sentences. */
 async function inStore<Result>(act: (config: Config) => Promise<Result>): Promise<Result> {
   const settings = readConfig()
   if (!settings.ok) throw new CommandFailure(`Wrong settings: ${settings.mistakes.join('; ')}`)

@@ -1,4 +1,4 @@
-/** webhook - `sendwright webhook ...`: the webhooks of a server, and what was posted to them. */
+/** webhook - `sendwright webhook ...`: the webhooks of a server, and their deliveries. */
 import { type Command, Option } from 'commander'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import {

@@ -23,7 +23,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The settings of the service. Paths are absolute, CIDRs carry their length, domains are lower case. */
 export interface Config {
-  /** What this process runs; all four with `ROLES=all`. */
+  /** Roles of this process; all four with `ROLES=all`. */
   roles: readonly Role[]
   /** True with `ROLES=all`: this one process is the whole service. */
   isWhole: boolean
@@ -85,11 +85,11 @@ export type ContentStoreSetting = { kind: 'file' | 'redis' } | { kind: 's3'; buc
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; mistakes: string[] }
 
-/** What the command line needs to reach a service that runs elsewhere or under other settings. */
+/** Settings that the command line needs to reach a service that runs elsewhere or under other settings. */
 export interface ClientSettings {
   token: string | null
   operatorToken: string | null
-  /** Null where no variable says where the API is: then `first-run.json` does. */
+  /** Null if no variable has the address of the API: then `first-run.json` has it. */
   url: string | null
   /** The same of the operator listener. */
   operatorUrl: string | null

@@ -1,7 +1,7 @@
 /**
  * fair-queue - work that waits, served to the client that has cost the least in the last minute, its own in order.
  *
- * Guarantees: what waits is bounded; whoever floods, or sends what takes long, waits behind all other clients.
+ * Guarantees that the queue is bounded, and that clients that flood or cause long jobs wait behind all others.
  */
 
 const MINUTE_MS = 60_000

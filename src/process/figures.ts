@@ -1,7 +1,7 @@
 /**
- * figures - what a process is at this moment, by name: how each figure is called on `/metrics`, and what it says
+ * figures - the current state of a process by name: the name of each figure on `/metrics`, and its help
  *
- * Guarantee: whoever tells a figure has to describe it here; the compiler says so when not.
+ * Guarantees that every reported figure is described here; otherwise it does not compile.
  */
 
 /** How one figure stands on the page. */
@@ -94,5 +94,5 @@ export const FIGURES = {
 
 export type FigureName = keyof typeof FIGURES
 
-/** Figures by name; one that is not told is not on the page. */
+/** Figures by name; missing ones are not on the page. */
 export type Figures = Readonly<Partial<Record<FigureName, number>>>

@@ -1,5 +1,5 @@
 /**
- * held-bytes - how much of what clients send is held in memory until it has been dealt with, all listeners together
+ * held-bytes - the memory held by client data until it is processed, all listeners together
  *
  * Spec request.body.held, submission.held
  */

@@ -4,7 +4,7 @@
  * Counting is a look through some twenty bounds and an addition: nothing is made for it.
  */
 
-/** Upper bounds, in seconds, as `le` of the page; what took longer than the last counts in all alone. */
+/** Upper bounds, in seconds, as `le` of the page; longer durations count only in the total. */
 export const BOUNDS_S: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800,
 ]
@@ -12,11 +12,11 @@ const BOUNDS_MS: readonly number[] = BOUNDS_S.map((seconds) => seconds * 1000)
 
 /** Durations of one kind. */
 export class TimeHistogram {
-  /** By bucket, not summed up; the last one is of what took longer than every bound. */
+  /** By bucket, not cumulative; the last one is for durations above every bound. */
   private readonly counts: number[] = Array.from({ length: BOUNDS_MS.length + 1 }, () => 0)
   private sumMs = 0
 
-  /** Counts one. In: milliseconds; what is below zero counts as none. */
+  /** Counts one. In: milliseconds; negative values count as zero. */
   record(ms: number): void {
     const spentMs = Math.max(ms, 0)
     let at = 0

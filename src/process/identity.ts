@@ -1,9 +1,9 @@
 /**
- * identity - what tells this process from every other one, and whether another one is gone
+ * identity - distinguishes this process from every other one, and detects whether another one is gone
  *
  * A process id is used again, also after a reboot: with the machine's boot, the pid namespace and the time at which the
- * process started it names one process for good. Where /proc is missing nothing can be told, and nobody is called
- * gone; nor is a process that /proc hides (hidepid, ProtectProc=): one of another user, or with more capabilities.
+ * process started it names one process for good. Without /proc nothing can be determined, and nobody is called gone;
+ * nor is a process that /proc hides (hidepid, ProtectProc=): one of another user, or with more capabilities.
  */
 
 import { readFileSync, readlinkSync } from 'node:fs'
@@ -13,7 +13,7 @@ import type { WorkerRecord } from '../../cluster/store.ts'
 /** Field of /proc/<pid>/stat, counted from the one after the command's name: start time in ticks since boot. */
 const START_TIME_FIELD = 19
 
-/** What of a worker's record the process itself knows. */
+/** The part of a worker's record that the process itself knows. */
 export type ProcessIdentity = Pick<WorkerRecord, 'host' | 'bootId' | 'pidNamespace' | 'pid' | 'startTime'>
 
 /** This process. */
@@ -65,7 +65,7 @@ function readLink(path: string): string {
   return attempt(() => readlinkSync(path))
 }
 
-/** /proc says by an error that something is not there. */
+/** /proc reports a missing entry by an error. */
 function attempt(read: () => string): string {
   try {
     return read()

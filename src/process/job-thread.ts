@@ -7,7 +7,7 @@
 
 import { Worker } from 'node:worker_threads'
 
-/** What a thread posts: once it has loaded; what stands so far, then the end of the job. `failed`: the job threw. */
+/** Messages of a thread: once it has loaded, partial results, the end of the job. `failed`: the job threw. */
 export type ThreadMessage<Result, Told = Result> =
   | { readonly ready: true }
   | { readonly told: Told }

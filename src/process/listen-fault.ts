@@ -1,4 +1,4 @@
-/** listen-fault - why a listener cannot listen, and what mends it: for the operator who starts a service. */
+/** listen-fault - why a listener cannot listen, and its fix, for the operator who starts a service. */
 
 interface Place {
   /** The setting of its port. */

@@ -23,7 +23,7 @@ export interface LogOptions {
   sink?: DestinationStream
 }
 
-/** Names of fields that hold, in our own data, what identifies a person or what a message says. */
+/** Names of fields that hold, in our own data, personal data or the content of a message. */
 const PERSONAL_FIELDS = [
   'address',
   'email',
@@ -62,7 +62,7 @@ export function makeLog(options: LogOptions): Log {
   return makeLogs(options).log
 }
 
-/** The log of a process, and what is told a line each in the same file. */
+/** The log of a process, and the records written to the same file, one line each. */
 export interface Logs {
   readonly log: Log
   readonly records: Records
@@ -73,7 +73,7 @@ export function makeLogs({ level, isTerminal, sink }: LogOptions): Logs {
   const destination = isTerminal ? forPeople(sink) : (sink ?? inTheBackground())
   const log = pino(optionsOf(level), destination)
   if (!log.isLevelEnabled('info')) return { log, records: NO_RECORDS }
-  // What looks through each line for personal fields costs a hundred times the line, and these have none.
+  // Searching each line for personal fields costs a hundred times the line, and these have none.
   const write = (facts: object, msg: string): void => {
     const line = JSON.stringify({ level: 'info', time: new Date().toISOString(), ...facts, msg })
     destination.write(`${withoutAddresses(line)}\n`)
@@ -100,16 +100,15 @@ function forPeople(sink: DestinationStream | undefined): DestinationStream {
 }
 
 /**
- * Standard output, written while the loop goes on: what comes during a write goes with the next. A reader that does not
- * read holds nobody up; what it leaves is dropped beyond a bound. An end of the process writes what is left.
+ * Standard output, written while the loop continues: lines logged during a write go with the next. A stalled reader
+ * blocks nothing; lines beyond a bound are dropped. The rest is written when the process ends.
  */
 function inTheBackground(): DestinationStream {
   return pino.destination({ dest: 1, sync: false, maxLength: BUFFER_BYTES_MAX })
 }
 
 /**
- * Lets a line through, or counts it where its sentence was said too often. What is fatal, and what is for debugging, is
- * always said.
+ * Lets a line through, or counts it if its sentence was logged too often. Fatal and debug lines are always logged.
  */
 function bounded(repeats: Repeats): LogMethod {
   return function write(args, method, level) {
@@ -120,7 +119,7 @@ function bounded(repeats: Repeats): LogMethod {
   }
 }
 
-/** What of an error may be logged: never the command that ioredis hangs on it. Other values pass unchanged. */
+/** The loggable part of an error: never the command that ioredis hangs on it. Other values pass unchanged. */
 function withoutCommand(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { code } = error as NodeJS.ErrnoException

@@ -2,7 +2,7 @@
  * metrics-page - the figures of a process as the text that Prometheus reads
  *
  * Names end as its conventions want it (`_total`, `_seconds`, `_ratio`), every HELP is a sentence, and histograms hold
- * counts, so that what several processes say can be summed up.
+ * counts, so that the values of several processes can be summed.
  */
 import type { Counter, Gauge, Registry } from 'prom-client'
 import { FIGURES, type FigureName, type FigureRow, type Figures } from './figures.ts'
@@ -15,7 +15,7 @@ const LAG_RESOLUTION_MS = 100
 const REDIS_MAX = 256
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** How many recipients wait for one site since less than `age`, as a label of the page says it. */
+/** How many recipients wait for one site since less than `age`, as a label of the page. */
 export interface WaitingMail {
   readonly site: string
   readonly age: string
@@ -58,7 +58,7 @@ export interface RedisOnPage {
   readonly clockOffMs: number
 }
 
-/** What has labels of its own. */
+/** Metrics with their own labels. */
 export interface LabelledFigures {
   readonly queue?: readonly WaitingMail[]
   readonly redis?: readonly RedisOnPage[]
@@ -75,7 +75,7 @@ export async function makePage(all: readonly PageFigure[], requests: RequestTall
   const registry: Registry = new prom.Registry()
   const registers = [registry]
   prom.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS })
-  // Gauges that are called as if they were counters; what they say stands in others, by type.
+  // Gauges with names of counters; other metrics have their values, by type.
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const times: TimesFigure[] = []
   for (const figure of all) {
@@ -117,7 +117,7 @@ function register({ Counter, Gauge }: Prom, figure: Exclude<PageFigure, TimesFig
   }
 }
 
-/** Makes what puts the figures of a moment on the page; one is there from when it is told first. */
+/** Makes the function that puts the current figures on the page, on its first use. */
 function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: Figures) => void {
   const metrics = new Map<string, Counter | Gauge>()
   const metricOf = ({ metric, help, label, isCounter }: FigureRow): Counter | Gauge => {
@@ -160,7 +160,7 @@ function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readon
       gauges.up.set({ redis: name }, isUp ? 1 : 0)
       gauges.fill.set({ redis: name }, share)
       gauges.wanted.set({ redis: name }, replicasWanted)
-      // What one that is away has said last is no news.
+      // The last report of a process that is gone is not current.
       if (!isUp) continue
       gauges.replicas.set({ redis: name }, replicas)
       gauges.clock.set({ redis: name }, clockOffMs / 1_000)

@@ -1,5 +1,5 @@
 /**
- * metrics - what `/metrics` tells, counted where it happens and formatted only when asked
+ * metrics - the metrics of `/metrics`, counted as events happen and formatted only on request
  *
  * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first look, so that a
  * process that nobody watches spends nothing on it. Labels are codes and results, never ids or addresses.
@@ -10,7 +10,7 @@ import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
 import { RequestTallies } from './request-tally.ts'
 
-/** What is counted of an attempt. */
+/** Counters of an attempt. */
 export interface AttemptEnd {
   readonly result: string
   readonly classification: string | null
@@ -18,7 +18,7 @@ export interface AttemptEnd {
   readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
 }
 
-/** What is counted of an act on the content store. */
+/** Counters of an operation on the content store. */
 export interface ContentActEnd {
   readonly home: string
   readonly act: string
@@ -41,15 +41,14 @@ export interface Metrics {
   /** A send was refused by its decision with this code of the contract. */
   refused(code: string): void
   /**
-   * A send was not taken and told to come back: `memory` or `disk` have no room, `content` was not kept, or how its ask
-   * ended.
+   * A send was answered 503: `memory` or `disk` have no room, `content` was not kept, or how its ask ended.
    */
   notTaken(why: string): void
   /** An attempt ended: with what, in which class, over which session. */
   attempted(ended: AttemptEnd): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
-  /** A mail that came in or came back, or a recipient that was refused, by what it was. */
+  /** A mail that came in or came back, or a recipient that was refused, by kind. */
   received(kind: string): void
   /** A request to an unsubscribe link: what was asked, and what came of it. */
   unsubscribed(act: string, result: string): void
@@ -63,13 +62,13 @@ export interface Metrics {
   parsed(issue: string | null, ms: number): void
   /** A received mail was judged, in `ms`: each check with its verdict. */
   judged(verdicts: object, ms: number): void
-  /** An attempt at a webhook ended: `delivered`, or what went wrong. */
+  /** An attempt at a webhook ended: `delivered`, or the error. */
   posted(result: string): void
   /** A delivery is attempted for the first time, `ms` after its event. */
   firstPosted(ms: number): void
   /** An act on the content store ended. */
   contentDone(act: ContentActEnd): void
-  /** What was counted since the last call, for a line of the log. */
+  /** Counts since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. In: figures of the runtime at this moment, by name; those with labels of their own. */
   format(figures: Figures, labelled?: LabelledFigures): Promise<string>
@@ -94,7 +93,7 @@ interface Counts {
   readonly received: Map<string, number>
   /** By act and result, joined by a blank. */
   readonly unsubscribes: Map<string, number>
-  /** Logins and messages over SMTP, by what and code, joined by a blank. */
+  /** Logins and messages over SMTP, by kind and code, joined by a blank. */
   readonly submitted: Map<string, number>
   submissionConnections: () => number
   /** Null in a process without SMTP listeners. */
@@ -224,7 +223,7 @@ function factsOf(httpEngine: string | null): readonly PageFigure[] {
   return [{ fact: 'http_engine', help: 'Names the library that serves HTTP.', labels: { engine: httpEngine } }]
 }
 
-/** What the page shows, in its order. */
+/** Content of the page, in its order. */
 function figuresOf(counts: Counts): readonly PageFigure[] {
   return [...sendFigures(counts), ...receivedFigures(counts), ...timesOf(counts), ...contentFigures(counts)]
 }

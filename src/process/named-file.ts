@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 
 /** A file that a setting names cannot be used. */
 export class WrongFile extends Error {
-  /** In: the setting; what the file would have to be, in words that follow its name; where it is. */
+  /** Takes the setting; a description of the required file that follows its name; the path. */
   constructor(setting: string, { wanted, path }: { wanted: string; path: string }) {
     super(`${setting}: ${wanted} (is ${JSON.stringify(path)})`)
   }

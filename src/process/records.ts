@@ -46,7 +46,7 @@ export interface EndedBroadcast {
   readonly failed: number
 }
 
-/** What is told a line each. */
+/** Records written one line each. */
 export interface Records {
   ended(end: EndedRecipient): void
   broadcastEnded(end: EndedBroadcast): void
@@ -59,7 +59,7 @@ const ENDED_A_SECOND = 1000
 const BROADCASTS_A_SECOND = 50
 const SECOND_MS = 1000
 
-/** What tells nothing: a log that is not to hold lines at `info`. */
+/** Writes no records, for a log without lines at `info`. */
 export const NO_RECORDS: Records = {
   ended: () => undefined,
   broadcastEnded: () => undefined,
@@ -90,7 +90,7 @@ export function makeRecords(write: WriteRecord, nowMs: () => number): Records {
   }
 }
 
-/** Says yes so many times in a second, and tells at its end how often it said no. */
+/** Returns true a limited number of times in a second, and reports at its end how often it returned false. */
 export class SecondBound {
   private readonly timesMax: number
   private readonly nowMs: () => number
@@ -104,10 +104,10 @@ export class SecondBound {
     this.more = more
   }
 
-  /** Whether one more may be told now. */
+  /** Whether one more can be written now. */
   maySay(): boolean {
     const nowMs = this.nowMs()
-    // Before a count is told its second is not over, however late the timer is.
+    // The second is not over before its count is reported, however late the timer is.
     if (nowMs - this.sinceMs >= SECOND_MS && this.times <= this.timesMax) {
       this.sinceMs = nowMs
       this.times = 0

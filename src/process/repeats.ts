@@ -1,8 +1,8 @@
 /**
- * repeats - how often a sentence may be said: what is said again and again is counted instead, and told once a minute
+ * repeats - a limit for repeated log sentences: further repeats are counted, and reported once a minute
  *
- * A store that goes away concerns every shard and every connection at once: hundreds of lines that say the same would
- * hide the one that says why.
+ * A store that goes away concerns every shard and every connection at once: hundreds of lines with the same text would
+ * hide the one with the cause.
  */
 
 /** Of one sentence in a minute. */
@@ -32,7 +32,10 @@ export class Repeats {
     return this.said.size
   }
 
-  /** Whether a sentence is to be said now. `more` hears at the end of its minute how often it was not, if ever. */
+  /**
+   * Whether a sentence can be logged now. At the end of its minute, `more` receives how often it was suppressed, if
+   * ever.
+   */
   maySay(sentence: string, more: (times: number) => void): boolean {
     const nowMs = this.nowMs()
     const known = this.said.get(sentence)

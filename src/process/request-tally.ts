@@ -51,7 +51,7 @@ export class RequestTally {
 export class RequestTallies {
   private readonly tallies = new Map<string, RequestTally>()
 
-  /** The tally of a route; what leads to none is counted together, or anybody could make labels. */
+  /** The tally of a route; requests without a route are counted together, because clients must not create labels. */
   of(route: { readonly method: string; readonly path: string } | null): RequestTally {
     const { method, path } = route ?? { method: 'any', path: 'none' }
     const known = this.tallies.get(`${method} ${path}`)

@@ -43,8 +43,8 @@ export interface Secrets {
   /** The same of a sender; the last one of each account is remembered for ten minutes at most. */
   senderHmac(accountId: string, address: string): string
   /**
-   * Local part of what stands for an erased address, `erased-<12 characters>`. In: the HMAC of the address within its
-   * account, which is in links that recipients hold: so this is a keyed hash too.
+   * Local part of the pseudonym of an erased address, `erased-<12 characters>`. Takes the HMAC of the address within
+   * its account, which is in links that recipients hold: so this is a keyed hash too.
    */
   pseudonymOf(addressHmac: string): string
   /** HMAC of an Idempotency-Key within its server: 22 characters. */
@@ -71,13 +71,13 @@ export interface Secrets {
   readonly contentKey: Buffer
   /** Names the installation in the Feedback-ID of its mail: 12 characters. */
   readonly senderId: string
-  /** What all of it is derived from: a thread derives it again. */
+  /** The secret that everything is derived from. A thread derives it again. */
   readonly secretKey: string
   /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
   readonly check: string
 }
 
-/** What an address is known by: it in lower case, with its domain as it stands in the DNS. */
+/** The identity of an address: its lower-case form, with its domain as it is in the DNS. */
 function knownAs(address: string): string {
   const text = address.toLowerCase()
   if (!NON_ASCII.test(text)) return text
@@ -152,7 +152,7 @@ function rememberLast(compute: OwnedHash): OwnedHash {
     const known = last.get(ownerId)
     if (known?.text === text) return known.hashed
     const hashed = compute(ownerId, text)
-    // What was remembered is personal data: it goes whether or not anything is sent any more.
+    // The stored data is personal: it goes whether or not anything is sent again.
     if (last.size === 0) setTimeout(() => last.clear(), REMEMBERED_MS).unref()
     if (known === undefined && last.size >= REMEMBERED_MAX) last.delete(last.keys().next().value as string)
     last.set(ownerId, { text, hashed })

@@ -4,7 +4,7 @@ import { domainToASCII } from 'node:url'
 import ipaddr from 'ipaddr.js'
 import { COMPATIBLE_APIS, ROLES, SECRET_KEY_CHARS_MIN, type Setting } from '../../schemas/config.ts'
 
-/** What the letters after a number of bytes stand for. */
+/** Units after a number of bytes. */
 const BYTES_OF: Readonly<Record<string, number>> = {
   k: 1000,
   kb: 1024,
@@ -15,7 +15,7 @@ const BYTES_OF: Readonly<Record<string, number>> = {
 }
 const BYTES_MIN = 64 * 1024 ** 2
 
-/** What a variable says; null where it says nothing. */
+/** The value of a variable; null if it is empty. */
 export type ParsedSetting = string | number | readonly string[] | null
 
 /** What is wrong with a value, in words that follow the variable's name. Never quotes the value. */

@@ -1,9 +1,9 @@
 /**
  * thread-room - threads that work off jobs, each within its time and each thread within its memory.
  *
- * Guarantees: `run` never rejects; a job costs the others no more than its time; what waits is bounded, and the client
- * whose jobs cost the least is served first (`fair-queue.ts`). Where there are several threads, one client has all but
- * one of them at most: another client's job never waits for its jobs alone.
+ * Guarantees: `run` never rejects; a job costs the others no more than its time; the queue is bounded, and the client
+ * whose jobs cost the least is served first (`fair-queue.ts`). If there are several threads, one client has all but one
+ * at most: another client's job never waits for its jobs alone.
  */
 
 import { FairQueue } from './fair-queue.ts'
@@ -18,7 +18,7 @@ export interface RoomOptions extends ThreadOptions {
   readonly threads?: number
 }
 
-/** Whose job it is, and what it may take if that is less than the room's time. */
+/** Whose job it is, and its time limit if that is less than the room's. */
 export interface JobTerms {
   readonly client?: string
   readonly msMax?: number
@@ -55,7 +55,7 @@ export class ThreadRoom<Job, Result, Told = Result> {
     })
   }
 
-  /** Ends the threads; what waits or is under way is `busy`. */
+  /** Ends the threads; waiting and running jobs are `busy`. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const { settle } of this.#waiting.drain()) settle(BUSY)

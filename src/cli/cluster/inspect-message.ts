@@ -20,7 +20,7 @@ export async function inspectMessage(id: string, options: InspectOptions): Promi
   return print(options, found, formatFound)
 }
 
-/** What an answer was read from, as redis-cli takes it. */
+/** The reads of Redis behind an answer, as commands of redis-cli. */
 export function formatReads(reads: readonly string[]): string {
   return ['\nRead, as redis-cli takes it:', ...reads.map((read) => `  ${read}`)].join('\n')
 }

@@ -159,7 +159,7 @@ function settings(): Config {
   return read.config
 }
 
-/** What it throws is told in a sentence. */
+/** Its errors are sentences. */
 function told<Result>(act: Promise<Result>): Promise<Result> {
   return act.catch((error: Error) => {
     throw new CommandFailure(error.message)

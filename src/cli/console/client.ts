@@ -1,10 +1,10 @@
 /**
- * client - asks the API for a command: finds the address and the key, and tells a refusal in words.
+ * client - asks the API for a command: finds the address and the key, and prints a refusal in words.
  *
- * The key: `--token`; with `--live` the live server's of first-run.json; else SENDWRIGHT_TOKEN where it is of the kind
- * that the command needs, else the fitting one of first-run.json.
- * The address: `--url`, else HTTP_HOST and HTTP_PORT, else BASE_URL, else first-run.json's, else the default port.
- * What the operator asks goes to the operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
+ * The key: `--token`; with `--live` the live server's of first-run.json; otherwise SENDWRIGHT_TOKEN if it is of the
+ * kind that the command needs, otherwise the fitting one of first-run.json. The address: `--url`, otherwise HTTP_HOST
+ * and HTTP_PORT, otherwise BASE_URL, otherwise first-run.json's, otherwise the default port. Operator commands use the
+ * operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
  */
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ export interface ClientOptions {
 /** Whose key a command speaks with. */
 export type KeyOwner = 'account' | 'server' | 'operator'
 
-/** What a key of each kind begins with, and its name. */
+/** The prefix of each kind of key, and its name. */
 const KINDS: Readonly<Record<KeyOwner, { readonly prefix: RegExp; readonly name: string }>> = {
   account: { prefix: /^ak_/, name: 'an account key (ak_)' },
   server: { prefix: /^sk_/, name: 'a server key (sk_)' },
@@ -42,7 +42,7 @@ const KINDS: Readonly<Record<KeyOwner, { readonly prefix: RegExp; readonly name:
 }
 const OWNERS = ['account', 'server', 'operator'] as const satisfies readonly KeyOwner[]
 
-/** What first-run.json holds, as far as commands use it. */
+/** The part of first-run.json that commands use. */
 interface FirstRun {
   baseUrl: string
   operatorUrl: string
@@ -57,7 +57,7 @@ export interface Client {
   post<Answer>(path: string, body?: object, headers?: Record<string, string>): Promise<Answer>
   patch<Answer>(path: string, body: object): Promise<Answer>
   delete(path: string, body?: object): Promise<void>
-  /** A secret that is the same for the same key: what it is for goes in. */
+  /** A secret derived from a key, the same each time. Takes its purpose. */
   derive(purpose: string): Buffer
   /** An answer that goes on, as it comes. Throws CommandFailure when it is refused, Error when there is none. */
   open(path: string, signal: AbortSignal, headers?: Record<string, string>): Promise<ReadableStream<Uint8Array>>

@@ -4,7 +4,7 @@
 
 /** Thrown by commands, caught in one place (main.ts). Standard error gets the message. */
 export class CommandFailure extends Error {
-  /** What `--json` prints: the service's own answer where there is one. */
+  /** Output of `--json`, the service's own answer if there is one. */
   readonly body: unknown
 
   constructor(message: string, body: unknown = { error: 'failed', message }) {

@@ -50,7 +50,7 @@ export function collectHeader(text: string, before: Record<string, string> = {})
   return { ...before, [name]: value }
 }
 
-/** A whole number from 0; what it may be is the service's to say. */
+/** A whole number from 0; the service checks its range. */
 export function parseInteger(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Expected a whole number.')
@@ -61,7 +61,7 @@ export function parseIntegerOrNone(text: string): number | 'none' {
   return text === 'none' ? text : parseInteger(text)
 }
 
-/** What `parseIntegerOrNone` read, as the API takes it. */
+/** The result of `parseIntegerOrNone`, as the API takes it. */
 export function orNull(value: number | 'none' | undefined): number | null | undefined {
   return value === 'none' ? null : value
 }

@@ -1,4 +1,4 @@
-/** print - how commands tell their answers: one line of JSON with `--json`, else sentences and tables. */
+/** print - the output of commands: one line of JSON with `--json`, otherwise sentences and tables. */
 import type { ClientOptions } from './client.ts'
 import { formatTable } from './table.ts'
 
@@ -17,7 +17,7 @@ export function print<Answer>({ json }: ClientOptions, answer: Answer, tell: (an
   return 0
 }
 
-/** The fields of an object, one a line: what is an object itself as JSON, nothing as `-`. */
+/** The fields of an object, one a line: nested objects as JSON, null as `-`. */
 export function formatFields(value: object): string {
   const rows = Object.entries(value).map(([name, field]) => [
     name,

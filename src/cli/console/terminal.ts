@@ -4,7 +4,7 @@
  */
 import { styleText } from 'node:util'
 
-/** What output is written to. */
+/** The stream that output is written to. */
 export interface Terminal {
   /** Characters in a line; null: no terminal. */
   readonly columns: number | null
@@ -14,7 +14,7 @@ export interface Terminal {
 const COLUMNS_DEFAULT = 80
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z$/
 
-/** Words that say how something stands, by their colour. */
+/** State words and their colours. */
 const COLOURS = {
   green: ['delivered', 'active', 'verified', 'ok', 'yes', 'owned', 'alive', 'ended'],
   yellow: ['deferred', 'pending', 'accepted', 'paused', 'leaving', 'cap_warning', 'dns_error', 'mixed'],
@@ -45,7 +45,7 @@ export function thisTerminal(): Terminal {
   return { columns: columns || COLUMNS_DEFAULT, hasColours: process.stdout.hasColors() }
 }
 
-/** A word in its colour, where it has one; `padded` is the word with what stands around it. */
+/** A word in its colour, if it has one; `padded` is the word with its padding. */
 export function coloured(word: string, terminal: Terminal, padded = word): string {
   const colour = terminal.hasColours ? COLOUR_OF.get(word) : undefined
   return colour === undefined ? padded : styleText(colour, padded, { validateStream: false })
