@@ -58,8 +58,8 @@ export interface Looked {
 }
 
 /**
- * Known types of keys, in two generations: keys written again become young, and when there are enough young ones the old
- * are dropped. Keys that are written once do not evict those that every commit writes.
+ * Known types of keys, in two generations: keys written again become young, and when there are enough young ones the
+ * old are dropped. Keys that are written once do not evict those that every commit writes.
  */
 class Generations {
   private readonly keys = new Map<string, KnownKey>()

@@ -5,8 +5,8 @@
  * It says that it is coming before it looks, so that of two that come together one sees the other: who was there first,
  * or runs already, goes on. Who is coming takes no shards.
  *
- * The number rises with every change of a parcel, a reply, an outcome or a worker's record that a process
- * of the release before could not read. The messages of the last released number are understood for one release.
+ * The number rises with every change of a parcel, a reply, an outcome or a worker's record that a process of the
+ * release before could not read. The messages of the last released number are understood for one release.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
