@@ -43,7 +43,23 @@ const BROADCAST_MESSAGE = {
   additionalProperties: false,
 } as const
 
-const CONTENT = { streamId: UUID, from: ADDRESS, subject, text, html, headers, attachments, tag, metadata } as const
+const UNSUBSCRIBE = {
+  enum: ['sender'],
+  description:
+    'The messages bring their own `List-Unsubscribe` header: headers have placeholders, and the service adds no link',
+} as const
+const CONTENT = {
+  streamId: UUID,
+  from: ADDRESS,
+  subject,
+  text,
+  html,
+  headers,
+  attachments,
+  tag,
+  metadata,
+  unsubscribe: UNSUBSCRIBE,
+} as const
 const MESSAGES = { type: 'array', minItems: 1, maxItems: BROADCAST_MESSAGES_MAX, items: BROADCAST_MESSAGE } as const
 const NEEDED = ['streamId', 'from', 'subject', 'messages'] as const
 

@@ -22,7 +22,7 @@ import { makeUnasked } from '../mail/classify.ts'
 import type { ComposeInput } from '../mail/compose/compose.ts'
 import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
 import { formatListFields, withoutListFields } from '../mail/compose/list-fields.ts'
-import { fillListed } from '../mail/compose/listed.ts'
+import { fillHeaders, fillListed } from '../mail/compose/listed.ts'
 import type { MailInput, RawInput } from '../mail/compose/raw.ts'
 import { makeDeferred } from '../mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from '../mail/return-path.ts'
@@ -309,9 +309,11 @@ async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortS
   })
   const from = { address: spelledAddress(head, 0, message.from.address), name: head.senderName }
   const subject = message.subject === '' ? (head.subject ?? '') : message.subject
-  const whole = { ...job, message: { ...message, from, subject, headers: head.headers } }
-  const body = fillListed(texts, listed.substitutions, linkOf(deps, job))
-  return inputOf(deps, whole, { body, attachments })
+  const { substitutions } = listed
+  const headers = head.ownsList ? fillHeaders(head.headers, substitutions) : head.headers
+  const whole = { ...job, message: { ...message, from, subject, headers } }
+  const body = fillListed(texts, substitutions, linkOf(deps, job))
+  return inputOf(deps, whole, { body, attachments, ...(head.ownsList && { ownsList: true }) })
 }
 
 /** The body where it came along with the message. */
@@ -340,10 +342,14 @@ function rawInputOf(deps: NameDeps, job: AttemptJob, raw: Buffer): RawInput {
 function inputOf(
   deps: NameDeps,
   job: AttemptJob,
-  { body, attachments }: { readonly body: Body; readonly attachments: ComposeInput['attachments'] },
+  {
+    body,
+    attachments,
+    ownsList = false,
+  }: { readonly body: Body; readonly attachments: ComposeInput['attachments']; readonly ownsList?: boolean },
 ): ComposeInput {
   const { messageId, acceptedAtMs, from, to, cc, subject, contentId, listName } = job.message
-  const headers = listName === null ? job.message.headers : withoutListFields(job.message.headers)
+  const headers = listName === null ? job.message.headers : withoutListFields(job.message.headers, ownsList)
   const { text, html } = body
   // Boundaries follow from the content's id: nobody knew it when the content was written.
   return {
@@ -355,7 +361,7 @@ function inputOf(
     subject,
     headers,
     ...(!hasFeedbackId(headers) && { feedbackId: formatFeedbackId({ ...job.message, senderId: deps.senderId }) }),
-    ...listOf(deps, job),
+    ...listOf(deps, job, ownsList),
     text,
     html,
     attachments,
@@ -364,10 +370,10 @@ function inputOf(
 }
 
 /** What the service adds on a broadcast stream: each recipient has a link of its own. Spec unsubscribe.fields */
-function listOf(deps: NameDeps, job: AttemptJob): Pick<ComposeInput, 'list'> {
+function listOf(deps: NameDeps, job: AttemptJob, ownsList = false): Pick<ComposeInput, 'list'> {
   const { streamId, listName, from } = job.message
   if (listName === null) return {}
-  const unsubscribeUrl = linkOf(deps, job)
+  const unsubscribeUrl = ownsList ? null : linkOf(deps, job)
   return { list: formatListFields({ unsubscribeUrl, streamName: listName, streamId, fromDomain: domainOf(from) }) }
 }
 

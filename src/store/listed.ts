@@ -79,7 +79,7 @@ async function readShared(
   let kept: Promise<readonly Buffer[] | null | undefined> | null = null
   return {
     head: shared,
-    texts: readListedTexts(JSON.parse(bytes.toString()) as Body),
+    texts: readListedTexts(JSON.parse(bytes.toString()) as Body, shared.ownsList !== true),
     async files() {
       kept ??= readFiles(redis, place, shared.attachments.length)
       const files = await kept

@@ -76,6 +76,8 @@ export interface BroadcastBody {
   tag?: string | null
   /** Default: {} */
   metadata?: Record<string, string>
+  /** The messages bring their own `List-Unsubscribe` header: headers have placeholders, and the service adds no link */
+  unsubscribe?: 'sender'
   /** Messages, or their number */
   messages: readonly {
     to: Address
@@ -104,6 +106,8 @@ export interface BroadcastPreviewBody {
   tag?: string | null
   /** Default: {} */
   metadata?: Record<string, string>
+  /** The messages bring their own `List-Unsubscribe` header: headers have placeholders, and the service adds no link */
+  unsubscribe?: 'sender'
   /** Messages, or their number */
   messages: readonly {
     to: Address

@@ -6,6 +6,7 @@ import { route } from '../../../schemas/route.ts'
 import type { Door } from '../../http/door.ts'
 import { type DoorTable, MAPPED } from '../common/door-table.ts'
 import { presentMailgun } from './errors.ts'
+import { EVENTS_QUERY, mailgunEvents, mailgunEventsPage } from './events.ts'
 import { FORM_HEADER, mailgunSend } from './send.ts'
 import { mailgunKeep, mailgunRemoveBounce } from './suppressions.ts'
 
@@ -36,6 +37,14 @@ export const MAILGUN: DoorTable = {
       media: 'form',
     },
     {
+      route: route('mailgunEvents', 'GET', '/v3/{domain}/events', { query: EVENTS_QUERY, success }),
+      handle: mailgunEvents,
+    },
+    {
+      route: route('mailgunEventsPage', 'GET', '/v3/{domain}/events/{page}', { query: EVENTS_QUERY, success }),
+      handle: mailgunEventsPage,
+    },
+    {
       route: route('mailgunRemoveBounce', 'DELETE', '/v3/{domain}/bounces/{address}', { success }),
       handle: mailgunRemoveBounce,
     },
@@ -49,7 +58,6 @@ export const MAILGUN: DoorTable = {
     },
   ],
   deadEnds: [
-    { path: '/v3/{domain}/events', message: 'Events are not offered here: use webhooks, or GET /v1/messages/{id}' },
     { path: '/v3/*', message: 'Not offered by this service' },
     { path: '/v4/*', message: 'Not offered by this service: domains are managed at /v1/domains' },
   ],

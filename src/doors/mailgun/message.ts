@@ -6,23 +6,29 @@ import type { Issue } from '../../../schemas/error.ts'
 import { type Mailbox, parseMailboxes } from '../common/mailbox.ts'
 
 /** A mapped message, or the fields that have no counterpart. */
-export type MappedForm = { readonly body: Record<string, unknown> } | { readonly issues: readonly Issue[] }
+export type MappedForm =
+  | {
+      readonly body: Record<string, unknown>
+      /** Variables of the recipients, in JSON; null: it is one message. */
+      readonly variables: string | null
+    }
+  | { readonly issues: readonly Issue[] }
 
 const LISTS = ['to', 'cc', 'bcc'] as const
 const TEXTS = ['subject', 'text', 'html'] as const
+const VARIABLES = 'recipient-variables'
 /** Names of the metadata that holds all tags of a message. */
-const TAGS = 'mailgun-tags'
+export const TAGS = 'mailgun-tags'
 const NO = ['no', 'false', '']
 const NOT_OFFERED: ReadonlyMap<string, string> = new Map([
-  ['recipient-variables', 'Not offered: send a broadcast with its substitutions to POST /v1/broadcasts'],
   ['template', 'Templates are not offered: render the message in the application'],
   ['amp-html', 'AMP is not offered'],
 ])
 /** RFC 5322 3.3, with a zone: without one the moment depends on the reader's zone. */
 const MAIL_DATE =
   /^(?:[A-Za-z]{3}, )?(\d{1,2}) [A-Za-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC?|Z|([+-])(\d{2})(\d{2}))$/
-/** Mailboxes of one field; our own check refuses fewer. */
-const MAILBOXES_MAX = 1_000
+/** Mailboxes of one field: one more than any route takes, so that its check refuses them. */
+const MAILBOXES_MAX = 1_001
 
 /** Names a field of ours as Mailgun's form does. */
 export function mailgunField(path: string): string {
@@ -41,6 +47,7 @@ export async function mapForm(form: FormData, mode: 'live' | 'test'): Promise<Ma
   const metadata: Record<string, string> = {}
   const body: Record<string, unknown> = { headers, metadata }
   const tags: string[] = []
+  const more: Record<string, unknown> = {}
   const attachments: object[] = []
   const people = new Map<string, Mailbox[]>()
   for (const [name, value] of form) {
@@ -52,6 +59,7 @@ export async function mapForm(form: FormData, mode: 'live' | 'test'): Promise<Ma
     else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
     else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
     else if (name === 'o:tag') tags.push(value)
+    else if (name === VARIABLES) setOnce(more, { name, value, issues })
     else takeOption(body, { name, value, mode, issues })
   }
   for (const [name, mailboxes] of people) body[name] = mailboxes.map(addressOf)
@@ -60,7 +68,18 @@ export async function mapForm(form: FormData, mode: 'live' | 'test'): Promise<Ma
     body.tag = tags[0]
     setOnce(metadata, { name: `v:${TAGS}`, key: TAGS, value: tags.join(','), issues })
   }
-  return issues.length > 0 ? { issues } : { body }
+  dropSender(headers, body.from)
+  const { [VARIABLES]: variables = null } = more
+  return issues.length > 0 ? { issues } : { body, variables: variables as string | null }
+}
+
+/** A Sender that says the same as From is left out: RFC 5322 3.6.2 asks for that, and ours refuses the field. */
+function dropSender(headers: Record<string, string>, from: unknown): void {
+  const name = Object.keys(headers).find((one) => one.toLowerCase() === 'sender')
+  if (name === undefined) return
+  const addressIn = (value: unknown) => (typeof value === 'string' ? value : (value as { email: string }).email)
+  const [sender] = parseMailboxes(headers[name] ?? '')
+  if (from !== undefined && sender?.email.toLowerCase() === addressIn(from).toLowerCase()) delete headers[name]
 }
 
 interface Given<Value = unknown> {
@@ -110,14 +129,20 @@ function setHeader(headers: Record<string, string>, { name, value, issues }: Giv
   setOnce(headers, { name, key: known ?? key, value, issues })
 }
 
-/** An RFC 5322 date as our own routes take it; anything else stays as it is. */
-function instantOf(value: string): string {
+/** The moment of an RFC 5322 date; null for any other text. */
+export function mailDateMs(value: string): number | null {
   const [, day, sign, hours, minutes] = MAIL_DATE.exec(value) ?? []
   const timeMs = Date.parse(value)
-  if (day === undefined || Number.isNaN(timeMs)) return value
+  if (day === undefined || Number.isNaN(timeMs)) return null
   const zoneMs = sign === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000
   // A day that the month does not have becomes another one.
-  return new Date(timeMs + zoneMs).getUTCDate() === Number(day) ? new Date(timeMs).toISOString() : value
+  return new Date(timeMs + zoneMs).getUTCDate() === Number(day) ? timeMs : null
+}
+
+/** A date as our own routes take it; anything else stays as it is. */
+function instantOf(value: string): string {
+  const ms = mailDateMs(value)
+  return ms === null ? value : new Date(ms).toISOString()
 }
 
 async function attachmentOf(name: string, value: string | File, issues: Issue[]): Promise<object> {

@@ -2,15 +2,19 @@
  * send - POST /v3/{domain}/messages
  */
 
+import type { Stream } from '../../../schemas/stream.ts'
 import type { EdgeRequest } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import type { Answer } from '../../http/respond.ts'
 import { formatMessageId } from '../../mail/compose/compose.ts'
 import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
-import { answerWith, isAccepted, type OwnApi, refuseFields } from '../common/own-api.ts'
-import { decodeParam } from '../common/path-address.ts'
+import { answerWith, type OwnApi, refuseFields } from '../common/own-api.ts'
+import { pageFrom } from '../common/pages.ts'
+import { broadcastField, mapBroadcast } from './broadcast.ts'
+import { refuseDomain } from './domain.ts'
 import { mailgunField, mapForm } from './message.ts'
 
+const STREAM_NAME = 'mailgun'
 /** Names the headers that a form is read by. */
 export const FORM_HEADER = 'content-type'
 
@@ -22,29 +26,55 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const missing = await refuseDomain(request, own)
   if (missing !== null) return missing
-  const { body } = mapped
+  const { body, variables } = mapped
+  if (variables !== null) return sendToMany(request, own, { body, variables })
   // Each repeat has another boundary, so an Idempotency-Key is bound to the fields of the form.
   const asked = { body: structuredClone(body), idempotencyKey: request.idempotencyKey, rename: mailgunField }
   const answer = await own.call('sendEmail', { ...request, body }, asked)
   return answerWith<{ messageId: string }>(answer, ({ messageId }) => {
-    const { from } = body as { from: string | { email: string } }
-    const address = typeof from === 'string' ? from : from.email
-    const id = formatMessageId({ messageId, from: { address: address.toLowerCase(), name: null } })
-    return { json: { id, message: 'Queued. Thank you.' }, messageIds: [messageId] }
+    return { json: sentOf(messageId, body), messageIds: [messageId] }
   })
 }
 
-/** The refusal of a domain that the key's server may not use; null if it may. */
-export async function refuseDomain(request: EdgeRequest, own: OwnApi): Promise<Answer | null> {
-  const domain = decodeParam(request, 'domain').toLowerCase()
-  const answer = await own.call('readServer', request)
-  if (!isAccepted(answer)) return answer
-  const { sendingDomains } = answer.json as { sendingDomains: readonly { domain: string }[] }
-  return sendingDomains.some((one) => one.domain === domain) ? null : refuse('not_found', {}, 'Domain not found')
+/** Sends a form with `recipient-variables`: one broadcast, whose id stands for all of its messages. */
+async function sendToMany(
+  request: EdgeRequest,
+  own: OwnApi,
+  { body, variables }: { readonly body: Readonly<Record<string, unknown>>; readonly variables: string },
+): Promise<Answer> {
+  const stream = await findBroadcastStream(request, own)
+  if ('answer' in stream) return stream.answer
+  const mapped = mapBroadcast(body, { variables, streamId: stream.streamId })
+  if ('issues' in mapped) return refuseFields(mapped.issues)
+  const { idempotencyKey } = request
+  const pieces = [Buffer.from(JSON.stringify(mapped.body))]
+  const rename = (path: string) => mailgunField(broadcastField(path))
+  const answer = await own.call('createBroadcast', request, { pieces, idempotencyKey, rename })
+  return answerWith<{ broadcastId: string }>(answer, ({ broadcastId }) => ({ json: sentOf(broadcastId, body) }))
+}
+
+/** The broadcast stream that a domain of Mailgun stands for. */
+async function findBroadcastStream(request: EdgeRequest, own: OwnApi): Promise<Stream | { readonly answer: Answer }> {
+  const query = { kind: 'broadcast', archived: 'false', limit: '100' }
+  const page = pageFrom<Stream>(await own.call('listStreams', request, { query }), 'streams')
+  if ('answer' in page) return page
+  const { items } = page
+  const found = items.length === 1 ? items[0] : items.find(({ name }) => name.toLowerCase() === STREAM_NAME)
+  if (found !== undefined) return found
+  const message =
+    `recipient-variables need a broadcast stream: create one, or name one of several "${STREAM_NAME}" ` +
+    '(POST /v1/streams, or the dashboard)'
+  return { answer: refuseFields([{ path: '', message }]) }
+}
+
+function sentOf(messageId: string, { from }: Readonly<Record<string, unknown>>): object {
+  const address = typeof from === 'string' ? from : (from as { readonly email: string }).email
+  const id = formatMessageId({ messageId, from: { address: address.toLowerCase(), name: null } })
+  return { id, message: 'Queued. Thank you.' }
 }
 
 /** Fields of a form, and occurrences of the text that divides parts: text files may have it too. */
-const FIELDS_MAX = 1_000
+const FIELDS_MAX = 2_000
 const PART_ENDS_MAX = 10_000
 
 /** RFC 7578, or the form of a URL. The body is at most 10 MiB; null for one with too many fields as well. */

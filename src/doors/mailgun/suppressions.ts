@@ -11,7 +11,7 @@ import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { isAccepted } from '../common/own-api.ts'
 import { decodeParam } from '../common/path-address.ts'
-import { refuseDomain } from './send.ts'
+import { refuseDomain } from './domain.ts'
 
 /** DELETE /v3/{domain}/bounces/{address} */
 export const mailgunRemoveBounce: DoorHandler = async (request, own) => {

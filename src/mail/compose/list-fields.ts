@@ -19,8 +19,8 @@ export interface ListField {
 
 /** Input of the fields. */
 export interface ListFieldsInput {
-  /** Of this recipient alone. */
-  readonly unsubscribeUrl: string
+  /** Of this recipient alone; null: the message brings its own field. */
+  readonly unsubscribeUrl: string | null
   readonly streamName: string
   readonly streamId: string
   /** Domain of the sender's address. */
@@ -31,6 +31,8 @@ export interface ListFieldsInput {
  * Fields that stand once, and are the service's: a client's own of these names are left out where these are written.
  */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['list-unsubscribe', 'list-unsubscribe-post', 'list-id', 'feedback-id'])
+/** Those that a message may bring itself. */
+const UNSUBSCRIBE_FIELDS: ReadonlySet<string> = new Set(['list-unsubscribe', 'list-unsubscribe-post'])
 const ONE_CLICK = 'List-Unsubscribe=One-Click'
 const ID_DIGITS = 8
 /** Octets of one encoded word (RFC 2047 2: 75 at most). */
@@ -44,8 +46,8 @@ const LONE_SURROGATES = /\p{Surrogate}/gu
 /** The fields. One-click is offered only over https, which RFC 8058 3.1 demands. */
 export function formatListFields(input: ListFieldsInput): ListField[] {
   const { unsubscribeUrl } = input
-  const fields = [{ name: 'List-Unsubscribe', value: `<${unsubscribeUrl}>` }]
-  if (unsubscribeUrl.startsWith('https://')) fields.push({ name: 'List-Unsubscribe-Post', value: ONE_CLICK })
+  const fields = unsubscribeUrl === null ? [] : [{ name: 'List-Unsubscribe', value: `<${unsubscribeUrl}>` }]
+  if (unsubscribeUrl?.startsWith('https://')) fields.push({ name: 'List-Unsubscribe-Post', value: ONE_CLICK })
   fields.push({ name: 'List-ID', value: formatListId(input) })
   return fields
 }
@@ -56,10 +58,14 @@ export function isListField(name: string): boolean {
 }
 
 /** A client's own fields without those that are the service's. */
-export function withoutListFields(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function withoutListFields(
+  headers: Readonly<Record<string, string>>,
+  ownsList = false,
+): Readonly<Record<string, string>> {
+  const isOurs = (name: string) => isListField(name) && !(ownsList && UNSUBSCRIBE_FIELDS.has(name.toLowerCase()))
   const names = Object.keys(headers)
-  if (!names.some(isListField)) return headers
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isListField(name)))
+  if (!names.some(isOurs)) return headers
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isOurs(name)))
 }
 
 /**

@@ -17,18 +17,33 @@ export interface ListedTexts {
 export const UNFILLED_LINK = `{{${UNSUBSCRIBE_NAME}}}`
 
 /** Reads the texts of a broadcast. A text that is no template, which no broadcast has, is left as it stands. */
-export function readListedTexts({
-  text,
-  html,
-}: {
-  readonly text: string | null
-  readonly html: string | null
-}): ListedTexts {
-  const read = (one: string) => parseTemplate(one) ?? { texts: [one], names: [] }
+export function readListedTexts(
+  { text, html }: { readonly text: string | null; readonly html: string | null },
+  hasFooter = true,
+): ListedTexts {
+  const [ofText, ofHtml] = [text, html].map((one) => (one === null ? null : readAny(one))) as [
+    Template | null,
+    Template | null,
+  ]
+  if (!hasFooter) return { text: ofText, html: ofHtml }
   return {
-    text: text === null ? null : withTextFooter(read(text)),
-    html: html === null ? null : withHtmlFooter(read(html)),
+    text: ofText === null ? null : withTextFooter(ofText),
+    html: ofHtml === null ? null : withHtmlFooter(ofHtml),
   }
+}
+
+/** Fills the headers of a broadcast that brings its own List-Unsubscribe for one recipient. */
+export function fillHeaders(
+  headers: Readonly<Record<string, string>>,
+  substitutions: Substitutions,
+): Readonly<Record<string, string>> {
+  const values: Substitutions = Object.assign(Object.create(null), substitutions)
+  const filled = Object.entries(headers).map(([name, value]) => [name, fillText(readAny(value), values)] as const)
+  return Object.fromEntries(filled)
+}
+
+function readAny(text: string): Template {
+  return parseTemplate(text) ?? { texts: [text], names: [] }
 }
 
 /** Fills them for one recipient. */

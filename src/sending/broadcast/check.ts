@@ -8,7 +8,7 @@
 
 import type { BroadcastBody, BroadcastMessage } from '../../../schemas/broadcast.ts'
 import type { Issue } from '../../../schemas/error.ts'
-import { ISSUES_MAX, METADATA_MAX, SUBJECT_CHARS_MAX } from '../../../schemas/limits.ts'
+import { HEADER_VALUE_CHARS_MAX, ISSUES_MAX, METADATA_MAX, SUBJECT_CHARS_MAX } from '../../../schemas/limits.ts'
 import { withHtmlFooter, withTextFooter } from '../../mail/compose/footer.ts'
 import { fillText, parseTemplate, type Template, UNSUBSCRIBE_NAME } from '../../mail/compose/template.ts'
 import { readAddress, withoutControl } from '../email-form.ts'
@@ -23,6 +23,9 @@ export interface BroadcastTemplates {
 type TextField = 'subject' | 'text' | 'html'
 
 const NO_PLACEHOLDER = 'Must hold {{ only where a placeholder begins: {{name}}, of letters, digits and underscores'
+const OWN_LINK = `Must not hold {{${UNSUBSCRIBE_NAME}}}`
+const UNSUBSCRIBE_URL = /<(?:https:\/\/|mailto:)[^<>\s]+>/i
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const OWN_NAME = `${UNSUBSCRIBE_NAME} is filled by the service`
 
 /** Reads the texts of a broadcast as they are stored. In: texts without faults. Throws TypeError for others. */
@@ -43,7 +46,8 @@ export function checkBroadcast(body: BroadcastBody): Issue[] {
   const issues = faultyTexts(body)
   if (issues.length > 0) return issues
   const { subject, text, html } = readTemplates(body)
-  const wanted = new Set([subject, text, html].flatMap((one) => one?.names ?? []))
+  const headers = headerTemplates(body)
+  const wanted = new Set([subject, text, html, ...headers.values()].flatMap((one) => one?.names ?? []))
   wanted.delete(UNSUBSCRIBE_NAME)
   const seen = new Set<string>()
   const metadataNames = Object.keys(body.metadata)
@@ -58,6 +62,7 @@ export function checkBroadcast(body: BroadcastBody): Issue[] {
     issues.push(...values)
     if (values.length === 0 && !isSubject(fillText(subject, message.substitutions)))
       issues.push({ path: `${path}.substitutions`, message: `Subject must have 1 to ${SUBJECT_CHARS_MAX} characters` })
+    if (values.length === 0) issues.push(...faultyHeaders(headers, message, path))
     if (new Set([...metadataNames, ...Object.keys(message.metadata)]).size > METADATA_MAX)
       issues.push({
         path: `${path}.metadata`,
@@ -74,9 +79,55 @@ function faultyTexts(body: BroadcastBody): Issue[] {
     const template = text === undefined ? undefined : parseTemplate(text)
     if (template === null) issues.push({ path: field, message: NO_PLACEHOLDER })
     else if (field === 'subject' && template?.names.includes(UNSUBSCRIBE_NAME))
-      issues.push({ path: field, message: `Must not hold {{${UNSUBSCRIBE_NAME}}}` })
+      issues.push({ path: field, message: OWN_LINK })
+  }
+  return [...issues, ...faultyHeaderTexts(body)]
+}
+
+// Spec broadcast.unsubscribe
+function faultyHeaderTexts({ unsubscribe, headers }: BroadcastBody): Issue[] {
+  if (unsubscribe !== 'sender') return []
+  const issues: Issue[] = []
+  if (!Object.keys(headers).some(isUnsubscribeField))
+    issues.push({ path: 'unsubscribe', message: 'Requires a List-Unsubscribe header' })
+  for (const [name, value] of Object.entries(headers)) {
+    const template = parseTemplate(value)
+    if (template === null) issues.push({ path: `headers.${name}`, message: NO_PLACEHOLDER })
+    else if (template.names.includes(UNSUBSCRIBE_NAME)) issues.push({ path: `headers.${name}`, message: OWN_LINK })
   }
   return issues
+}
+
+/** Headers with placeholders, by name: those of a broadcast that brings its own List-Unsubscribe. */
+function headerTemplates({ unsubscribe, headers }: BroadcastBody): ReadonlyMap<string, Template> {
+  const templates = new Map<string, Template>()
+  if (unsubscribe !== 'sender') return templates
+  for (const [name, value] of Object.entries(headers)) {
+    const template = parseTemplate(value)
+    if (template !== null) templates.set(name, template)
+  }
+  return templates
+}
+
+/** The problems with the headers of one message, once filled. */
+function faultyHeaders(
+  headers: ReadonlyMap<string, Template>,
+  { substitutions }: BroadcastMessage,
+  path: string,
+): Issue[] {
+  const issues: Issue[] = []
+  for (const [name, template] of headers) {
+    const value = fillText(template, substitutions)
+    const add = (message: string) => issues.push({ path: `${path}.substitutions`, message: `${name} ${message}` })
+    if (value.trim() === '' || value.length > HEADER_VALUE_CHARS_MAX || CONTROL.test(value))
+      add(`must have 1 to ${HEADER_VALUE_CHARS_MAX} characters without control characters`)
+    else if (isUnsubscribeField(name) && !UNSUBSCRIBE_URL.test(value)) add('must hold an https or mailto URL in <>')
+  }
+  return issues
+}
+
+function isUnsubscribeField(name: string): boolean {
+  return name.toLowerCase() === 'list-unsubscribe'
 }
 
 function faultyValues(

@@ -94,6 +94,7 @@ export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): 
       spellings: spellingsOf(from.address, []),
       raw: null,
       broadcast: null,
+      ...(body.unsubscribe === 'sender' && { ownsList: true as const }),
     }),
     text,
     html,
@@ -149,7 +150,8 @@ function readShared(body: BroadcastBody) {
   const attachments = (body.attachments ?? []).map(readAttachment)
   const subject = parseTemplate(withoutControl(body.subject))
   if (subject === null) throw new TypeError('Subject was not validated')
-  const texts: Texts = { subject, listed: readListedTexts({ text: body.text ?? null, html: body.html ?? null }) }
+  const both = { text: body.text ?? null, html: body.html ?? null }
+  const texts: Texts = { subject, listed: readListedTexts(both, body.unsubscribe !== 'sender') }
   const files = attachments.map(({ content }) => Buffer.from(content, 'base64'))
   return { from: readAddress(body.from), attachments, files, texts }
 }

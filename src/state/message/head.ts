@@ -1,7 +1,8 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAt in ms]`, 0
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAt in ms, 1 if
+ * the messages of a broadcast bring their own List-Unsubscribe]`, 0
  * for what is absent, zeros at the end left off. Names and spellings: the sender's first, then the recipients' in the
  * order of the log entry. A spelling is the local part as the request wrote it, where that is not in lower case: a
  * person's row holds the address in lower case. An attachment is `[name, content type, content id, size, inline]`. What
@@ -65,6 +66,8 @@ export interface Head {
   readonly broadcast: BroadcastOfHead | null
   /** When it is sent, ms; absent: it was not scheduled. */
   readonly sendAtMs?: number
+  /** Of what a broadcast's messages share: they bring their own List-Unsubscribe, and headers have placeholders. */
+  readonly ownsList?: true
 }
 
 /** What is left of a head once somebody's data in it was erased: of which broadcast the message is. */
@@ -108,27 +111,28 @@ export function packHead(head: Head): string {
     head.raw === null ? 0 : packRaw(head.raw),
     head.broadcast === null ? 0 : packBroadcast(head.broadcast),
     head.sendAtMs ?? 0,
+    head.ownsList ? 1 : 0,
   ]
   return JSON.stringify(trim(packed))
 }
 
 /** Unpacks a head of a message with `recipients` recipients. */
 export function unpackHead(text: string, recipients: number): Head {
-  const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAtMs] = JSON.parse(
-    text,
-  ) as [
-    unknown,
-    (string | 0)[] | 0 | undefined,
-    unknown,
-    Record<string, string> | 0 | undefined,
-    Record<string, string> | 0 | undefined,
-    PackedAttachment[] | 0 | undefined,
-    PackedStored | 0 | undefined,
-    (string | 0)[] | 0 | undefined,
-    PackedRaw | 0 | undefined,
-    [short: string, contentId: string, fileChunks?: number] | 0 | undefined,
-    number | undefined,
-  ]
+  const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAtMs, ownsList] =
+    JSON.parse(text) as [
+      unknown,
+      (string | 0)[] | 0 | undefined,
+      unknown,
+      Record<string, string> | 0 | undefined,
+      Record<string, string> | 0 | undefined,
+      PackedAttachment[] | 0 | undefined,
+      PackedStored | 0 | undefined,
+      (string | 0)[] | 0 | undefined,
+      PackedRaw | 0 | undefined,
+      [short: string, contentId: string, fileChunks?: number] | 0 | undefined,
+      number | undefined,
+      number | undefined,
+    ]
   const named = names || []
   return {
     subject: textOrNull(subject),
@@ -145,6 +149,7 @@ export function unpackHead(text: string, recipients: number): Head {
       ? { broadcastId: idOfShort(broadcast[0]), contentId: broadcast[1], fileChunks: broadcast[2] ?? 0 }
       : null,
     ...(sendAtMs && { sendAtMs }),
+    ...(ownsList === 1 && { ownsList: true as const }),
   }
 }
 

@@ -1,0 +1,137 @@
+/**
+ * broadcast - a form with `recipient-variables` becomes the body of POST /v1/broadcasts
+ *
+ * `%recipient.name%` becomes a placeholder of ours. Braces that would begin one become placeholders themselves.
+ */
+
+import type { Issue } from '../../../schemas/error.ts'
+import { SUBSTITUTION_NAME_CHARS_MAX } from '../../../schemas/limits.ts'
+
+/** Recipients of one request, as Mailgun bounds them. */
+const RECIPIENTS_MAX = 1_000
+const FIELD = 'recipient-variables'
+const PLACEHOLDER = /%recipient\.([^%\s]{1,100})%|%(unsubscribe_url)%/g
+/** Of Mailgun's own mailbox for unsubscribes, which there is none of here. */
+const THEIR_MAILBOX = /(?:^|,)\s*<%tag_unsubscribe_email%>/g
+const NAME = new RegExp(`^[A-Za-z0-9_]{1,${SUBSTITUTION_NAME_CHARS_MAX}}$`)
+const LINK = 'unsubscribeUrl'
+const BRACES = { braces_two: '{{', braces_one: '{' } as const
+
+type Body = Readonly<Record<string, unknown>>
+type Variables = Readonly<Record<string, unknown>>
+
+/** A mapped broadcast, or the problems of the form. */
+export type MappedBroadcast = { readonly body: Record<string, unknown> } | { readonly issues: readonly Issue[] }
+
+/** Maps a message with the variables of its recipients. In: the message as our own route takes it. */
+export function mapBroadcast(message: Body, { variables: json, streamId }: { variables: string; streamId: string }) {
+  const { to, cc, bcc, headers: given = {}, subject, text, html, ...rest } = message
+  const issues: Issue[] = []
+  const variables = parseVariables(json, issues)
+  const recipients = Array.isArray(to) ? to : []
+  if (recipients.length > RECIPIENTS_MAX)
+    issues.push({ path: 'to', message: `Must have at most ${RECIPIENTS_MAX} recipients` })
+  for (const [path, value] of Object.entries({ cc, bcc }))
+    if (value !== undefined) issues.push({ path, message: `Must not be given with ${FIELD}` })
+  if (issues.length > 0) return { issues }
+  const names = new Names()
+  const texts = Object.fromEntries(
+    Object.entries({ subject, text, html }).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name, names.template(value, name !== 'subject')]] : [],
+    ),
+  )
+  const { headers, ownsList } = headersOf(given as Readonly<Record<string, string>>, names, issues)
+  if (issues.length > 0) return { issues }
+  const messages = recipients.map((one: string | { readonly email: string }) => {
+    const address = typeof one === 'string' ? one : one.email
+    return { to: one, substitutions: names.values(variables.get(address.toLowerCase()) ?? {}) }
+  })
+  const unsubscribe = ownsList ? { unsubscribe: 'sender' } : {}
+  return { body: { ...rest, ...texts, headers, streamId, ...unsubscribe, messages } }
+}
+
+/** Names a field of ours as the form does. */
+export function broadcastField(path: string): string {
+  if (/^messages\.\d+\.to\b/.test(path)) return 'to'
+  return /^messages\b/.test(path) ? FIELD : path
+}
+
+/** Variables by address in lower case. */
+function parseVariables(json: string, issues: Issue[]): ReadonlyMap<string, Variables> {
+  const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+  try {
+    const read = JSON.parse(json) as Readonly<Record<string, Variables>>
+    if (isObject(read) && Object.values(read).every(isObject))
+      return new Map(Object.entries(read).map(([address, values]) => [address.toLowerCase(), values]))
+  } catch {
+    // As any other text that is no such object.
+  }
+  issues.push({ path: FIELD, message: 'Must be JSON: an object of variables for each address' })
+  return new Map()
+}
+
+function headersOf(
+  given: Readonly<Record<string, string>>,
+  names: Names,
+  issues: Issue[],
+): { readonly headers: Readonly<Record<string, string>>; readonly ownsList: boolean } {
+  const ownsList = Object.keys(given).some((name) => name.toLowerCase() === 'list-unsubscribe')
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given)) {
+    const own = value.replace(THEIR_MAILBOX, '').trim()
+    if (!ownsList && own.search(PLACEHOLDER) >= 0)
+      issues.push({ path: `h:${name}`, message: 'Variables are filled in headers only with a header List-Unsubscribe' })
+    headers[name] = ownsList ? names.template(own, false) : own
+  }
+  return { headers, ownsList }
+}
+
+/** The variables that a message uses, with our names for them. */
+class Names {
+  readonly #used = new Map<string, string>()
+  readonly #braces = new Set<keyof typeof BRACES>()
+
+  /** Makes a template of ours. In: whether the text may have the link of the service. */
+  template(text: string, hasLink: boolean): string {
+    let made = ''
+    let from = 0
+    for (const found of text.matchAll(PLACEHOLDER)) {
+      const [whole, name, link] = found
+      if (link !== undefined && !hasLink) continue
+      made += `${this.#literal(text.slice(from, found.index), true)}{{${name === undefined ? LINK : this.#nameOf(name)}}}`
+      from = found.index + whole.length
+    }
+    return made + this.#literal(text.slice(from), false)
+  }
+
+  /** The values of one recipient for every variable that is used. */
+  values(variables: Variables): Readonly<Record<string, string>> {
+    const values: Record<string, string> = {}
+    for (const [name, own] of this.#used) {
+      const value = Object.hasOwn(variables, name) ? variables[name] : undefined
+      if (typeof value === 'string' || typeof value === 'number') values[own] = String(value)
+    }
+    for (const name of this.#braces) values[name] = BRACES[name]
+    return values
+  }
+
+  /** Mailgun allows more characters in a name. */
+  #nameOf(name: string): string {
+    const known = this.#used.get(name)
+    if (known !== undefined) return known
+    const own = NAME.test(name) && name !== LINK && !Object.hasOwn(BRACES, name) ? name : `variable_${this.#used.size}`
+    this.#used.set(name, own)
+    return own
+  }
+
+  #literal(text: string, isBeforePlaceholder: boolean): string {
+    return text.replace(/\{+/g, (run, at: number) => {
+      const isLast = isBeforePlaceholder && at + run.length === text.length
+      if (run.length === 1 && !isLast) return run
+      const two = Math.floor(run.length / 2)
+      if (two > 0) this.#braces.add('braces_two')
+      if (run.length % 2 === 1) this.#braces.add('braces_one')
+      return '{{braces_two}}'.repeat(two) + (run.length % 2 === 1 ? '{{braces_one}}' : '')
+    })
+  }
+}
