@@ -2,8 +2,8 @@
  * behaviour - what the runtime asks of the code that it runs: commands, entities, lanes.
  *
  * A behaviour is pure. It is handed states, facts and a context, and answers with a decision; it never awaits, reads a
- * clock or draws a random number. All that it wants written is in the decision, and becomes true in one commit together
- * with everything else that its batch decided, or not at all.
+ * clock or draws a random number. All its writes are in the decision. They are committed together with everything else
+ * that its batch decided, or not at all.
  */
 
 import type { Pass } from './fence.ts'
@@ -32,11 +32,11 @@ export interface Context {
   newId(): string
 }
 
-/** One read that a decision needs. `key` lies on the command's shard. */
+/** One read that a decision needs. `key` is on the command's shard. */
 export type Fact =
   /**
-   * HMGET: the named fields of a hash. With `wholeMax`, HGETALL while the hash has no more fields than that: then its
-   * owner knows of every other field too that it is not there, and need not ask.
+   * HMGET: the named fields of a hash. With `wholeMax`, HGETALL while the hash has no more fields than that: its owner
+   * then knows that every other field is missing.
    */
   | { readonly read: 'fields'; readonly key: string; readonly fields: readonly string[]; readonly wholeMax?: number }
   /** HGETALL: a hash whose size its owner has bounded. */
@@ -140,11 +140,13 @@ export interface Facts {
 
 /** The states of a turn: committed ones with the earlier turns of the batch applied. */
 export interface States {
-  /** The state of an entity that was named in `entities` (or `need`); the type's `empty` where none exists. */
+  /**
+   * The state of an entity that was named in `entities` (or `need`); or the type's `empty` if there is no such entity.
+   */
   get<State>(ref: Ref): State
   has(ref: Ref): boolean
   /**
-   * An owner's counters, as last written; null where it has none. Owners are fetched with the entities, see `counters`.
+   * An owner's counters, as last written; or null. Owners are fetched with the entities, see `counters`.
    */
   counter<Counter>(owner: string): Counter | null
   hasCounter(owner: string): boolean
@@ -172,7 +174,7 @@ export interface Due {
   readonly atMs: number
   /** Input of `perform` if the commit itself claims the item (its first attempt). */
   readonly job?: unknown
-  /** Attempts that it has had before, where it comes back from outside of the lanes: the next claim counts on. */
+  /** Attempts that it has had before, if it returns from outside of the lanes: the next claim continues the count. */
   readonly attempts?: number
 }
 
@@ -200,11 +202,11 @@ export type Note = Readonly<Record<string, unknown>>
 /** The writes of a turn. */
 export interface Staged {
   readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
-  /** New absolute counters of an owner; plain JSON. Null: it has none any more. */
+  /** New absolute counters of an owner; plain JSON. Null removes them. */
   readonly counters?: readonly { readonly owner: string; readonly value: unknown }[]
   readonly ops?: readonly Op[]
   /**
-   * Fields that are not there, their names holding an id that this turn has made: nobody need read them to learn it.
+   * Fields known to be missing, because their names contain an id made by this turn: they need no read.
    */
   readonly absent?: readonly HashFields[]
   /** Fields that are unlikely to be requested again: their cached values are dropped. */
@@ -305,14 +307,13 @@ export interface OutcomeBody<Outcome = unknown> {
 export interface LaneType<Job = unknown, Outcome = unknown> {
   /** Lanes are called `<prefix>` or `<prefix>/<name>`. */
   readonly prefix: string
-  /** Length of an attempt, milliseconds: a claim stands that long. */
+  /** Length of an attempt, milliseconds: a claim lasts that long. */
   readonly holdMs: number
-  /** Whether the claims of a dead worker stand until their end (true), or are due at once (false). */
+  /** Whether the claims of a dead worker last until their end (true), or are due at once (false). */
   readonly claimsStand: boolean
   /**
    * Whether a lane has one attempt at a time, started in due order. The commit that ends one claims the next, and a
-   * claim of another worker that stands holds its whole lane. `prepare` then names the same entities for all items of a
-   * lane.
+   * valid claim of another worker holds its whole lane. `prepare` then names the same entities for all items of a lane.
    */
   readonly serial?: boolean
   /**
@@ -350,7 +351,8 @@ export interface PerformedClaim {
 }
 
 /**
- * All that a worker runs. Timers: an item `<name>:<rest>` of the lane `timers` fires the command type `timers[name]`.
+ * Everything that a worker runs. Timers: an item `<name>:<rest>` of the lane `timers` fires the command type
+ * `timers[name]`.
  */
 export interface Behaviours {
   readonly entities: readonly EntityType[]

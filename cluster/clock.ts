@@ -2,11 +2,10 @@
  * clock - the store's time between two readings of it, and sleeps.
  *
  * `nowMs` is the store's clock at the last heartbeat plus this process's monotonic time since. Nothing else in the
- * product asks a clock, so all processes of an installation agree on periods, deadlines and due times.
+ * product reads a clock, so all processes of an installation agree on periods, deadlines and due times.
  *
- * An answer states that the store's clock is between its reported time and that time plus the round trip. Whatever was
- * shown within these bounds continues, so an answer that was slow moves nothing; outside of them it moves to the
- * nearer.
+ * An answer bounds the store's clock: it is between the reported time and that time plus the round trip. A clock within
+ * these bounds is not changed, so a slow answer moves nothing; otherwise it moves to the nearer bound.
  */
 
 /** No sleep is longer: setTimeout fires at once beyond 24.8 days, and a machine may sleep. */

@@ -13,7 +13,7 @@ export interface ShardLog {
   doubt(facts: { shard: number; seq: number }): void
   badop(facts: { shard: number; reason: string }): void
   /**
-   * The store stands before `commits` confirmed ones; `sinceMs`: when the first of them was, as far as is remembered.
+   * The store has lost `commits` confirmed commits; `sinceMs` is the time of the first one, as far as known.
    */
   lost(facts: { shard: number; commits: number; sinceMs: number | null }): void
   committed(facts: { shard: number; works: number; ms: number }): void
@@ -23,7 +23,7 @@ export interface ShardLog {
 interface Counting {
   /** A commit was confirmed after `ms`; it held `works`. */
   committed(ms: number, works: number): void
-  /** The store stands before so many commits that were confirmed. */
+  /** The store has lost so many confirmed commits. */
   lost(commits: number): void
   /** Milliseconds since the epoch as people read them. */
   instant(ms: number): string

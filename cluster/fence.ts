@@ -1,23 +1,22 @@
 /**
  * fence - whether an attempt that was claimed may still be finished, in memory that all threads of a process share.
  *
- * Who performs an attempt asks before it begins to tell the world, and once more right before the step that the world
- * cannot take back (the final dot of a message, a post). States of an attempt there: open; held (the store is silent:
- * nobody knows whether the outcome could be written down, and it may be known again soon); shut (the process may have
- * been taken for dead since the claim, or the shard was lost: the attempt is not its own any more, for good).
+ * An attempt checks the fence before it begins to transmit, and again right before the step that cannot be undone (the
+ * final dot of a message, a post). States: open; held (the store is silent, so the outcome might not be recorded, which
+ * may end soon); shut (the process may have been considered dead since the claim, or the shard was lost: the attempt
+ * belongs to another process for good).
  *
  * Guarantees that a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also
  * when the first heartbeat after a stop of the whole process is answered; reading it waits for no other thread.
  *
  * Cells (64-bit integers, times in milliseconds of the owner's clock): 0 when the last answered heartbeat was sent; 1
- * whether its connection is open; 2 since when a heartbeat waits for its answer; 3 whether the store does not keep what
- * it takes; then for each shard its generation, then for each shard since when a commit waits for its answer. 0 is
- * none.
+ * whether its connection is open; 2 since when a heartbeat waits for its answer; 3 whether the store is not durable;
+ * then for each shard its generation, then for each shard since when a commit waits for its answer. 0 means none.
  */
 import { SHARDS } from './id.ts'
 
 /**
- * Heartbeats are sent every three seconds: where none was answered for so long, the store is silent or this process
+ * Heartbeats are sent every three seconds: if none was answered for so long, the store is silent or this process is
  * slow.
  */
 const BEAT_AGE_MS_MAX = 5_000
@@ -25,7 +24,7 @@ const BEAT_AGE_MS_MAX = 5_000
 const LAPSED_MS = 8_000
 /** Without its connection a worker is taken for dead after three and a half silent seconds. */
 const CUT_OFF_MS_MAX = 3_000
-/** A heartbeat or a commit that waits this long for its answer says that outcomes could not be written down now. */
+/** If a heartbeat or commit waits this long for its answer, outcomes could not be recorded now. */
 const OVERDUE_MS = 1_500
 
 const SENT = 0
@@ -84,7 +83,7 @@ export class Fence {
     return hasLapsed
   }
 
-  /** The connection of heartbeats and commits has closed: all is held until the next answered heartbeat. */
+  /** The connection of heartbeats and commits has closed: everything is held until the next answered heartbeat. */
   disconnected(): void {
     this.set(CONNECTED, 0)
   }
@@ -99,7 +98,7 @@ export class Fence {
     if (this.get(COMMIT_WAITS + shard) === 0) this.set(COMMIT_WAITS + shard, this.nowMs())
   }
 
-  /** No commit of a shard waits any more. */
+  /** No commit of a shard is waiting. */
   commitAnswered(shard: number): void {
     this.set(COMMIT_WAITS + shard, 0)
   }

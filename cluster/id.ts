@@ -20,7 +20,7 @@ const EXACT_COUNTER_MAX = 512
 const HIGH_DIGITS = '89ab'
 const SHORT_CHARS = 22
 const BASE64URL = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
-/** Where the hex digits of an id stand in it. */
+/** Places of the hex digits in an id. */
 const HEX_PLACES = Array.from('xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx').flatMap((char, at) => (char === 'x' ? [at] : []))
 const short = Buffer.alloc(SHORT_CHARS)
 
@@ -68,7 +68,7 @@ export function shardOf(id: string, shards = SHARDS): number | null {
   return shard < shards ? shard : null
 }
 
-/** The shard of an id that is known to be one: it is a key's, or lies in a state. Throws Fault for anything else. */
+/** The shard of an id that is known to be one: it is in a key or a state. Throws Fault for anything else. */
 export function homeShard(id: string): number {
   const shard = shardOf(id)
   assert(shard !== null, 'Id names no shard')
@@ -90,7 +90,7 @@ export function entryIdOf(id: string): string {
   return askedEntryId
 }
 
-/** Where an id stands among those of its shard, without what is random in it: `<ms>-<counter>`. It rises as they do. */
+/** The rank of an id within its shard, without its random bits: `<ms>-<counter>`. It rises with the ids. */
 export function rankOf(id: string): string {
   const { ms, counter } = partsOf(id)
   return `${ms}-${counter}`
@@ -134,19 +134,19 @@ export function entryIdAfter(entryId: string): string {
   return `${entryId.slice(0, dash)}-${BigInt(entryId.slice(dash + 1)) + 1n}`
 }
 
-/** Entry ids as strings that compare like the ids: a decimal of 62 bits does not fit a double. */
+/** Entry ids as strings that compare like the ids: because a decimal of 62 bits does not fit a double. */
 export function sortableEntryId(entryId: string): string {
   const dash = entryId.indexOf('-')
   const ms = ZEROS.slice(dash) + entryId.slice(0, dash)
   return `${ms}-${LOW_ZEROS.slice(entryId.length - dash - 1)}${entryId.slice(dash + 1)}`
 }
 
-/** The entry id of which `sortable` was made. */
+/** The entry id from which `sortable` was made. */
 export function plainEntryId(sortable: string): string {
   return sortable.replace(/^0+(?=\d)/, '').replace(/-0+(?=\d)/, '-')
 }
 
-/** Whether an entry id lies above another, both in their shortest form. */
+/** Whether an entry id is above another, both in their shortest form. */
 export function isEntryIdAbove(id: string, other: string): boolean {
   const dash = id.indexOf('-')
   const otherDash = other.indexOf('-')
@@ -183,7 +183,7 @@ export function idOfShort(short: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** A maker for one shard that goes on above `last` ('' for none). `random` answers a number in [0, 1). */
+/** A maker for one shard that continues above `last` ('' for none). `random` returns a number in [0, 1). */
 export function makeIds({ shard, last, random }: { shard: number; last: string; random: () => number }): IdMaker {
   assert(shard >= 0 && shard < 4096, 'Shard out of range', { shard })
   const before = last === '' ? null : partsOf(last)

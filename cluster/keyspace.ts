@@ -4,17 +4,17 @@
 
 export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
-/** String, ten seconds: who moves shards between the primaries of a cluster now. */
+/** String, ten seconds: the process that is moving shards between the primaries of a cluster. */
 export const MOVE_KEY = '{cl}:move'
 /** Stream: replies of commits for a worker, one line for each parcel (`parcel-replies.ts`). */
 export const toldKey = (worker: string): string => `{cl}:told:${worker}`
 
-/** The same in a cluster: a stream in a slot of the primary that a parcel goes to, for which any shard there stands. */
+/** The same in a cluster: a stream in a slot of the primary that a parcel goes to, named by any shard there. */
 export const toldKeyAt = (shard: number, worker: string): string => `${shardTag(shard)}:told:${worker}`
 /** The stream that receives the replies. A parcel names a worker, or the stream itself. */
 export const toldStream = (to: string): string => (to.startsWith('{') ? to : toldKey(to))
 
-/** Channel: number of a shard that was given back; empty for a worker that has come or leaves. */
+/** Channel: number of a released shard; empty for a worker that has come or leaves. */
 export const RELEASED_CHANNEL = '{cl}:released'
 /** Channel: parcels for mailboxes of a worker's shards, each before the bell that names it (`bell.ts`). */
 export const parcelChannel = (worker: string): string => `{cl}:parcel:${worker}`

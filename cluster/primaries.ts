@@ -1,7 +1,8 @@
 /**
- * primaries - where several stores hold the shards, what is known of the one that holds a shard
+ * primaries - with several stores, the state of the one that holds a shard
  *
- * One that is away stops nobody else: each has a clock, a silence, and a time since when it has answered without a gap.
+ * An unreachable one does not stop the others: each has its own clock, silence, and time since which it has answered
+ * without a gap.
  */
 import type { Clock } from './clock.ts'
 
@@ -18,7 +19,7 @@ export interface Primary {
   readonly steadySinceMs: number
 }
 
-/** Which of them holds a shard; null while that is not known. */
+/** The store that holds a shard; null while unknown. */
 export interface Primaries {
   of(shard: number): Primary | null
 }

@@ -2,7 +2,7 @@
  * store - what the runtime asks of the place where everything lives.
  *
  * Two implementations answer alike: `redis/store.ts` and the in-memory store of the simulation; a test feeds both the
- * same random requests. A promise of this interface never rejects for something that the world did: that is a value.
+ * same random requests. A promise of this interface never rejects for an external failure: that is a value.
  */
 import type { Fact, FactValue, Op, Signal, Write } from './behaviour.ts'
 
@@ -19,7 +19,7 @@ export interface Commit {
   readonly deadlineMs: number
   /** Last id given out; '' leaves it. */
   readonly lid: string
-  /** Entry id (`sortableEntryId`) of the first new id, which must lie above `lid`; '' for none. */
+  /** Entry id (`sortableEntryId`) of the first new id, which must be above `lid`; '' for none. */
   readonly firstEntryId: string
   /** New cursors of mailbox and outcomes; '' leaves them. */
   readonly cursor: string
@@ -29,7 +29,7 @@ export interface Commit {
   /** For people, in the journal: counts such as `asks=3 ops=20`. */
   readonly note: string
   readonly ops: readonly Op[]
-  /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
+  /** The same, with keys numbered and neighbours joined (`mergeOps`); computed on demand if absent. */
   readonly merged?: Merged
   /**
    * Replies that the commit publishes for workers (`Ears.replies`) once it cannot be lost, one line for each parcel;
@@ -55,20 +55,23 @@ export type Verdict =
   | { readonly kind: 'badop'; readonly reason: string }
   /** The store refused before anything ran: OOM, READONLY, MISCONF, LOADING, NOREPLICAS, CROSSSLOT. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The shard's keys are on their way to another node, or their node to another state: nothing ran, soon it will. */
+  /** The shard's keys are being moved, or their node changes its state: nothing ran, a retry will succeed soon. */
   | { readonly kind: 'away'; readonly reason: string }
-  /** Sent, and the connection ended without an answer: in doubt. */
+  /** Sent, but the connection ended without an answer: the outcome is unknown. */
   | { readonly kind: 'lost' }
   /** Never handed to the store. */
   | { readonly kind: 'unsent' }
-  /** Journal and sequence number disagree, or an answer that is none of the above: the shard stops. */
+  /** Journal and sequence number disagree, or the answer is unknown: the shard stops. */
   | { readonly kind: 'torn'; readonly reason: string }
 
-/** Owners that begin so are no workers: the shard goes to another primary, and nobody may take it or write to it. */
+/**
+ * Owners with this prefix are not workers: the shard is being moved to another primary, and no process may take it or
+ * write to it.
+ */
 export const MOVE_PREFIX = 'move:'
 
 export interface Meta {
-  /** A worker, '' for nobody, or a move. */
+  /** A worker, '' for none, or a move. */
   owner: string
   token: string
   seq: number
@@ -77,11 +80,11 @@ export interface Meta {
   cursor: string
   outcomesCursor: string
   tries: number
-  /** When its last move between two primaries ended, by their clock; 0: there was none. */
+  /** When its last move between two primaries ended, by their clock; 0 if there was none. */
   freedAtMs: number
 }
 
-/** Of a shard that nobody has ever taken. */
+/** For a shard that was never owned. */
 export const NO_META: Meta = {
   owner: '',
   token: '',
@@ -106,7 +109,7 @@ export interface Protocol {
   readonly understands: number
 }
 
-/** A worker as others see it: what is written under its id, JSON. */
+/** A worker as others see it: the JSON under its id. */
 export interface WorkerRecord {
   beats: number
   host: string
@@ -124,8 +127,7 @@ export interface WorkerRecord {
   /** It has not begun: it looks whom it would meet. Absent once it has, and in records of earlier releases. */
   isComing?: boolean
   /**
-   * It is cut off from a part of the store: its shards are for those that are not. Absent in records of earlier
-   * releases.
+   * It cannot reach a part of the store: healthy workers take its shards. Absent in records of earlier releases.
    */
   ails?: boolean
   /** The protocol that it sends. Absent in records of earlier releases. */
@@ -148,7 +150,7 @@ export type Beat =
   | { readonly kind: 'ok'; readonly nowMs: number; readonly workers: ReadonlyMap<string, string> }
   | { readonly kind: 'failed' }
 
-/** The two streams through which a shard hears of other processes. */
+/** The two streams through which a shard receives messages of other processes. */
 export type Inbox = 'mailbox' | 'outcomes'
 
 /** Commands of one turn of a process for one shard, on their way there. */
@@ -170,7 +172,7 @@ export interface Enqueue {
   readonly parcels: readonly Parcel[]
 }
 
-/** What became of a parcel. `busy`: the mailbox is full. `lost`: sent, no answer. `unsent`: it does not lie there. */
+/** Result for a parcel. `busy`: the mailbox is full. `lost`: sent, no answer. `unsent`: it was not stored. */
 export type Enqueued = 'ok' | 'busy' | 'lost' | 'unsent'
 
 /** An entry of a mailbox, or of outcomes. */
@@ -186,7 +188,7 @@ export interface InboxEntry {
 /** Something came into the mailbox or the outcomes of a shard. */
 export interface Bell {
   readonly shard: number
-  /** The entry of the mailbox that came; null: whatever it is must be read. */
+  /** The new entry of the mailbox; null if it must be read. */
   readonly entry: InboxEntry | null
   /** The entry before it. */
   readonly before: string
@@ -200,7 +202,7 @@ export interface EntriesRequest {
   readonly count: number
 }
 
-/** Whose replies, and in which slice (`mailbox/replies.ts`) they lie. */
+/** The parcel whose replies are read, and their slice (`mailbox/replies.ts`). */
 export interface RepliesRequest {
   readonly shard: number
   readonly parcelId: string
@@ -213,7 +215,7 @@ export interface Replies {
   readonly fields: readonly string[]
 }
 
-/** Where a shard's owner reads on: the last entries that were read, `0-0` for none. */
+/** The read positions of a shard's owner: the last entries read, `0-0` for none. */
 export interface Cursors {
   readonly shard: number
   readonly mailbox: string
@@ -226,7 +228,7 @@ export interface Ears {
   bells(bells: readonly Bell[]): void
   /** Replies to this worker's asks, published by commits. The same can come again. */
   replies(text: string): void
-  /** A shard was given back. */
+  /** A shard was released. */
   released(shard: number): void
   /** A worker has come, or is about to end. */
   joined(): void
@@ -246,14 +248,14 @@ export interface Store {
    * `tries`, leaves `fenced`.
    */
   acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired>
-  /** Gives a shard back: its owner becomes '', and others hear of it. Nothing if the token is another. */
+  /** Releases a shard: its owner becomes '', and others are notified. Does nothing for a different token. */
   release(request: { shard: number; token: string }): Promise<boolean>
   /**
    * The state found by the next owner when it took the shard from `token`; null if there is none (or the store did not
    * answer).
    */
   fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null>
-  /** Meta of many shards, null where there is none yet, undefined where it is not known: its store did not answer. */
+  /** Meta of many shards, null if missing, undefined if unknown because its store did not answer. */
   metas(shards: readonly number[]): Promise<readonly (Meta | null | undefined)[] | null>
   /** Writes a worker's record and reads the clock and all records. Goes over the commit connection. */
   heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat>
@@ -261,21 +263,21 @@ export interface Store {
   retire(worker: string, seen?: string): Promise<void>
   /** All records, and which of `clients` are still connected; null when the store did not answer. */
   look(clients: readonly number[]): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null>
-  /** Puts parcels into mailboxes, in their order, and rings their owners. What became of each. */
+  /** Puts parcels into mailboxes, in their order, and notifies their owners. Returns the result of each. */
   enqueue(request: Enqueue): Promise<readonly Enqueued[]>
-  /** Tells whoever listens now; nobody knows whether anybody heard it. */
+  /** Notifies the current subscribers; delivery is not confirmed. */
   signal(signals: readonly Signal[]): void
-  /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */
+  /** Hands in an outcome for the next owner of the shard. False: no answer, so it may be stored or not. */
   handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean>
   /**
    * Entries, oldest first, with their content; not all if it is large. Null when the store did not answer.
    */
   entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null>
-  /** The shards of which mailbox or outcomes hold something after the cursors; null when the store did not answer. */
+  /** The shards with entries in their mailbox or outcomes after the cursors; null when the store did not answer. */
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>
   /** Receives notifications of other processes for `worker`. */
   listen(worker: string, ears: Ears): Listening
-  /** The replies of each parcel and the store's clock, in one step; null where the store did not answer. */
+  /** The replies of each parcel and the store's clock, in one step; null if the store did not answer. */
   replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]>
 }
 

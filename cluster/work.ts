@@ -1,7 +1,10 @@
-/** work - what waits in a shard's queue: a command with where it came from and who waits for its answer. */
+/** work - an entry of a shard's queue: a command with its origin and its waiting caller. */
 import type { Command, CommandType, Decision, Staged } from './behaviour.ts'
 
-/** How an ask ends. `unavailable`: nothing was accepted and nothing will be. `silent`: nobody knows; no answer. */
+/**
+ * Result of an ask. `unavailable`: nothing was accepted and nothing will be. `silent`: the outcome is unknown; no
+ * answer.
+ */
 export type AskResult =
   | { readonly kind: 'answer'; readonly reply: unknown }
   | { readonly kind: 'unavailable' }
@@ -34,7 +37,7 @@ export interface Work {
   broken: Error | null
   /** Mailbox lane: its deadline has passed; it is consumed without being executed. */
   late: boolean
-  /** Local lane: who waits; taken away once answered. */
+  /** Local lane: the waiting caller; removed once answered. */
   answer: ((result: AskResult) => void) | null
   /** Of a command or outcome that came from another process: its entry, which the commit's cursor passes. */
   readonly entryId: string
@@ -74,7 +77,7 @@ export function internalWork(
   }
 }
 
-/** Work of an asker of this process. */
+/** Work for an ask of this process. */
 export function askedWork(
   type: CommandType,
   command: Command,

@@ -3,8 +3,8 @@
  * last command, on file systems that keep a file's size before its bytes
  *
  * Redis itself drops an incomplete last command. Other bytes are a "Bad file format", and it does not start. Bytes
- * behind the size in the store's mark were never known to be on disk, so no accepted mail is in them: they are moved
- * into a file of their own, and redis starts. Damage before that size stops the start.
+ * after the size in the store's mark were never known to be on disk, so they contain no accepted mail. They are moved
+ * into a separate file, and Redis starts. Damage before that size stops the start.
  */
 
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
@@ -15,14 +15,14 @@ import { markPath, type StoreMark } from './store-mark.ts'
 const CHUNK_BYTES = 1024 * 1024
 /** `*` or `$`, a number of up to 20 digits, and CR LF; `#TS:` and a time. */
 const LINE_BYTES_MAX = 64
-/** Redis takes no more arguments and no longer ones from a client. */
+/** Limits of Redis for a client: number and length of arguments. */
 const ARGUMENTS_MAX = 1024 * 1024
 const ARGUMENT_BYTES_MAX = 512 * 1024 * 1024
 const STAR = 0x2a
 const HASH = 0x23
 const OWNER_ONLY = 0o600
 
-/** Whether redis logged that it cannot parse its append-only file. In: the last lines of its log. */
+/** Whether redis logged that it cannot parse its append-only file. Takes the last lines of its log. */
 export function isBadFormat(log: string): boolean {
   return /Bad file format reading the append only file/i.test(log)
 }
@@ -30,7 +30,7 @@ export function isBadFormat(log: string): boolean {
 /**
  * Moves the unreadable end of the last append-only file into a file beside the store, if it is behind the last offset
  * known to be on disk.
- * @returns the file, the number of bytes moved, and where they are now; null if every command can be read
+ * @returns the file, the number of bytes moved, and their new path; null if every command can be read
  * @throws Error, a sentence with the next step, if the damage may have taken accepted data
  */
 export function cutUnreadableEnd(

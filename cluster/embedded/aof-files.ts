@@ -24,13 +24,13 @@ export interface AofFile {
   readonly type: 'b' | 'i'
 }
 
-/** What lies in a directory of append-only files. */
+/** Content of a directory of append-only files. */
 export interface AofFiles {
-  /** Text of the manifest; null where there is none. */
+  /** Text of the manifest; null if missing. */
   readonly manifest: string | null
   /** The entries of the manifest in order, without history. */
   readonly named: readonly AofFile[]
-  /** Bytes of each append-only file that is there, by name. */
+  /** Bytes of each existing append-only file, by name. */
   readonly sizes: ReadonlyMap<string, number>
 }
 
@@ -67,7 +67,7 @@ export function manifestPath(directory: string): string {
 }
 
 /**
- * Reads a data directory; null where it has no append-only files and no manifest. Throws what the file system throws.
+ * Reads a data directory; null if it has no append-only files and no manifest. Throws errors of the file system.
  */
 export function readAofFiles(directory: string): AofFiles | null {
   const folder = join(directory, AOF_DIRECTORY)
@@ -123,7 +123,7 @@ export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
 /** Files with writes in them that are numbered above everything that the manifest names. */
 export function filesAbove({ named, sizes }: AofFiles): string[] {
   const highest = highestOf(named)
-  // Redis opens a file before it names it: one without a byte is what a crash left, and so is a base alone.
+  // Redis creates a file before the manifest names it. An empty file, or a base alone, is left over from a crash.
   return [...sizes].flatMap(([name, bytes]) => {
     const file = fileOf(name)
     return file?.type === 'i' && bytes > 0 && file.seq > highest ? [name] : []

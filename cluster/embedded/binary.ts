@@ -83,7 +83,7 @@ export function redisArguments(
 ): string[] {
   const settings: Record<string, string> = {
     dir: directory,
-    // Beside the socket, where processes of this machine reach it by a URL; 0: not at all.
+    // The port for processes of this machine that use a URL; 0 means the socket only.
     port: String(port),
     bind: '127.0.0.1',
     unixsocket: 'redis.sock',

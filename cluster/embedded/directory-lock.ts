@@ -43,7 +43,7 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock | 
 
 async function lockBySocket(directory: string): Promise<DirectoryLock | null> {
   const directoryFd = await promisify(open)(directory, constants.O_RDONLY | constants.O_DIRECTORY)
-  // By its descriptor a directory has a short path, and stays the same one if it is moved meanwhile.
+  // Through its descriptor a directory has a short path, even if it is moved in the meantime.
   const place = `/proc/self/fd/${directoryFd}`
   let listener: net.Server | null = null
   let number = 0
@@ -66,7 +66,8 @@ async function lockBySocket(directory: string): Promise<DirectoryLock | null> {
       try {
         if (!(await isHeld(nameOf(place, number)))) retire(place, number)
       } catch {
-        // A dead socket that stays holds nothing: a full disk here hides no error of the work under the lock.
+        // A leftover socket holds no lock. An error of a full disk here must not hide an error of the work under the
+        // lock.
       } finally {
         await promisify(close)(directoryFd)
       }
@@ -113,7 +114,7 @@ function clear(place: string, number: number): void {
   }
 }
 
-/** Whether the new name was made; false where there is one, or the draft was removed. */
+/** Whether the new name was made; false if it exists, or the draft was removed. */
 function link(draft: string, name: string): boolean {
   try {
     linkSync(draft, name)

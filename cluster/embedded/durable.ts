@@ -2,8 +2,8 @@
  * durable - the settings of a store that its durability level rests on: which are broken, and how they are set right
  * again.
  *
- * `appendonly` that was off: what was written meanwhile is in memory alone, and a shutdown would throw it away. Set to
- * yes again, redis writes all that it holds into a new file, and nothing is on disk before that is finished.
+ * While `appendonly` was off, writes were in memory alone, and a shutdown would lose them. Once it is set to yes again,
+ * Redis writes all its data into a new file, and nothing is on disk before that is finished.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
@@ -44,7 +44,7 @@ export function isRewriting(info: string): boolean {
   return /^aof_rewrite_(in_progress|scheduled):1/m.test(info)
 }
 
-/** Reads the settings and sets right what is broken. Out: what was, before anything is on disk by it. */
+/** Reads the settings and repairs broken ones. Returns the breaches, before anything is on disk. */
 export async function setRight(client: Redis, durability: Durability): Promise<Breach[]> {
   const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS)) as string[]
   const breaches = breachesOf(flat, durability)
@@ -54,7 +54,7 @@ export async function setRight(client: Redis, durability: Durability): Promise<B
 }
 
 /**
- * Waits until the store's file holds all that is in memory, asking for a rewrite where the last one failed.
+ * Waits until the store's file has everything that is in memory, and requests a rewrite if the last one failed.
  * @returns false when it has not within `msMax`
  */
 export async function writtenWhole(client: Redis, msMax: number): Promise<boolean> {

@@ -31,12 +31,12 @@ import { StoreDirectory } from './store-directory.ts'
 /** `sun_path` is 108 bytes on Linux and 104 elsewhere, with the closing zero. */
 const SOCKET_PATH_BYTES_MAX = 103
 const STEP_MS = 20
-/** 7 s: the whole service has ten. */
+/** 7 s, because the whole service has ten. */
 const SHUTDOWN_STEPS_MAX = 350
 /** Of these, the time that a repaired store has to write its file; one that takes longer is left running. */
 const WHOLE_MS_MAX = 5000
 const BACKOFF_MS_MAX = 5000
-/** A redis that lived this long was well: the next failure begins a new series. */
+/** A Redis that lived this long was healthy: the next failure begins a new series. */
 const WELL_MS = 10_000
 /** So many failures in a row are no accident. */
 const SERIES_MIN = 2
@@ -53,7 +53,7 @@ export interface EmbeddedRedisOptions {
   port?: number
   /** Memory that the store may use; half of the machine's by default. */
   memoryBytes?: number | undefined
-  /** Whether the directory is known to have held a store: then none is started empty. False by default. */
+  /** Whether the directory is known to have held a store: then an empty one is not started. False by default. */
   mustHold?: () => boolean
   /**
    * The directory was made again, with the store's files in it: other files can be written. Takes the store, which
@@ -63,22 +63,22 @@ export interface EmbeddedRedisOptions {
 }
 
 export interface EmbeddedRedis {
-  /** At most 103 bytes, however deep the data directory lies. */
+  /** At most 103 bytes, for any path of the data directory. */
   socketPath: string
   /** True when it already ran. */
   adopted: boolean
   /** Its directory, to be looked at while it runs. */
   directory: StoreDirectory
-  /** Why it does not answer, as far as can be seen from outside: one line for people. */
+  /** Why it does not answer, as far as visible from outside, in one line for people. */
   describe(): string
   /**
-   * Writes all that the store holds into its directory, which is made again, and starts a store on that; the one that
-   * was cut off from its files ends. Writes wait meanwhile.
-   * @throws Error when it cannot: the store goes on as it was
+   * Writes all data of the store into its recreated directory, and starts a store on it; the store that lost its files
+   * ends. Writes wait in the meantime.
+   * @throws Error when it cannot: the store continues unchanged
    */
   rescue(): Promise<void>
   /**
-   * Ends the watch and, when `whenLast` says so, the store. Resolves once the store's process has gone.
+   * Ends the watch and, if `whenLast` allows it, the store. Resolves once the store's process has gone.
    * @returns whether the store was stopped; throws what `whenLast` threw or why the store refused
    */
   stop(options: { whenLast: () => Promise<boolean> }): Promise<boolean>
@@ -139,7 +139,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   }
 }
 
-/** What is known of the store that runs. */
+/** State of the running store. */
 interface Running extends RescueLines {
   readonly processId: number | null
 }
@@ -198,7 +198,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       await askToLeave(client)
       await gone(() => processId === null || strandedRedisPid(place.directory) !== processId)
     },
-    /** The store, if it is there, once nothing is being brought back any more. */
+    /** The store, if it runs, once no restart is in progress. */
     async end(): Promise<Running | null> {
       await recovered
       return running
@@ -206,7 +206,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
   }
 }
 
-/** The first failures of a series are told, then ever fewer: 1, 2, 4, 8 and so on. */
+/** The first failures of a series are logged, then ever fewer: 1, 2, 4, 8 and so on. */
 function isTold(failures: number): boolean {
   return failures === 0 || Number.isInteger(Math.log2(failures))
 }
@@ -264,11 +264,11 @@ async function gone(hasGone: () => boolean | Promise<boolean>): Promise<void> {
   throw new Error('Redis did not exit after SHUTDOWN')
 }
 
-/** A path of the socket that connect(2) takes: the plain one, or through a short link where that is too long. */
+/** A path of the socket that connect(2) accepts: the plain one, or a short link if it is too long. */
 function reachableSocket(directory: string): { socketPath: string; forget: () => void } {
   const plain = join(directory, 'redis.sock')
   if (Buffer.byteLength(plain) <= SOCKET_PATH_BYTES_MAX) return { socketPath: plain, forget: () => undefined }
-  // A fresh directory that only we may enter: a name that others can guess could be made by them first.
+  // A fresh directory that only this user can enter, because others could create a predictable name first.
   const short = mkdtempSync('/tmp/redis-')
   symlinkSync(directory, join(short, 'at'))
   return { socketPath: join(short, 'at', 'redis.sock'), forget: () => rmSync(short, { recursive: true, force: true }) }

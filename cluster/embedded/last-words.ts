@@ -1,9 +1,8 @@
 /**
- * last-words - what is to be seen of a redis that does not answer or has ended: its process, its disk, the end of its
- * log.
+ * last-words - evidence about a Redis that does not answer or has ended: its process, its disk, the end of its log.
  *
- * A redis whose disk is full can write its last words no more than its data, and one that is killed has none: so the
- * disk and the process are looked at too. Each answer is one line for people.
+ * A Redis whose disk is full cannot log its end, and a killed one logs nothing, so the disk and the process are checked
+ * too. Each answer is one line for people.
  */
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,8 +38,7 @@ export function describeSilence(directory: string): string {
 }
 
 /**
- * Why the redis of a directory has ended, or only its connection, as far as can be seen. In: its process, where it is
- * known.
+ * Why the redis of a directory has ended, or only its connection, as far as can be seen. Takes its process, if known.
  */
 export function describeEnd(directory: string, pid: number | null): string {
   if (pid !== null && isRunning(pid))
@@ -63,19 +61,19 @@ function isRunning(pid: number): boolean {
   return !['Z', 'X', undefined].includes(fields[0]) && fields[MEMORY_FIELD] !== '0'
 }
 
-/** Fields of /proc/<pid>/stat from the state on; none where there is no such process. */
+/** Fields of /proc/<pid>/stat from the state on; empty if there is no such process. */
 function statOf(pid: number): string[] {
   const text = readText(`/proc/${pid}/stat`)
   return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** The last lines of a directory's `redis.log`, as they stand there; '' where there is none. */
+/** The last lines of a directory's `redis.log`, unchanged; '' if there is no log. */
 export function logTail(directory: string, lines: number): string {
   return readTail(join(directory, 'redis.log')).trimEnd().split('\n').slice(-lines).join('\n')
 }
 
 /**
- * The warnings that the last redis of a directory wrote after it was ready, the latest ones, if of late; null: none.
+ * The latest warnings that the last Redis of a directory logged after it was ready, if recent; otherwise null.
  */
 function lastWords(directory: string): string | null {
   const lines = readTail(join(directory, 'redis.log')).split('\n').flatMap(parseLine)
@@ -119,7 +117,7 @@ function sentences(parts: readonly (string | null)[]): string {
   return parts.filter((part) => part !== null).join('. ')
 }
 
-/** The end of a file; '' where it cannot be read. */
+/** The end of a file; '' if it cannot be read. */
 function readTail(path: string): string {
   try {
     const file = openSync(path, 'r')

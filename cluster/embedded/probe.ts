@@ -44,8 +44,8 @@ export async function probeRedis(socketPath: string, directory: string): Promise
 }
 
 /**
- * The process id of a living redis or valkey that works in `directory`: the one of its pid file, else any. Only Linux
- * can tell (`/proc`); elsewhere the answer is null and the directory's lock alone decides.
+ * The process id of a living redis or valkey that works in `directory`: that of its pid file, otherwise any. Only Linux
+ * has this (`/proc`); elsewhere the result is null and the directory's lock alone decides.
  */
 export function livingRedisPid(directory: string): number | null {
   const named = Number.parseInt(readText(join(directory, 'redis.pid')) ?? '', 10)
@@ -55,7 +55,7 @@ export function livingRedisPid(directory: string): number | null {
   return null
 }
 
-/** The process id of a redis whose working directory was `directory` until it was deleted; null where there is none. */
+/** The process id of a redis whose working directory was `directory` until it was deleted; or null. */
 export function strandedRedisPid(directory: string): number | null {
   for (const name of processNames())
     if (isRedis(Number(name)) && readLink(`/proc/${name}/cwd`) === `${directory} (deleted)`) return Number(name)
@@ -80,7 +80,7 @@ function isRedis(pid: number): boolean {
   return Number.isInteger(pid) && /^(redis|valkey)-server/.test(readText(`/proc/${pid}/comm`) ?? '')
 }
 
-/** Null where there is no such file, no such process any more, or one that is another user's. */
+/** Null if the file or the process does not exist, or belongs to another user. */
 function readText(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
@@ -97,7 +97,7 @@ function readLink(path: string): string | null {
   }
 }
 
-/** One connection that neither returns by itself nor keeps commands for later. */
+/** A connection that does not reconnect and keeps no commands for later. */
 function connectOnce(path: string): Redis {
   return new Redis({
     path,

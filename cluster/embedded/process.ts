@@ -1,9 +1,9 @@
 /**
  * process - brings up the one redis-server of a directory: adopts it, or starts it under the directory's lock.
  *
- * The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left. Before a redis is
- * spawned its files are looked at (store-mark.ts): one that would begin empty, or on less than there was, is not
- * started.
+ * The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left. Before a Redis is
+ * spawned its files are checked (store-mark.ts): it is not started if it would begin empty, or with less data than
+ * before.
  */
 import { spawn } from 'node:child_process'
 import { closeSync } from 'node:fs'
@@ -49,7 +49,7 @@ export interface Place {
 }
 
 /**
- * Adopts what answers, else starts one under the lock, else waits for whoever holds the lock.
+ * Adopts a running Redis, or starts one under the lock, or waits for the holder of the lock.
  * @returns an open connection to the store
  * @throws Error when a living redis does not answer, or none can be started; AbortError when `signal` ends the wait
  */
@@ -91,7 +91,7 @@ async function adopt(place: Place, client: Redis): Promise<Redis> {
   return client
 }
 
-/** Starts a redis with the lock in hand; null when somebody else's came up just before. */
+/** Starts a Redis while holding the lock; null if another process has just started one. */
 async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | null> {
   const { directory, log, socketPath } = place
   try {
@@ -124,7 +124,7 @@ function cutEnd({ directory, log }: Place): boolean {
   return cut !== null
 }
 
-/** Throws the sentence where a redis would begin empty, or on less than was acknowledged. */
+/** Throws the sentence if a Redis would begin empty, or with less than was acknowledged. */
 function refuseWrongFiles({ directory, durability, log, mustHold }: Place): void {
   const stranded = strandedRedisPid(directory)
   if (stranded !== null)

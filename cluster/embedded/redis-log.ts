@@ -22,8 +22,8 @@ export function openRedisLog(directory: string): number {
 }
 
 /**
- * Begins the file of a Redis that runs anew where it has grown beyond its bound. Out: whether it did. Throws Error when
- * the disk refuses.
+ * Rotates the log file of a running Redis that exceeds its bound. Returns whether it did. Throws Error if the disk
+ * fails.
  */
 export function boundRedisLog(directory: string, bytesMax = LOG_BYTES_MAX): boolean {
   const path = pathIn(directory)
@@ -33,7 +33,7 @@ export function boundRedisLog(directory: string, bytesMax = LOG_BYTES_MAX): bool
   return true
 }
 
-/** Keeps the file within its bound, each minute. Out: what ends that. */
+/** Keeps the file within its bound, each minute. Returns a function that ends that. */
 export function watchRedisLog(directory: string, log: StoreLog): () => void {
   const timer = setInterval(() => {
     try {

@@ -2,12 +2,12 @@
  * rescue - what a store holds in memory, written into a directory that was deleted under it, or as a copy (backup).
  *
  * A redis whose working directory is gone can neither rewrite its file nor save. But it still sends a replica
- * everything over an open connection. So writes are held back (CLIENT PAUSE: they wait, none is refused), the whole is
- * read as a replica would, and laid down as the base of a new append-only file. Then the old redis is ended; the writes
- * that waited lose their connection, and are sent again to the one that is started on the new files.
+ * everything over an open connection. So writes are held back (CLIENT PAUSE makes them wait, it refuses none), the data
+ * set is read as a replica would, and written as the base of a new append-only file. Then the old redis is ended; the
+ * writes that waited lose their connection, and are sent again to the one that is started on the new files.
  *
  * Guarantees: the new directory appears whole or not at all (one rename), and holds everything that was ever
- * acknowledged. Where several processes do it at once the first one's stays, and they are the same.
+ * acknowledged. If several processes do it at once, the first directory is kept; all are the same.
  */
 import {
   closeSync,
@@ -24,7 +24,7 @@ import { dirname, join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { AOF_DIRECTORY, AOF_NAME, formatManifest } from './aof-files.ts'
 
-/** Longer than any copy: who dies in the middle leaves a store that goes on by itself. */
+/** Longer than any copy. If the process dies in the middle, the store resumes by itself. */
 const PAUSE_MS = 600_000
 /** A copy that does not move for so long is given up. */
 const SILENT_MS_MAX = 30_000
@@ -36,7 +36,7 @@ const FILES = [
   { name: `${AOF_NAME}.1.incr.aof`, seq: 1, type: 'i' },
 ] as const
 
-/** Two connections that were open before the directory went: its socket went with it. */
+/** Two connections that were opened before the directory was deleted, and the socket with it. */
 export interface RescueLines {
   /** Gives the orders. */
   readonly client: Redis
@@ -45,9 +45,9 @@ export interface RescueLines {
 }
 
 /**
- * Copies what a store holds into `directory`, which is made where it is not there; writes are held back from then on.
+ * Copies what a store holds into `directory`, which is created if missing; writes are held back from then on.
  * @returns bytes of the copy
- * @throws Error when the store or the disk does not do its part: the store goes on as it was
+ * @throws Error if the store or the disk fails: the store continues unchanged
  */
 export async function rescueStore({ client, spare }: RescueLines, directory: string): Promise<number> {
   try {
@@ -62,8 +62,8 @@ export async function rescueStore({ client, spare }: RescueLines, directory: str
 
 /**
  * Copies what a store holds at one moment into `directory`, as append-only files from which a store starts. It forks,
- * as for a rewrite of its file, and goes on meanwhile. In: `begin`, called just before.
- * @returns bytes of the copy; the files are there whole or not at all, and on disk
+ * as for a rewrite of its file, and continues in the meantime. `begin` is called just before.
+ * @returns bytes of the copy; the files are complete and on disk, or do not exist
  * @throws Error when the store or the disk does not do its part
  */
 export async function copyStore(
@@ -72,7 +72,7 @@ export async function copyStore(
   begin: () => Promise<void> = async () => undefined,
 ): Promise<number> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  // A copy of other data that somebody has laid there meanwhile is not ours to replace.
+  // Other data put there in the meantime must not be replaced.
   if (existsSync(join(directory, AOF_DIRECTORY))) throw new Error(`${directory} already has an ${AOF_DIRECTORY}`)
   const fresh = join(directory, `${AOF_DIRECTORY}.${process.pid}.new`)
   rmSync(fresh, { recursive: true, force: true })

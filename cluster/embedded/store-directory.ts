@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { AOF_DIRECTORY, AOF_NAME, isWholeManifest, parseManifest, tailOf } from './aof-files.ts'
 import { digestOfTail, writeMark } from './store-mark.ts'
 
-/** What is wrong with a directory. */
+/** A fault of a directory. */
 export interface DirectoryFault {
   readonly kind: 'moved' | 'deleted' | 'damaged'
   readonly sentence: string
@@ -22,7 +22,7 @@ export interface DirectoryFault {
 export interface StoreDirectoryOptions {
   /** Absolute path, as passed to the store. */
   readonly path: string
-  /** The store's process, where it is on this machine and known. */
+  /** The store's process, if it is on this machine and known. */
   readonly processId: () => number | null
   /** Whether a mark is kept in it: it is the embedded store's. */
   readonly isOwn: boolean
@@ -59,7 +59,7 @@ export class StoreDirectory {
     this.file = options.names?.file ?? AOF_NAME
   }
 
-  /** What is wrong now; null: nothing. The first look remembers what it finds. */
+  /** The current fault, or null. The first look records the state. */
   look(): DirectoryFault | null {
     this.seen = null
     this.rememberWorkingDirectory()
@@ -70,8 +70,8 @@ export class StoreDirectory {
   }
 
   /**
-   * Files that are shorter than the size that the store reports, which a cut leaves even where they have grown since.
-   * In: `aof_current_size` of an answer that came after the last look, with no rewrite under way.
+   * Files that are shorter than the size that the store reports, as after a cut, even if they have grown since. Takes
+   * `aof_current_size` from an answer received after the last look, with no rewrite in progress.
    */
   lookAtBytes(written: number): DirectoryFault | null {
     if (this.seen === null || readText(this.manifestPath()) !== this.seen.manifest) return null
@@ -95,7 +95,7 @@ export class StoreDirectory {
     writeMark(this.path, { at: new Date(atMs).toISOString(), manifest, sizes, ends })
   }
 
-  /** Forgets what it knows: the store writes other files from now on. */
+  /** Drops the recorded state: the store writes other files from now on. */
   forget(): void {
     this.known.clear()
     this.knownTails = new Map()
@@ -118,13 +118,13 @@ export class StoreDirectory {
       if (status === undefined || !this.isSame(place, status))
         return `${place} was removed or replaced while Redis runs`
       const known = this.knownTails.get(name)
-      // Written on after a cut, a file has a hole where its end was.
+      // A file written to after a cut has a hole at its former end.
       const isCut = known !== undefined && status.size < known.bytes
       const tail = known === undefined || isCut ? null : tailOf(place, known.bytes)
       if (known !== undefined && (isCut || (tail !== null && tail !== known.text)))
         return `${place} was cut or changed while Redis runs: it had ${known.bytes} bytes that are not there any more`
       const text = tailOf(place, status.size)
-      // Bytes that cannot be read are not marked as being on disk: the next look finds them.
+      // Unreadable bytes are not marked as on disk; the next look finds them.
       if (text === null) return null
       sizes[name] = status.size
       tails.set(name, { bytes: status.size, text })
@@ -137,7 +137,7 @@ export class StoreDirectory {
     return join(this.folder, `${this.file}.manifest`)
   }
 
-  /** The directory that the store itself works in is the right one, whatever lies at the path by now. */
+  /** The directory that the store itself works in is the right one, even if the path has another one by now. */
   private rememberWorkingDirectory(): void {
     const processId = this.options.processId()
     if (this.known.has(this.path) || processId === null) return
@@ -145,7 +145,7 @@ export class StoreDirectory {
       const { dev, ino } = statSync(`/proc/${processId}/cwd`)
       this.known.set(this.path, `${dev}:${ino}`)
     } catch {
-      // Not Linux, or another user's process: then what lies at the path is taken for it.
+      // On other systems, or for another user's process, the directory at the path is used.
     }
   }
 

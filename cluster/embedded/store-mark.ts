@@ -54,7 +54,7 @@ export function markPath(directory: string): string {
   return join(directory, FILE)
 }
 
-/** Writes the mark of a directory. One that is too long is left out: the last one stays. */
+/** Writes the mark of a directory. A mark that is too long is not written; the last one is kept. */
 export function writeMark(directory: string, mark: StoreMark): void {
   const bytes = Buffer.alloc(BYTES, ' ')
   if (bytes.write(`${JSON.stringify(mark)}\n`, 'utf8') >= BYTES) return
@@ -68,7 +68,7 @@ export function writeMark(directory: string, mark: StoreMark): void {
   }
 }
 
-/** The mark of a directory; null where there is none that can be read. */
+/** The mark of a directory; null if missing or unreadable. */
 export function readMark(directory: string): StoreMark | null {
   try {
     const mark = JSON.parse(readFileSync(markPath(directory), 'utf8')) as Partial<StoreMark>
@@ -87,9 +87,8 @@ export interface FileFault {
 }
 
 /**
- * Looks at the files before a redis does.
- * In: `mustHold`, whether the directory is known to have held a store. Out: the first thing that speaks against a
- * start.
+ * Checks the files before a Redis reads them. `mustHold`: whether the directory is known to have held a store. Returns
+ * the first fault that forbids a start.
  */
 export function faultOfFiles(
   directory: string,
@@ -167,7 +166,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
   return null
 }
 
-/** The step that names the right files again: those of the mark where all are there, else the newest. */
+/** The step that names the right files again: those of the mark if all exist, otherwise the newest. */
 function mendOf(directory: string, files: AofFiles, mark: StoreMark | null): string {
   const known = mark === null ? [] : parseManifest(mark.manifest)
   const areThere = known.length > 0 && known.every(({ name }) => files.sizes.has(name))

@@ -1,8 +1,8 @@
 /**
- * facts - what the reads of a batch answered, and the view of it that a turn gets.
+ * facts - the results of a batch's reads, and the view that a turn has.
  *
- * A batch reads in rounds. Each round remembers the sequence number that was confirmed when it was sent; every commit
- * confirmed later is laid over its answers, and over all rounds the writes of the earlier turns of the same batch.
+ * A batch reads in rounds. Each round records the last confirmed sequence number when it was sent. Every later commit
+ * is laid over its results, and the writes of earlier turns of the batch over all rounds.
  */
 import type { Entry, Fact, Facts, FactValue } from '../behaviour.ts'
 import { Fault } from '../fault.ts'
@@ -118,8 +118,8 @@ export interface KnownFields {
 }
 
 /**
- * The facts of one turn: what was read, or is known without a read. `laid` are commits that a read may not have seen,
- * oldest first; `staged` the batch's own writes.
+ * The facts of one turn: values read, or known without a read. `laid` are commits that a read may not have seen, oldest
+ * first; `staged` the batch's own writes.
  */
 export class FactView implements Facts {
   private readonly rounds: FactRounds

@@ -62,7 +62,7 @@ export class FieldCache {
     return true
   }
 
-  /** What stands in a field by every commit confirmed so far; undefined when it is not known. */
+  /** The value of a field after every confirmed commit; undefined if unknown. */
   field(key: string, field: string): string | null | undefined {
     const held = this.find(key)
     if (held === undefined) return undefined
@@ -70,7 +70,7 @@ export class FieldCache {
     return value === undefined && held.isWhole ? null : value
   }
 
-  /** Takes in what was read; `since` are the writes of the commit that was confirmed since it was sent. */
+  /** Stores the results of a read; `since` are the writes of the commits confirmed since it was sent. */
   take(facts: readonly Fact[], values: readonly FactValue[], since: Overlay | null = null): void {
     facts.forEach((fact, index) => {
       if (fact.read !== 'fields') return
@@ -104,7 +104,8 @@ export class FieldCache {
   }
 
   /**
-   * Fields that hardly anybody will ask for again. A batch that has begun may rest on them: they go with the next one.
+   * Fields that are unlikely to be requested again. The current batch may use them, so they are dropped when the next
+   * one begins.
    */
   forget(fields: readonly HashFields[]): void {
     for (const one of fields) this.past.push(one)
@@ -180,7 +181,7 @@ export class FieldCache {
     this.budget.left += gone
   }
 
-  /** Drops what came first until the process holds no more than it may, or nothing is left here. */
+  /** Evicts the oldest values until the process is within its budget, or nothing is left here. */
   private trim(): void {
     this.last = null
     for (const [key, held] of this.keys) {

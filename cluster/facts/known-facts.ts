@@ -1,7 +1,7 @@
 /**
  * known-facts - values that the owner of a shard knows without a read: fields of hashes and the heads of serial lanes.
  *
- * Both rest on the same: the owner is the only one who writes the shard, and every commit is fenced.
+ * Both rely on this: the owner is the only one who writes the shard, and every commit is fenced.
  */
 import type { Fact, FactValue, HashFields, Op } from '../behaviour.ts'
 import { type FieldBudget, FieldCache } from './field-cache.ts'
@@ -37,7 +37,7 @@ export class KnownFacts {
     return this.heads.head(key)
   }
 
-  /** Takes in what was read; `since` are the writes of the commit that was confirmed since it was sent. */
+  /** Stores the results of a read; `since` are the writes of the commits confirmed since it was sent. */
   take(facts: readonly Fact[], values: readonly FactValue[], since: Overlay | null = null): void {
     this.fields.take(facts, values, since)
     if (since === null) this.heads.take(facts, values)

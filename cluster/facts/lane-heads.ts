@@ -1,5 +1,5 @@
 /**
- * lane-heads - the items that stand first in serial lanes, remembered so that going on need not read them again.
+ * lane-heads - the first items of serial lanes, cached so that the next claim needs no read.
  *
  * The owner of a shard is the only one who writes its lanes: a head read once, with the writes of every commit
  * confirmed since, is current (see `field-cache.ts`, whose budget this shares). A head ends if its read ended: items
@@ -15,14 +15,14 @@ import type { Overlay } from './overlay.ts'
 type SortedFact = Fact & { readonly read: 'sorted' }
 type Members = readonly (readonly [item: string, score: number])[]
 
-/** Items that a read of a head brings: one read for a dozen attempts. */
+/** Items that a read of a head returns: one read for a dozen attempts. */
 const HEAD_READ = 16
-/** The item that ended may still stand first, and one beside it may be claimed. */
+/** The finished item may still be first, and another one may be claimed. */
 const HEAD_LEAST = 3
 
 export interface LaneHead {
   readonly members: Members
-  /** Nothing else lies in the lane. */
+  /** The lane has no further items. */
   readonly isWhole: boolean
 }
 
@@ -59,7 +59,7 @@ export class LaneHeads {
     return this.heads.get(key)
   }
 
-  /** Takes in what was read. */
+  /** Stores the results of a read. */
   take(facts: readonly Fact[], values: readonly FactValue[]): void {
     facts.forEach((fact, index) => {
       if (fact.read !== 'sorted' || fact.isHead !== true) return
@@ -109,7 +109,7 @@ export function layHead(overlay: Overlay, key: string, { members, isWhole }: Lan
   return { members: overlay.sorted(key, { min: 0, max: Number.MAX_SAFE_INTEGER, count }, members), isWhole }
 }
 
-/** Whether a conditional write moves an item of which is not known whether it is there. */
+/** Whether a conditional write moves an item whose presence is unknown. */
 function isBlind({ write, args }: Op, { members, isWhole }: LaneHead): boolean {
   if (isWhole || write !== 'ZADD' || !/^[A-Z]/.test(String(args[0]))) return false
   const known = new Set(members.map(([item]) => item))

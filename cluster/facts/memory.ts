@@ -26,7 +26,7 @@ interface Held {
 export type EntityTable = ReadonlyMap<string, EntityType>
 
 export class Memory {
-  /** By kind, of which there are few: a name of a kind is the same text everywhere. */
+  /** By kind. There are few, and the name of a kind is the same string everywhere. */
   private readonly kinds: { readonly kind: string; readonly held: Map<string, Held> }[] = []
   private readonly counters = new Map<string, Held>()
 
@@ -150,7 +150,7 @@ export class Draft implements States {
     return this.counters.has(owner) || this.memory.hasCounter(owner)
   }
 
-  /** Applies the events of one turn, all of them or (when one throws) none. */
+  /** Applies the events of one turn, all or (if one throws) none. */
   apply(events: readonly { readonly ref: Ref; readonly event: unknown }[], by: string): void {
     const made = new Map<string, Changed>()
     for (const { ref, event } of events) {

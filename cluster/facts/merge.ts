@@ -3,7 +3,7 @@
  *
  * A batch writes the same few hashes and sorted sets over and over. Writes of one kind to one key with no other write
  * to that key between them are one command of the store: the result is the same, and a command costs as much as ten
- * fields. Only what is well formed is joined, so that an op that breaks the rules is refused as it would be alone.
+ * fields. Only well-formed ops are joined, so that an invalid op is refused as it would be alone.
  */
 import type { Op, Write } from '../behaviour.ts'
 import { type Arg, CLOCK_OFF_MS, type Joined, type Merged } from '../store.ts'

@@ -30,8 +30,8 @@ interface Slot extends MergeSlot {
 }
 
 /**
- * Writes, in the order in which they were ordered: laid over what is read, and joined into the commands of a commit.
- * Most keys are written and not looked at, so what their writes come to is worked out when somebody looks.
+ * Writes in order, laid over reads and joined into the commands of a commit. Most keys are written and not read, so the
+ * result of their writes is computed on a read.
  */
 export class Overlay {
   private readonly slots = new Map<string, Slot>()
@@ -116,8 +116,8 @@ export class Overlay {
 
   /**
    * Members with a score from `min` to `max`, at most `count`, the highest first with `newest`. A conditional write
-   * (XX, LT) of a member whose score lies outside of these bounds cannot be laid: who writes with a flag reads the
-   * whole set, or the member's score.
+   * (XX, LT) of a member whose score is outside these bounds cannot be applied: a behaviour that writes with a flag
+   * reads the whole set, or the member's score.
    */
   sorted(
     key: string,

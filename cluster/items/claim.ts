@@ -1,5 +1,5 @@
 /**
- * claim - what a claim of an item is: its row in `claims`, its writes, and the rules by which one is made.
+ * claim - a claim of an item: its row in `claims`, its writes, and the rules of claiming.
  *
  * A claim moves the item's score to the end of the attempt and writes the row in one commit. The commands that claim,
  * end and free items are in `item-turns.ts`.
@@ -34,7 +34,7 @@ export interface ClaimRules {
 
 export const CLAIM_RULES: ClaimRules = {
   stillDue: (score, nowMs) => score !== null && score <= nowMs,
-  // A waiting row names no worker: an outcome that was handed in twice has been taken up already.
+  // A waiting row names no worker: an outcome handed in twice was already processed.
   isCurrent: ({ worker, attempt }, ended) => worker !== '' && attempt === ended,
   flag: ['XX'],
 }
@@ -82,7 +82,7 @@ export function parseClaim(packed: string | null): ClaimRow | null {
   return { worker, lane, attempt, untilMs, claims }
 }
 
-/** Writes of a claim: the item's score moves to the end of the attempt, the row names who performs it. */
+/** Writes of a claim: the item's score moves to the end of the attempt, the row names the worker. */
 export function claimOps(
   context: ItemContext,
   { lane, item, row, fresh }: LaneItem & { row: ClaimRow; fresh: boolean },
@@ -102,7 +102,7 @@ export function dueOf(
   return head.filter(([item, score]) => score <= nowMs && !context.pump.performing(item)).map(([item]) => item)
 }
 
-/** A claim after the one that `row` tells of, and its writes. */
+/** The claim after the one in `row`, and its writes. */
 export function makeClaim(
   context: ItemContext,
   { lane, item }: LaneItem,

@@ -14,14 +14,14 @@ const FREED_AFTER_MS = [0, 0, 0, 20_000, 60_000, 300_000] as const
 export interface FreedItem {
   readonly lane: string
   readonly item: string
-  /** Who had claimed it. */
+  /** The worker that had claimed it. */
   readonly worker: string
   readonly afterMs: number
 }
 
 /**
- * Items of `rows` (the hash `claims`) whose worker is no more and whose lane lets go of such claims, in chunks. A claim
- * of a living worker stands until its end, and so does every claim in a lane that says so.
+ * Items of `rows` (the hash `claims`) whose worker is dead and whose lane frees such claims, in chunks. A claim of a
+ * living worker lasts until its end, and so does every claim in a lane with `claimsStand`.
  */
 export function deadClaims(
   rows: ReadonlyMap<string, string>,
@@ -41,8 +41,8 @@ export function deadClaims(
 }
 
 /**
- * Serial lanes that claims of another worker hold, with every one: of the living and, as such claims stand, of the
- * dead.
+ * Serial lanes that claims of another worker hold, with all claims: those of living workers and, because they last,
+ * those of dead ones.
  */
 export function standingClaims(
   rows: ReadonlyMap<string, string>,

@@ -7,7 +7,7 @@
  *
  * Guarantees: a finished item is never revived (the claim looks at the score itself, and writes it with XX); five
  * claims without an outcome end the item by the behaviour's own `outcome` with null; an outcome of an attempt that is
- * not the latest is told so, and so is one that comes a second time.
+ * not the latest is marked as such, and so is a repeated one.
  */
 import type {
   Command,
@@ -81,7 +81,7 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
   }
 }
 
-/** An attempt has ended: if it was one of those that held the lane, it does so no longer. */
+/** An attempt has ended: if it was one of those that held the lane, the lane is free. */
 function letGo({ standing }: ItemContext, { lane, item, attempt }: OutcomeBody): void {
   const held = standing.get(lane)
   if (held === undefined) return
@@ -175,7 +175,8 @@ export function freeType(context: ItemContext): CommandType<{ items: readonly Fr
 }
 
 /**
- * The command that corrects the store's lower bound of a lane: the batch writes it, when all that it places is known.
+ * The command that corrects the store's lower bound of a lane. The batch writes it once all items that it places are
+ * known.
  */
 export function indexType(): CommandType<{ lane: string }, null> {
   return {

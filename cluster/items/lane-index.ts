@@ -58,7 +58,7 @@ export class LaneIndex {
     if (atMs === Number.POSITIVE_INFINITY && bound.earliestMs === Number.POSITIVE_INFINITY) this.lanes.delete(lane)
   }
 
-  /** A commit was confirmed: where it put items, and which lower bounds it wrote into the store. */
+  /** A commit was confirmed. Takes the items that it placed, and the lower bounds that it wrote into the store. */
   confirmed({ placed, indexed }: { placed: readonly Placed[]; indexed: readonly LaneTime[] }): void {
     for (const { lane, atMs, bound } of placed) {
       this.touch(lane, atMs)

@@ -1,8 +1,8 @@
 /**
- * next-claim - the item that a serial lane goes on with, claimed by the commit that ended the one before.
+ * next-claim - the next item of a serial lane, claimed by the commit that ended the previous one.
  *
- * Only what can be claimed there and then is: an item that must be ended, or whose preparation writes something, is
- * left to a claim of its own, which is looked for as soon as the commit is confirmed.
+ * Only an item that can be claimed at once is claimed. An item that must end, or whose preparation writes something, is
+ * left to a separate claim right after the commit.
  */
 import type { Context, Decision, Done, Facts, LaneType, OutcomeBody, PrepareBody, States } from '../behaviour.ts'
 import { laneHead } from '../facts/lane-heads.ts'
@@ -10,7 +10,7 @@ import { claimsKey } from '../keyspace.ts'
 import { CLAIMS_MAX, claimFact, dueOf, type ItemContext, isHeld, makeClaim, parseClaim } from './claim.ts'
 import type { Claim } from './pump.ts'
 
-/** The end of an attempt together with the claim of the next, where one is due. */
+/** The end of an attempt together with the claim of the next, if one is due. */
 export function withNext(
   ended: Done<null>,
   { lane, body, context }: { lane: LaneType; body: OutcomeBody; context: ItemContext },

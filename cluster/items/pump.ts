@@ -22,28 +22,28 @@ export interface Claim {
 interface UnderWay {
   readonly pass: Pass
   readonly abort: AbortController
-  /** What is left of it when its process stops, from the stop's beginning. */
+  /** Its remaining time when its process stops, from the beginning of the stop. */
   readonly stopMs: number
 }
 
-/** Whose claim it is, and who hears its outcome. */
+/** The worker's claim, and the receiver of its outcome. */
 export interface Started {
   readonly shard: number
   report(claim: Claim, outcome: unknown): void
 }
 
 export interface PumpDeps {
-  /** Hears of a `perform` that threw: its claim lapses by itself. */
+  /** Called if `perform` threw: its claim lapses by itself. */
   failed(claim: Claim, error: unknown): void
   /** By default one that nothing shuts. */
   readonly fence?: Fence
 }
 
-/** Reason of a signal that cuts what has lost its claim, but not where only the final answer is missing. */
+/** Reason of a signal that cuts attempts without a claim, except those that only wait for the final answer. */
 export const LOST_CLAIM = 'the claim was lost'
 
 /**
- * Thrown by a `perform` that could not begin, because the store is silent or the claim was lost: no fault of anybody.
+ * Thrown by a `perform` that could not begin, because the store is silent or the claim was lost. It is not a fault.
  */
 export class NotPerformed extends Error {
   override readonly name = 'NotPerformed'
@@ -133,7 +133,7 @@ export class Pump {
     return true
   }
 
-  /** Takes no more work. */
+  /** Accepts no further work. */
   close(): void {
     this.stopping = true
   }
@@ -143,14 +143,17 @@ export class Pump {
     for (const { pass, abort } of this.underWay.values()) if (this.fence.look(pass) === 'shut') abort.abort(LOST_CLAIM)
   }
 
-  /** Takes nothing more and cuts all but where only the final answer is missing: nothing is its own any more. */
+  /**
+   * Accepts no further work and cuts all attempts except those that only wait for the final answer: all claims are
+   * lost.
+   */
   giveUp(): void {
     this.close()
     this.fence.lostAll()
     this.abortLost()
   }
 
-  /** Cuts what a stop that has taken `stoppingMs` gives no more time. */
+  /** Cuts attempts that have no time left in a stop that has taken `stoppingMs`. */
   abortLate(stoppingMs: number): void {
     for (const { stopMs, abort } of this.underWay.values()) if (stopMs <= stoppingMs) abort.abort()
   }

@@ -6,7 +6,7 @@ import { internalWork, type Origin, type Work } from '../work.ts'
 import { type ParcelCommand, unpackParcel } from './parcel.ts'
 import { unpackStaged } from './staged.ts'
 
-/** Stands for a command that nobody here knows: it is answered with a fault, so that the cursor passes it. */
+/** Replaces an unknown command: it is answered with a fault, so that the cursor passes it. */
 const UNKNOWN: CommandType = {
   name: 'unknown',
   entities: () => [],
@@ -22,8 +22,8 @@ interface Came {
 }
 
 /**
- * The commands of an entry from place `done` on. Of one whose words are gone, are no parcel, or have no such place, a
- * single work is left that does nothing but have the cursor pass it: who asked hears by the deadline.
+ * The commands of an entry from place `done` on. If its content has expired, is malformed or has no such place, a
+ * single work remains that only makes the cursor pass it: the caller learns by its deadline.
  */
 export function parcelWorks({ id, parcelId, replyTo, body }: InboxEntry, done: number, came: Came): Work[] {
   const commands = body === null ? null : unpackParcel(body)
@@ -77,7 +77,10 @@ function commandOf(command: Command, { wire }: CommandType): Command | Fault {
   }
 }
 
-/** An outcome that another process handed in; null `type`: of a lane that is no more, the cursor just passes it. */
+/**
+ * An outcome that another process handed in; with a null `type` its lane no longer exists, and the cursor just passes
+ * it.
+ */
 export function outcomeWork(
   { id, parcelId: cmdId, body }: InboxEntry,
   { typeOf, cameAtMs }: { typeOf: (lane: string) => CommandType | undefined; cameAtMs: number },

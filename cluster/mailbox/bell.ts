@@ -1,5 +1,5 @@
 /**
- * bell - what is said to the owner of shards when something has come for them: which shard, and which entry.
+ * bell - the notification to the owner of a shard that its mailbox has a new entry: shard and entry.
  *
  * Form: lines. `<shard>` alone states that something has come; `<shard> <entry id> <the id before it> <parcel id>
  * <worker>` names an entry of its mailbox. The content of the entry was published right before, over its own channel
@@ -13,15 +13,15 @@ import { CALL_PARCELS_MAX, parcelIdOf } from './parcel.ts'
 const SHARD = /^\d{1,5}$/
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 
-/** Bells and the parcels that they name, in the order in which they are heard. */
+/** Bells and the parcels that they name, in the order of arrival. */
 export class BellReader {
   private parcels = new Map<string, Buffer>()
 
-  /** A parcel was heard: the next bell may name it. */
+  /** A parcel has arrived: the next bell may name it. */
   parcel(bytes: Buffer): void {
     const id = parcelIdOf(bytes)
     if (id === '') return
-    // No call publishes more before its bell: whose bells are not heard must not gather their parcels.
+    // No call publishes more before its bell: without their bells, parcels must not accumulate.
     if (this.parcels.size >= CALL_PARCELS_MAX) this.parcels.clear()
     this.parcels.set(id, bytes)
   }

@@ -1,6 +1,6 @@
 /**
- * cursor - where a mailbox is read on: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>`
- * once n of them are.
+ * cursor - the position in a mailbox: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>` once n of
+ * them are.
  *
  * A malformed cursor is read as far as possible, so that no shard stops reading.
  */
@@ -9,7 +9,7 @@ import { entryIdAfter } from '../id.ts'
 export interface Cursor {
   /** The entry that was read last; `0-0` for none. */
   readonly entryId: string
-  /** Commands of it that are done, where some are left; 0: all are. */
+  /** The number of its finished commands if some are left; 0 means all are finished. */
   readonly done: number
 }
 
@@ -23,7 +23,7 @@ export function parseCursor(text: string): Cursor {
   return { entryId, done: Number(done) }
 }
 
-/** The cursor after the command at `place` (from 0) of an entry with `count` of them. */
+/** The cursor after the command at `place` (from 0) of an entry with `count` commands. */
 export function cursorAfter(entryId: string, place: number, count: number): string {
   return place + 1 < count ? `${entryId}/${place + 1}` : entryId
 }

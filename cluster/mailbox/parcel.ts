@@ -3,7 +3,7 @@
  *
  * Form: a line with the parcel's id, the length of the list in bytes, then that of each blob; the list as JSON, for
  * each command `[name, cmdId, deadlineMs, how many of the blobs are its own, body]`; then the blobs one after the
- * other. It lies beside the mailbox and never in it, because streams keep what was removed from them.
+ * other. It is stored beside the mailbox and never in it, because streams keep deleted entries.
  */
 import type { Command } from '../behaviour.ts'
 
@@ -13,7 +13,7 @@ const [LINE_END, SPACE] = [10, 32]
 export interface PackedCommand {
   readonly json: string
   readonly blobs: readonly Uint8Array[]
-  /** About so many bytes it adds to the parcel: each character counts as one. */
+  /** Approximate bytes that it adds to the parcel; each character counts as one. */
   readonly bytes: number
 }
 
@@ -75,12 +75,12 @@ export function packParcel(id: string, commands: readonly PackedCommand[]): Buff
   return packed
 }
 
-/** The id of a parcel; '' where the bytes are none. */
+/** The id of a parcel; '' if they are malformed. */
 export function parcelIdOf(bytes: Buffer): string {
   return bytes.toString('latin1', 0, Math.max(0, bytes.indexOf(SPACE)))
 }
 
-/** The commands of a parcel in their order; null where the bytes are none. */
+/** The commands of a parcel in their order; null if they are malformed. */
 export function unpackParcel(bytes: Uint8Array): readonly ParcelCommand[] | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = buffer.indexOf(LINE_END)
@@ -97,7 +97,7 @@ export function unpackParcel(bytes: Uint8Array): readonly ParcelCommand[] | null
     const from = at
     const blobs: Uint8Array[] = []
     for (const last = place + count; place < last; place += 1) {
-      // A copy: a job keeps a body for long, and a part of `bytes` would keep all of them.
+      // A copy, because a job keeps a body for long, and a slice would keep all of `bytes` alive.
       blobs.push(Buffer.from(buffer.subarray(at, at + lengths[place]!)))
       at += lengths[place]!
     }

@@ -1,9 +1,9 @@
 /**
  * reader - reads what other processes put into a shard's mailbox, or into its outcomes.
  *
- * Plain reads after a cursor: the cursor moves in the commit that executes the entries, so each is executed once and
- * a new owner goes on where the last confirmed commit stopped. An entry that the bell brought along is taken without a
- * read if it follows the last one.
+ * Plain reads after a cursor: the cursor moves in the commit that executes the entries, so each is executed once and a
+ * new owner continues after the last confirmed commit. An entry that the bell brought along is taken without a read if
+ * it follows the last one.
  */
 
 import type { Inbox, InboxEntry, Store } from '../store.ts'
@@ -23,7 +23,7 @@ export class MailboxReader {
   private readonly of: Inbox
   private readonly store: Store
   private at = '0-0'
-  /** Commands of the entry at `at` that are done, where the others are still to be read. */
+  /** Commands of the entry at `at` that are done, if others are still to be read. */
   private done = 0
   private reading = false
   private rung = false

@@ -1,9 +1,9 @@
 /**
- * replies - what became of the commands of parcels, as it is kept in the store and as it is told.
+ * replies - the results of the commands of parcels, in the store and as published.
  *
  * The commands of a parcel are done in their order. The part done by one commit is one field of `replies`,
  * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Published, it is a line: the field,
- * a space, the list. Anyone who looks begins at place 0 and continues where a field ends.
+ * a space, the list. A reader begins at place 0 and continues where a field ends.
  */
 import type { Op } from '../behaviour.ts'
 import { msOfCmdId } from '../cmd-id.ts'
@@ -20,7 +20,7 @@ export interface Results {
   readonly results: readonly AskResult[]
 }
 
-/** The slice of `replies` in which those of a parcel lie. */
+/** The slice of `replies` that holds those of a parcel. */
 export function sliceOf(parcelId: string): number {
   return Math.floor(msOfCmdId(parcelId) / SLICE_MS)
 }

@@ -3,7 +3,7 @@
  * to another process, or a command whose behaviour threw.
  *
  * Form: a line with the length of the body's JSON and of each blob in bytes, the JSON, then the blobs one after the
- * other. It lies beside the mailbox and never in it, because streams keep what was removed from them.
+ * other. It is stored beside the mailbox and never in it, because streams keep deleted entries.
  */
 import type { Command } from '../behaviour.ts'
 

@@ -19,7 +19,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'NOSCRIPT',
 ])
 
-/** Errors of a cluster whose slots are on their way, by their first word: nothing ran, and it is soon over. */
+/** Errors of a cluster while slots are moved, by their first word: nothing ran, and it is soon over. */
 const AWAY: ReadonlySet<string> = new Set(['CLUSTERDOWN', 'MOVED', 'ASK', 'TRYAGAIN'])
 /** And those of a node of a cluster that is about to be a primary, or no longer one: another will be. */
 const AWAY_IN_CLUSTER: ReadonlySet<string> = new Set(['READONLY', 'LOADING', 'NOREPLICAS', 'MASTERDOWN'])
@@ -27,12 +27,12 @@ const AWAY_IN_CLUSTER: ReadonlySet<string> = new Set(['READONLY', 'LOADING', 'NO
 /** A command inside a script failed: earlier writes were applied. */
 const INSIDE = /\bscript: /
 
-/** A reply as the script's JSON shows it: nothing is false, an empty list is an object. */
+/** A reply as the script's JSON shows it: nil is false, an empty list is an object. */
 type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
 
 /**
- * The verdict in an answer, of a node of a cluster where `isOfCluster`. Whatever is none of the named ones is `torn`:
- * nobody knows what was written.
+ * The verdict in an answer; `isOfCluster`: of a node of a cluster. Any unknown answer is `torn`: the written part is
+ * unknown.
  */
 export function verdictOf(answer: StoreAnswer, isOfCluster = false): Verdict {
   if (answer.kind === 'error') return verdictOfError(answer.message, isOfCluster)
@@ -88,7 +88,7 @@ function factValue(fact: ViewFact, reply: Shown): FactValue {
     case 'fields': {
       const values = listOf<string | false | Shown>(reply)
       const [first] = values
-      // All of a hash is a list in the list, an object where it is empty.
+      // A whole hash is a nested list, or an object if it is empty.
       if (typeof first === 'object') return new Map(pairs(listOf<string>(first)))
       return values.map((value) => (value === false ? null : (value as string)))
     }

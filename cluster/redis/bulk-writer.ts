@@ -1,5 +1,5 @@
 /**
- * bulk-writer - writes short texts as the protocol of the store has its arguments: their length, then their bytes.
+ * bulk-writer - writes short texts as arguments of the store's protocol: length, then bytes.
  *
  * A commit names dozens of keys. As one text they would be joined, measured and copied; here each is copied once, and
  * measured on the way.
@@ -7,7 +7,7 @@
 
 /** A text of more characters is copied outside of JavaScript. */
 const LOOP_MAX = 256
-/** Bytes of a length with its sign and the ends of both lines, at most. */
+/** Maximum bytes of a length with its sign and the ends of both lines. */
 const FRAME_BYTES = 24
 const [CR, LF, ZERO, DOLLAR, STAR, ASCII_MAX] = [13, 10, 48, 36, 42, 127]
 

@@ -1,12 +1,12 @@
 /**
- * commit-script - the one script that writes: checks who may, checks every op, then writes all of them or nothing.
+ * commit-script - the one script that writes: checks the token and every op, then writes all or nothing.
  *
  * States: a commit is refused whole (FENCED, DUP, CONFLICT, LATE, CLOCK, TORN, BADOP, MISSING: nothing written) or
  * done.
  *
  * Guarantees: a script has no rollback, so the first pass looks at everything that could make a write of the second one
  * fail: the command, its arguments, the type of its key, the order of stream ids. The journal entry is written first
- * and `meta` last: where both agree on a number, everything between them was written too.
+ * and `meta` last: if both have the same number, everything between them was written too.
  *
  * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names. Arguments: token, seq, commitId, nowMs,
  * deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor, outcomes cursor, note, ops, the key types
@@ -15,8 +15,7 @@
  * one list: how many looks there are and how many large values, three values for each look (kind, number of the key,
  * first id), for each op the number of its values and these, and for each large value, which is its own argument after
  * the `p`, its place in the list. Then the sender has looked at all except the keys in the looks. Last of all, in
- * pairs, streams of workers and the replies for each. These are in other slots, of this node where it is one of a
- * cluster.
+ * pairs, streams of workers and the replies for each. These are in other slots, at this node of a cluster.
  *
  * The replies are published last, by a completed commit. They go to a stream that the store's file does not need, and
  * the worker's `XREAD` is answered like any command, after the file has been written. The stream is bounded in case a
@@ -25,13 +24,13 @@
 
 import { OP_ARGS_MAX } from '../facts/merge.ts'
 import { CLOCK_OFF_MS } from '../store.ts'
-/** An owner that has held its shard this long and commits has not come to grief over it: `tries` begins anew. */
+/** An owner that holds its shard and commits for this long has survived: `tries` restarts. */
 export const TRIES_KEPT_MS = 60_000
 /** About this many entries stay in the journal. */
 export const JOURNAL_ENTRIES = 256
 /**
- * About this many commits tell a worker before it has heard the first of them; half a second of a busy one, which then
- * looks by itself.
+ * About this many commits can publish for a worker before it has read the first one: half a second of a busy worker,
+ * which then polls.
  */
 export const TOLD_ENTRIES = 256
 /** Replies are kept for this long after a worker's last read. */

@@ -27,7 +27,7 @@ export interface SubscriberOptions {
   heard(channel: string, message: Buffer): void
 }
 
-/** How often a worker's ears are asked whether they hear, and when they are given up. */
+/** Interval of the pings of a worker's subscriber. */
 const PING_MS = 1_000
 const SILENT_MS_MAX = 10_000
 
@@ -43,7 +43,7 @@ export class RedisSubscriber {
       connectionName: name,
       enableOfflineQueue: true,
       maxRetriesPerRequest: null,
-      // The client would not hear that it is refused.
+      // Otherwise the client would not report a refusal.
       autoResubscribe: false,
       keepAlive: KEEP_ALIVE_MS,
       maxLoadingRetryTime: LOADING_MS,
@@ -59,12 +59,12 @@ export class RedisSubscriber {
     this.client.on('messageBuffer', (channel: Buffer, message: Buffer) => heard(channel.toString(), message))
   }
 
-  /** Whether the connection is there. */
+  /** Whether the connection is open. */
   get isReady(): boolean {
     return this.client.status === 'ready'
   }
 
-  /** Hears a channel. Resolves when it is heard from now on, or was refused. */
+  /** Subscribes to a channel. Resolves when subscribed or refused. */
   add(channel: string): Promise<void> {
     this.channels.add(channel)
     return this.subscribe(channel)
@@ -158,8 +158,8 @@ export function listenToRedis(address: string, worker: string, ears: Ears): List
 }
 
 /**
- * Hears the signals about topics that owners of shards send after their commits: one connection for all topics, opened
- * with the first and closed with the last.
+ * Receives the signals that owners of shards publish about topics after their commits: one connection for all topics,
+ * opened with the first and closed with the last.
  */
 export class RedisSignals {
   private readonly address: string
@@ -170,7 +170,7 @@ export class RedisSignals {
     this.address = address
   }
 
-  /** Hears what is said about a topic. Resolves when it is heard from now on, with what ends it. */
+  /** Subscribes to a topic. Resolves when subscribed, with a function that ends it. */
   async hear(topic: string, heard: Heard): Promise<() => void> {
     const channel = topicName(topic)
     const known = this.listeners.get(channel)

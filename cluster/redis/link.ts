@@ -43,7 +43,7 @@ export interface LinkOptions {
   prepare(client: Redis): Promise<void>
   onUp?(): void
   onDown?(): void
-  /** In a cluster: sends what this node does not take (MOVED, ASK) to the one that does; null where it is none such. */
+  /** In a cluster: sends a command that this node redirects (MOVED, ASK) to the right one; null for other refusals. */
   sendOn?(refusal: string, sending: Sending): Promise<StoreAnswer> | null
   /** In a cluster, a command not sent through the link got a redirection. */
   moved?(): void
@@ -131,7 +131,7 @@ export class RedisLink {
     if (!this.isUp) return Promise.resolve(UNSENT)
     const command = new ReadyMade(bytes, options.isBinary === true)
     this.cork()
-    // In the same write: nothing comes between the two.
+    // In the same write, so that nothing comes between the two.
     if (options.isAsking === true) void this.client.asking().catch(() => undefined)
     return (this.client.sendCommand(command) as Promise<unknown>).then(
       (value): StoreAnswer => ({ kind: 'reply', value }),
@@ -163,7 +163,7 @@ export class RedisLink {
     this.fail(new Error('The connection to the store was closed'))
   }
 
-  /** Rejects whoever waits for the link. */
+  /** Rejects the callers that wait for the link. */
   fail(error: Error): void {
     const waiting = this.waiting
     this.waiting = []
@@ -176,7 +176,7 @@ export class RedisLink {
       await this.options.prepare(this.client)
     } catch (error) {
       this.lastError = error as Error
-      // In a turn of its own, or a store that refuses at once would be asked without a pause.
+      // In a separate turn, or a store that refuses at once would be asked without a pause.
       await turn()
       stream.destroy()
       return
@@ -190,8 +190,8 @@ export class RedisLink {
   }
 
   /**
-   * After a stop of the whole process timers run before sockets: an answer that is there is read first. A link that is
-   * idle is tried, so that its lag is true of the next command.
+   * After a stop of the whole process timers run before sockets: an answer that has arrived is read first. An idle link
+   * is probed, so that its lag holds for the next command.
    */
   private async lookAtSilence(): Promise<void> {
     if (this.isUp && this.client.oldestMs === 0) this.client.ping().catch(() => undefined)
@@ -332,7 +332,9 @@ function clientOptions({ name }: LinkOptions): RedisOptions {
   }
 }
 
-/** Sends a script's bytes; a store that has forgotten the script (nothing ran) is taught it and sent the same bytes. */
+/**
+ * Sends a script's bytes; if the store lacks the script (nothing ran), it is loaded and the same bytes are sent again.
+ */
 export async function runScript(
   link: RedisLink,
   script: Script,

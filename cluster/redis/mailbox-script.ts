@@ -16,7 +16,7 @@ import { MOVE_PREFIX } from '../store.ts'
 
 /** How long the content of a parcel is kept for its reader. */
 export const STAGED_MS = 60_000
-/** Outcomes have no deadline: whoever takes the shard within a week finds them. */
+/** Outcomes have no deadline: the next owner finds them within a week. */
 export const OUTCOME_KEPT_MS = 7 * 86_400_000
 /** A parcel of more bytes does not come before its bell, but is read. */
 export const BELL_BYTES_MAX = 65_536
@@ -27,7 +27,7 @@ export const PARCEL_ARGS = 4
 /** Keys of one parcel: meta, mailbox, staged. */
 export const PARCEL_KEYS = 3
 
-/** How an owner is rung: by its name, to whoever listens anywhere; in a cluster in the slot of its shard. */
+/** How an owner is notified: on a channel by its name; in a cluster in the slot of its shard. */
 interface Ways {
   /** Lua that publishes a parcel: `said` to `owner`, whose shard has `meta`. */
   readonly parcel: string
@@ -142,7 +142,7 @@ return 1
 
 export const ENQUEUE_SCRIPT = enqueueScript(BY_OWNER)
 export const OUTCOME_SCRIPT = outcomeScript(BY_OWNER)
-/** The same in a cluster: one parcel a call. */
+/** The same in a cluster: one parcel per call. */
 export const SHARD_ENQUEUE_SCRIPT = enqueueScript(BY_SHARD)
 export const SHARD_OUTCOME_SCRIPT = outcomeScript(BY_SHARD)
 

@@ -2,7 +2,7 @@
  * mailbox - the exchange between two processes over Redis: parcels in, their content, replies out.
  *
  * Parcels of one turn of the loop travel as one call, whatever their shards: the store's work for a call is larger than
- * that for a parcel. In a cluster each is a call of its own, in one write: a call there has one slot.
+ * that for a parcel. In a cluster each parcel is a separate call, all in one write, because a call has one slot.
  *
  * Guarantees: an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
  */
@@ -23,7 +23,7 @@ import { type RedisLink, runScript, type StoreAnswer } from './link.ts'
 import { bytesOfCommand } from './pack.ts'
 import { ENQUEUE, ENTRIES, OUTCOME, REPLIES, type Script, SHARD_ENQUEUE, SHARD_OUTCOME } from './scripts.ts'
 
-/** Bytes of one call: a large one delays the others of its connection. */
+/** Maximum bytes of a call: a large one delays the others of its connection. */
 const CALL_BYTES_MAX = 1_048_576
 
 export interface MailboxLinks {
@@ -66,7 +66,7 @@ export class RedisMailbox {
     return answer.kind === 'reply' ? (answer.value as (Buffer | null)[][]).map(entryOf) : null
   }
 
-  /** Which shards have something; null when none of them could be asked. */
+  /** The shards with waiting entries; null if none could be asked. */
   async waitingAt(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     if (cursors.length === 0) return []
     if (this.links.isOfCluster !== true) return this.waitingAmong(cursors)
@@ -74,7 +74,7 @@ export class RedisMailbox {
     return found.every((one) => one === null) ? null : found.flatMap((one) => one ?? [])
   }
 
-  /** One read of all streams: a read of each would cost the store more than what lies in them. */
+  /** One read of all streams: a read of each would cost the store more than their content. */
   private async waitingAmong(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     const keys = cursors.flatMap(({ shard }) => [mailboxKey(shard), outcomesKey(shard)])
     const ids = cursors.flatMap(({ mailbox, outcomes }) => [mailbox, outcomes])
@@ -132,7 +132,8 @@ async function send(link: RedisLink, script: Script, { replyTo, commandsMax, par
 
 function resultOf(answer: StoreAnswer, place: number): Enqueued {
   if (answer.kind === 'reply') return (answer.value as number[])[place] === 1 ? 'ok' : 'busy'
-  // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
+  // An error of the store means that nothing ran, or that a script without checks failed half way: the outcome is
+  // unknown.
   if (answer.kind === 'error') {
     const { kind } = verdictOf(answer)
     return kind === 'refused' || kind === 'away' ? 'unsent' : 'lost'

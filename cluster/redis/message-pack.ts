@@ -6,7 +6,9 @@
  * counts and places below 65,536.
  */
 
-/** A text of more characters has a head of three bytes, of whatever they are, and is copied outside of JavaScript. */
+/**
+ * A text of more characters has a head of three bytes, whatever its characters, and is copied outside of JavaScript.
+ */
 const ASCII_LOOP_MAX = 48
 /** A text of up to so many characters has no more than 65,535 bytes. */
 const SHORT_TEXT_MAX = 21_845

@@ -1,8 +1,9 @@
 /**
  * pack - a commit or a read as the bytes of one EVALSHA, ready for the socket.
  *
- * The bytes are made once: a commit in doubt is sent again as the same bytes. Everything that a commit writes travels
- * as one packed argument, because thousands of small ones cost the client more than the store needs to run them.
+ * The bytes are made once: a commit with an unknown outcome is sent again as the same bytes. Everything that a commit
+ * writes travels as one packed argument, because thousands of small ones cost the client more than the store needs to
+ * run them.
  */
 import type { Fact, ViewFact } from '../behaviour.ts'
 import { mergeOps } from '../facts/merge.ts'
@@ -20,7 +21,7 @@ import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
 const KEYS_MAX = 60_000
 /**
  * Bytes from which a value travels outside the packed list: the store's Lua reads every string that it makes byte by
- * byte, and one that is packed it makes twice.
+ * byte, and a packed one twice.
  */
 const LARGE_BYTES_MIN = 256
 /** Numbers of a list that `PackWriter.number` can write. */
@@ -33,8 +34,8 @@ const writer = new PackWriter()
 const frame = new BulkWriter()
 
 /**
- * The bytes of a commit, or why it can be no commit. In: its writes (`mergedOf`), and letters of keys whose type is
- * certain.
+ * The bytes of a commit, or why it is not a valid commit. Takes its writes (`mergedOf`), and letters of keys whose type
+ * is certain.
  */
 export function packCommit(
   commit: Commit,
@@ -66,7 +67,7 @@ export function packCommit(
   return evalBytes(script.sha, { keys, args, packed, last: [letters, 'p', ...larges, ...told] })
 }
 
-/** A commit's writes with keys numbered and neighbours joined: by its sender, or now. */
+/** A commit's writes with keys numbered and neighbours joined: done by its sender, or now. */
 export function mergedOf(commit: Commit): Merged {
   return commit.merged ?? mergeOps(commit.ops, commit)
 }

@@ -2,9 +2,9 @@
  * plain-ops - looks at a commit's commands before they are sent, so that the script has only the store to look at.
  *
  * Nearly every commit is plain: its commands are of the forms that behaviours use, each key has one type in it, entry
- * ids rise. Then nothing but the store itself can make a write fail: a key of another type, a stream that ends above, a
- * key that is not there. Those questions are the looks, and there are none about keys that the sender has written
- * before. Whatever is not plain is looked at whole by the script, which also knows the words for what is wrong.
+ * ids rise. Then a write can only fail because of the store: a key of another type, a stream with a higher last id, a
+ * missing key. These checks are the looks; keys that the sender has written before need none. Other commits are checked
+ * completely by the script, which also has the messages for errors.
  */
 
 import { FIRST_PLACE, OP_ARGS_MAX } from '../facts/merge.ts'
@@ -14,11 +14,11 @@ import type { Joined, Merged } from '../store.ts'
 
 /** Checks that the script must make in the store before it writes. */
 export interface Look {
-  /** Type that a key must have if it is there; `there`: it must be there. */
+  /** Type that a key must have if it exists; `there`: it must exist. */
   readonly kind: 'hash' | 'sorted' | 'stream' | 'there'
   /** Number of the key. */
   readonly place: number
-  /** Stream: the first id that is added, '' for none. */
+  /** Stream: the first id that is added, '' if none. */
   readonly id: string
 }
 
@@ -32,15 +32,15 @@ const KINDS: Readonly<Record<string, Look['kind']>> = { h: 'hash', z: 'sorted', 
 interface KeyForm {
   readonly letter: string
   readonly place: number
-  /** Something of this commit stands in it by now. */
+  /** The commit has already written to it. */
   isMade: boolean
   firstId: string
   lastId: string
 }
 
 /**
- * The looks that commands need, null unless all of them are plain.
- * In: letters of keys whose type is certain (`KnownKeys.look`).
+ * The looks that commands need, null unless all are plain. Takes letters of keys whose type is certain
+ * (`KnownKeys.look`).
  */
 export function looksOf(
   { keys, commands }: Merged,
@@ -85,7 +85,7 @@ class KeyForms {
   }
 }
 
-/** The look at a key, null where its type is certain or of no matter. */
+/** The look at a key, null if its type is certain or irrelevant. */
 function lookOf({ letter, place, firstId }: KeyForm, letters: string): Look | null {
   const kind = KINDS[letter]
   if (kind === undefined || letters[place - FIRST_PLACE + 1] === letter) return null

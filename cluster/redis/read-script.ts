@@ -21,8 +21,9 @@ export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 
 export const WHOLE = 'WHOLE'
 
 /**
- * KEYS: what is read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. Answers one
- * JSON text of all replies (nothing is `false`, an empty list is `{}`): the client reads it in half the time of a list.
+ * KEYS: the keys to read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. Answers
+ * one JSON text of all replies (nothing is `false`, an empty list is `{}`): the client reads it in half the time of a
+ * list.
  */
 export const READ_SCRIPT = `#!lua flags=no-writes
 local call, unpack_, keys = redis.call, unpack, KEYS
@@ -56,7 +57,7 @@ redis.call('HSET', KEYS[1], 'owner', meta[1], 'tok', meta[2], 'seq', meta[3], 't
 return { 'ok', unpack(meta) }
 `
 
-/** KEYS: meta. ARGV: token, channel of those who take shards, number of this one. */
+/** KEYS: meta. ARGV: token, channel of workers that take shards, number of this one. */
 export const RELEASE_SCRIPT = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'owner', '')
@@ -65,7 +66,7 @@ return 1
 `
 
 /**
- * KEYS: workers. ARGV: worker, its record, channel of those who take shards, '1' when it leaves. Answers the clock and
+ * KEYS: workers. ARGV: worker, its record, channel of workers that take shards, '1' if it leaves. Answers the clock and
  * all records.
  */
 export const HEARTBEAT_SCRIPT = `#!lua flags=allow-oom
@@ -76,7 +77,7 @@ return { ms, redis.call('HGETALL', KEYS[1]) }
 
 /**
  * KEYS: workers. ARGV: worker, optionally the record that the caller saw. A record that has changed since is kept: a
- * worker that was frozen beats again.
+ * frozen worker has resumed.
  */
 export const RETIRE_SCRIPT = `#!lua flags=allow-oom
 if ARGV[2] and redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end

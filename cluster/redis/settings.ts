@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Durability } from '../embedded/binary.ts'
 import { type Breach, breachesOf, DURABLE_SETTINGS } from '../embedded/durable.ts'
 
-/** A store that breaks its durability level, or does not tell. It is not used. */
+/** A store that breaks its durability level, or hides it. It is not used. */
 export class StoreRefused extends Error {
   constructor(sentence: string) {
     super(sentence)
@@ -20,8 +20,8 @@ export class ClusterFound extends StoreRefused {
 
 /**
  * Reads the settings of the store behind `client`.
- * @throws ClusterFound when one server is meant and it is a node of a cluster; StoreRefused when they break
- * `durability`; whatever the connection throws
+ * @throws ClusterFound if a single server is expected and it is a node of a cluster; StoreRefused if the settings break
+ * `durability`; errors of the connection
  */
 export async function checkSettings(client: Redis, durability: Durability, isOfCluster = false): Promise<void> {
   if (!isOfCluster && /^cluster_enabled:1/m.test(await client.info('cluster').catch(refuseSilence)))
@@ -50,7 +50,7 @@ export function breachSentence(breaches: readonly Breach[], durability: Durabili
   return `Redis breaks DURABILITY=${durability}: ${wanted}${rescue}; then the same in its redis.conf`
 }
 
-/** A store that hides its settings cannot be trusted to keep anything; a broken connection says nothing about it. */
+/** A store that hides its settings cannot be trusted to keep anything; a broken connection proves nothing. */
 function refuseSilence(error: Error): never {
   if (error.name !== 'ReplyError') throw error
   throw new StoreRefused(`Cannot read the settings of Redis: ${error.message}`)

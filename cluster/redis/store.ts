@@ -2,8 +2,8 @@
  * store - the store over Redis: connections, scripts, and the meaning of their answers.
  *
  * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
- * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a
- * large value holds no commit up.
+ * enqueues and one for replies from the first enqueue on, and one for subscriptions, if there are any. A slow read or a
+ * large value delays no commit.
  *
  * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is
  * ended in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered.
@@ -47,8 +47,8 @@ import { RedisTold } from './told.ts'
 /** A connection on which a heartbeat waits this long is dead. */
 const BEAT_SILENT_MS = 10_000
 /**
- * A read that waits this long: its connection is dead. Shorter than the time after which a shard that waits for it
- * counts as stuck.
+ * If a read waits this long, its connection is dead. Shorter than the time after which a shard that waits for it counts
+ * as stuck.
  */
 const READ_SILENT_MS = 5_000
 /** The first connection must be there within this. */
@@ -63,21 +63,21 @@ export interface RedisStoreOptions {
   readonly durability: Durability
   /** A heartbeat without an answer for this long ends its connection; 10 s. */
   readonly beatSilentMs?: number
-  /** The commit connection is there, at first and after each reconnect. */
+  /** The commit connection is open, at first and after each reconnect. */
   onUp?(): void
   /** The commit connection has ended. */
   onDown?(): void
   /** After a reconnect the store breaks its durability level: it stays down. */
   onRefused?(error: Error): void
-  /** Told of a read that the store failed, by the first word of its error. */
+  /** Called for a read that failed in the store, with the first word of the error. */
   onReadFailed?(word: string): void
-  /** One node of a cluster; absent: the only one. */
+  /** One node of a cluster; absent for a single server. */
   readonly cluster?: ClusterNode
 }
 
 /** Events about other nodes for a node of a cluster. */
 export interface ClusterNode {
-  /** Sends what this node does not take to the one that does; null: the refusal says nothing of that. */
+  /** Sends a redirected command to the right node; null if the refusal is not a redirection. */
   sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
   /** Something is elsewhere than was thought. */
   moved(): void
@@ -158,7 +158,7 @@ export class RedisStore implements Store {
     ]
   }
 
-  /** Opens the connections over which others are asked: who does nothing else is to know at once whether they work. */
+  /** Opens the connections to other owners early, so that a process that only asks knows at once whether they work. */
   prepareToAsk(worker: string): void {
     this.told.get(worker)?.begin()
     void this.openEnqueues()
@@ -206,7 +206,7 @@ export class RedisStore implements Store {
     const keys = [metaKey(shard), fencedKey(shard, sawToken)]
     this.keys.forget(shard)
     const answer = await this.call(this.commits, ACQUIRE, keys, [sawToken, newToken, worker])
-    // The answer to a commit of before may have come meanwhile; another owner may have changed keys since.
+    // The answer to an earlier commit may have come in the meantime, and another owner may have changed keys since.
     this.keys.forget(shard)
     if (answer.kind !== 'reply') return { kind: 'failed' }
     const [kind, ...fields] = answer.value as ['ok' | 'changed', ...string[]]
@@ -238,7 +238,7 @@ export class RedisStore implements Store {
   }
 
   async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
-    // After a stop of the whole process timers run before sockets: one more turn lets an answer that is there be read.
+    // After a stop of the whole process timers run before sockets: one more turn lets an arrived answer be read.
     const timer = setTimeout(
       () => setImmediate(() => answer === null && this.commits.cut()),
       this.options.beatSilentMs ?? BEAT_SILENT_MS,
@@ -273,7 +273,7 @@ export class RedisStore implements Store {
     return { workers: pairsOf(records.value as string[]), connected: new Set(ids.map(([, id]) => Number(id))) }
   }
 
-  /** Hears what is said about a topic; resolves with what ends it. */
+  /** Subscribes to a topic; resolves with a function that ends it. */
   hear(topic: string, heard: Heard): Promise<() => void> {
     return this.signals.hear(topic, heard)
   }
@@ -317,7 +317,7 @@ export class RedisStore implements Store {
     return listening
   }
 
-  /** Hears what a worker is told, once it has begun; `key` names the stream. */
+  /** Receives the replies for a worker, once begun; `key` names the stream. */
   tell(worker: string, key: () => string, heard: (text: string) => void): RedisTold {
     const told = new RedisTold({ address: this.options.address, key }, heard)
     this.listenings.push(told)
@@ -332,7 +332,9 @@ export class RedisStore implements Store {
     return found.send(bytes, options)
   }
 
-  /** Ends every connection, or that of commits alone: what is under way is in doubt. There will be others. */
+  /**
+   * Ends every connection, or that of commits alone: commands in flight have an unknown outcome. New ones are opened.
+   */
   cut(isAll: boolean): void {
     for (const link of isAll ? [this.commits, this.reads, this.own, this.enqueues] : [this.commits]) link?.cut()
   }
@@ -364,7 +366,7 @@ export class RedisStore implements Store {
   /** Prepares a new commit connection before its first commit; the old one is ended first. */
   private async prepare(client: Redis): Promise<void> {
     const runId = /run_id:(\w+)/.exec(await client.info('server'))?.[1] ?? ''
-    // Client ids start again with the store: under another run the number would be somebody else's.
+    // Client ids start again with the store: in another run the number could belong to another client.
     if (runId === this.known.runId) await client.client('KILL', 'ID', this.known.clientId)
     const clientId = await client.client('ID')
     try {

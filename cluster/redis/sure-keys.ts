@@ -1,12 +1,13 @@
 /**
- * sure-keys - what this process knows of a shard's keys because it wrote them itself: their types, and the journal's
+ * sure-keys - facts about a shard's keys that this process knows from its own writes: their types, and the journal's
  * end.
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
- * is a third of its work. The owner of a shard is the only one who writes it, so what his confirmed commits made still
- * stands. The next entry id of a stream is surely larger than its last one when both are commit numbers, or both are
- * new ids of commits (the script compares the first new id of a commit with `lid`). All else is left to the script:
- * another id, a change from one kind to the other, a key not seen yet, anything after a verdict other than `ok`.
+ * is a third of its work. The owner of a shard is the only one who writes it, so the result of its confirmed commits
+ * still holds. The next entry id of a stream is surely larger than its last one when both are commit numbers, or both
+ * are new ids of commits (the script compares the first new id of a commit with `lid`). All other cases are left to the
+ * script: another id, a change from one kind to the other, a key not seen yet, anything after a verdict other than
+ * `ok`.
  *
  * A commit looks each of its keys up once: the future certainties are kept with the result until the verdict.
  */
@@ -16,7 +17,7 @@ import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from '../id.ts'
 import type { Commit, Joined, Merged } from '../store.ts'
 
 /**
- * Keys of one shard that are remembered as young; as many again as old ones. Five hundred accounts on it write as many.
+ * Young keys kept for one shard; the same number of old ones. Five hundred accounts on it write as many.
  */
 const KEYS_MAX = 2_048
 
@@ -31,9 +32,9 @@ const UNSURE = '-'
 /** The part of a commit that orders its entry ids after earlier ones. */
 type Ids = Pick<Commit, 'seq' | 'firstEntryId' | 'lid'>
 
-/** What is known of a key. */
+/** Known facts of a key. */
 interface KnownKey {
-  /** Its type's letter; `-`: its type is no longer certain. */
+  /** Its type's letter; `-` if it is no longer certain. */
   letter: string
   generation: number
 }
@@ -41,7 +42,7 @@ interface KnownKey {
 /** The state of one key before and after a commit. */
 interface Found {
   readonly known: KnownKey | undefined
-  /** For the script: by which its type is certain; `-` where it is to look, '' where it need not know. */
+  /** For the script: the certain type; `-` if it has to look, '' if it need not know. */
   letter: string
   /** The key type that is certain once the commit is confirmed, a letter or `-` for unknown; '' keeps the known one. */
   after: string
@@ -49,7 +50,7 @@ interface Found {
 
 /** The certain types of a commit's keys, and those that its confirmation adds. */
 export interface Looked {
-  /** `j` where the journal's end is certain, then a letter for each key; '' when nothing is. */
+  /** `j` if the journal's end is certain, then a letter for each key; '' if nothing is. */
   readonly letters: string
   readonly keys: readonly string[]
   readonly found: readonly Found[]
@@ -81,7 +82,7 @@ class Generations {
     if (this.young > KEYS_MAX) this.age()
   }
 
-  /** The young become old, and the old are forgotten. */
+  /** The young become old, and the old are dropped. */
   private age(): void {
     for (const [key, { generation }] of this.keys) if (generation !== this.generation) this.keys.delete(key)
     this.generation += 1
@@ -109,7 +110,7 @@ export class SureKeys {
     return { letters, keys, found, generations }
   }
 
-  /** The commit was confirmed. Of a shard that was forgotten meanwhile nothing is taken in. */
+  /** The commit was confirmed. Nothing is recorded for a shard dropped in the meantime. */
   note(shard: number, { keys, found, generations }: Looked): void {
     const known = this.shards.get(shard)
     if (known !== generations) return
@@ -118,13 +119,13 @@ export class SureKeys {
     for (let at = 0; at < keys.length; at += 1) {
       const one = found[at]
       if (one === undefined || one.after === '') continue
-      // Of a key that is written once and of which nothing is certain afterwards nothing need be kept.
+      // A key that is written once and uncertain afterwards need not be kept.
       if (one.after === UNSURE && one.known === undefined) continue
       into.set(keys[at]!, one.known, one.after)
     }
   }
 
-  /** Nothing of a shard is certain any more. */
+  /** Nothing about a shard is certain any longer. */
   forget(shard: number): void {
     this.shards.delete(shard)
   }
@@ -155,7 +156,7 @@ function scriptLetter(found: Found | undefined): string {
   return found.letter === NEW ? NUMBERED : found.letter
 }
 
-/** Between which bounds the entry ids of a commit lie. */
+/** The bounds of the entry ids of a commit. */
 interface Kinds {
   /** The beginning of an entry id that has the commit's number. */
   readonly own: string

@@ -1,9 +1,9 @@
 /**
  * told - receives the replies that commits publish for a worker: one stream, read to its end again and again.
  *
- * Not published: a listener that is behind is written to as soon as its socket has room, which may be before the
- * store's file. Whoever reads has heard all of the answer before when it asks again, so nothing of it is left to be
- * written then, and an answer is written after the file. So there is never more than one command under way here.
+ * Not by PUBLISH: the store writes to a slow subscriber as soon as its socket has room, which may be before it writes
+ * its file. A reader has received the whole previous answer when it asks again, and answers are written after the file.
+ * So there is never more than one command in flight here.
  *
  * Replies may be lost. The stream keeps the last few hundred entries, and perhaps nothing over a restart of the store.
  * Replies may come again. With every new connection the stream is read from its beginning. Every twenty seconds replies
@@ -69,7 +69,7 @@ export class RedisTold {
     void this.listen(this.link)
   }
 
-  /** For how long it should have heard something, were it only that there is nothing; null before `begin`. */
+  /** How long it has been without any answer, an empty one included; null before `begin`. */
   get lagMs(): number | null {
     return this.link === null ? null : Math.max(0, this.link.lagMs - BLOCK_MS)
   }
@@ -87,7 +87,7 @@ export class RedisTold {
     }
   }
 
-  /** Hears what has come, or waits a while for it. Out: what became of the read. */
+  /** Reads new replies, or waits a while for them. Returns the kind of the answer. */
   private async read(link: RedisLink): Promise<StoreAnswer['kind']> {
     const key = this.options.key()
     if (key !== this.key) this.keptAtMs = Number.NEGATIVE_INFINITY

@@ -32,7 +32,7 @@ interface ReaderDeps {
   readonly isNext: (batch: Batch) => boolean
   /** The last confirmed commit, and the confirmed commits that a read may not have seen, oldest first. */
   readonly confirmed: () => { readonly seq: number; readonly laid: readonly Laid[] }
-  /** All that was asked for is there. */
+  /** Everything requested has been read. */
   readonly ready: () => void
   /** The store did not answer. */
   readonly failed: (batch: Batch) => void
@@ -70,7 +70,7 @@ export class BatchReader {
     this.fields.sweep(this.world.clock.nowMs())
   }
 
-  /** Fields that are remembered, as they are by the confirmed commit `seq`. */
+  /** Cached fields, in their state after the confirmed commit `seq`. */
   knownFields(seq: number): KnownFields {
     return { seq, field: this.known, head: (key) => this.fields.head(key) }
   }
@@ -95,9 +95,9 @@ export class BatchReader {
   }
 
   /**
-   * Takes along what has come since the batch began and needs no read. Behind a command of the mailbox that needs a
-   * read all others wait, behind an outcome of another process all of the runtime's own work: cursors keep their order,
-   * and nothing is claimed before the outcomes that lay there. With `freesOnly`, only what finishes or frees.
+   * Adds work that has come since the batch began and needs no read. A mailbox command that needs a read holds back all
+   * later ones, and an outcome of another process holds back the runtime's own work: cursors keep their order, and
+   * nothing is claimed before the earlier outcomes. With `freesOnly`, only work that finishes or frees something.
    */
   topUp({ works }: Batch, queue: WorkQueue, freesOnly: boolean): void {
     const bytes = works.reduce((sum, work) => sum + work.bytes, 0)
@@ -130,7 +130,7 @@ export class BatchReader {
       return false
     }
     this.world.answered()
-    // A batch is decided before the one after it begins: more than one commit cannot have been confirmed meanwhile.
+    // A batch is decided before the one after it begins: so at most one commit can have been confirmed in the meantime.
     const now = confirmed()
     const [laid] = now.laid
     if (now.seq === seq) this.fields.take(facts, read)
@@ -164,7 +164,7 @@ export class BatchReader {
   }
 }
 
-/** Facts that a work asks for; none where its behaviour threw, or it is not executed. */
+/** Facts that a work asks for; none if its behaviour threw, or it is not executed. */
 function askedFacts(work: Work, { turn, states, known }: Look): readonly Fact[] {
   if (work.late) return []
   return guarded(work, ({ type, command }) => type.facts(command.body, states, turn, known)) ?? []

@@ -120,7 +120,7 @@ function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<u
   return decision
 }
 
-/** What becomes of a work whose behaviour threw: an ask gets a fault, an item its end, a timer another time. */
+/** The decision for a work whose behaviour threw: an ask gets a fault, an item ends, a timer is postponed. */
 function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
   const { shard } = context.items
   const id = work.item === '' ? work.command.cmdId : work.item
@@ -138,7 +138,7 @@ function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Dec
   return { kind: 'done', reply: FAULT, ops: [...ops, spent] }
 }
 
-/** An outcome whose behaviour threw: the same behaviour ends the item; if that throws too, the item just leaves. */
+/** An outcome whose behaviour threw: the same behaviour ends the item; if that throws too, the item is just removed. */
 function abandonOutcome(
   work: Work,
   builder: PlanBuilder,
@@ -350,13 +350,13 @@ class PlanBuilder {
     this.claims.push(claim)
   }
 
-  /** Lowers the store's lower bound of a lane where it is not low enough. */
+  /** Lowers the store's lower bound of a lane if it is not low enough. */
   private bound(lane: string, atMs: number): void {
     if (!this.placed.put(lane, atMs)) return
     this.push({ key: dueKey(this.context.items.shard), write: 'ZADD', args: ['LT', String(atMs), lane] })
   }
 
-  /** Sets the store's lower bound of a lane to what is known, the items that this very batch places included. */
+  /** Sets the store's lower bound of a lane to the known one, including the items that this batch places. */
   private correct(lane: string): LaneTime {
     const { lanes, shard } = this.context.items
     const atMs = Math.min(this.placed.at(lane).atMs, lanes.earliestMs(lane))

@@ -2,7 +2,7 @@
  * due-scanner - finds the items of a shard whose time has come.
  *
  * A scan only finds candidates: the turn of each item looks at its score again, so a read that is old does no harm. An
- * item that waits in the queue already is not pushed twice.
+ * item that is already queued is not pushed twice.
  */
 
 import type { Fact } from '../behaviour.ts'
@@ -44,8 +44,8 @@ export class DueScanner {
   }
 
   /**
-   * A commit was confirmed: timers that it made due fire at once, and the serial and the prompt lanes that it touched
-   * go on.
+   * A commit was confirmed: timers that it made due fire at once, and the serial and prompt lanes that it touched
+   * continue.
    */
   scanAfter({ works, placed }: Pick<Plan, 'works' | 'placed'>): void {
     const nowMs = this.world.clock.nowMs()

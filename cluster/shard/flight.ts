@@ -24,7 +24,7 @@ export class Flight {
   private readonly world: ShardWorld
   private isSilenced = false
   private isOver = false
-  /** Hears what became of it, once the next owner is asked: the shard is left. */
+  /** Receives the outcome once the next owner is asked, after the shard is left. */
   private told: ((hasHappened: boolean | null) => void) | null = null
 
   constructor(world: ShardWorld, plan: Plan, commit: Commit) {
@@ -50,13 +50,13 @@ export class Flight {
   async send(settle: (verdict: Verdict) => void): Promise<void> {
     const { fence, store, log, clock } = this.world
     const { shard, seq } = this.commit
-    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a
-    // verdict.
+    // If the outcome is unknown, the same commit is sent again past the store's memory bound: if it happened the answer
+    // is DUP, otherwise it must get a verdict.
     const commit = this.isDoubted ? { ...this.commit, frees: true } : this.commit
     fence.commitSent(shard)
     const verdict = await store.commit(commit)
     if (this.isOver) return
-    // Who was asked meanwhile may not know of it yet: that it came true is true all the same, and nothing else counts.
+    // The next owner may not know of it yet. A confirmation is final all the same, and other verdicts do not count.
     if (this.told !== null) return verdict.kind === 'ok' || verdict.kind === 'dup' ? this.told(true) : undefined
     const isLost = verdict.kind === 'lost'
     const isAnswered = !isLost && verdict.kind !== 'unsent'

@@ -35,7 +35,7 @@ export class ShardInbox {
   private readonly mailbox: MailboxReader
   private readonly outcomes: MailboxReader
   private claimsDue = false
-  /** The last outcome that lay there at the start; null while not all of them are read. */
+  /** The last outcome present at the start; null while not all are read. */
   private lastThere: string | null = null
   /** The last outcome that a confirmed commit has taken up. */
   private taken = ''
@@ -48,7 +48,7 @@ export class ShardInbox {
     this.outcomes = new MailboxReader(deps.shard, 'outcomes', world.store)
   }
 
-  /** Begins where the last commit stopped. */
+  /** Continues after the last commit. */
   start({ cursor, outcomesCursor }: Meta): void {
     this.mailbox.start(cursor)
     this.outcomes.start(outcomesCursor)
@@ -56,7 +56,7 @@ export class ShardInbox {
     this.claimsDue = true
   }
 
-  /** Every outcome that lay there at the start is taken up: only then is anything claimed. */
+  /** Whether every outcome present at the start is processed: only then is anything claimed. */
   get caughtUp(): boolean {
     return this.isCaughtUp
   }
@@ -119,7 +119,7 @@ export class ShardInbox {
 
   private async readOutcomes(): Promise<void> {
     const entries = await this.outcomes.read()
-    // A store that is away says so at once: who asked again here would never let the loop turn.
+    // An unreachable store fails at once, so a retry here would block the event loop.
     if (!this.deps.isOpen() || entries === null) return
     if (this.outcomes.isDry) this.lastThere ??= this.outcomes.cursor
     this.compare()

@@ -1,8 +1,8 @@
 /**
  * intake - what a shard has to do: asks, commands of other processes and due items, all in one queue.
  *
- * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor before
- * those have come that nobody took while the shard moved to another primary, nor once the shard is being given back.
+ * Guarantees: nothing is claimed before every outcome present when the shard was taken is committed, nor before those
+ * have come that no owner took while the shard moved to another primary, nor once the shard is being released.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
@@ -64,12 +64,14 @@ export class Intake {
     return this.inbox.cursors
   }
 
-  /** Not while an outcome that lay there, or is on its way after a move, is not taken up, nor for the next owner. */
+  /**
+   * False while an earlier outcome, or one delayed by a move, is not processed, and while the shard is being released.
+   */
   get mayClaim(): boolean {
     return !this.deps.isStopping() && this.inbox.caughtUp && this.clock.nowMs() >= this.claimsFromMs
   }
 
-  /** Begins where the last commit of the shard stopped. */
+  /** Continues after the last commit of the shard. */
   start(meta: Meta): void {
     // By a clock that was ahead then, the move has not ended yet.
     if (meta.freedAtMs > 0) this.claimsFromMs = Math.min(meta.freedAtMs, this.clock.nowMs()) + OUTCOMES_COME_MS
@@ -100,7 +102,7 @@ export class Intake {
     this.inbox.bell(bell)
   }
 
-  /** A worker is no more, which may have left claims here. */
+  /** A worker is dead, and may have left claims here. */
   workerDied(): void {
     this.inbox.workerDied()
   }

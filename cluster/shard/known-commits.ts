@@ -2,7 +2,7 @@
  * known-commits - which commits of a shard are known here to be in the store, and when the last of our own were
  * confirmed: it outlives the shard's object.
  *
- * Guarantees: that the store has lost some of them is found once, however often and by whomever it is looked at.
+ * Guarantees: a loss in the store is reported once, however often and by whichever caller it is checked.
  */
 
 /** A failover loses some seconds; of older commits only their age is reported. */
@@ -11,7 +11,7 @@ const REMEMBERED = 64
 /** Commits that were confirmed and that the store no longer has. */
 export interface Loss {
   readonly commits: number
-  /** When the first of them was confirmed; of a larger loss, when the first that is remembered was. Null: none is. */
+  /** When the first of them was confirmed; for a larger loss, the first known one. Null if unknown. */
   readonly sinceMs: number | null
 }
 

@@ -1,4 +1,4 @@
-/** loop-host - what passes between the loop of a shard and who holds the shard */
+/** loop-host - the interface between the loop of a shard and its holder */
 import type { Meta } from '../store.ts'
 import type { Work } from '../work.ts'
 
@@ -6,7 +6,7 @@ import type { Work } from '../work.ts'
 export interface LoopHost {
   /** Whether anything is decided. */
   readonly isRunning: () => boolean
-  /** Whether the shard is being given back: nothing more is read or claimed. */
+  /** Whether the shard is being released: nothing more is read or claimed. */
   readonly isStopping: () => boolean
   /** Nothing waits and nothing is under way. */
   readonly idle: () => void
@@ -18,7 +18,7 @@ export interface LoopHost {
   readonly lost: (first: readonly Work[]) => void
 }
 
-/** Where a shard begins: its row, the lower bounds of its lanes, and the claims that stand there. */
+/** The initial state of a shard: its row, the lower bounds of its lanes, and its valid claims. */
 export interface LoopStart {
   readonly meta: Meta
   readonly lanes: readonly (readonly [lane: string, atMs: number])[]

@@ -33,9 +33,9 @@ export class CommitLoop {
   readonly intake: Intake
   /** State known to be in the store. */
   readonly knownCommits = new KnownCommits()
-  /** Counts what has moved: a shard that waits and does not count is stuck. */
+  /** Counts progress: a shard that has work and does not count is stuck. */
   turns = 0
-  /** Monotonic time until which only what finishes or frees is committed: the store is full. */
+  /** Monotonic time until which only work that finishes or frees something is committed, because the store is full. */
   fullUntilMs = 0
   protected readonly world: ShardWorld
   protected readonly items: ItemContext
@@ -49,7 +49,7 @@ export class CommitLoop {
   private commits = 0
   private pausedUntilMs = 0
   private isWoken = false
-  /** Idle states are to be forgotten, at a moment when no batch rests on them. */
+  /** Idle states are to be dropped when no batch uses them. */
   private sweepDue = false
 
   constructor(id: number, world: ShardWorld, host: LoopHost) {
@@ -121,7 +121,7 @@ export class CommitLoop {
     if (this.inFlight !== null && isHopeless(this.inFlight, moment)) this.inFlight.silence()
   }
 
-  /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
+  /** The store is at `storeSeq`. If that is behind the confirmed commits (by `known`), the loss is reported once. */
   noteLoss(storeSeq: number, known: KnownCommits = this.knownCommits): void {
     const loss = known.lossAt(storeSeq)
     if (loss !== null) this.world.log.lost({ shard: this.id, ...loss })
@@ -154,7 +154,7 @@ export class CommitLoop {
     if (this.inFlight !== null) this.askNextOwner(this.inFlight)
   }
 
-  /** Lets go of everything that is open here. Asks of the commit in flight are not answered: nobody knows. */
+  /** Returns all open work. Asks of the commit in flight are not answered, because its outcome is unknown. */
   drain(): Drained {
     const flight = this.inFlight
     if (flight !== null) {
@@ -173,7 +173,7 @@ export class CommitLoop {
     this.reader.fields.clear()
   }
 
-  /** The output gate: a batch is decided, and answered, when everything before it is confirmed. */
+  /** The output gate: a batch is decided and answered only when everything before it is confirmed. */
   protected mayDecide(): boolean {
     return this.inFlight === null
   }
@@ -186,7 +186,7 @@ export class CommitLoop {
   /** A plan is about to be sent. */
   protected sending(_plan: Plan): void {}
 
-  /** A commit was confirmed: its writes are laid over the reads that the next batch has sent meanwhile. */
+  /** A commit was confirmed: its writes are laid over the reads that the next batch has sent in the meantime. */
   protected keepLaid(laid: Laid): void {
     this.laid = this.next === null ? [] : [laid]
   }
@@ -230,7 +230,7 @@ export class CommitLoop {
     }
   }
 
-  /** A plan is true: who waits for it is answered. */
+  /** A plan is committed: its callers are answered. */
   protected finished(plan: Plan): void {
     this.turns += 1
     this.intake.finished(plan)
@@ -252,7 +252,7 @@ export class CommitLoop {
     }
   }
 
-  /** Fields that are remembered, as they are by the last confirmed commit. */
+  /** Cached fields, in their state after the last confirmed commit. */
   protected knownFields(): KnownFields {
     return this.reader.knownFields(this.meta.seq)
   }
@@ -309,7 +309,7 @@ export class CommitLoop {
     queue.putBack(works)
   }
 
-  /** The next owner wrote down whether the commit had happened. Without his word nobody knows: the asks stay silent. */
+  /** The next owner recorded whether the commit had happened. Without a record, pending asks get no answer. */
   private askNextOwner(flight: Flight): void {
     void flight.askNextOwner((hasHappened) => {
       if (hasHappened === null) return void this.host.lost([])
@@ -328,15 +328,13 @@ export class CommitLoop {
     this.host.lost(flight.plan.works)
   }
 
-  /** Nothing is in flight any more. */
+  /** Nothing is in flight any longer. */
   private land(flight: Flight): void {
     flight.end()
     this.inFlight = null
   }
 
-  /**
-   * Schedules `advance` for the end of this turn of the loop, so that commands received together are decided together.
-   */
+  /** Schedules `advance` for the end of this turn of the loop, so that commands received together share a batch. */
   private wake(): void {
     if (this.isWoken) return
     this.isWoken = true

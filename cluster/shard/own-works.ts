@@ -23,7 +23,7 @@ export class OwnWorks {
     this.types = itemTypes(world, items)
   }
 
-  /** A work of a source: `claim`, `outcome`, `timer`, `free`, `index`; null where the lane or timer is unknown. */
+  /** A work of a source: `claim`, `outcome`, `timer`, `free`, `index`; null if the lane or timer is unknown. */
   make(source: Source, { lane, item, body }: OwnWork): Work | null {
     const type = this.types.get(typeName(source, lane, item))
     if (type === undefined) return null

@@ -23,13 +23,14 @@ export function hasWaited({ deadlineMs, cameAtMs }: Work, { nowMs, atMs, silentM
   return nowMs > deadlineMs || (silentMs > SILENCE_MAX_MS && atMs - cameAtMs > SILENCE_MAX_MS)
 }
 
-/** Whether nobody waits for a verdict any more: those who asked are let go without an answer. */
+/** Whether a verdict comes too late for any caller: the callers are released without an answer. */
 export function isHopeless({ sentAtMs }: Flight, { atMs }: Moment): boolean {
   return atMs - sentAtMs > DOUBT_MAX_MS
 }
 
 /**
- * Whether an ask takes part in no commit: it was answered meanwhile, or its time is over, and then it is refused now.
+ * Whether an ask takes part in no commit: it was answered in the meantime, or its deadline has passed, and then it is
+ * refused now.
  */
 export function isOver(work: Work, nowMs: number): boolean {
   const past = work.deadlineMs > 0 && work.deadlineMs <= nowMs

@@ -1,5 +1,5 @@
 /**
- * placed-lanes - where the turns of a batch put items: each lane is looked up once, and its least time goes on.
+ * placed-lanes - the lanes into which the turns of a batch put items, each with its earliest time.
  */
 import type { LaneType } from '../behaviour.ts'
 import type { ItemContext } from '../items/claim.ts'
@@ -12,7 +12,7 @@ export interface PlacedLane extends Placed {
   readonly key: string
   /** Its family; undefined for `timers` and unknown ones. */
   readonly type: LaneType | undefined
-  /** The least time of an item that the batch puts there; Infinity while there is none. */
+  /** The least time of an item that the batch puts there; Infinity if none. */
   atMs: number
   bound: boolean
 }

@@ -14,7 +14,7 @@ const POISON_KEPT = 10_000
 /** The content of a command is kept this long. */
 const SAID_MS = 86_400_000
 
-/** The writes that show a command or item whose behaviour threw. In: the seq of the last commit. */
+/** The writes that show a command or item whose behaviour threw. Takes the seq of the last commit. */
 export function threwOps(shard: number, { name, id, seq }: { name: string; id: string; seq: number }): Op[] {
   const kept = `${Math.max(0, seq - POISON_KEPT)}-0`
   return [

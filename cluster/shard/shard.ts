@@ -3,9 +3,10 @@
  *
  * States: loading (taking ownership), running, halted (its store is torn: it stays so), gone (another owner, released).
  *
- * Guarantees: an ask is answered after the commit that made it true; `unavailable` is said only of asks that no sent
- * commit holds; a commit without an answer is sent again, the same bytes, until there is a verdict, and its asks are
- * answered by that verdict alone (after 30 s by silence, never by a refusal); a refused commit leaves no state behind.
+ * Guarantees: an ask is answered after the commit that made it true; `unavailable` is returned only for asks that are
+ * in no sent commit; a commit without an answer is sent again, the same bytes, until there is a verdict, and its asks
+ * are answered by that verdict alone (after 30 s by silence, never by a refusal); a refused commit leaves no state
+ * behind.
  */
 import type { Command, CommandType, Fact } from '../behaviour.ts'
 import { newCmdId } from '../cmd-id.ts'
@@ -55,7 +56,7 @@ export class Shard {
     return this.phase === 'running'
   }
 
-  /** Whether it takes asks: it runs, and is not being given back. */
+  /** Whether it accepts asks: it runs, and is not being released. */
   get accepts(): boolean {
     return this.phase === 'running' && !this.isStopping
   }
@@ -93,8 +94,8 @@ export class Shard {
   }
 
   /**
-   * Takes the shard from whoever had it under the token `saw` and starts. False: someone else was quicker, or no
-   * answer.
+   * Takes the shard from the owner with the token `saw` and starts. False if another process was quicker, or there was
+   * no answer.
    */
   async open(saw: string): Promise<boolean> {
     const meta = await acquireShard(this.world, { shard: this.id, saw })
@@ -140,7 +141,7 @@ export class Shard {
     this.loop.intake.bell(bell)
   }
 
-  /** A worker is no more, which may have left claims here. */
+  /** A worker is dead, and may have left claims here. */
   workerDied(): void {
     this.loop.intake.workerDied()
   }
@@ -167,7 +168,7 @@ export class Shard {
     return this.phase !== 'running' || atMs < this.loop.fullUntilMs ? 0 : atMs - this.moved.atMs
   }
 
-  /** Lets go of a shard that is stuck: who takes it anew finds out what became of the commit that is in doubt here. */
+  /** Drops a stuck shard. Its next acquisition finds out the outcome of the commit in flight here. */
   letGo(): void {
     if (this.phase !== 'running') return
     if (!this.loop.isInDoubt) return void this.drop()
@@ -176,7 +177,7 @@ export class Shard {
     this.loop.leaveInDoubt()
   }
 
-  /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
+  /** The store is at `storeSeq`. If that is behind the confirmed commits (by `known`), the loss is reported once. */
   noteLoss(storeSeq: number, known: KnownCommits = this.knownCommits): void {
     this.loop.noteLoss(storeSeq, known)
   }
@@ -251,7 +252,8 @@ export class Shard {
 }
 
 /**
- * Takes `shard` from whoever has it under the token `saw` ('' for nobody yet). Null: another was quicker, or no answer.
+ * Takes `shard` from the owner with the token `saw` ('' if it was never owned). Null if another was quicker, or there
+ * was no answer.
  */
 export async function acquireShard(
   { clock, random, store, worker }: Pick<ShardWorld, 'clock' | 'random' | 'store' | 'worker'>,

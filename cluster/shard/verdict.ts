@@ -11,27 +11,30 @@ import type { Plan } from './batch.ts'
 
 /** The reaction to a verdict. `CommitLoop` performs it. */
 export type Action =
-  /** The commit is there. */
+  /** The commit happened. */
   | { readonly kind: 'confirm' }
-  /** Another owner holds the shard: he wrote down whether the commit had happened. */
+  /** Another owner holds the shard, and recorded whether the commit had happened. */
   | { readonly kind: 'ask next owner' }
   /**
    * The cached state may be wrong. The next owner of the shard reads everything again and decides again. `storeSeq` is
    * the store's sequence number, if it has lost commits. `storeNowMs` is the store's clock.
    */
   | { readonly kind: 'give up'; readonly storeSeq?: number; readonly storeNowMs?: number }
-  /** The shard stops for good. `storeSeq`: where the store stands, if that is why. `isAgainstRules`: the commit was. */
+  /**
+   * The shard stops for good. `storeSeq`: the position of the store, if that is the reason. `isAgainstRules`: the
+   * commit was invalid.
+   */
   | { readonly kind: 'halt'; readonly reason: string; readonly storeSeq?: number; readonly isAgainstRules?: true }
   | Again
   | Halve
 
-/** A commit against the rules: its first half alone, then the rest, until the command is found that ordered it. */
+/** An invalid commit: its first half is committed alone, then the rest, until the offending command is found. */
 export interface Halve {
   readonly kind: 'halve'
   readonly reason: string
   readonly first: readonly Work[]
   readonly rest: readonly Work[]
-  /** `first` is that command: its turn ends with this. */
+  /** Set if `first` is that command: its turn ends with this fault. */
   readonly blame: Fault | null
 }
 
@@ -42,7 +45,7 @@ export interface Again {
   /** Asks that are answered `unavailable`. */
   readonly refused: readonly Work[]
   /**
-   * The refused ones are also past their time: a command of the mailbox is told so by the commit that passes its entry.
+   * The refused ones are also past their time: a command of the mailbox is refused by the commit that passes its entry.
    */
   readonly areLate?: true
   /** The store's clock, which this process's was too far from. */

@@ -25,13 +25,13 @@ export interface ShardWorld {
   /** Fields of hashes that the shards may cache together. */
   readonly fieldBudget: FieldBudget
   readonly rules?: ClaimRules
-  /** Whether a claim's worker is surely no more, or has been silent for so long that its claims may be freed. */
+  /** Whether a claim's worker is certainly dead, or has been silent for so long that its claims may be freed. */
   isGone(worker: string): boolean
   /** The store answered something. */
   answered(): void
-  /** Another owner has the shard: asks that did not become true are his. */
+  /** Another owner has the shard: unfinished asks go to it. */
   forward(shard: number, works: readonly Work[]): void
-  /** An attempt ended: its outcome goes to whoever holds the shard now. */
+  /** An attempt ended: its outcome goes to the current owner of the shard. */
   reported(shard: number, claim: Claim, outcome: unknown): void
   gone(shard: number): void
   /** A verdict reported the store's time `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */

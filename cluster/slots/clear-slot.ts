@@ -12,7 +12,7 @@ import { asking } from './asking.ts'
 import { keysOf, type MoveEnd } from './copy-keys.ts'
 import { moveOf } from './move-fence.ts'
 
-/** ARGV: names. All of them are removed, also at who follows this node and has what it has not. */
+/** ARGV: names. All are removed, also at replicas that have keys which this node does not. */
 export const CLEAR = `#!lua flags=allow-oom
 for i = 1, #ARGV do
   if redis.call('UNLINK', ARGV[i]) == 0 then
@@ -42,7 +42,7 @@ export interface Clearing {
   readonly replicas: readonly Follower[]
   /** Ids of all nodes of the cluster, also of those that do not answer. */
   readonly ids: ReadonlySet<string>
-  /** Throws where another order may have taken over. */
+  /** Throws if another order may have taken over. */
   mustHold(): void
 }
 
@@ -66,7 +66,7 @@ export async function clearOthers(clearing: Clearing, sources: readonly string[]
   return [...left, ...sources.filter((id) => ids.has(id) && !there.has(id))]
 }
 
-/** Out: whether the node has nothing of the slot any more. */
+/** Returns whether the node has no key of the slot left. */
 async function clearAt(
   clearing: Clearing,
   end: MoveEnd,
@@ -80,7 +80,8 @@ async function clearAt(
   const followers = followersOf(clearing, end)
   const names = await namesAtAll(isSource ? [end, holder, ...followers] : [end, ...followers], slot)
   if (names.length === 0 && !isOpen) return true
-  // It hears no news of a slot that it takes in: who had it may have become a replica, and then nobody has.
+  // It gets no updates about a slot that it imports: the former holder may have become a replica, and then no node has
+  // it.
   if (isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', holder.id)
   await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
   if (count > 0 && !isOld && !(await isCopy(client, shard))) {
@@ -107,7 +108,7 @@ function followersOf({ replicas }: Clearing, { id }: MoveEnd): Follower[] {
   return replicas.filter(({ primary }) => primary === id)
 }
 
-/** Names of keys of a slot that any of these nodes has, each once. One that ends meanwhile has none. */
+/** Names of keys of a slot that any of these nodes has, each once. A node that ends in the meantime has none. */
 async function namesAtAll(ends: readonly MoveEnd[], slot: number): Promise<Buffer[]> {
   const lists = await Promise.all(ends.map(({ client }) => keysOf(client, slot)))
   const found = new Map(lists.flat().map((name) => [name.toString('latin1'), name]))

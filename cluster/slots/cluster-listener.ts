@@ -1,9 +1,9 @@
 /**
- * cluster-listener - what a worker hears of others in a Redis Cluster: bells of the shards that it took, replies from
- * every primary, and who comes, goes or gives a shard back
+ * cluster-listener - notifications for a worker in a Redis Cluster: bells of its shards, replies from every primary,
+ * and workers that start, stop or release a shard
  *
- * A shard's bells are published in its own slot, so they reach who took it and nobody else. Replies lie in one stream
- * for each primary, in the slot of a shard that it holds. Nothing rests on a bell.
+ * A shard's bells are published in its own slot, so they reach its owner only. Replies are in one stream for each
+ * primary, in the slot of a shard that it holds. Nothing depends on a bell.
  */
 import { shardBellChannel, shardParcelChannel, toldKeyAt } from '../keyspace.ts'
 import { BellReader } from '../mailbox/bell.ts'
@@ -32,7 +32,7 @@ export class ClusterListener {
     this.places = places
   }
 
-  /** Listens where the shards are now. `common`: the primary of what belongs to no shard. */
+  /** Subscribes at the current holders of the shards. `common` is the primary of keys outside any shard. */
   arrange(nodes: ReadonlyMap<string, ShardNode>, common: ShardNode | null): void {
     for (const [name, { told }] of this.told) {
       if (nodes.has(name)) continue
@@ -52,7 +52,7 @@ export class ClusterListener {
     this.released = { node: common, listening: common.listen(this.worker, this.ears) }
   }
 
-  /** Begins to hear replies from a primary. Out: the stream that they go to; null where it holds no shard. */
+  /** Begins to receive replies from a primary. Returns their stream; null if it holds no shard. */
   begin(name: string): string | null {
     const known = this.told.get(name)
     known?.told.begin()
@@ -66,7 +66,7 @@ export class ClusterListener {
       .flatMap((shard) => [shardParcelChannel(shard), shardBellChannel(shard)])
   }
 
-  /** What was published in the slot of a shard. */
+  /** A message published in the slot of a shard. */
   heard(channel: string, message: Buffer): void {
     const shard = Number(channel.slice(2, 5))
     if (!this.taken.has(shard)) return

@@ -17,9 +17,9 @@ export interface NodeLook {
   readonly name: string
   readonly id: string
   readonly isPrimary: boolean
-  /** Of a replica the name of its primary; null where that is not known, and of a primary. */
+  /** For a replica, the name of its primary; null if unknown, and for a primary. */
   readonly primary: string | null
-  /** Shards that it holds; none of a replica. */
+  /** Shards that it holds; empty for a replica. */
   readonly shards: readonly number[]
   /** The others agree that it does not answer. */
   readonly hasFailed: boolean
@@ -36,13 +36,13 @@ export interface ClusterLook {
   readonly strangers: readonly string[]
   /** Shards that no primary holds. */
   readonly uncovered: readonly number[]
-  /** `host:port` of the primary of what belongs to no shard; null: none. */
+  /** `host:port` of the primary of keys outside any shard, or null. */
   readonly common: string | null
 }
 
 /**
- * Looks at all nodes. In: addresses of some. Out: null where no node of a cluster has answered.
- * @throws StoreRefused where none has, and one of them says why
+ * Looks at all nodes. Takes addresses of some. Returns null if no node of a cluster has answered.
+ * @throws StoreRefused if none has answered, and one gives a reason
  */
 export async function lookAtCluster(seeds: readonly string[]): Promise<ClusterLook | null> {
   const form = new URL(seeds[0] ?? '')
@@ -133,9 +133,9 @@ export interface OpenMove {
   readonly shard: number
   /** `host:port` of the node that has its slot; null: none. */
   readonly at: string | null
-  /** That of the node that it goes to; null where that is not known. */
+  /** The target node; null if unknown. */
   readonly to: string | null
-  /** Id of the node that it comes from; null where only marks or files are left, and nobody is kept from writing. */
+  /** Id of the source node; null if only marks or files are left, and no writer is fenced. */
   readonly from: string | null
   /** `host:port` of nodes that have it in their files still. */
   readonly uncleared: readonly string[]
@@ -168,15 +168,14 @@ export function openMoves({ nodes }: ClusterLook): OpenMove[] {
   return [...found.values()]
 }
 
-/** Who moves shards now, as he names himself; null: nobody. */
+/** The process that is moving shards, by its own name, or null. */
 export function moverOf({ nodes }: ClusterLook): string | null {
   return nodes.map(({ answers }) => answers?.mover ?? null).find((mover) => mover !== null) ?? null
 }
 
 /**
- * The node without which a move cannot be ended or begun anew towards `to`, where one is silent and may come back as it
- * was: the one that it came from, which its replicas may have replaced with the slot, and the one that it goes to. Out:
- * its name; null where none is.
+ * The silent node without which a move to `to` cannot be ended or restarted, because it may come back unchanged: the
+ * source, which a replica may have replaced, or the target. Returns its name, or null.
  */
 export function awayOf(
   { nodes }: ClusterLook,

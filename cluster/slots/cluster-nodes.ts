@@ -1,13 +1,13 @@
 /**
- * cluster-nodes - the primaries of a Redis Cluster as they come and go, and the map of who holds what
+ * cluster-nodes - the current primaries of a Redis Cluster, and the map of shard holders
  *
- * The map is read from one node after the other every two seconds. While something is elsewhere than was thought, or a
- * primary is silent or away, it is read from all that answer: at once, then after waits that grow to a tenth of a
- * second, and to a second where that lasts. One that is silent delays no other. Where no primary answers, the seeds and
- * every node that was ever named are asked.
+ * The map is read from one node after the other every two seconds. While the map is known to be wrong, or a primary is
+ * silent or unreachable, it is read from all that answer: at once, then after waits that grow to a tenth of a second,
+ * and later to a second. A silent node delays no other. If no primary answers, the seeds and every known node are
+ * asked.
  *
- * Guarantee: a primary that holds nothing any more is deposed at once: what is under way there is in doubt, and who
- * sends it again reaches whoever has it now, however long the old one would have been silent.
+ * Guarantee: a primary that no longer holds anything is deposed at once. Commands in flight there get an unknown
+ * outcome, and a retry reaches the current holder, however long the old one would have been silent.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
@@ -28,16 +28,16 @@ export const ASK_MS_MAX = 1_000
 /** All primaries are waited for; one that is away longer than this is waited for by its shards alone. */
 const OPEN_MS_MAX = 10_000
 const OPEN_STEP_MS = 50
-/** A node that holds nothing any more is let go: what is under way there has ended. */
+/** A node that holds nothing is dropped after this: its commands in flight have ended. */
 const KEPT_MS = 10_000
 /** Nodes that send one command on. */
 const HOPS_MAX = 4
 
-/** Who hears of the nodes. */
+/** Receives events about the nodes. */
 export interface NodesHears {
-  /** The primary of what belongs to no shard can be asked, at first, after a reconnect, or it is another one. */
+  /** The primary of keys outside any shard can be reached, at first, after a reconnect, or because it changed. */
   onUp?(): void
-  /** It cannot be asked any more. */
+  /** It can no longer be reached. */
   onDown?(): void
   /** A primary can be asked (again), or holds other shards. */
   onCame?(): void
@@ -45,9 +45,9 @@ export interface NodesHears {
   onRefused?(error: Error): void
   /** Nodes or shards are elsewhere. */
   arranged(): void
-  /** What was published in the slot of a shard. */
+  /** A message published in the slot of a shard. */
   heard(channel: string, message: Buffer): void
-  /** A channel of a shard is heard from now on. */
+  /** A channel of a shard is subscribed from now on. */
   held(channel: string): void
 }
 
@@ -90,7 +90,7 @@ export class ClusterNodes<Node extends ShardNode> {
     this.plan(0)
   }
 
-  /** Resolves when all primaries can be asked, or in ten seconds when that of what belongs to no shard can be. */
+  /** Resolves when all primaries can be reached, or after ten seconds if that of keys outside any shard can be. */
   async ready(): Promise<void> {
     const endMs = performance.now() + OPEN_MS_MAX
     while (!(this.map.isWhole && this.areUp)) {
@@ -101,7 +101,7 @@ export class ClusterNodes<Node extends ShardNode> {
     if (this.at(COMMON_SLOT) === null) throw new Error('The cluster does not answer: none of its nodes is known')
   }
 
-  /** The primary of a slot that can be asked now; null while there is none. */
+  /** The reachable primary of a slot; null if none. */
   at(slot: number): Node | null {
     const node = this.named(slot)
     return node?.isUp === true ? node : null
@@ -112,7 +112,7 @@ export class ClusterNodes<Node extends ShardNode> {
     return this.all.get(this.map.addressOf(slot) ?? '') ?? null
   }
 
-  /** Something is elsewhere than was thought: the map is read soon. */
+  /** The map is wrong: it is read again soon. */
   hurry(): void {
     this.isHurried = true
     this.plan(this.loadedAtMs + this.hurryMs - this.reach.clock.monotonicMs())
@@ -140,7 +140,7 @@ export class ClusterNodes<Node extends ShardNode> {
     return [...this.all.values()].every(({ isUp }) => isUp)
   }
 
-  /** Looks again after so long, or sooner where that was planned. */
+  /** Looks again after this time, or sooner if already planned. */
   private plan(ms: number): void {
     const { clock } = this.reach
     const waitMs = Math.max(0, ms)
@@ -154,7 +154,7 @@ export class ClusterNodes<Node extends ShardNode> {
     })
   }
 
-  /** Reads the map, if it is time: from all while something is wrong, else from one after the other. */
+  /** Reads the map, if it is time: from all nodes while something is wrong, otherwise from one after the other. */
   private look(): void {
     const atMs = this.reach.clock.monotonicMs()
     this.dropIdle(atMs)
@@ -244,7 +244,7 @@ export class ClusterNodes<Node extends ShardNode> {
     return node
   }
 
-  /** What belongs to no shard may have another primary than before, or the same anew. */
+  /** Keys outside any shard may have a new primary, or the same one reconnected. */
   private noteCommon(isAnew = false): void {
     const node = this.at(COMMON_SLOT)
     if (node === null || (node === this.common && !isAnew)) return

@@ -35,8 +35,8 @@ export function clusterFaults(look: ClusterLook, durability: Durability): string
 }
 
 /**
- * Nodes that are down count: they come back, and a start must not wait for them. One that was a primary follows whoever
- * took over then.
+ * Nodes that are down count: they come back, and a start must not wait for them. A former primary then follows its
+ * successor.
  */
 function tooFewReplicas(nodes: readonly NodeLook[]): string[] {
   const primaries = nodes.filter(({ shards }) => shards.length > 0)

@@ -6,7 +6,7 @@
  *
  * MOVED: the same bytes to the node that it names, and the map is read. ASK: the same there, after ASKING, in one
  * write; the map stays. TRYAGAIN, CLUSTERDOWN, or a node that is not known yet: nothing ran, so `away`. A connection
- * that ends: `lost`, and the map is read from the others; who sends the same again reaches whoever has the slot then.
+ * that ends: `lost`, and the map is read from the others; a retry reaches the current holder of the slot.
  *
  * Guarantees that one unreachable primary does not stop the others; with `replica` an answer is given only after the
  * gate of its primary (`gate.ts`), whichever way it comes; the answers of an isolated primary move no slot back.
@@ -41,10 +41,10 @@ import { type RedisNodesOptions, redisNodes } from './redis-nodes.ts'
 import type { ShardNode } from './shard-node.ts'
 import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
 
-/** A primary of which every connection has owed an answer for so long is away for everybody. */
+/** A primary of which every connection has owed an answer for so long is unreachable for every caller. */
 const AWAY_MS = 1_000
 
-/** Who hears of the nodes besides the store. */
+/** Receives events about the nodes in addition to the store. */
 export type ClusterHears = Omit<NodesHears, 'arranged' | 'heard' | 'held'>
 
 /**
@@ -89,7 +89,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     })
   }
 
-  /** Resolves when every primary can be asked, or after a while when that of what belongs to no shard can be. */
+  /** Resolves when every primary can be reached, or after a while if that of keys outside any shard can be. */
   ready(): Promise<void> {
     return this.nodes.ready()
   }
@@ -103,7 +103,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return this.nodes.named(SHARD_SLOTS[shard] ?? 0)
   }
 
-  /** The Redis of a shard at this moment, for commands that are not the runtime's; throws while it has none. */
+  /** The Redis of a shard at this moment, for commands that are not the runtime's; throws if none is known. */
   viewsOf(shard: number | null): Redis {
     const node = this.nodes.named(shard === null ? COMMON_SLOT : (SHARD_SLOTS[shard] ?? 0))
     if (node === null) throw new Error('No node of the cluster is known to have the requested keys')
@@ -132,7 +132,10 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return this.primaries.some(({ isUp }) => isUp)
   }
 
-  /** One that is away for every connection is left out while another is there: that is not this process's fault. */
+  /**
+   * A node that is unreachable for every connection is left out while another is reachable: that is not a fault of this
+   * process.
+   */
   get lags(): readonly Lag[] {
     const found = this.primaries.map(({ name, isUp, store }) => {
       const lags = store.lags.map((lag): Lag => ({ ...lag, store: name }))
@@ -295,7 +298,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     else end()
   }
 
-  /** Something lies elsewhere, or somebody listens: everybody listens where things are now. */
+  /** A holder changed or a subscriber was added: all subscriptions move to the current holders. */
   private arrange(): void {
     const common = this.nodes.named(COMMON_SLOT)
     for (const listener of this.listeners) listener.arrange(this.nodes.all, common)

@@ -2,11 +2,11 @@
  * copy-keys - keys of a slot are copied to another primary of a Redis Cluster, a few at a time, while the source keeps
  * them
  *
- * Not by MIGRATE: a source that was frozen or cut off in the midst of one sends the rest of it when it comes back, and
- * the old values go over what was written at the target since. Here every byte goes over a connection of the order,
- * which knows that all was answered, and whose connections the next order ends before it begins.
+ * Not by MIGRATE: a source that was frozen or disconnected in the middle of one sends the rest when it comes back, and
+ * overwrites newer values at the target. Here every byte goes over a connection of the order, which knows that
+ * everything was answered. The next order ends these connections before it begins.
  *
- * Guarantees: a key is on the target's disk when this says so; a key that has ended meanwhile is passed over.
+ * Guarantees: a key is on the target's disk when this returns; keys that have expired in the meantime are skipped.
  */
 import type { Redis } from 'ioredis'
 import { asking } from './asking.ts'
@@ -16,8 +16,8 @@ const NEW_KEYS_MAX = 10_000
 /** Names whose sizes are asked for at once. */
 const SIZED_AT_ONCE = 500
 /**
- * Keys that are under way at once. They cost the target's disk a write, and hold each primary up for as long as they
- * are packed and unpacked there: a large key goes alone.
+ * Keys copied at once. They cost the target's disk a write, and block each primary while they are packed and unpacked,
+ * so a large key goes alone.
  */
 const BATCH_KEYS_MAX = 200
 const BATCH_BYTES_MAX = 1_048_576
@@ -40,11 +40,11 @@ export interface MoveEnd {
 export interface CopyWay {
   readonly source: MoveEnd
   readonly target: MoveEnd
-  /** Throws where another order may have taken over. */
+  /** Throws if another order may have taken over. */
   mustHold(): void
 }
 
-/** Who hears of keys that are copied. */
+/** Receives the keys that are copied. */
 export interface CopyHears {
   /** These are about to be copied. */
   begins?(names: readonly Buffer[]): void

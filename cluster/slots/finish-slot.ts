@@ -3,8 +3,8 @@
  * its keys (Redis Cluster specification, "resharding")
  *
  * `redis-cli --cluster reshard`, and earlier builds of `cluster move`, let a key go at its source as soon as the target
- * has it; a slot that they left half way has the mark MIGRATING at its source. A key that is still there is the newer
- * one. The marks protect keys that are at neither side, so nothing need be fenced.
+ * has it; a slot that they left half way has the mark MIGRATING at its source. A key that the source still has is the
+ * newer one. The marks protect keys that are at neither side, so no fence is needed.
  *
  * Moves by Redis itself have a risk of Redis: a source that is frozen in the middle of a key, and comes back when
  * another one has its place, can put that key back.
@@ -28,7 +28,9 @@ export interface Resharding extends Pick<SlotMove, 'slot' | 'source' | 'primarie
   readonly giveMsMax: number
 }
 
-/** Ends it where the source has the mark; does nothing else. Out: whether there was one. Throws Error, a sentence. */
+/**
+ * Completes it if the source has the mark; does nothing else. Returns whether there was one. Throws Error, a sentence.
+ */
 export async function finishSlot(move: Resharding): Promise<boolean> {
   const { slot, source, primaries } = move
   const [, id] = new RegExp(`\\[${slot}->-(\\w+)\\]`).exec(String(await source.client.call('CLUSTER', 'NODES'))) ?? []
@@ -45,7 +47,7 @@ export async function finishSlot(move: Resharding): Promise<boolean> {
   return true
 }
 
-/** Has the source send a key to the target, in one step of both. */
+/** Makes the source send a key to the target, in one step of both. */
 async function migrate(
   { source, user, password, giveMsMax }: Resharding,
   target: MoveEnd,

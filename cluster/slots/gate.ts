@@ -1,9 +1,9 @@
 /**
- * gate - nothing that was committed is told of before replicas have it
+ * gate - no commit is reported before replicas have it
  *
- * One connection to a primary, one pair of `PING` and `WAIT` under way; who comes meanwhile waits for the next pair.
- * `WAIT` speaks of what its own connection has done, and one that has done nothing is answered at once, whatever the
- * replicas have: the `PING` before it moves that to the end of everything that was written so far.
+ * One connection to a primary, one pair of `PING` and `WAIT` under way; later callers wait for the next pair. `WAIT`
+ * covers the writes of its own connection, and returns at once for a connection without writes: the `PING` before it
+ * moves its position to the end of everything written so far.
  *
  * Guarantees that a pass is given once the required number of replicas have acknowledged everything that the primary
  * had written at the request. A failed pass is requested again, five times in all; then the outcome of the commits is
@@ -27,13 +27,16 @@ export class ReplicaGate {
   private waiting: Waiting[] = []
   private isAsking = false
 
-  /** `replicas`: as many must have it. */
+  /** `replicas`: the number that must have it. */
   constructor(link: Pick<RedisLink, 'call'>, replicas: number) {
     this.link = link
     this.replicas = replicas
   }
 
-  /** Resolves when replicas have what the primary has now; false: nobody knows, as the connection ended or they lag. */
+  /**
+   * Resolves with true when replicas have the current data of the primary; false if unknown, because the connection
+   * ended or they lag.
+   */
   pass(): Promise<boolean> {
     return new Promise((resolve) => {
       this.waiting.push({ resolve, shorts: 0 })

@@ -1,8 +1,8 @@
 /**
  * key-watch - which keys of a shard are written to while they are copied, from keyspace notifications of their node
  *
- * Guarantee: a key that is not named has not been written to since it was last forgotten. Where the connection has
- * ended, or too many are named, nobody knows.
+ * Guarantee: a key that is not named has not been written to since it was last cleared. If the connection has ended, or
+ * too many keys are named, the answer is unknown.
  */
 import type { Redis } from 'ioredis'
 import { shardTag } from '../keyspace.ts'
@@ -16,15 +16,15 @@ const NAMES_MAX = 1_000_000
 export interface KeyWatch {
   /** These keys are about to be copied: writes to them count from now on. */
   forget(names: readonly Buffer[]): void
-  /** All that have been written to by now, at the node. Null: nobody knows. */
+  /** All keys written to so far, at the node. Null if unknown. */
   changed(): Promise<Buffer[] | null>
   /** The node sends no notifications any longer. */
   close(): Promise<void>
 }
 
 /**
- * Begins. In: a connection of its own to the node, which ends with the watch, and another one. Out: null where the node
- * does not tell, or not this user.
+ * Begins. Takes a separate connection to the node, which ends with the watch, and another one. Returns null if the node
+ * sends no notifications, or not to this user.
  */
 export async function watchKeys(
   own: Redis,

@@ -1,9 +1,9 @@
 /**
- * move-fence - who may write to a shard that goes to another primary: nobody
+ * move-fence - blocks all writes to a shard that is moved to another primary
  *
- * The fence is the owner in the shard's `meta`, `move:<source>:<target>` by the ids of both nodes, under a token of its
- * own. It is replicated and copied like any key, so whoever takes the place of either node has it. It never ends by
- * itself. Commits of the owner before fail by their token, nobody takes the shard, no outcome is handed in.
+ * The fence is the owner in the shard's `meta`, `move:<source>:<target>` by the ids of both nodes, under its own token.
+ * It is replicated and copied like any key, so a successor of either node has it. It never expires. Commits of the
+ * previous owner fail by their token, no process takes the shard, no outcome is handed in.
  */
 import type { Redis } from 'ioredis'
 import { copyKey, fencedKey, metaKey, RELEASED_CHANNEL } from '../keyspace.ts'
@@ -23,8 +23,8 @@ return 1
 `
 
 /**
- * KEYS: meta, copy. ARGV: token, channel of those who take shards, number of this one, ids of nodes that still have to
- * be cleared. Answers 1 when it is done.
+ * KEYS: meta, copy. ARGV: token, channel of workers that take shards, number of this one, ids of nodes that still have
+ * to be cleared. Answers 1 when it is done.
  */
 export const FREE = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
@@ -41,7 +41,7 @@ return 1
 export interface FenceHolder {
   readonly owner: string
   readonly token: string
-  /** Ids of nodes that were away when the shard left them: their files have it still. */
+  /** Ids of nodes that were unreachable when the shard left them: their files still have it. */
   readonly uncleared: readonly string[]
 }
 
@@ -62,13 +62,13 @@ export function parseIds(packed: string | null | undefined): string[] {
   return (packed ?? '').split(',').filter((id) => id !== '')
 }
 
-/** Writes down which nodes still have to be cleared, of a shard that nobody moves. */
+/** Records the nodes that still have to be cleared, of a shard that is not being moved. */
 export async function noteUncleared(client: Redis, shard: number, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) await client.hdel(metaKey(shard), 'uncleared')
   else await client.hset(metaKey(shard), 'uncleared', ids.join(','))
 }
 
-/** The move that an owner is; null for a worker, or nobody. */
+/** The move that an owner stands for; null for a worker or no owner. */
 export function moveOf(owner: string): MoveEnds | null {
   if (!owner.startsWith(MOVE_PREFIX)) return null
   const [source = '', target = ''] = owner.slice(MOVE_PREFIX.length).split(':')
@@ -76,8 +76,8 @@ export function moveOf(owner: string): MoveEnds | null {
 }
 
 /**
- * Takes the shard from whoever has it under the token `saw`, another move too. Out: the token from now on; null:
- * somebody was quicker.
+ * Takes the shard from the owner with the token `saw`, also from another move. Returns the new token; null if another
+ * was quicker.
  */
 export async function takeFence(
   client: Redis,
@@ -91,8 +91,7 @@ export async function takeFence(
 }
 
 /**
- * Gives the shard to whoever takes it next, and lets everybody know; writes down which nodes still have to be cleared.
- * False: another move has it.
+ * Releases the shard and publishes that; records the nodes that still have to be cleared. False if another move has it.
  */
 export async function freeFence(
   client: Redis,

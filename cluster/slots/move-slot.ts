@@ -1,6 +1,6 @@
 /**
- * move-slot - the shard of a slot goes from one primary of a Redis Cluster to another: first all of it is copied, then
- * the slot changes hands at once, then the source removes what it had
+ * move-slot - the shard of a slot goes from one primary of a Redis Cluster to another: its keys are copied, then the
+ * slot changes its holder at once, then the source removes its keys
  *
  * States: copied ahead (the owner continues; `key-watch.ts` records its writes, which are copied again), fenced
  * (`move-fence.ts`: no one writes, everything is read at the source), copied (the target and its replicas have all
@@ -32,11 +32,11 @@ const ROUNDS_MAX = 8
 /** A replica that is slow is not waited for if another one has it all. */
 const ALL_REPLICAS_MS = 2_000
 const REPLICA_MS_MAX = 10_000
-/** Nodes hear of a switch within milliseconds; whoever is late has it from gossip within some seconds. */
+/** Nodes learn of a switch within milliseconds; late ones by gossip within some seconds. */
 const AGREED_MS_MAX = 10_000
 const AGREED_STEP_MS = 20
 
-/** In their order; after each of them a test ends something. */
+/** In order; after each step a test kills something. */
 export const MOVE_STEPS = [
   'ahead',
   'fenced',
@@ -60,14 +60,14 @@ export interface SlotMove extends CopyWay {
   readonly replicas: readonly Follower[]
   /** Ids of all nodes, also of those that do not answer. */
   readonly ids: ReadonlySet<string>
-  /** Within this every node hears of every other, ms. */
+  /** Within this time every node learns of every other, ms. */
   readonly heardMs: number
   readonly clock: Waits
   /** Of this order alone, for tokens. */
   readonly nonce: string
   /** Whether nothing counts before a replica has it. */
   readonly isReplicated: boolean
-  /** Watches which keys of the shard are written to at the source; null: nobody can tell. */
+  /** Watches which keys of the shard are written to at the source; null if unknown. */
   watch?(): Promise<KeyWatch | null>
   /** Hears of each step that is done. */
   at?(step: MoveStep): void | Promise<void>
@@ -76,10 +76,10 @@ export interface SlotMove extends CopyWay {
 /** How many keys there are, and how many have been copied. */
 export type MoveProgress = (moved: number, keys: number) => void
 
-/** Moves it. Out: keys that were copied. Throws Error, a sentence: the same move goes on with it. */
+/** Moves it. Returns the number of copied keys. Throws Error, a sentence: the same move resumes it. */
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
   const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
-  // A target that was lost may have claimed the slot with nobody hearing of it.
+  // A lost target may have claimed the slot without any node learning of it.
   if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move)
   // Fenced keys are not written to: they are copied as they are.
   const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
@@ -122,7 +122,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
   // background.
   await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
   move.mustHold()
-  // It gets a newer epoch with it: nobody votes for a replica of it, should it be lost, that has not heard of the slot.
+  // This gives it a newer epoch. If it is lost, no node votes for its replica that does not know of the slot.
   await switchSlot(target, slot)
   await step('switched')
   await endMove(move)
@@ -130,8 +130,8 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
 }
 
 /**
- * Ends a move that was cut off where the shard lies, at `target`: after a switch, or to take it back. A target that was
- * lost may have claimed the slot with nobody hearing of it.
+ * Ends an interrupted move at `target`, the holder of the shard: after a switch, or to undo it. A lost target may have
+ * claimed the slot without any node learning of it.
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
@@ -159,7 +159,7 @@ async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   await move.at?.('freed')
 }
 
-/** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token. */
+/** Takes the shard from its owner, or resumes an interrupted move. Returns the token. */
 async function fence({ shard, source, target, nonce }: SlotMove): Promise<string> {
   const { token: saw }: FenceHolder = await readHolder(source.client, shard)
   const token = await takeFence(source.client, shard, { saw, nonce, ends: { source: source.id, target: target.id } })
@@ -212,7 +212,7 @@ async function copyAll(
   const names = (await changedKeys()) ?? all
   await progress(0, names.length)
   await copyKeys(move, names, { begins, copied: (count) => progress(count, names.length) })
-  // Whoever asks by a script of an earlier version is not fenced: what lies in the inbox now is the newest.
+  // Callers with a script of an earlier version are not fenced, so the inbox is copied last.
   await copyKeys(move, [Buffer.from(inboxKey(shard, 'mailbox'))], { begins })
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const [here, there] = await Promise.all([source, target].map(async (end) => namesAt(end, slot)))
@@ -244,7 +244,7 @@ function binary(name: string): Buffer {
   return Buffer.from(name, 'latin1')
 }
 
-/** What was written at a node is in its replicas: in all that follow it if they are quick, in one at least. */
+/** Waits until the writes at a node are in its replicas: in all that follow it if they are quick, in one at least. */
 async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): Promise<void> {
   const all = [...(await client.info('replication')).matchAll(/^slave\d+:.*state=online/gm)].length
   if (all === 0 && !isReplicated) return
@@ -256,8 +256,8 @@ async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): 
 }
 
 /**
- * A target that is cut off would claim the slot against whoever is elected meanwhile; so would one that gets it from a
- * source whose place was taken.
+ * A disconnected target would claim the slot against a node elected in the meantime; so would one that gets it from a
+ * replaced source.
  */
 async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promise<void> {
   const [state, text] = await Promise.all([
@@ -279,8 +279,8 @@ async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promis
 }
 
 /**
- * Waits until every node says that the target has the slot: no replica that is elected later can claim it then. One
- * that has marked it as coming hears no news of it, and claims nothing.
+ * Waits until every node says that the target has the slot: then no replica elected later can claim it. A node that has
+ * marked it as coming gets no updates, and claims nothing.
  */
 async function mustAgree(
   { slot, target, primaries, replicas, clock }: Pick<SlotMove, 'slot' | 'target' | 'primaries' | 'replicas' | 'clock'>,

@@ -13,7 +13,7 @@ import { type ClusterNodeLine, COMMON_SLOT, hasSlot, parseNodes, SHARD_SLOTS } f
 const CONNECT_MS_MAX = 1_500
 const LOOK_MS_MAX = 4_000
 
-/** Names as CONFIG GET takes them: all that a node of a cluster is judged by. */
+/** Names as CONFIG GET takes them: the settings by which a node is judged. */
 const SETTINGS = [
   ...DURABLE_SETTINGS,
   'cluster-require-full-coverage',
@@ -29,7 +29,7 @@ export interface NodeAnswers {
   readonly id: string
   /** Names and values of INFO. */
   readonly info: ReadonlyMap<string, string>
-  /** Names and values of CONFIG GET; empty where it is forbidden. */
+  /** Names and values of CONFIG GET; empty if forbidden. */
   readonly settings: ReadonlyMap<string, string>
   /** Whether it takes part: a node that sees less than half of the primaries does not. */
   readonly isWell: boolean
@@ -41,7 +41,7 @@ export interface NodeAnswers {
   readonly moves: readonly { readonly shard: number; readonly ends: MoveEnds }[]
   /** Shards in its slots that other nodes, by their ids, still have in their files, by their `meta`. */
   readonly uncleared: readonly { readonly shard: number; readonly ids: readonly string[] }[]
-  /** Who moves shards now, as he names himself; null where nobody does, or another node would know. */
+  /** The process that is moving shards, by its own name; null if there is none, or another node would know. */
   readonly mover: string | null
   /** Its clock less that of this machine, ms; half of the round trip is uncertain. */
   readonly clockOffMs: number
@@ -60,7 +60,7 @@ export type NodeSilence = 'away' | 'certificate' | 'no-cluster' | 'password'
 
 export type NodeSaid = NodeAnswers | NodeSilence
 
-/** Asks a node. In: its address (`redis://`, `rediss://`), and its `host:port`, which it may not know itself. */
+/** Asks a node. Takes its address (`redis://`, `rediss://`), and its `host:port`, which it may not know itself. */
 export async function lookAtNode(address: string, name: string): Promise<NodeSaid> {
   const client = new Redis(address, {
     lazyConnect: true,
@@ -71,7 +71,7 @@ export async function lookAtNode(address: string, name: string): Promise<NodeSai
     enableReadyCheck: false,
     disableClientInfo: true,
   })
-  // A password that is refused is told to nobody else.
+  // A refused password is not sent to other nodes.
   let refusal = ''
   client.on('error', ({ message }: Error) => {
     refusal ||= message
@@ -87,7 +87,8 @@ export async function lookAtNode(address: string, name: string): Promise<NodeSai
 }
 
 async function ask(client: Redis, name: string): Promise<NodeAnswers> {
-  // Alone: who is not let in is told so, while a command of many arguments would end the connection without a word.
+  // A separate command: it reports a refused login, while a command with many arguments would end the connection
+  // without an error.
   await client.ping()
   const flat = client.call('CONFIG', 'GET', ...SETTINGS).catch(() => []) as Promise<string[]>
   const beforeMs = Date.now()
@@ -129,7 +130,7 @@ async function ask(client: Redis, name: string): Promise<NodeAnswers> {
   }
 }
 
-/** Of a primary; a replica would send whoever asks it elsewhere. */
+/** Only for a primary; a replica would redirect its callers. */
 function shardsAt(lines: readonly ClusterNodeLine[], id: string): number[] {
   const own = lines.find((line) => line.id === id)
   if (own?.isPrimary !== true) return []

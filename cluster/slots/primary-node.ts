@@ -20,7 +20,7 @@ import type { NodeEvents, ShardNode } from './shard-node.ts'
 const PULSE_MS = 1_000
 /** Of the pulses one was not answered. */
 const SILENT_MS = 1_500
-/** A pulse that waits this long: the connection is given up, as it is for a heartbeat. */
+/** If a pulse waits this long, the connection is given up, as for a heartbeat. */
 const PULSE_SILENT_MS = 10_000
 /** A pair of the gate waits a second for replicas. */
 const GATE_SILENT_MS = 5_000
@@ -34,7 +34,7 @@ export interface PrimaryNodeOptions {
   readonly name: string
   readonly durability: Durability
   readonly events: NodeEvents
-  /** Sends what this node does not take to the one that does; null: the refusal says nothing of that. */
+  /** Sends a redirected command to the right node; null if the refusal is not a redirection. */
   sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
 }
 
@@ -42,7 +42,7 @@ export class PrimaryNode implements ShardNode {
   readonly name: string
   readonly store: RedisStore
   readonly clock: Clock = makeClock()
-  /** Why it is not used: its settings break the durability level. */
+  /** Why it is not used, if its settings break the durability level. */
   refusal: string | null = null
   private readonly times = new AnswerTimes(performance.now())
   private readonly options: PrimaryNodeOptions
@@ -75,7 +75,7 @@ export class PrimaryNode implements ShardNode {
     this.gate = this.gateLink === null ? null : new ReplicaGate(this.gateLink, REPLICAS_WANTED)
     this.timer = setInterval(() => void this.pulse(), PULSE_MS)
     this.timer.unref()
-    // Whoever opens the cluster waits for all of them; one that comes later is waited for by its shards.
+    // Opening the cluster waits for all nodes; only its shards wait for a later one.
     this.store.ready().catch((error: Error) => {
       if (error instanceof StoreRefused) this.refuse(error)
     })
@@ -103,7 +103,7 @@ export class PrimaryNode implements ShardNode {
     return this.times.sinceMs
   }
 
-  /** Resolves when as many replicas as are wanted have what is written here now. False: in doubt. */
+  /** Resolves when the required number of replicas have everything written here so far. False if unknown. */
   kept(): Promise<boolean> {
     return this.gate?.pass() ?? Promise.resolve(true)
   }

@@ -1,15 +1,15 @@
 /**
- * raise-epoch - the claim of a node to its slots is made newer than any that nobody has heard of (Redis Cluster
- * specification, "configuration epoch")
+ * raise-epoch - makes the claim of a node to its slots newer than any undetected one (Redis Cluster specification,
+ * "configuration epoch")
  *
  * A target that was lost right after it had been given a slot has claimed it with the epoch after the newest that it
- * knew, and may come back with that. Whoever has the slot by then must have one that is newer by two.
+ * knew, and may come back with that. The holder of the slot must then have an epoch that is newer by two.
  */
 import { pauseBy, type Waits } from '../clock.ts'
 import type { MoveEnd } from './copy-keys.ts'
 import { parseNodes } from './slot-map.ts'
 
-/** Above the newest that is known: the one that a lost node may have, and one more. */
+/** Above the newest known epoch: the one that a lost node may have, and one more. */
 const NEWER_BY = 2
 /** Each round makes the node's own newer by one at least. */
 const ROUNDS_MAX = 4
@@ -18,9 +18,9 @@ const HEARD_MS_MAX = 10_000
 const HEARD_STEP_MS = 20
 
 /**
- * Raises the epoch of a node by so much, and waits until all that answer know, and its replicas too: one that does not
- * know the epoch of its primary is not elected. In: the primaries that answer, the node among them; after how many ms
- * (`heardMs`) every node has heard of every other. Throws Error, a sentence.
+ * Raises the epoch of a node, and waits until all answering nodes and its replicas know it: a replica that does not
+ * know the epoch of its primary is not elected. Takes the primaries that answer, including the node; and the time in
+ * which every node learns of every other (`heardMs`). Throws Error, a sentence.
  */
 export async function raiseEpoch(
   node: MoveEnd,

@@ -15,7 +15,7 @@ export interface RedisNodesOptions {
   readonly durability: Durability
 }
 
-/** Reaches the nodes of a cluster by any of them. */
+/** Connects to the nodes of a cluster, starting from any node. */
 export function redisNodes({ seeds, durability }: RedisNodesOptions): NodesReach<PrimaryNode> {
   const form = new URL(seeds[0] ?? '')
   const makeNode = (name: string, events: NodeEvents, nodes: ClusterNodes<PrimaryNode>): PrimaryNode => {
@@ -31,7 +31,7 @@ export function redisNodes({ seeds, durability }: RedisNodesOptions): NodesReach
   return { seeds: places, clock: makeClock(), makeNode, askApart: (place) => askApart(withPlace(form, place)) }
 }
 
-/** Asks a node over a connection of its own. */
+/** Asks a node over a separate connection. */
 async function askApart(address: string): Promise<string | null> {
   const client = new Redis(address, {
     connectionName: 'map',

@@ -22,9 +22,9 @@ export interface NodeStore extends Store {
   readonly views: Redis
   /** Opens the connections over which others are asked. */
   prepareToAsk(worker: string): void
-  /** Hears what a worker is told, once it has begun; `key` names the stream. */
+  /** Receives the replies for a worker, once begun; `key` names the stream. */
   tell(worker: string, key: () => string, heard: (text: string) => void): ToldStream
-  /** Hears what is said about a topic; resolves with what ends it. */
+  /** Subscribes to a topic; resolves with a function that ends it. */
   hear(topic: string, heard: Heard): Promise<() => void>
 }
 
@@ -39,7 +39,7 @@ export interface ShardNode extends Primary {
   readonly isSilent: boolean
   /** Whether answers wait for replicas. */
   readonly isGated: boolean
-  /** Resolves when as many replicas as are wanted have what is written here now. False: in doubt. */
+  /** Resolves when the required number of replicas have everything written here so far. False if unknown. */
   kept(): Promise<boolean>
   /** Hears these channels of its shards, and no others. */
   hear(channels: ReadonlySet<string>): void
@@ -47,7 +47,7 @@ export interface ShardNode extends Primary {
   listen(worker: string, ears: Ears): Listening
   /** The text of `CLUSTER NODES` here; null means no answer. */
   nodes(): Promise<string | null>
-  /** It holds nothing any more: what is under way there has ended, for whoever waits, in doubt. */
+  /** It no longer holds anything: commands in flight there end with an unknown outcome. */
   depose(): void
   close(): void
 }
@@ -58,7 +58,7 @@ export interface NodeEvents {
   onUp(): void
   onDown(): void
   onRefused(error: Error): void
-  /** What was published in a slot that is listened to. */
+  /** A message published in a subscribed slot. */
   heard(channel: string, message: Buffer): void
   /** A channel is subscribed from now on: earlier messages were lost. */
   held(channel: string): void

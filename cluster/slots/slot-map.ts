@@ -40,7 +40,7 @@ export function slotOf(key: string): number {
 export const SHARD_SLOTS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) =>
   slotOf(`${shardTag(shard)}:`),
 )
-/** The slot of what belongs to no shard. */
+/** The slot of keys outside any shard. */
 export const COMMON_SLOT = slotOf(CONF_KEY)
 const SLOTS_OF_INTEREST = [...SHARD_SLOTS, COMMON_SLOT]
 
@@ -124,8 +124,8 @@ export class SlotMap {
   }
 
   /**
-   * Whether a node is of the cluster still, for him who speaks now, or for one whom he knows: who was cut off for long
-   * may never have heard of it.
+   * Whether a node still belongs to the cluster, according to the node that answered now or to one that it knows: a
+   * node that was disconnected for long may never have learned of it.
    */
   private isThere(address: string): boolean {
     if (this.known.has(address)) return true

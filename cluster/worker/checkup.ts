@@ -51,7 +51,9 @@ export class Checkup {
     if (isMine) this.soundness.asked(isAnswered, { atMs, tookMs: atMs - askedAtMs })
   }
 
-  /** Looks once more. In: when a heartbeat was answered last. Who falls ill says so, and so does who becomes well. */
+  /**
+   * Checks again. Takes the time of the last answered heartbeat. A change between healthy and unhealthy is published.
+   */
   look(atMs: number, beatAtMs: number): void {
     const { log, lags, tell, giveAway, hopeless } = this.deps
     if (!this.soundness.look(lags(), { atMs, beatAtMs })) return

@@ -33,7 +33,7 @@ export interface HoldingsDeps {
   readonly ails: () => boolean
   /** The store has lost commits of a shard that was held here. */
   readonly lost: (shard: number, loss: Loss) => void
-  /** Reads the records of all workers anew. */
+  /** Reads the records of all workers again. */
   readonly beat: () => Promise<boolean>
 }
 
@@ -45,7 +45,7 @@ export class Holdings {
   private readonly freeSinceMs = new Map<number, number>()
   /** The last confirmed commit of a shard that ended here. The next owner must find it. */
   private readonly ended = new Map<number, KnownCommits>()
-  /** Shards whose store did not answer: nobody can take them, and nobody is to blame. */
+  /** Shards whose store did not answer: no worker can take them, and none is at fault. */
   private readonly unknown = new Set<number>()
   private isClosed = false
 
@@ -53,7 +53,7 @@ export class Holdings {
     this.deps = deps
   }
 
-  /** Who held a shard when that was last looked at; '' for nobody. */
+  /** The owner of a shard at the last look; '' for none. */
   ownerOf(shard: number): string {
     return this.owners.get(shard) ?? ''
   }
@@ -78,7 +78,7 @@ export class Holdings {
     return false
   }
 
-  /** Whether a shard runs here, or has a living owner elsewhere, or nobody could take it now. */
+  /** Whether a shard runs here, or has a living owner elsewhere, or cannot be taken now. */
   isServed(shard: number, atMs: number): boolean {
     if (this.shards.get(shard)?.running === true || this.unknown.has(shard)) return true
     const owner = this.ownerOf(shard)
@@ -133,7 +133,7 @@ export class Holdings {
     await this.check([shard.id])
   }
 
-  /** Gives everything to others, where there are some that can serve it: what is under way here has little time. */
+  /** Gives all shards to others, if some can serve them; work in progress has little time. */
   async giveAway(): Promise<void> {
     if (this.isClosed || this.deps.members.takers(this.deps.clock.monotonicMs()).length === 0) return
     await Promise.all([...this.shards.values()].map((shard) => this.release(shard, GIVE_AWAY_MS)))
@@ -155,8 +155,8 @@ export class Holdings {
   }
 
   /**
-   * Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some. One that
-   * is halted is dropped for another token alone: a repair gives it one.
+   * A different token, or fewer commits than were confirmed here: another process has it, or the store has lost some. A
+   * halted shard is dropped only for a different token, which a repair gives it.
    */
   private compare(shard: number, known: { shard: Shard; seq: number }, meta: Meta | null): void {
     const mine = this.shards.get(shard)
@@ -192,7 +192,9 @@ export class Holdings {
     return atMs - sinceMs >= GRACE_MS
   }
 
-  /** Whether the shards of another worker are free: it is dead, or ails where this one does not. A move never is. */
+  /**
+   * Whether the shards of another worker are free: it is dead, or unhealthy while this one is healthy. A move never is.
+   */
   private isForfeit(owner: string, atMs: number): boolean {
     const { members, ails } = this.deps
     if (!isWorker(owner)) return false
@@ -225,7 +227,7 @@ function epochOf(token: string): number {
   return Number(token.split(':')[0])
 }
 
-/** Whether an owner that `meta` names is a worker: else it is nobody, or a move between two primaries. */
+/** Whether an owner that `meta` names is a worker: otherwise it is empty, or a move between two primaries. */
 function isWorker(owner: string): boolean {
   return owner !== '' && !owner.startsWith(MOVE_PREFIX)
 }

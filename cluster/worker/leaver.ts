@@ -31,8 +31,8 @@ export class Leaver {
   }
 
   /**
-   * Ends everything in eight seconds and a half, counted from `startedAtMs` (monotonic). Where others take shards
-   * (`areOthers`) its own are given back at once, else when attempts have ended.
+   * Ends everything in eight seconds and a half, counted from `startedAtMs` (monotonic). If others take shards
+   * (`areOthers`), its own are released at once, otherwise when attempts have ended.
    */
   async leave({ startedAtMs, areOthers }: { startedAtMs: number; areOthers: boolean }): Promise<void> {
     const { clock, pump, holdings, sender } = this.deps
@@ -45,8 +45,8 @@ export class Leaver {
   }
 
   /**
-   * Gives the shards away, cuts what has not come to its final answer, and waits until nothing is under way that nobody
-   * else knows of, a minute at most.
+   * Gives the shards away, cuts attempts that do not wait for a final answer, and waits, a minute at most, until all
+   * outcomes are handed in.
    */
   async giveUp(): Promise<void> {
     const { clock, pump, holdings, sender } = this.deps

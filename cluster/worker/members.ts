@@ -3,16 +3,16 @@
  *
  * A worker is dead when it has no record, when its record has not changed for ten seconds, when it has been silent for
  * three and a half and the store no longer knows its connection, or when its process on this machine is gone: its
- * shards are for others. A worker whose own beats were late judges nobody by silence for ten seconds.
+ * shards are for others. A worker whose own heartbeats were late judges no other by silence for ten seconds.
  *
- * Who is dead may only be frozen or cut off from the store, and then knows how its attempts ended. It is gone, and they
- * are made again, when its process is known to be gone, when it has no record, or after a minute of silence.
+ * A dead worker may only be frozen or disconnected, and then knows the outcomes of its attempts. It counts as gone, and
+ * its attempts are repeated, when its process is known to be gone, when it has no record, or after a minute of silence.
  */
 import type { WorkerRecord } from '../store.ts'
 
 const SILENT_MS = 10_000
 /**
- * After so long the store is asked for the connection of who is silent: a beat may be late, but is sent every three
+ * After this silence the store is asked for the worker's connection: a heartbeat may be late, but is sent every three
  * seconds.
  */
 const SUSPECT_MS = 3_500
@@ -33,7 +33,7 @@ interface Seen {
 export interface MembersDeps {
   /** Whether the process that a record names is known to be gone (same machine). */
   readonly processGone?: ((record: WorkerRecord) => boolean) | undefined
-  /** How long claims of a silent worker stand; a minute. */
+  /** How long claims of a silent worker last; a minute. */
   readonly claimsStandMs?: number | undefined
 }
 
@@ -78,7 +78,7 @@ export class Members {
     return this.silent(atMs, runId).map(({ record }) => record.clientId)
   }
 
-  /** Of the connections asked for, the store knows `connected`: who has none, and has stayed silent, is dead. */
+  /** Of the requested connections, the store knows `connected`: a worker without one that is still silent is dead. */
   asked(
     clients: readonly number[],
     connected: ReadonlySet<number>,
@@ -90,14 +90,14 @@ export class Members {
     }
   }
 
-  /** Whether a worker is no more. The empty name is nobody. */
+  /** Whether a worker is dead. The empty name is no worker. */
   isDead(worker: string, atMs: number): boolean {
     if (worker === this.me) return false
     const seen = this.seen.get(worker)
     return seen === undefined || seen.gone || seen.cutOff || this.isSilent(seen, atMs, SILENT_MS)
   }
 
-  /** Whether what a worker had claimed may be performed by others. The empty name is nobody. */
+  /** Whether claims of a worker may be performed by others. The empty name is no worker. */
   isGone(worker: string, atMs: number): boolean {
     if (worker === this.me) return false
     const seen = this.seen.get(worker)
@@ -129,7 +129,7 @@ export class Members {
       .sort()
   }
 
-  /** How many other workers take shards, those with them that are about to end: their effects still run. */
+  /** How many other workers take shards, including those about to end, whose effects still run. */
   sharers(atMs: number): number {
     return this.others(atMs).filter((worker) => this.seen.get(worker)?.record.takesShards === true).length
   }
@@ -145,7 +145,7 @@ export class Members {
     return all.filter(({ worker }) => this.isGone(worker, atMs))
   }
 
-  /** Other workers whose claims stand. */
+  /** Other workers with valid claims. */
   performing(atMs: number): string[] {
     return [...this.seen.keys()].filter((worker) => worker !== this.me && !this.isGone(worker, atMs))
   }

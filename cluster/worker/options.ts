@@ -24,9 +24,9 @@ export interface WorkerOptions {
   /** This process, for its record; asked at each heartbeat, because connections come and go. */
   readonly identity: () => Identity
   readonly clock?: Clock
-  /** Shared with the threads that perform; by default one of its own. */
+  /** Shared with the threads that perform; by default a private one. */
   readonly fence?: Fence
-  /** Where several stores hold the shards; absent: one holds them all. */
+  /** Set if several stores hold the shards; absent for one. */
   readonly primaries?: Primaries
   /** For how long each connection to the store has owed an answer. */
   lags?(): readonly Lag[]
@@ -34,15 +34,15 @@ export interface WorkerOptions {
   readonly fieldsMax?: number
   /** Whether the process that a record names is known to be gone (same machine). */
   processGone?(record: WorkerRecord): boolean
-  /** How long claims of a silent worker stand; a minute. */
+  /** How long claims of a silent worker last; a minute. */
   readonly claimsStandMs?: number
-  /** Told of each confirmed commit: its duration in ms and how many works it held. */
+  /** Called for each confirmed commit with its duration in ms and its number of works. */
   committed?(ms: number, works: number): void
-  /** The store stands before commits that this worker had confirmed: so many are gone. */
+  /** Called if the store has lost so many commits that this worker had confirmed. */
   lostCommits?(commits: number): void
   /** Receives the notifications of turns to the operator, once their commit is confirmed. */
   noted?(note: Note): void
-  /** Shards got stuck again and again: the process had better end. */
+  /** Shards got stuck repeatedly: the process should end. */
   hopeless?(): void
   /** Replaces the protocol of this release; tests combine two releases. */
   readonly protocol?: Protocol

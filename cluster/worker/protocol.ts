@@ -2,8 +2,8 @@
  * protocol - the version of the messages between processes, and the reaction of a new process that is incompatible with
  * the running ones: it waits for them to leave, and then refuses to start.
  *
- * It says that it is coming before it looks, so that of two that come together one sees the other: who was there first,
- * or runs already, goes on. Who is coming takes no shards.
+ * A new process writes its record before it reads the others, so that of two that start together one sees the other:
+ * the earlier one, or a running one, continues. A starting process takes no shards.
  *
  * The number rises with every change of a parcel, a reply, an outcome or a worker's record that a process of the
  * release before could not read. The messages of the last released number are understood for one release.
@@ -17,12 +17,12 @@ import type { Identity } from './options.ts'
 export const PROTOCOL: Protocol = { speaks: 1, understands: 1 }
 /** Records of releases before there was a number. */
 const UNNUMBERED: Protocol = { speaks: 1, understands: 1 }
-/** Processes that are told to stop have left by then, and a store that is about to answer has. */
+/** Stopping processes have left by then, and a starting store has answered. */
 const WAIT_MS = 30_000
 const LOOK_MS = 500
 /** After a heartbeat without an answer. */
 const AGAIN_MS = 50
-/** A record that has not changed for so long is of nobody who lives. */
+/** A record that has not changed for so long belongs to no living process. */
 const SILENT_MS = 10_000
 
 /** The start is refused: other processes live that this one cannot talk to. */
@@ -51,7 +51,7 @@ export function protocolOf({ protocol }: WorkerRecord): Protocol {
 
 /**
  * Resolves once every living process can be talked to.
- * @throws StrangersLive where one cannot, for half a minute; Fault where the store does not answer for as long
+ * @throws StrangersLive if one is incompatible for half a minute; Fault if the store does not answer for as long
  */
 export async function meetOthers(newcomer: Newcomer): Promise<void> {
   const { worker, store, clock, protocol = PROTOCOL } = newcomer

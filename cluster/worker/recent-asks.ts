@@ -1,4 +1,6 @@
-/** recent-asks - how the asks of the last seconds ended: who refuses nearly all of them is not ready for more. */
+/**
+ * recent-asks - the results of the asks of the last seconds: a process that refuses nearly all of them is not ready.
+ */
 
 const WITHIN_MS = 4_000
 const STEP_MS = 500

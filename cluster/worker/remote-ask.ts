@@ -8,8 +8,8 @@
  * publishes the reply. Published replies can be lost, so the store is asked as well: half a second after the request,
  * for all of its parcels together, and again until the deadlines have passed.
  *
- * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself
- * says that the deadline has passed and there is no reply, because no commit can make the command true after that.
+ * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is returned only when the store itself
+ * reports that the deadline has passed and there is no reply, because no commit can make the command true after that.
  */
 import type { Command, CommandType, Wire } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
@@ -54,7 +54,7 @@ interface Deps {
   readonly clock: Clock
   readonly worker: string
   readonly random: () => number
-  /** So long after a deadline nothing can come true any more by any clock that is asked. */
+  /** This long after a deadline no commit can make the command true, by any store's clock. */
   readonly pastMs?: number | undefined
 }
 
@@ -158,7 +158,7 @@ export class RemoteAsks {
     return parcel
   }
 
-  /** With the end of this turn of the loop where few requests are under way, and with all others that are due then. */
+  /** At the end of this turn of the loop if few requests are in flight, together with all others due then. */
   private sendSoon(line: Line): void {
     const isFirst = this.due.size === 0
     this.due.add(line)
@@ -195,7 +195,7 @@ export class RemoteAsks {
     this.arm()
   }
 
-  /** One timer for all: set anew only where it would come too late. */
+  /** One timer for all: set again only if it would fire too late. */
   private arm(): void {
     const { nextMs } = this.looks
     if (nextMs >= this.lookAtMs) return
@@ -311,7 +311,7 @@ function isOpen({ left }: OpenParcel): boolean {
 export class LookList<Item> {
   private list: { readonly item: Item; readonly atMs: number }[] = []
 
-  /** When the first is due; Infinity when there is none. */
+  /** When the first is due; Infinity if none. */
   get nextMs(): number {
     return this.list[0]?.atMs ?? Number.POSITIVE_INFINITY
   }

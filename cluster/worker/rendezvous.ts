@@ -1,11 +1,11 @@
 /**
- * rendezvous - which of several workers a shard belongs to: each asks the same question and gets the same answer.
+ * rendezvous - assigns a shard to one of several workers: each computes the same result.
  *
- * A worker that comes takes its share from all others, one that goes leaves its own to all of them; no other shard
+ * A worker that comes takes its share from all others, one that goes leaves its own to all others; no other shard
  * moves.
  */
 
-/** The worker to which `shard` belongs among `workers`; '' where there are none. */
+/** The worker to which `shard` belongs among `workers`; '' if there are none. */
 export function wantedOwner(shard: number, workers: readonly string[]): string {
   let wanted = ''
   let most = -1

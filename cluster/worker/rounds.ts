@@ -19,7 +19,7 @@ export class Rounds {
     this.cancels.add(cancel)
   }
 
-  /** No call begins any more. */
+  /** No call begins after this. */
   end(): void {
     this.hasEnded = true
     for (const cancel of this.cancels) cancel()

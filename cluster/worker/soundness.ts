@@ -1,21 +1,24 @@
 /**
  * soundness - whether a worker can do what askers want of its shards, judged by its connections and by its own asks.
  *
- * A worker that is cut off from a part of the store beats on and serves nobody: its heartbeats prove one connection
- * alone. So every connection is tested, end to end, and the askers of its shards are listened to. States: sound,
- * ailing. A worker that ails says so in its record; others take its shards.
+ * A worker that cannot reach a part of the store still sends heartbeats but serves no caller: its heartbeats test one
+ * connection alone. So every connection is tested end to end, and the results of asks to its shards are observed.
+ * States: healthy, unhealthy. An unhealthy worker marks its record, and others take its shards.
  *
- * Guarantees: where every connection to a store is silent or slow nobody is judged, as then it is that; nor while asks
- * are refused at once, because then it is full.
+ * Guarantees: if every connection to a store is silent or slow, no worker is judged, because then the store is the
+ * cause; nor while asks are refused at once, because then it is full.
  */
 import type { Lag } from '../store.ts'
 
-/** A connection that has owed an answer for so long is of no use: an ask lives for four seconds. */
+/** A connection that has owed an answer for so long is useless, because an ask lives for four seconds. */
 export const LAG_MS_MAX = 2_500
 /** One that owes none for so long works. */
 const WORKS_MS = 1_000
 const LAGS_FOR_MS = 4_000
-/** A process that stood still sees all its connections wait at once: for so long that says nothing about the one. */
+/**
+ * A process that was stopped sees all its connections wait at once: for this long that proves nothing about one
+ * connection.
+ */
 const BLUR_MS_MAX = 3_000
 const FAILS_FOR_MS = 10_000
 const FAILURES_MIN = 3
@@ -23,7 +26,7 @@ const FAILURES_MIN = 3
 const WELL_FOR_MS = 5_000
 /** An ask that was refused sooner was refused for want of room. */
 const WAITED_MS = 1_000
-/** Heartbeats: with an older one nobody knows whether it is the store. */
+/** If the last heartbeat is older, the store may be the cause. */
 const BEAT_AGE_MS_MAX = 9_000
 
 export class Soundness {

@@ -1,14 +1,14 @@
 /**
  * stuck-count - how often shards of this process got stuck, while the store answers its heartbeats.
  *
- * A shard that does not move for ten seconds is dropped and taken anew; the third time in a minute says that the fault
- * lies in the process. Shards that get stuck together have one cause and count once. While the store is away nothing
- * moves anywhere, and nobody is to blame.
+ * A shard without progress for ten seconds is dropped and acquired again; the third time in a minute shows that the
+ * fault is in the process. Shards that get stuck together have one cause and count once. While the store is unreachable
+ * nothing progresses anywhere, which is not a fault.
  */
 
 /** A shard that has not moved for this long is stuck. */
 export const STUCK_MS = 10_000
-/** A heartbeat that was answered so long ago says nothing about now. */
+/** An older answered heartbeat proves nothing about the present. */
 const BEAT_AGE_MAX_MS = 4_000
 const TIMES_MAX = 3
 const WITHIN_MS = 60_000

@@ -5,7 +5,7 @@ import { writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { workerData } from 'node:worker_threads'
 
-/** The main thread is given this long to show where it is: it may hang where nothing of ours runs. */
+/** The main thread is given this long to show where it is: it may hang outside of our code. */
 const SHOW_MS_MAX = 1_000
 const FRAMES_MAX = 20
 

@@ -1,8 +1,8 @@
 /**
  * watchdog - a thread that ends the process when the main thread no longer turns its loop.
  *
- * A process whose loop hangs keeps its connections, so nobody would take its shards for ten seconds, and nobody would
- * ever start it again. The thread counts its own ticks and not the time: after a stop of the whole process (SIGSTOP, a
+ * A process whose loop hangs keeps its connections, so its shards would not be taken for ten seconds, and it would
+ * never be restarted. The thread counts its own ticks and not the time: after a stop of the whole process (SIGSTOP, a
  * machine that slept) much time has passed, and yet nothing hangs.
  */
 import { Worker } from 'node:worker_threads'
@@ -12,7 +12,7 @@ const TICK_MS = 1_000
 /** Ticks of the thread without one of the main loop. */
 const TICKS_MAX = 10
 
-/** Watches this process from now on. Out: what ends the watch. */
+/** Watches this process from now on. Returns a function that ends the watch. */
 export function startWatchdog({
   tickMs = TICK_MS,
   ticksMax = TICKS_MAX,

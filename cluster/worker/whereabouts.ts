@@ -9,7 +9,10 @@ import { GAP_MS_MAX, type Primaries, type Primary } from '../primaries.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import { STUCK_MS, StuckCount } from './stuck-count.ts'
 
-/** A bell is lost where a connection ends, and its shard is rung once bells are heard anew: this is for all else. */
+/**
+ * A bell is lost when a connection ends, and its shard is woken once the subscription is back; this interval is for
+ * other losses.
+ */
 const SEVERAL_SWEEP_MS = 1_000
 
 /** For the single store: the state reported by heartbeats and commits. */
@@ -53,7 +56,7 @@ export class Whereabouts {
     }
   }
 
-  /** Each shard goes by the clock of its own store. */
+  /** Each shard uses the clock of its own store. */
   worldOf(shard: number, world: ShardWorld): ShardWorld {
     if (this.primaries === null) return world
     const clock = this.clockOf(shard)
@@ -65,7 +68,7 @@ export class Whereabouts {
     return (this.primaryOf(shard)?.clock ?? this.whole.clock).nowMs()
   }
 
-  /** Name of a shard's store; '' where there is one for all. */
+  /** Name of a shard's store; '' for a single store. */
   nameOf(shard: number): string {
     return this.primaryOf(shard)?.name ?? ''
   }
@@ -75,7 +78,7 @@ export class Whereabouts {
     return atMs - (this.primaryOf(shard)?.answeredAtMs ?? this.whole.answeredAtMs())
   }
 
-  /** Whether a shard that does not move is to blame itself: its store has answered all the time. */
+  /** Whether a shard without progress is itself at fault, because its store has answered all the time. */
   mayJudge(shard: number, atMs: number): boolean {
     if (this.primaries === null) return this.beats.mayJudge(atMs)
     const primary = this.primaryOf(shard)

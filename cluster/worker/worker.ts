@@ -1,8 +1,8 @@
 /**
  * worker - one process of the cluster: its heartbeat, its shards, its effects, its asks to others.
  *
- * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). A worker that takes no shards
- * asks those that do. States: running, leaving (its shards are given back, attempts under way end), ended.
+ * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). A worker without shards asks
+ * those with shards. States: running, leaving (its shards are released, attempts in progress end), ended.
  */
 import type { Command, CommandType } from '../behaviour.ts'
 import { type Clock, makeClock } from '../clock.ts'
@@ -42,9 +42,9 @@ const LOOK_BEATS = 10
 const MOVING_MS = 60_000
 /** Messages sent by another process while it lived have arrived by then. */
 const ALONE_MS = 60_000
-/** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
+/** A lone process finds only its own commands in a mailbox, after a lost bell. */
 const ALONE_SWEEP_MS = 5_000
-/** Clocks of several stores differ by no more: a deadline that has passed by one has then passed by all. */
+/** Clocks of several stores differ by at most this: a deadline older than this by one clock has passed by all. */
 const PAST_CLOCKS_MS = 500
 
 const makeShard = (id: number, world: ShardWorld): Shard => new Shard(id, world)
@@ -148,7 +148,7 @@ export class Worker {
       joined: () => void this.look(true),
     })
     await this.holdings.check()
-    // Each by itself: a heartbeat waits for no other connection than its own.
+    // Separate: a heartbeat waits for no other connection than its own.
     this.rounds.every(BEAT_MS, async () => void (await this.beat()))
     this.rounds.every(BEAT_MS, () => this.checkShards())
     this.rounds.every(LOOK_MS, () => this.look())
@@ -302,7 +302,7 @@ export class Worker {
     this.members.note(seen.workers, atMs)
     this.members.asked(clients, seen.connected, { atMs, runId })
     this.compareLiving()
-    // While shards move their owners are looked at often: that one was given back can have gone unheard.
+    // While shards move their owners are read often, because the notification of a release can be lost.
     const areMoving = this.members.calmMs(atMs) < MOVING_MS
     if (areMoving || this.holdings.someAreFree) await this.checkShards()
     if (!this.holdings.someAreFree && !this.isLeaving) await this.holdings.move()
@@ -326,7 +326,7 @@ export class Worker {
       await this.options.store.retire(worker, text)
   }
 
-  /** Alone, with every shard running: nothing to look at, but now and then whether the store has lost something. */
+  /** Whether this process is alone and runs every shard: then only losses of the store are checked now and then. */
   private isSettled(): boolean {
     return this.beats % LOOK_BEATS !== 0 && this.living.length === 0 && this.holdings.allRun
   }
@@ -390,7 +390,7 @@ export class Worker {
     }
   }
 
-  /** An attempt ended. Whoever does not hold the shard leaves its outcome to who does. */
+  /** An attempt ended. A process that does not hold the shard hands the outcome in for its owner. */
   private reported(shard: number, claim: Claim, outcome: unknown): void {
     const mine = this.holdings.shards.get(shard)
     if (mine?.running === true) mine.report(claim, outcome)
