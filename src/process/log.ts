@@ -44,6 +44,8 @@ const PERSONAL_FIELDS = [
   'authorization',
   'command',
 ]
+/** An error can quote what a client or a server sent. */
+const LINE_CHARS_MAX = 16_384
 /** Lines that wait to be written. */
 const BUFFER_BYTES_MAX = 4 * 1024 * 1024
 /** A field is looked for at the top of a line and this many objects below it. */
@@ -89,7 +91,10 @@ function optionsOf(level: LogOptions['level']): LoggerOptions {
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: withoutCommand, error: withoutCommand, reason: withoutCommand },
     redact: { paths: personalPaths(), censor: '<personal>' },
-    hooks: { streamWrite: withoutAddresses, logMethod: bounded(new Repeats(() => performance.now())) },
+    hooks: {
+      streamWrite: (line) => withoutAddresses(cutLine(line)),
+      logMethod: bounded(new Repeats(() => performance.now())),
+    },
   }
 }
 
@@ -124,6 +129,14 @@ function withoutCommand(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { code } = error as NodeJS.ErrnoException
   return { type: error.name, message: error.message, ...(code === undefined ? {} : { code }), stack: error.stack ?? '' }
+}
+
+/** A line of a bounded length: what is longer is the start of it, as the text of another line. */
+function cutLine(line: string): string {
+  if (line.length <= LINE_CHARS_MAX) return line
+  // Half of it: an address that the first cut divides is no address to what blanks them.
+  const start = withoutAddresses(line.slice(0, LINE_CHARS_MAX)).slice(0, LINE_CHARS_MAX / 2)
+  return `${JSON.stringify({ level: 'warn', msg: 'A line was too long', start })}\n`
 }
 
 /** The text with everything that looks like an e-mail address replaced by `<address>`. */

@@ -86,6 +86,16 @@ t.test(
   },
 )
 
+t.test('log: a line that quotes much is cut, and stays JSON without addresses', async (t) => {
+  const { log, last, lines } = recorded()
+  log.info({ answer: 'ann@acme.example '.repeat(100_000) }, 'Refused')
+  t.ok((lines.at(-1)?.length ?? 0) < 20_000)
+  t.match(last(), { level: 'warn', msg: 'A line was too long', start: /Refused|<address>/ })
+  t.notMatch(lines.join(''), /ann@/)
+  log.info('Next')
+  t.match(last(), { level: 'info', msg: 'Next' })
+})
+
 t.test('log: on a terminal a line is for people', async (t) => {
   const { log, lines } = recorded(true)
   log.info({ shard: 17 }, 'Acquired for ann@example.com')

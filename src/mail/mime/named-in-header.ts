@@ -10,7 +10,8 @@ import addressparser from 'nodemailer/lib/addressparser'
 import { decodeWords, stripValue } from './header-text.ts'
 
 const FIELDS: ReadonlySet<string> = new Set(['from', 'to', 'cc', 'bcc', 'reply-to', 'sender'])
-const ADDRESS_LIKE = /[^\s<>"(),:;@\\[\]]+@[^\s<>"(),:;@\\]+/g
+/** It begins where its local part does, so that no place within a long word is tried by itself. */
+const ADDRESS_LIKE = /(?<![^\s<>"(),:;@\\[\]])[^\s<>"(),:;@\\[\]]+@[^\s<>"(),:;@\\]+/g
 const LINE = /\r\n|\n/
 
 /** Where the header ends: before its first empty line; -1 where these bytes do not hold that. */

@@ -102,9 +102,14 @@ function Preview({ message, serverId, content }: { message: Message; serverId: s
   )
 }
 
+/** Characters of a tag that are looked through. */
+const TAG_CHARS_MAX = 2_000
+
 /** Images that a mail fetches from elsewhere, as far as its source shows them. */
 function countRemote(html: string): number {
-  return html.match(/<img\b[^>]*\bsrc\s*=\s*["']?\s*https?:/gi)?.length ?? 0
+  const tags = html.split(/<img\b/i).slice(1)
+  return tags.filter((tag) => /^[^>]*?\bsrc\s{0,9}=\s{0,9}["']?\s{0,9}https?:/i.test(tag.slice(0, TAG_CHARS_MAX)))
+    .length
 }
 
 function Links({ links }: { links: readonly string[] }) {
