@@ -184,6 +184,10 @@ export const EVENT_LOG_DAYS = 30
 export const EVENTS_PAGE_MAX = 1000
 export const EVENTS_PAGE_DEFAULT = 100
 export const EVENTS_LOOKED_AT_MAX = 10_000
+/** Spec search.wait: seconds that a search waits, and waits that one process has open of one server, and in all. */
+export const WAIT_SECONDS_MAX = 30
+export const SERVER_WAITS_MAX = 10
+export const WAITS_MAX = 100
 /** Spec event.feed: feeds that one process has open of one server, and in all. */
 export const SERVER_FEEDS_MAX = 5
 export const FEEDS_MAX = 100

@@ -6,7 +6,14 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
-import { METADATA_KEY_CHARS_MAX, METADATA_VALUE_CHARS_MAX, PAGE_DEFAULT, PAGE_MAX, TAG_CHARS_MAX } from './limits.ts'
+import {
+  METADATA_KEY_CHARS_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  PAGE_DEFAULT,
+  PAGE_MAX,
+  TAG_CHARS_MAX,
+  WAIT_SECONDS_MAX,
+} from './limits.ts'
 import {
   INSTANT,
   INSTANT_OR_NULL,
@@ -205,6 +212,12 @@ export const MESSAGE_SEARCH = {
     submittedTo: INSTANT,
     limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT },
     after: UUID,
+    waitSeconds: {
+      type: 'integer',
+      minimum: 0,
+      maximum: WAIT_SECONDS_MAX,
+      description: 'Seconds to wait until something matches; the page is empty if nothing does. Not with `after`',
+    },
   },
   additionalProperties: false,
 } as const

@@ -14,6 +14,7 @@ import {
   EVENTS_PAGE_MAX,
   PAGE_MAX,
   TAG_CHARS_MAX,
+  WAIT_SECONDS_MAX,
   WEBHOOK_SECRETS_MAX,
 } from './limits.ts'
 import { MESSAGE_EVENTS, METADATA_ENTRY } from './message.ts'
@@ -347,6 +348,12 @@ export const EVENT_SEARCH = {
     to: INSTANT,
     limit: { type: 'integer', minimum: 1, maximum: EVENTS_PAGE_MAX, default: EVENTS_PAGE_DEFAULT },
     after: UUID,
+    waitSeconds: {
+      type: 'integer',
+      minimum: 0,
+      maximum: WAIT_SECONDS_MAX,
+      description: 'Seconds to wait until something matches; the page is empty if nothing does. Not with `after`',
+    },
   },
   additionalProperties: false,
 } as const

@@ -1,8 +1,10 @@
-/** message - `sendwright message search|show|deliveries|cancel|reschedule`: sent messages and scheduled ones. */
+/** message - `sendwright message search|wait|show|deliveries|cancel|reschedule`: sent messages and scheduled ones. */
 import type { Command } from 'commander'
+import { WAIT_SECONDS_MAX } from '../../schemas/limits.ts'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
 import type { MessageDeliveryList } from '../../schemas/webhook.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
 import { collectPair, parseInstant, parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, print } from './console/print.ts'
 import { formatTable } from './console/table.ts'
@@ -29,21 +31,22 @@ interface SearchOptions extends ClientOptions {
   limit?: number
 }
 
+interface WaitOptions extends SearchOptions {
+  timeout?: number
+}
+
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addMessageCommands(program: Command, ended: Ended): void {
   const message = program.command('message').description('messages of a server and their status')
-  withServerOptions(message.command('search'))
+  withFilters(message.command('search'))
     .description('list messages, newest first')
-    .option('--recipient <address>', 'to this address')
-    .option('--from <address>', 'from this address')
-    .option('--tag <tag>', 'with this tag')
-    .option('--metadata <key=value>', 'with this entry', collectPair)
-    .option('--status <status>', 'with a recipient in this state: delivered, bounced, deferred, ...')
-    .option('--stream <id>', 'on this stream')
-    .option('--since <instant>', 'sent at or after this', parseInstant)
     .option('--until <instant>', 'sent before this', parseInstant)
     .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await searchMessages(options)))
+  withFilters(message.command('wait'))
+    .description('wait for a message and print it; exit code 1 if none comes in time')
+    .option('--timeout <seconds>', `how long to wait (default: ${WAIT_SECONDS_MAX})`, parseInteger)
+    .action(async (options) => ended(await waitForMessage(options)))
   withServerOptions(message.command('show <messageId>'))
     .description('print a message with its recipients and its events')
     .action(async (id, options) => {
@@ -66,6 +69,37 @@ export function addMessageCommands(program: Command, ended: Ended): void {
   withServerOptions(message.command('deliveries <messageId>'))
     .description('list its webhook deliveries, newest first')
     .action(async (id, options) => ended(await listDeliveries(id, options)))
+}
+
+/** The filters of a search. */
+function withFilters(command: Command): Command {
+  return withServerOptions(command)
+    .option('--recipient <address>', 'to this address')
+    .option('--from <address>', 'from this address')
+    .option('--tag <tag>', 'with this tag')
+    .option('--metadata <key=value>', 'with this entry', collectPair)
+    .option('--status <status>', 'with a recipient in this state: delivered, bounced, deferred, ...')
+    .option('--stream <id>', 'on this stream')
+    .option('--since <instant>', 'sent at or after this', parseInstant)
+}
+
+function bodyOf({ recipient, from, tag, metadata, status, stream, since, until }: SearchOptions) {
+  return { recipient, from, tag, metadata, status, streamId: stream, submittedFrom: since, submittedTo: until }
+}
+
+/** Waits for a message that matches, the newest if there are some. Out: 0; 1 if none came in time. */
+async function waitForMessage(options: WaitOptions): Promise<number> {
+  const client = makeClient(options, 'server')
+  const endAtMs = performance.now() + (options.timeout ?? WAIT_SECONDS_MAX) * 1000
+  for (;;) {
+    const leftSeconds = Math.max(0, Math.ceil((endAtMs - performance.now()) / 1000))
+    const waitSeconds = Math.min(WAIT_SECONDS_MAX, leftSeconds)
+    const asked = { ...bodyOf(options), limit: 1, waitSeconds }
+    const [found] = (await client.post<MessageListAnswer>(`${PATH}/search`, asked)).messages
+    if (found !== undefined)
+      return print(options, await client.get<Message>(`${PATH}/${found.messageId}`), formatMessage)
+    if (leftSeconds === 0) throw new CommandFailure('No message in time')
+  }
 }
 
 async function listDeliveries(id: string, options: ClientOptions): Promise<number> {
@@ -97,9 +131,9 @@ async function listDeliveries(id: string, options: ClientOptions): Promise<numbe
 }
 
 async function searchMessages(options: SearchOptions): Promise<number> {
-  const { recipient, from, tag, metadata, status, stream, since, until, limit = LIMIT_DEFAULT } = options
+  const { limit = LIMIT_DEFAULT } = options
   const client = makeClient(options, 'server')
-  const asked = { recipient, from, tag, metadata, status, streamId: stream, submittedFrom: since, submittedTo: until }
+  const asked = bodyOf(options)
   const found: MessageListAnswer = { messages: [], next: null }
   for (let page = 0; page < PAGES_MAX && found.messages.length < limit; page += 1) {
     const rest = Math.min(100, limit - found.messages.length)

@@ -36,6 +36,9 @@ export class ConnectionError extends SendwrightError {}
 /** A webhook's request that does not have a valid signature. */
 export class SignatureError extends SendwrightError {}
 
+/** No message matched in the time that a wait had. */
+export class WaitTimeoutError extends SendwrightError {}
+
 interface AnswerParts {
   readonly status: number
   readonly body: Refused | null

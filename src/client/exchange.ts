@@ -18,6 +18,9 @@ const RETRY_AFTER_SECONDS_MAX = 60
 const ANSWER_MS_MAX = 40_000
 /** A received mail with its attachments, and JSON around it. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+/** Seconds that a search waits at most, and that an answer takes besides. */
+const WAIT_SECONDS_MAX = 30
+const ANSWER_SECONDS = 5
 const TRANSIENT: readonly number[] = [429, 502, 503, 504]
 
 /** One call. */
@@ -32,6 +35,8 @@ export interface Call {
 }
 
 export interface Exchange {
+  /** Seconds that a search can wait within the time limit of an attempt. */
+  readonly waitSecondsMax: number
   /** The JSON of the answer. */
   ask<Answer>(call: Call): Promise<Answer>
   /** The bytes of the answer. */
@@ -64,6 +69,7 @@ export function makeExchange(options: SendwrightOptions): Exchange {
     }
   }
   return {
+    waitSecondsMax: Math.max(0, Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 1000) - ANSWER_SECONDS)),
     async ask<Answer>(call: Call): Promise<Answer> {
       const answer = await reply(call)
       return (answer.status === 204 ? undefined : answer.json()) as Answer

@@ -1,4 +1,5 @@
 /** mail - calls about sent messages, received messages and events */
+import { WaitTimeoutError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { type FollowOptions, followEvents } from './feed.ts'
 import type { CallOptions } from './options.ts'
@@ -7,11 +8,24 @@ import type { Event, EventSearch } from './shapes/events.ts'
 import type { Message, MessageList, MessageSearch, MessageSummary } from './shapes/messages.ts'
 import type { ReceivedList, ReceivedMessage, ReceivedSearch, ReceivedSummary } from './shapes/received.ts'
 
+const TIMEOUT_SECONDS = 30
+
+export interface WaitOptions extends CallOptions {
+  /** Seconds after which the wait ends with an error. Default: 30 */
+  readonly timeoutSeconds?: number
+}
+
 export interface Messages {
   /** One page, newest first. */
   search(search?: MessageSearch, options?: CallOptions): Promise<MessageList>
   /** All pages, newest first. */
   iterate(search?: MessageSearch, options?: CallOptions): AsyncGenerator<MessageSummary, void, undefined>
+  /**
+   * Waits for a message, and reads it; one that matches already is returned at once. Set `submittedFrom` to wait for a
+   * new one.
+   * @throws WaitTimeoutError if none comes in time
+   */
+  wait(search?: MessageSearch, options?: WaitOptions): Promise<Message>
   read(messageId: string, options?: CallOptions): Promise<Message>
   /** Cancels a scheduled message. */
   cancel(messageId: string, options?: CallOptions): Promise<Message>
@@ -53,10 +67,11 @@ export interface Received {
  * Calls about sent messages.
  * @internal
  */
-export function makeMessages({ ask }: Exchange): Messages {
+export function makeMessages({ ask, waitSecondsMax }: Exchange): Messages {
   const path = '/v1/messages'
   const search: Messages['search'] = (body = {}, options) =>
     ask({ method: 'POST', path: `${path}/search`, body, options })
+  const read: Messages['read'] = (id, options) => ask({ method: 'GET', path: pathOf(path, id), options })
   return {
     search,
     iterate: (body, options) =>
@@ -64,7 +79,17 @@ export function makeMessages({ ask }: Exchange): Messages {
         (after) => search({ ...body, ...after }, options),
         ({ messages }) => messages,
       ),
-    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
+    async wait(body, { timeoutSeconds = TIMEOUT_SECONDS, ...options } = {}) {
+      const endAtMs = performance.now() + timeoutSeconds * 1000
+      for (;;) {
+        const leftSeconds = Math.max(0, Math.ceil((endAtMs - performance.now()) / 1000))
+        const waitSeconds = Math.min(leftSeconds, waitSecondsMax)
+        const [found] = (await search({ ...body, limit: 1, waitSeconds }, options)).messages
+        if (found !== undefined) return read(found.messageId, options)
+        if (leftSeconds === 0) throw new WaitTimeoutError(`No message matched within ${timeoutSeconds} s`)
+      }
+    },
+    read,
     cancel: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'cancel'), options }),
     reschedule: (id, sendAt, options) =>
       ask({

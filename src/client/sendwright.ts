@@ -38,9 +38,10 @@ export {
   ServiceError,
   SignatureError,
   ValidationError,
+  WaitTimeoutError,
 } from './errors.ts'
 export type { FollowOptions } from './feed.ts'
-export type { EventList, Events, Messages, Received } from './mail.ts'
+export type { EventList, Events, Messages, Received, WaitOptions } from './mail.ts'
 export type { CallOptions, SendOptions, SendwrightOptions, Signal } from './options.ts'
 export type { Broadcasts, Domains, Erasures, Suppressions } from './resources.ts'
 export type * from './shapes/events.ts'

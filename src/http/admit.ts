@@ -55,6 +55,11 @@ const KEY_MALFORMED = refuse(
 )
 /** Of a key that has the form of one: whether it ever was one is not said. */
 const KEY_UNKNOWN = refuse('unauthorized', {}, 'API key unknown or revoked')
+/** A header that may be there once. */
+export const REPEATED = {
+  Host: refuse('invalid_request', {}, 'Host must be given once'),
+  Authorization: refuse('invalid_request', {}, 'Authorization must be given once'),
+} as const
 const UNSUPPORTED: Reply = refuse('unsupported_media_type')
 const UNSUPPORTED_FORM: Reply = refuse(
   'unsupported_media_type',

@@ -71,3 +71,8 @@ function readBody(check: Check<unknown>, bytes: Buffer): Checked<unknown> {
   }
   return check(value, text.includes('\\u'))
 }
+
+/** The bytes of a body that came in pieces; one piece is not copied. */
+export function joinPieces(pieces: readonly Buffer[]): Buffer {
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+}

@@ -10,8 +10,8 @@
 
 import type { Route } from '../../schemas/routes.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
-import { admit, readKey, unauthorized } from './admit.ts'
-import { type Content, readContent } from './body.ts'
+import { admit, REPEATED, readKey, unauthorized } from './admit.ts'
+import { type Content, joinPieces, readContent } from './body.ts'
 import { DASHBOARD_HEADERS, readSession } from './dashboard-edge.ts'
 import { presented } from './door.ts'
 import { startDownload } from './download.ts'
@@ -19,23 +19,15 @@ import type { Receiver, Wire } from './engine/engine.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
 import { tellAnswer } from './noted.ts'
-import type { Desk, EdgeRequest, Handler, RequestHead, Target } from './request.ts'
+import type { Connection, Desk, EdgeRequest, Handler, RequestHead, Target } from './request.ts'
 import { newRequestId } from './request-id.ts'
 import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
 import { writeReply } from './wire.ts'
 
 const NOTHING = Buffer.alloc(0)
-const REPEATED = {
-  Host: refuse('invalid_request', {}, 'Host must be given once'),
-  Authorization: refuse('invalid_request', {}, 'Authorization must be given once'),
-} as const
-
-function joined(pieces: readonly Buffer[]): Buffer {
-  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
-}
 
 /** One request. Made by the wrapper, which hands it data and the abort. */
-export class Exchange implements Receiver {
+export class Exchange implements Receiver, Connection {
   readonly #desk: Desk
   readonly #wire: Wire
   readonly #target: Target
@@ -119,6 +111,12 @@ export class Exchange implements Receiver {
     this.#isOver = true
     if (this.#request !== null) this.#request.aborted = true
     if (!this.#isWorking) this.#release()
+  }
+
+  onEnd(end: () => void): void {
+    this.#endFeed = end
+    this.#desk.feeds.add(end)
+    if (this.#isOver || this.#desk.isClosing) end()
   }
 
   /** Ends the connection without an answer. */
@@ -253,7 +251,7 @@ export class Exchange implements Receiver {
     } else if (check !== null && handle !== null && route !== null) {
       const pieces = this.#chunks
       this.#chunks = []
-      const bytes = route.takesPieces || pieces.length === 0 ? NOTHING : joined(pieces)
+      const bytes = route.takesPieces || pieces.length === 0 ? NOTHING : joinPieces(pieces)
       const read = readContent(route.takesPieces ? { ...check, body: null } : check, bytes, this.#head.query)
       if ('refusal' in read) this.#refuse(read.refusal)
       else this.#work(handle, this.#makeRequest(route, read.content, route.takesPieces ? pieces : []))
@@ -280,6 +278,7 @@ export class Exchange implements Receiver {
       fetchDest: this.#head.headers.fetchDest,
       named: this.#head.named,
       aborted: false,
+      connection: this,
     }
     return this.#request
   }
@@ -389,6 +388,7 @@ export class Exchange implements Receiver {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#drop()
+    if (this.#endFeed !== null) this.#desk.feeds.delete(this.#endFeed)
     this.#desk.receiving.delete(this)
     this.#desk.inHand--
   }

@@ -55,6 +55,17 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly original?: unknown
   /** Becomes true when the client is gone. */
   readonly aborted: boolean
+  /** The connection of a request over HTTP. */
+  readonly connection?: Connection
+}
+
+/** The connection that a request came on, as its handler sees it. */
+export interface Connection {
+  /**
+   * Calls back when the client is gone, or when the listener stops, while the request has no answer; at once if that is
+   * so already. At most one call a request.
+   */
+  onEnd(end: () => void): void
 }
 
 /** Answers one request. */

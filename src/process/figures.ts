@@ -53,6 +53,7 @@ export const FIGURES = {
   },
   connections: { metric: 'connections', help: 'Open SMTP sessions with receiving servers.' },
   feedsOpen: { metric: 'feeds_open', help: 'Open event feeds.' },
+  searchesWaiting: { metric: 'searches_waiting', help: 'Searches that wait for a match.' },
   storeUp: { metric: 'store_up', help: 'Whether the connection to the store is open (1) or not (0).' },
   storeSound: {
     metric: 'store_sound',

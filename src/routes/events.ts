@@ -31,6 +31,7 @@ import type { Reader, ServerKey } from '../views/key.ts'
 import type { EventReader } from '../views/message/event.ts'
 import { type EventFilter, type EventSearchDeps, searchEvents } from '../views/message/event-search.ts'
 import { giveOrder, type Replied } from './answer.ts'
+import { makeWaiting, type WaitDeps } from './wait/waits.ts'
 
 /** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 5_000
@@ -217,8 +218,9 @@ export interface SearchEventsDeps extends EventSearchDeps {
 }
 
 /** The handlers of a server's events. */
-export function eventHandlers(deps: SearchEventsDeps & EventFeedDeps & { readonly scans: Scans }) {
-  return { searchEvents: deps.scans.limit(makeSearchEvents, deps), listenToEvents: makeListenToEvents(deps) }
+export function eventHandlers(deps: SearchEventsDeps & EventFeedDeps & WaitDeps & { readonly scans: Scans }) {
+  const search = deps.scans.limit(makeSearchEvents, deps)
+  return { searchEvents: makeWaiting(deps, { search, list: 'events' }), listenToEvents: makeListenToEvents(deps) }
 }
 
 /** POST /v1/events/search */

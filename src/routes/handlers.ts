@@ -60,6 +60,7 @@ import {
   type SuppressionDeps,
 } from './suppressions.ts'
 import { makeCreateToken, makeListTokens, makeRevokeToken } from './tokens.ts'
+import type { WaitDeps } from './wait/waits.ts'
 import {
   type DeliveryDeps,
   makeListDeliveries,
@@ -89,6 +90,7 @@ export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & S
   ScheduleDeps &
   DeliveryDeps &
   EventFeedDeps &
+  WaitDeps &
   BroadcastDeps &
   SuppressionDeps
 

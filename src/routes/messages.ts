@@ -7,6 +7,7 @@
  */
 
 import type { MessageSearch } from '../../schemas/message.ts'
+import { acceptedTopic } from '../actors/webhook/announce.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { refuse } from '../http/respond.ts'
 import type { Scans } from '../http/scans.ts'
@@ -17,6 +18,7 @@ import { listMessageDeliveries } from '../views/message/deliveries.ts'
 import { type MessageDeps, readMessage } from '../views/message/message.ts'
 import { type MessageFilter, type SearchDeps, searchMessages } from '../views/message/search.ts'
 import { pageOf } from './answer.ts'
+import { makeWaiting, type WaitDeps } from './wait/waits.ts'
 
 /** What the search needs. */
 export interface SearchMessagesDeps extends SearchDeps {
@@ -26,9 +28,11 @@ export interface SearchMessagesDeps extends SearchDeps {
 const LETTERS = { api: 'a', smtp: 's', broadcast: 'b' } as const satisfies Record<string, SourceLetter>
 
 /** The handlers of messages that were sent. */
-export function messageHandlers(deps: SearchMessagesDeps & MessageDeps & { readonly scans: Scans }) {
+export function messageHandlers(deps: SearchMessagesDeps & MessageDeps & WaitDeps & { readonly scans: Scans }) {
+  const search = deps.scans.limit(makeSearchMessages, deps)
+  const topics = (serverId: string) => [acceptedTopic(serverId)]
   return {
-    searchMessages: deps.scans.limit(makeSearchMessages, deps),
+    searchMessages: makeWaiting(deps, { search, list: 'messages', topics }),
     readMessage: makeReadMessage(deps),
     listMessageDeliveries: makeListMessageDeliveries(deps),
   }

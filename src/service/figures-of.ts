@@ -5,6 +5,7 @@ import type { Outbound } from '../outbound/open.ts'
 import type { MailRoom } from '../outbound/threads.ts'
 import type { Figures } from '../process/figures.ts'
 import { countFeeds } from '../routes/events.ts'
+import type { SearchWaits } from '../routes/wait/waits.ts'
 import { backupAgeMs } from '../store/backup/ways.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 
@@ -15,7 +16,11 @@ export interface FiguresDeps {
   readonly watch: Pick<StoreWatch, 'fault' | 'share'>
   readonly outbound: Pick<Outbound, 'sites'>
   readonly mailRoom: Pick<MailRoom, 'connections'>
-  readonly feeds: { readonly openFeeds: Map<string, number>; readonly userFeeds: Map<string, number> }
+  readonly feeds: {
+    readonly openFeeds: Map<string, number>
+    readonly userFeeds: Map<string, number>
+    readonly waits: Pick<SearchWaits, 'open'>
+  }
 }
 
 /** Figures of this moment. */
@@ -30,6 +35,7 @@ export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
     ...sites,
     connections: mailRoom.connections(),
     feedsOpen: countFeeds(feeds.openFeeds) + countFeeds(feeds.userFeeds),
+    searchesWaiting: feeds.waits.open,
     storeUp: store.connected ? 1 : 0,
     storeSound: watch.fault === null ? 1 : 0,
     storeFill: watch.share,

@@ -38,6 +38,7 @@ import type { Records } from '../process/records.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
+import { SearchWaits } from '../routes/wait/waits.ts'
 import { dashboardBase, linkUrl } from '../state/dashboard/link-token.ts'
 import { makeStoreCondition, readLivingRoles, type StoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
@@ -107,7 +108,7 @@ export interface Parts {
   readonly self: { worker: string; nowMs: () => number }
   readonly received: ReceivedStore
   readonly parsing: Parsing
-  readonly feeds: Pick<RouteDeps, 'openFeeds' | 'userFeeds'>
+  readonly feeds: Pick<RouteDeps, 'openFeeds' | 'userFeeds' | 'waits'>
   /** Reads bodies of broadcasts. */
   readonly readRoom: ReadRoom
 }
@@ -210,7 +211,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const made = { ...mail, self, resolver, metrics, closeStore }
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
-  const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>() }
+  const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites }
   return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
 }

@@ -12,6 +12,7 @@ import {
   Sendwright,
   SendwrightError,
   ValidationError,
+  WaitTimeoutError,
 } from '../../src/client/sendwright.ts'
 import { until } from '../support/machine/until.ts'
 import { deliverMail } from '../support/peers/smtp-dialog.ts'
@@ -57,6 +58,14 @@ t.test('client: a message is sent, read, found on every page, and its events wal
     return some.length === 5 ? some : null
   }, WAIT_MS)
   for (const event of events) t.equal(event.event === 'delivered' && event.details.code, 250)
+})
+
+t.test('client: a message is waited for [client.types]', async (t) => {
+  const found = client.messages.wait({ tag: 'awaited' })
+  const { messageId } = await client.send({ ...EMAIL, to: ['wait@simulator.test'], tag: 'awaited' })
+  t.match(await found, { messageId, text: 'It works.' })
+  t.equal((await client.messages.wait({ tag: 'awaited' }, { timeoutSeconds: 0 })).messageId, messageId)
+  await t.rejects(client.messages.wait({ tag: 'never' }, { timeoutSeconds: 1 }), WaitTimeoutError)
 })
 
 t.test('client: a key sends once, and a batch answers for each message [client.retries]', async (t) => {

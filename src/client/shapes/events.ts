@@ -259,4 +259,6 @@ export interface EventSearch {
   limit?: number
   /** Value of `next` of the previous page */
   after?: string
+  /** Seconds to wait until something matches; the page is empty if nothing does. Not with `after` */
+  waitSeconds?: number
 }

@@ -218,6 +218,8 @@ export interface MessageSearch {
   limit?: number
   /** Value of `next` of the previous page */
   after?: string
+  /** Seconds to wait until something matches; the page is empty if nothing does. Not with `after` */
+  waitSeconds?: number
 }
 
 export interface MessageList {

@@ -1,0 +1,185 @@
+/**
+ * waits - searches that wait until something matches, and the places that they take
+ *
+ * A wait searches at once. While nothing matches it searches again whenever a signal says that a message was accepted,
+ * or that something happened to one, and once more at its end: a signal that is lost delays the answer and loses
+ * nothing. Between signals it costs nothing but its place.
+ *
+ * Guarantees: at most so many places of a server and of a process; a place is given back when the client is gone, when
+ * its key is revoked (401) and when the process stops (what was found by then, nothing).
+ *
+ * Spec search.wait
+ */
+
+import { homeShard } from '../../../cluster/id.ts'
+import type { Ask } from '../../../cluster/work.ts'
+import { SERVER_WAITS_MAX, WAITS_MAX } from '../../../schemas/limits.ts'
+import { accountTopic, keysTopic, serverTopic } from '../../actors/webhook/announce.ts'
+import type { ListenReply } from '../../actors/webhook/listen.ts'
+import type { EdgeRequest, Handler } from '../../http/request.ts'
+import { type Answer, RATE_REFUSAL, refuse } from '../../http/respond.ts'
+import type { ServerKey } from '../../views/key.ts'
+import { giveOrder } from '../answer.ts'
+
+/** From one search of a wait to its next, whatever comes in between. */
+const REST_MS = 250
+
+/** What waits need. */
+export interface WaitDeps {
+  readonly ask: Ask
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+  /** Hears what is said about a topic; resolves with what ends it. */
+  readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
+  readonly waits: SearchWaits
+}
+
+/** The places of a process. */
+export class SearchWaits {
+  readonly #servers = new Map<string, number>()
+  #all = 0
+
+  /** SearchWaits that are open. */
+  get open(): number {
+    return this.#all
+  }
+
+  /** Takes a place. Out: what gives it back; null: all are taken. */
+  enter(serverId: string): (() => void) | null {
+    const mine = this.#servers.get(serverId) ?? 0
+    if (mine >= SERVER_WAITS_MAX || this.#all >= WAITS_MAX) return null
+    this.#servers.set(serverId, mine + 1)
+    this.#all += 1
+    return () => {
+      this.#all -= 1
+      const left = (this.#servers.get(serverId) ?? 1) - 1
+      if (left > 0) this.#servers.set(serverId, left)
+      else this.#servers.delete(serverId)
+    }
+  }
+}
+
+/** Fields of a search that can wait. */
+interface WaitBody {
+  readonly waitSeconds?: number
+  readonly after?: string
+}
+
+interface Waited<Request> {
+  readonly search: Handler<Request>
+  /** The name of the list in its answer. */
+  readonly list: string
+  /** Topics of a server besides that of its events. */
+  readonly topics?: (serverId: string) => readonly string[]
+}
+
+/** The handler of a search that waits if its body says so. */
+export function makeWaiting<Request extends EdgeRequest<ServerKey, WaitBody>>(
+  deps: WaitDeps,
+  { search, list, topics = () => [] }: Waited<Request>,
+): Handler<Request> {
+  return async (request) => {
+    const { waitSeconds = 0, after } = request.body
+    if (waitSeconds === 0) return search(request)
+    if (after !== undefined)
+      return refuse('invalid_request', { issues: [{ path: 'waitSeconds', message: 'Cannot be given with after' }] })
+    const leave = deps.waits.enter(request.key.serverId)
+    if (leave === null) return RATE_REFUSAL
+    const { serverId, accountId, mode } = request.key
+    const heard = [serverTopic(serverId), accountTopic(accountId, mode), ...topics(serverId)]
+    try {
+      return await new Wait(deps, request.key, heard).until(request, {
+        endAtMs: performance.now() + waitSeconds * 1000,
+        look: async () => search(request),
+        isEmpty: (answer) => isEmpty(answer, list),
+      })
+    } finally {
+      leave()
+    }
+  }
+}
+
+/** An empty page, or a search that has to rest. */
+function isEmpty(answer: Answer, list: string): boolean {
+  if (answer === RATE_REFUSAL || ('status' in answer && answer.status === 429)) return true
+  const { [list]: found } = ('json' in answer ? answer.json : {}) as Record<string, readonly unknown[] | undefined>
+  return found?.length === 0
+}
+
+interface Looking {
+  /** Monotonic ms. */
+  readonly endAtMs: number
+  readonly look: () => Promise<Answer>
+  readonly isEmpty: (answer: Answer) => boolean
+}
+
+/** One wait. */
+class Wait {
+  readonly #deps: WaitDeps
+  readonly #key: ServerKey
+  readonly #topics: readonly string[]
+  #isOver = false
+  #isNews = false
+  #refused: Answer | null = null
+  #wake: () => void = () => undefined
+
+  constructor(deps: WaitDeps, key: ServerKey, topics: readonly string[]) {
+    this.#deps = deps
+    this.#key = key
+    this.#topics = topics
+  }
+
+  async until(request: EdgeRequest, { endAtMs, look, isEmpty }: Looking): Promise<Answer> {
+    const news = () => this.#stir(() => (this.#isNews = true))
+    const { hear } = this.#deps
+    const opening = [
+      ...this.#topics.map((topic) => hear(topic, news)),
+      hear(keysTopic(this.#key.serverId), () => void this.#listen()),
+    ]
+    request.connection?.onEnd(() => this.#stir(() => (this.#isOver = true)))
+    try {
+      await Promise.all(opening)
+      // From here on signals are sent: what was accepted before is found by the first search.
+      await this.#listen()
+      for (;;) {
+        if (this.#refused !== null) return this.#refused
+        this.#isNews = false
+        const answer = await look()
+        if (this.#isOver || !isEmpty(answer) || performance.now() >= endAtMs) return answer
+        await this.#sleep(Math.min(REST_MS, endAtMs - performance.now()), () => this.#isOver)
+        await this.#sleep(endAtMs - performance.now(), () => this.#isOver || this.#isNews)
+      }
+    } finally {
+      for (const one of opening) void one.then((leave) => leave()).catch(() => undefined)
+    }
+  }
+
+  /** Has signals sent for the next minute, and proves the key. */
+  async #listen(): Promise<void> {
+    const { serverId, hash: keyHash } = this.#key
+    const order = { name: 'listen', body: { serverId, keyHash } }
+    const asked = await giveOrder<ListenReply>(this.#deps, homeShard(serverId), order)
+    if (asked.answer !== undefined) this.#stir(() => (this.#refused = asked.answer))
+  }
+
+  #stir(change: () => void): void {
+    change()
+    this.#wake()
+  }
+
+  /** Sleeps until something is so, or the key is refused. */
+  async #sleep(ms: number, isSo: () => boolean): Promise<void> {
+    const endAtMs = performance.now() + ms
+    while (this.#refused === null && !isSo()) {
+      const leftMs = endAtMs - performance.now()
+      if (leftMs <= 0) return
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs)
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+}
