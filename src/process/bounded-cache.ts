@@ -2,8 +2,8 @@
  * bounded-cache - a cache for values whose size others choose: bounded in entries, in bytes and in age.
  *
  * The least recently used entry is evicted first. Expired entries are removed within a minute of the next write, used
- * or not. Bytes are an estimate of the heap, on the high side: the caller states the size of a value, keys and the
- * cost of an entry are added here.
+ * or not. Bytes are a high estimate of the heap: the caller passes the size of a value, and the size of the key and the
+ * entry is added here.
  */
 
 /** Heap of an entry apart from its value: the Map's slot, two objects, the head of the key. */
@@ -28,7 +28,7 @@ interface Entry<Value> {
 /** An empty cache. */
 export class BoundedCache<Value> {
   readonly #bounds: CacheBounds
-  // A Map iterates in order of insertion, and a use inserts again: the first entry is the least recently used.
+  // A Map iterates in order of insertion, and each use inserts again, so the first entry is the least recently used.
   readonly #entries = new Map<string, Entry<Value>>()
   #bytes = 0
   #sweepAtMs = Number.NEGATIVE_INFINITY
@@ -55,7 +55,7 @@ export class BoundedCache<Value> {
     return entry.value
   }
 
-  /** Replaces the value of a key. In: the heap that the value takes, the instant at which it expires. */
+  /** Replaces the value of a key. Takes the heap size of the value and the instant at which it expires. */
   set(key: string, value: Value, { bytes, untilMs }: { readonly bytes: number; readonly untilMs: number }): void {
     const { entriesMax, bytesMax, entryBytesMax } = this.#bounds
     this.#remove(key)

@@ -21,7 +21,7 @@ export interface Certificate {
 const FILES = { cert: 'tls-cert.pem', key: 'tls-key.pem' }
 const DAY_MS = 86_400_000
 const LIFE_DAYS = 3650
-/** One that ends within this time is made anew. */
+/** A certificate that expires within this time is replaced. */
 const RENEW_DAYS = 30
 /** Names under which a client on this machine connects, beside the host name. */
 const LOCAL_NAMES = ['localhost', 'sendwright.localhost']
@@ -65,13 +65,13 @@ export function openCertificate(
   }
   const made = makeCertificate(name, nowMs)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  // The key first: a crash between the two leaves a certificate that does not fit, and a new pair is made.
+  // The key is written first: after a crash in between, the certificate does not match, and a new pair is made.
   replaceFile(paths.key, made.key)
   replaceFile(paths.cert, made.cert)
   return made
 }
 
-/** Throws WrongFile where the two are not a certificate and its key. */
+/** Throws WrongFile if the two are not a certificate and its key. */
 function readCertificate(certPath: string, keyPath: string): Certificate {
   const cert = readNamedFile('TLS_CERT', certPath)
   const key = readNamedFile('TLS_KEY', keyPath)

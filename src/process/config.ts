@@ -28,21 +28,21 @@ export interface Config {
   /** True with `ROLES=all`: this one process is the whole service. */
   isWhole: boolean
   dataDir: string
-  /** Empty: the embedded Redis. Else another's server, or some nodes of a Redis Cluster. */
+  /** Empty for the embedded Redis. Otherwise an external server, or some nodes of a Redis Cluster. */
   redisUrls: readonly string[]
   /** Bytes that the embedded Redis may use; null: half of the memory. */
   redisMaxmemory: number | null
   durability: (typeof DURABILITIES)[number]
-  /** Null: the one of `dataDir`, generated with the installation. */
+  /** Null for the secret in `dataDir`, generated with the installation. */
   secretKey: string | null
-  /** Null: files, with a Redis of one's own; else they are in Redis, unless the installation's are elsewhere. */
+  /** Null means files with the embedded Redis, otherwise Redis, unless the installation already uses another store. */
   contentStore: ContentStoreSetting | null
   s3: { endpoint: string; region: string; accessKeyId: string; secretAccessKey: string } | null
   httpHost: string
   httpPort: number
   httpEngine: (typeof HTTP_ENGINES)[number]
   operatorHost: string
-  /** 0: no operator listener. */
+  /** 0 for no operator listener. */
   operatorPort: number
   operatorUrl: string
   /** Without a slash at its end. */
@@ -55,21 +55,21 @@ export interface Config {
   inboundDomain: string
   smtpHostname: string
   smtpHost: string
-  /** 0: no listener, of this and the next two. */
+  /** 0 for no listener; the same for the next two. */
   submissionPort: number
   submissionTlsPort: number
   mxPort: number
-  /** Both null: a self-signed one in `dataDir`. */
+  /** Both null for a self-signed one in `dataDir`. */
   tlsCert: string | null
   tlsKey: string | null
   relayUrl: string | null
   relayConnections: number
   siteLimits: string | null
   serviceDkim: { selector: string; keyFile: string } | null
-  /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty: the system's. */
+  /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty for those of the system. */
   dnsServers: readonly string[]
   privateNetworksAllowed: readonly string[]
-  /** Ports below 1024 that webhooks may connect to, besides 443. */
+  /** Ports below 1024 other than 443 that webhooks may connect to. */
   webhookPorts: readonly number[]
   deliveryPort: number
   deliveryIpv6: boolean
@@ -93,7 +93,10 @@ export interface ClientSettings {
   url: string | null
   /** The same of the operator listener. */
   operatorUrl: string | null
-  /** Where `first-run.json` may be, the nearest first: in DATA_DIR, else here, else where the service is installed. */
+  /**
+   * Directories that may have `first-run.json`, the nearest first: DATA_DIR, or the current directory, then that of the
+   * installation.
+   */
   dataDirs: readonly string[]
 }
 
@@ -104,7 +107,7 @@ const INSTALLED_IN = fileURLToPath(new URL('../../..', import.meta.url))
 export const FILES_IN_NO_REPLICA =
   'CONTENT_STORE: files of one machine are in no replica; with DURABILITY=replica it is s3://bucket/prefix or redis'
 
-/** Values that may hold a password or are one: a mistake about them names the variable only. */
+/** Values that may contain a password: a mistake about them names only the variable. */
 const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay', 'word', 'password']
 
 /**
@@ -146,7 +149,7 @@ export function isContinuousIntegration(environment: Environment = process.env):
 export function readClientSettings(environment: Environment = process.env): ClientSettings {
   const result = readConfig(environment)
   const isOperatorNamed = ['OPERATOR_HOST', 'OPERATOR_PORT'].some((name) => environment[name])
-  // Who names where the listener is reaches it without the proxy, which may still be to come.
+  // A user who names the listener's address reaches it without the proxy, which may not run yet.
   const isListenerNamed = ['HTTP_HOST', 'HTTP_PORT'].some((name) => environment[name])
   const isNamed = isListenerNamed || Boolean(environment.BASE_URL)
   const urlIn = ({ httpHost, httpPort, baseUrl }: Config): string =>
@@ -233,7 +236,7 @@ function s3Of(read: (name: SettingName) => ParsedSetting): Config['s3'] {
   return accessKeyId === null || secretAccessKey === null ? null : { endpoint, region, accessKeyId, secretAccessKey }
 }
 
-/** Mistakes that lie between settings. */
+/** Contradictions between settings. */
 function contradictions(config: Config, environment: Environment): string[] {
   const found: string[] = []
   const hasRedis = Boolean(environment.REDIS_URL)

@@ -5,13 +5,13 @@
  */
 
 const MINUTE_MS = 60_000
-/** Clients whose cost is remembered; past that all of it is forgotten, as each minute does. */
+/** Clients whose cost is kept; beyond that all costs are reset, as every minute. */
 const CLIENTS_MAX = 10_000
 
 export class FairQueue<Item> {
   readonly #max: number
   readonly #nowMs: () => number
-  /** What waits, by client; no list is empty. */
+  /** Queued jobs by client; no list is empty. */
   readonly #waiting = new Map<string, Item[]>()
   /** Milliseconds of this minute, by client. */
   readonly #cost = new Map<string, number>()

@@ -4,13 +4,13 @@
  * Guarantees that every reported figure is described here; otherwise it does not compile.
  */
 
-/** How one figure stands on the page. */
+/** The place of one figure on the page. */
 export interface FigureRow {
   /** Without what all names begin with. */
   readonly metric: string
   /** A whole sentence. */
   readonly help: string
-  /** As it stands in braces; several figures may be of one metric. */
+  /** The label in braces; several figures may belong to one metric. */
   readonly label?: readonly [name: string, value: string]
   /** It only grows. */
   readonly isCounter?: true

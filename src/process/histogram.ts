@@ -1,7 +1,7 @@
 /**
  * histogram - how long something took, counted in buckets that add up over processes and over time
  *
- * Counting is a look through some twenty bounds and an addition: nothing is made for it.
+ * Counting compares some twenty bounds and adds one. It allocates nothing.
  */
 
 /** Upper bounds, in seconds, as `le` of the page; longer durations count only in the total. */
@@ -25,7 +25,7 @@ export class TimeHistogram {
     this.sumMs += spentMs
   }
 
-  /** Its lines of the page. In: the metric's name; labels as they stand in braces, '' for none. */
+  /** Its lines of the page. Takes the metric's name and the labels in braces, '' for none. */
   lines(name: string, labels = ''): string[] {
     const before = labels === '' ? '' : `${labels},`
     const after = labels === '' ? '' : `{${labels}}`

@@ -1,9 +1,10 @@
 /**
  * identity - distinguishes this process from every other one, and detects whether another one is gone
  *
- * A process id is used again, also after a reboot: with the machine's boot, the pid namespace and the time at which the
- * process started it names one process for good. Without /proc nothing can be determined, and nobody is called gone;
- * nor is a process that /proc hides (hidepid, ProtectProc=): one of another user, or with more capabilities.
+ * Process ids are reused, also after a reboot. Together with the machine's boot, the pid namespace and the start time
+ * of the process, an id identifies one process for good. Without /proc nothing can be determined, and no process is
+ * called gone; nor is a process that /proc hides (hidepid, ProtectProc=), such as one of another user or with more
+ * capabilities.
  */
 
 import { readFileSync, readlinkSync } from 'node:fs'
@@ -27,7 +28,7 @@ export function processIdentity(): ProcessIdentity {
   }
 }
 
-/** True only when the record is of this machine's boot and namespace and its process is no more. */
+/** True only when the record is of this machine's boot and namespace and its process has ended. */
 export function isProcessGone(record: ProcessIdentity, self: ProcessIdentity = processIdentity()): boolean {
   if (self.bootId === '' || self.pidNamespace === '') return false
   if (record.bootId !== self.bootId || record.pidNamespace !== self.pidNamespace) return false
@@ -36,19 +37,18 @@ export function isProcessGone(record: ProcessIdentity, self: ProcessIdentity = p
 }
 
 /**
- * Start time of a process as text; '' when there is none, or when it has ended and only its parent has not looked; null
- * when there is one that /proc hides.
+ * Start time of a process as text; '' if it does not exist or is a zombie; null if /proc hides it.
  */
 function startTimeOf(pid: number): string | null {
   const stat = readText(`/proc/${pid}/stat`)
   if (stat === '') return exists(pid) ? null : ''
-  // The command's name stands in parentheses and may hold anything, a closing one too.
+  // The command's name is in parentheses and may contain anything, a closing parenthesis too.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const isEnded = fields[0] === 'Z' || fields[0] === 'X'
   return isEnded ? '' : (fields[START_TIME_FIELD] ?? '')
 }
 
-/** Signal 0 is refused if the process is another user's, and finds none if there is none. */
+/** Signal 0 fails with EPERM for another user's process, and with ESRCH if there is none. */
 function exists(pid: number): boolean {
   try {
     return process.kill(pid, 0)

@@ -1,8 +1,8 @@
 /**
  * job-thread - one thread that does one job at a time, within the job's time and the thread's memory.
  *
- * States: no thread; starting, once; idle; busy with one job. A job that takes too long, or more memory than there is,
- * ends the thread, and the next job has a new one. The time of a job begins when the thread has loaded its code.
+ * States: no thread; starting, once; idle; busy with one job. A job that takes too long or too much memory ends the
+ * thread, and the next job gets a new one. The time of a job begins when the thread has loaded its code.
  */
 
 import { Worker } from 'node:worker_threads'
@@ -14,7 +14,10 @@ export type ThreadMessage<Result, Told = Result> =
   | { readonly done: Result }
   | { readonly failed: true }
 
-/** How a job ended. `told` is what stood by then; `busy`: it never began, too much is waiting or the room is closed. */
+/**
+ * Result of a job. `told` is its partial result; `busy`: it never began, because the queue is full or the room is
+ * closed.
+ */
 type Ending<Result, Told> =
   | { readonly how: 'done'; readonly result: Result }
   | { readonly how: 'timeout' | 'crash' | 'busy'; readonly told: Told | null }
@@ -89,7 +92,7 @@ export class JobThread<Job, Result, Told = Result> {
     started.on('message', (message: ThreadMessage<Result, Told>) => {
       if (started === this.#worker) this.#onMessage(message)
     })
-    // An error is followed by `exit`, where it is dealt with; without a listener it would end the process.
+    // An error is followed by `exit`, which is handled; without a listener it would end the process.
     started.on('error', () => undefined)
     started.on('exit', () => {
       if (started !== this.#worker) return

@@ -7,7 +7,7 @@ interface Place {
   readonly port: number
 }
 
-/** In: the system's error; null where only that it failed is known. */
+/** Takes the system's error, or null if only the failure is known. */
 export function listenFault({ setting, host, port }: Place, error: NodeJS.ErrnoException | null): Error {
   const place = `${setting}: cannot listen on ${host}:${port}`
   const another = `set ${setting} to another port, or stop the program that uses it`

@@ -9,7 +9,9 @@ import { FIGURES, type FigureName, type FigureRow, type Figures } from './figure
 import type { TimeHistogram } from './histogram.ts'
 import type { RequestTallies } from './request-tally.ts'
 
-/** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
+/**
+ * Interval of the samples of the loop's lag once `/metrics` is read; a shorter one costs wake-ups in an idle process.
+ */
 const LAG_RESOLUTION_MS = 100
 /** Primaries that have labels. */
 const REDIS_MAX = 256
@@ -33,7 +35,7 @@ export type PageFigure =
       readonly labels: readonly string[]
       readonly values: ReadonlyMap<string, number>
     }
-  /** A number of this moment. */
+  /** A current value. */
   | { readonly now: string; readonly help: string; readonly read: () => number }
   /** A fact about the process, as the labels of a 1. */
   | { readonly fact: string; readonly help: string; readonly labels: Readonly<Record<string, string>> }
@@ -64,7 +66,7 @@ export interface LabelledFigures {
   readonly redis?: readonly RedisOnPage[]
 }
 
-/** Formats the page. In: figures of this moment, and what waits. */
+/** Formats the page. Takes the current figures and the pending work. */
 export type FormatPage = (figures: Figures, labelled: LabelledFigures) => Promise<string>
 
 type Prom = typeof import('prom-client')
@@ -141,7 +143,7 @@ function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: 
   }
 }
 
-/** Makes what tells of each primary of a cluster; nothing is on the page where there is none. */
+/** Makes the metrics of each primary of a cluster; without a cluster they are not on the page. */
 function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readonly RedisOnPage[]) => void {
   let gauges: Readonly<Record<'up' | 'fill' | 'replicas' | 'wanted' | 'clock', Gauge>> | null = null
   const gauge = (name: string, help: string): Gauge =>

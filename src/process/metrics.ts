@@ -1,8 +1,8 @@
 /**
  * metrics - the metrics of `/metrics`, counted as events happen and formatted only on request
  *
- * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first look, so that a
- * process that nobody watches spends nothing on it. Labels are codes and results, never ids or addresses.
+ * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first request, so that an
+ * unmonitored process spends nothing on it. Labels are codes and results, never ids or addresses.
  */
 
 import type { Figures } from './figures.ts'
@@ -14,7 +14,7 @@ import { RequestTallies } from './request-tally.ts'
 export interface AttemptEnd {
   readonly result: string
   readonly classification: string | null
-  /** Absent or null where there was none. */
+  /** Absent or null if there was none. */
   readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
 }
 
@@ -30,11 +30,11 @@ export interface ContentActEnd {
 
 /** Counters of one process. */
 export interface Metrics {
-  /** A send of `recipients` was accepted `ms` after its request had arrived whole: the commit is part of that time. */
+  /** A send of `recipients` was accepted `ms` after its request had arrived whole: including the commit. */
   accepted(recipients: number, ms: number): void
   /** A commit was confirmed after `ms`. */
   committed(ms: number): void
-  /** The store stands before so many commits that it had confirmed. */
+  /** The store has lost so many confirmed commits. */
   lostCommits(commits: number): void
   /** An accepted answer was given again for its Idempotency-Key. */
   replayed(): void
@@ -44,13 +44,13 @@ export interface Metrics {
    * A send was answered 503: `memory` or `disk` have no room, `content` was not kept, or how its ask ended.
    */
   notTaken(why: string): void
-  /** An attempt ended: with what, in which class, over which session. */
+  /** An attempt ended: its result, class and session. */
   attempted(ended: AttemptEnd): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
   /** A mail that came in or came back, or a recipient that was refused, by kind. */
   received(kind: string): void
-  /** A request to an unsubscribe link: what was asked, and what came of it. */
+  /** A request to an unsubscribe link: its action and result. */
   unsubscribed(act: string, result: string): void
   /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
   submitted(what: 'login' | 'message', code: string): void
@@ -58,7 +58,7 @@ export interface Metrics {
   watchSubmission(connections: () => number): void
   /** Reports when the certificate of the SMTP listeners expires, Unix time in milliseconds. */
   watchCertificate(expiresMs: () => number): void
-  /** A received mail was parsed, in `ms`, with an issue or with none. */
+  /** A received mail was parsed, in `ms`, with an issue or null. */
   parsed(issue: string | null, ms: number): void
   /** A received mail was judged, in `ms`: each check with its verdict. */
   judged(verdicts: object, ms: number): void
@@ -70,7 +70,7 @@ export interface Metrics {
   contentDone(act: ContentActEnd): void
   /** Counts since the last call, for a line of the log. */
   take(): Record<string, number>
-  /** The text of `/metrics`. In: figures of the runtime at this moment, by name; those with labels of their own. */
+  /** The text of `/metrics`. Takes the current figures of the runtime by name, and those with labels. */
   format(figures: Figures, labelled?: LabelledFigures): Promise<string>
   /** Requests of the listeners of HTTP, by route. */
   readonly requests: RequestTallies
@@ -88,7 +88,7 @@ interface Counts {
   readonly attempts: Map<string, number>
   /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
   readonly sessions: Map<string, number>
-  /** Recipients of broadcasts, by what became of them. */
+  /** Recipients of broadcasts, by result. */
   readonly broadcasts: Map<string, number>
   readonly received: Map<string, number>
   /** By act and result, joined by a blank. */
@@ -116,7 +116,7 @@ interface Counts {
   readonly contentSeconds: Map<string, number>
 }
 
-/** Makes the counters of this process. In: the library that serves its HTTP; null if none does. */
+/** Makes the counters of this process. Takes the library that serves HTTP; null if it does not. */
 export function makeMetrics(httpEngine: string | null = null): Metrics {
   const counts = makeCounts()
   const requests = new RequestTallies()

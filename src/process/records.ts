@@ -1,20 +1,19 @@
 /**
- * records - lines of the log of which each tells of another thing: how a recipient or a broadcast ended, which request
- * was refused
+ * records - log lines of single events: the outcome of a recipient or a broadcast, a refused request
  *
- * Guarantees: ids, names and numbers alone, never an address; so many lines a second at most, then one that counts the
- * others, so that neither a flood of requests nor a burst of mail fills the disk.
+ * Guarantees: only ids, names and numbers, never an address; a limited number of lines a second, then one that counts
+ * the others, so that neither a flood of requests nor a burst of mail fills the disk.
  */
 
 /** Writes a line of the log at `info`. */
 export type WriteRecord = (facts: object, sentence: string) => void
 
-/** How a recipient ended, or what came back for it later. */
+/** The outcome of a recipient, or returned mail for it later. */
 export interface EndedRecipient {
   readonly messageId: string
   /** Place among the recipients, from 0. */
   readonly recipientIndex: number
-  /** Where it was tried; null where no attempt ended it. */
+  /** The site of the attempt; null if no attempt ended it. */
   readonly site: string | null
   readonly result: string
   readonly code: number | null
@@ -29,16 +28,16 @@ export interface EndedRecipient {
 export interface RefusedRequest {
   readonly requestId: string
   readonly method: string
-  /** As a template, `none` where there is no such route. */
+  /** As a template, `none` for an unknown route. */
   readonly route: string
   readonly status: number
-  /** Of the contract; null where the answer is plain text. */
+  /** Code of the contract; null for a plain-text answer. */
   readonly code: string | null
   /** From its head to its answer. */
   readonly ms: number
 }
 
-/** How a broadcast ended, and what became of its recipients. */
+/** The end of a broadcast, and the outcome of its recipients. */
 export interface EndedBroadcast {
   readonly broadcastId: string
   readonly result: string
@@ -66,7 +65,7 @@ export const NO_RECORDS: Records = {
   refused: () => undefined,
 }
 
-/** Makes the records of a process. In: a clock that never goes back, milliseconds. */
+/** Makes the records of a process. Takes a monotonic clock, milliseconds. */
 export function makeRecords(write: WriteRecord, nowMs: () => number): Records {
   const refused = new SecondBound(REFUSED_A_SECOND, nowMs, (times) =>
     write({ times }, 'More requests were refused within a second than are logged'),

@@ -8,7 +8,7 @@
 /** Of one sentence in a minute. */
 const TIMES_MAX = 20
 const WINDOW_MS = 60_000
-/** Sentences are constants; who builds one of changing words must not fill the memory with them. */
+/** Sentences are constants. The bound protects the memory if a caller builds varying ones. */
 const SENTENCES_MAX = 500
 
 interface Said {
@@ -16,7 +16,7 @@ interface Said {
   times: number
 }
 
-/** In: a clock that never goes back, milliseconds; how long a sentence is counted. */
+/** Takes a monotonic clock in milliseconds, and how long a sentence is counted. */
 export class Repeats {
   private readonly nowMs: () => number
   private readonly windowMs: number

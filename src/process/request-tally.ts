@@ -47,7 +47,7 @@ export class RequestTally {
   }
 }
 
-/** The tallies of a process: one for each route that was asked for, made by name. */
+/** The tallies of a process: one for each requested route, created by name. */
 export class RequestTallies {
   private readonly tallies = new Map<string, RequestTally>()
 

@@ -21,12 +21,12 @@ const DIGEST_BYTES = 32
  */
 const SHORT_CHARS_MAX = 340
 const UTF8_PER_CHAR_MAX = 3
-/** Owners whose last sender or tag is remembered, and for how long at most. */
+/** Owners whose last sender or tag is cached, and for how long at most. */
 const REMEMBERED_MAX = 10_000
 const REMEMBERED_MS = 600_000
-/** Characters of a tag's hash: 48 bits; the tag itself stands in the message's head and settles a collision. */
+/** Characters of a tag's hash: 48 bits; the tag itself is in the message's head and settles a collision. */
 const TAG_CHARS = 8
-/** Characters of an erased address, 60 bits, and the bytes that they are made of: a multiple of five. */
+/** Characters of an erased address, 60 bits, and the bytes that they encode, a multiple of five. */
 const PSEUDONYM_CHARS = 12
 const PSEUDONYM_BYTES = 10
 /** Characters of an installation's name in the Feedback-ID, after its two letters. */
@@ -36,11 +36,11 @@ const NON_ASCII = /[^\p{ASCII}]/u
 /** Everything that needs the installation's secret. */
 export interface Secrets {
   /**
-   * HMAC of an address within its account, whatever the case it is written in, and whether its domain stands in
-   * A-labels or in those that people read: 22 characters.
+   * HMAC of an address within its account, whatever its case, and whether its domain is written in A-labels or
+   * U-labels: 22 characters.
    */
   addressHmac(accountId: string, address: string): string
-  /** The same of a sender; the last one of each account is remembered for ten minutes at most. */
+  /** The same of a sender; the last one of each account is cached for ten minutes at most. */
   senderHmac(accountId: string, address: string): string
   /**
    * Local part of the pseudonym of an erased address, `erased-<12 characters>`. Takes the HMAC of the address within
@@ -51,13 +51,13 @@ export interface Secrets {
   idempotencyHash(serverId: string, idempotencyKey: string): string
   /** HMAC of a tag within its server: 8 characters. */
   tagHash(serverId: string, tag: string): string
-  /** HMAC of the address that somebody signs in with, whatever its case; its first byte names the user's shard. */
+  /** HMAC of the address of a sign-in, whatever its case; its first byte names the user's shard. */
   loginHmac(address: string): string
   /** The same of a client's network. */
   clientHmac(client: string): string
   /** Signs the tokens of links into the dashboard. */
   readonly linkKey: Buffer
-  /** Signs what stands between two steps: of signing in, of setting up a second factor. */
+  /** Signs the state between two steps of signing in, or of setting up a second factor. */
   readonly challengeKey: Buffer
   /** Signs the cookies of devices in which a user has signed in. */
   readonly deviceKey: Buffer
@@ -118,7 +118,7 @@ export function makeSecrets(secretKey: string): Secrets {
   }
 }
 
-/** A keyed hash of a text that belongs to somebody. */
+/** A keyed hash of a text that belongs to an owner. */
 type OwnedHash = (ownerId: string, text: string) => string
 
 function deriveKey(secretKey: string, purpose: string): Buffer {
@@ -127,7 +127,7 @@ function deriveKey(secretKey: string, purpose: string): Buffer {
 
 /**
  * HMAC-SHA256 (RFC 2104) as its two hashes, in one call each over buffers made once: half the cost of an Hmac object,
- * which every address of every message would need anew. In: a key of at most one block.
+ * which every address of every message would need. Takes a key of at most one block.
  */
 function makeKeyedHash(key: Buffer, chars: number): (text: string) => string {
   const inner = Buffer.alloc(BLOCK_BYTES + SHORT_CHARS_MAX * UTF8_PER_CHAR_MAX)
@@ -145,7 +145,7 @@ function makeKeyedHash(key: Buffer, chars: number): (text: string) => string {
   }
 }
 
-/** Remembers the last text of each owner: a server that sends much sends most of it from one address, with one tag. */
+/** Caches the last hash of each owner: a busy server sends most mail from one address with one tag. */
 function rememberLast(compute: OwnedHash): OwnedHash {
   const last = new Map<string, { readonly text: string; readonly hashed: string }>()
   return function ownedHash(ownerId, text) {

@@ -18,7 +18,7 @@ const BYTES_MIN = 64 * 1024 ** 2
 /** The value of a variable; null if it is empty. */
 export type ParsedSetting = string | number | readonly string[] | null
 
-/** What is wrong with a value, in words that follow the variable's name. Never quotes the value. */
+/** The mistake in a value, in words that follow the variable's name. Never quotes the value. */
 export class Mistake {
   readonly sentence: string
   constructor(sentence: string) {

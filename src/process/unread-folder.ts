@@ -1,4 +1,4 @@
-/** unread-folder - where returned mail is kept that could not be read, and how much is there */
+/** unread-folder - the folder of returned mail that could not be read, and its size */
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -12,7 +12,7 @@ export function replaceFile(path: string, text: string): void {
   moveFile(writeFresh(path, text), path)
 }
 
-/** The same for a file that must not be there yet: of several processes the first one's stays. */
+/** The same for a file that must not exist yet: of several processes the first one wins. */
 export function createFile(path: string, text: string): void {
   const fresh = writeFresh(path, text)
   try {
