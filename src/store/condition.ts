@@ -1,5 +1,5 @@
 /**
- * condition - what the store says of itself, its settings, its figures, its clock, and of the processes that run on it
+ * condition - the state of the store: its settings, figures and clock, and the processes that use it
  *
  * Key: `{cl}:workers`
  */
@@ -14,20 +14,20 @@ import type { Nodes } from './nodes.ts'
 
 /** Asked of the store at each call; a call rejects when it does not answer. */
 export interface StoreCondition {
-  /** Why it breaks its durability level; null where it does not. */
+  /** Why it breaks its durability level; or null. */
   refusal(): Promise<string | null>
-  /** What INFO says. */
+  /** The text of INFO. */
   info(): Promise<string>
   /** Its clock, milliseconds. */
   timeMs(): Promise<number>
-  /** All nodes of the cluster; null: one Redis holds everything. What it resolves with: null, nobody answers. */
+  /** All nodes of the cluster; null for a single Redis. It resolves with null if no node answers. */
   readonly cluster: (() => Promise<ClusterState | null>) | null
 }
 
 /** Any shard's clock is the store's. */
 const CLOCK_SHARD = 0
 
-/** Makes the questions. In: what looks at a cluster, where the store is one. */
+/** Makes the checks. Takes the function that looks at a cluster, if the store is one. */
 export function makeStoreCondition(
   nodes: Nodes,
   durability: Durability,
@@ -45,7 +45,7 @@ export function makeStoreCondition(
   }
 }
 
-/** Names of what is run. In: ids of the workers that live. Throws what the store throws. */
+/** Roles of running processes. Takes the ids of live workers. Throws errors of the store. */
 export async function readLivingRoles(nodes: Nodes, living: readonly string[]): Promise<ReadonlySet<string>> {
   return new Set((await readRecords(nodes, living)).flatMap(({ roles }) => roles))
 }

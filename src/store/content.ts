@@ -1,13 +1,13 @@
 /**
- * content - what a message says: packed for the store, written, read back
+ * content - the content of a message: packed for the store, written, read back
  *
  * Parts: `body` is text and html, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it came;
  * `raw` is a whole message as it came, in place of attachments. A part's first chunk begins with one byte of encoding
  * and two with the number of its chunks.
  *
- * Small content rides in the commit of its message. Large content is written before, under its final name and with a
- * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
- * message goes by itself.
+ * Small content rides in the commit of its message. Large content is written before, under its final name with a
+ * lifetime of a minute. The commit requires every chunk to exist and sets the real expiry, so content without a message
+ * expires by itself.
  *
  * Keys: `bodies:<slice>:<live|test>`, `content:<contentId>:<part>[.<chunk>]`
  */
@@ -40,7 +40,7 @@ export const UNCLAIMED_LIFE_MS = 60_000
 
 const ENCODING_PLAIN = 0
 const ENCODING_DEFLATE = 1
-/** A small body as its texts: one byte of which there are (1 text, 2 html), two of the text's bytes, text, html. */
+/** A small body as its texts: one byte for the texts present (1 text, 2 html), two of the text's bytes, text, html. */
 const ENCODING_TEXTS = 2
 const TEXTS_HEAD_BYTES = 3
 /** More characters than this are more bytes than are kept as they are. */
@@ -53,15 +53,14 @@ const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
 /**
- * The store's side: a connection of its own, so that a large value never waits before a commit. All keys are the
- * shard's.
+ * The store's side: a separate connection, so that a large value never delays a commit. All keys are the shard's.
  */
 export interface ContentStore {
-  /** Writes values that expire by themselves after a minute; false when the store did not take all of them. */
+  /** Writes values that expire by themselves after a minute; false if the store did not take all. */
   writeContent(shard: number, values: readonly { readonly key: string; readonly bytes: Uint8Array }[]): Promise<boolean>
-  /** Values in the order of the keys, null where there is none; null when the store did not answer. */
+  /** Values in the order of the keys, null if missing; null when the store did not answer. */
   readContent(shard: number, keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
-  /** A field of a hash, null where there is none; undefined when the store did not answer. */
+  /** A field of a hash, null if missing; undefined when the store did not answer. */
   readField(shard: number, place: { readonly key: string; readonly field: string }): Promise<Buffer | null | undefined>
   /** Removes values; whether it happened does not matter, they expire. */
   removeContent(shard: number, keys: readonly string[]): Promise<void>
@@ -73,13 +72,13 @@ export interface PackedPart {
   readonly chunks: readonly Uint8Array[]
 }
 
-/** What a text-and-html part says. */
+/** The texts of a text-and-html part. */
 export interface Body {
   readonly text: string | null
   readonly html: string | null
 }
 
-/** Packs a message: its body, and its attachments (bytes) in order. A promise only where there is much to deflate. */
+/** Packs a message: its body, and its attachments (bytes) in order. A promise only if there is much to deflate. */
 export function packContent(
   body: Body,
   attachments: readonly Uint8Array[],
@@ -90,7 +89,10 @@ export function packContent(
   return addAttachments({ part: BODY_PART, chunks: [chunk] }, attachments)
 }
 
-/** Packs a message that came whole: what is read back of it, and its bytes. A promise as `packContent` answers one. */
+/**
+ * Packs a message that came whole: the texts that are read back, and its bytes. A promise under the same condition as
+ * `packContent`.
+ */
 export function packRaw(body: Body, raw: Uint8Array): readonly PackedPart[] | Promise<readonly PackedPart[]> {
   const packed = packContent(body, [])
   const add = (parts: readonly PackedPart[]) => [...parts, packPart(RAW_PART, raw, ENCODING_PLAIN)]
@@ -183,7 +185,7 @@ export async function readPart(
 }
 
 /**
- * A part's first chunk. A small body lies with those of its slice; any other has a key of its own, like other parts.
+ * A part's first chunk. A small body is stored with those of its slice; any other has its own key, like other parts.
  */
 async function readFirst(
   store: ContentStore,
@@ -196,13 +198,13 @@ async function readFirst(
   return (await store.readContent(shard, [contentKey(shard, contentId, part, 0)]))?.[0]
 }
 
-/** The body in its only chunk, at once; null where there are more, or it was deflated. */
+/** The body in its only chunk, at once; null if there are more, or it was deflated. */
 export function readPlainBody(chunks: readonly Uint8Array[]): Body | null {
   const [chunk] = chunks
   return chunk === undefined || chunk[0] !== ENCODING_TEXTS ? null : unpackTexts(asBuffer(chunk))
 }
 
-/** A plain part's bytes from its only chunk, at once; null where there are more, or it was deflated. */
+/** A plain part's bytes from its only chunk, at once; null if there are more, or it was deflated. */
 export function readPlainPart(chunks: readonly Uint8Array[]): Buffer | null {
   const [chunk] = chunks
   return chunk === undefined || chunks.length > 1 || chunk[0] !== ENCODING_PLAIN

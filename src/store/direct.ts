@@ -1,8 +1,8 @@
 /**
  * direct - rows of one shard, read and written beside its owner
  *
- * Only for rows that no state holds and no turn reads, such as the keys of operators: what an actor decides on is
- * written by its shard's owner alone.
+ * Only for rows that no state holds and no turn reads, such as the keys of operators: state of actors is written by its
+ * shard's owner alone.
  */
 
 import type { Op } from '../../cluster/behaviour.ts'
@@ -16,12 +16,12 @@ export async function readTimeMs(nodes: Nodes, shard: number): Promise<number> {
   return Number(seconds) * 1000 + Number(micros) / 1000
 }
 
-/** A whole hash, empty where there is none. Rejects when the store does not answer. */
+/** A whole hash, empty if missing. Rejects if the store does not answer. */
 export function readRow(nodes: Nodes, shard: number, key: string): Promise<Record<string, string>> {
   return nodes.nodeOf(shard).hgetall(key)
 }
 
-/** KEYS: meta, then one for each row. ARGV: of each row the command, how many arguments, and these. */
+/** KEYS: meta, then one for each row. ARGV: for each row the command, the number of its arguments, and these. */
 const WRITE = `#!lua
 local owner = redis.call('HGET', KEYS[1], 'owner')
 if owner and string.sub(owner, 1, ${MOVE_PREFIX.length}) == '${MOVE_PREFIX}' then
@@ -37,8 +37,8 @@ return 1
 `
 
 /**
- * Writes all of it in one step. Throws Error, which says what `name` was refused, where the store does not take it: not
- * while the shard is moved to another Redis either.
+ * Writes all of it in one step. Throws Error, with `name`, if the store refuses it, as while the shard is moved to
+ * another Redis.
  */
 export async function writeRows(
   nodes: Nodes,

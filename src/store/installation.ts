@@ -2,11 +2,11 @@
  * installation - which installation a store and a data directory belong to, and the secret that goes with them
  *
  * Guarantees:
- * - A store that has lost its installation is never taken for a new one: where the data directory (or this process's
- *   memory) knows an id and the store has none or another, the service stops.
+ * - A store that has lost its installation is never taken for a new one: if the data directory (or this process) knows
+ *   an id and the store has none or another, the service stops.
  * - A store is never opened with another SECRET_KEY than the one its hashes were made with.
  *
- * It also counts the accounts of each shard, from which follows where the next one goes.
+ * It also counts the accounts of each shard, which decides the shard of the next one.
  *
  * Keys: `{cl}:conf` (id, shards, version, created, secret, domain, content). File in the data directory:
  * `installation`.
@@ -31,21 +31,21 @@ const SCHEMA_VERSION = 1
 const LOOKS_MAX = 60
 const LOOK_STEP_MS = 500
 const ID_FILE = 'installation'
-/** Field of the conf. Absent while all content lies in Redis. */
+/** Field of the conf. Absent while all content is in Redis. */
 const HOME_FIELD = 'content'
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
 type Conf = Readonly<Record<string, string>>
 
-/** Where the data directory and the store contradict each other: the start ends with this sentence. */
+/** The data directory and the store contradict each other. The start ends with this sentence. */
 export class InstallationMismatch extends Error {}
 
-/** What an installation is opened with. */
+/** Input for opening an installation. */
 export interface InstallationPlace {
   readonly dataDir: string
   readonly secretCheck: string
   readonly nowMs: number
-  /** Domain of the service: the records of every customer's domain name it. */
+  /** Domain of the service, which the records of every customer's domain name. */
   readonly serviceDomain: string
   /** Whether another one than before is meant. */
   readonly acceptDomain: boolean
@@ -53,7 +53,7 @@ export interface InstallationPlace {
 
 /**
  * Brings store and data directory together: both new, or the directory adopts the store's id, or both agree.
- * In: `secretCheck` tells secrets apart. Out: the installation's id. Throws InstallationMismatch otherwise.
+ * `secretCheck` distinguishes secrets. Returns the installation's id. Throws InstallationMismatch otherwise.
  */
 export async function openInstallation(redis: Redis, place: InstallationPlace): Promise<string> {
   mkdirSync(place.dataDir, { recursive: true, mode: 0o700 })
@@ -70,8 +70,7 @@ export async function openInstallation(redis: Redis, place: InstallationPlace): 
 }
 
 /**
- * Refuses another service domain than the store's, unless it is meant: what was printed for customers names the old
- * one.
+ * Refuses a service domain other than the store's, unless it is confirmed: the records of customers name the old one.
  */
 async function agreeOnDomain(
   redis: Redis,
@@ -88,7 +87,7 @@ async function agreeOnDomain(
   await redis.hset(CONF_KEY, 'domain', serviceDomain)
 }
 
-/** What the store keeps to tell secrets apart; null where it holds no installation. */
+/** The value in the store that distinguishes secrets; null if it has no installation. */
 export async function readCheck(redis: Redis): Promise<string | null> {
   return await redis.hget(CONF_KEY, 'secret')
 }
@@ -98,20 +97,20 @@ export function wasMade(dataDir: string): boolean {
   return readInstallation(dataDir) !== null
 }
 
-/** The id of the installation that a data directory belongs to; null where it belongs to none. */
+/** The id of the installation that a data directory belongs to; or null. */
 export function readInstallation(dataDir: string): string | null {
   const path = join(dataDir, ID_FILE)
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : null
 }
 
-/** Writes the id into a directory that was made again; one that lies there stays. */
+/** Writes the id into a recreated directory; an existing one is kept. */
 export function keepInstallation(dataDir: string, id: string): void {
   createFile(join(dataDir, ID_FILE), `${id}\n`)
 }
 
 /**
- * Looks again after the store was away: null while it is the installation that it was, else what is wrong. A store that
- * does not answer is asked again; one that stays away is looked at when it is back the next time.
+ * Checks again after the store was unreachable: null if it is the same installation, otherwise the fault. A store that
+ * does not answer is asked again, and if it stays unreachable, at its next return.
  */
 export async function checkInstallation(redis: () => Redis, id: string): Promise<string | null> {
   for (let tries = 0; tries < LOOKS_MAX; tries += 1) {
@@ -119,13 +118,13 @@ export async function checkInstallation(redis: () => Redis, id: string): Promise
       .hgetall(CONF_KEY)
       .catch(() => null)
     if (conf !== null) return conf.id === id ? null : mismatchOf(conf, id)
-    // Whoever stops meanwhile does not wait for it.
+    // A stop in the meantime does not wait for it.
     await pause(LOOK_STEP_MS, undefined, { ref: false })
   }
   return null
 }
 
-/** Makes the conf of a store that has none, in one step: whoever comes second finds it whole. */
+/** Makes the conf of a store that has none, in one step, so that a second process finds it complete. */
 async function createConf(redis: Redis, { secretCheck, nowMs }: { secretCheck: string; nowMs: number }): Promise<void> {
   if ((await redis.hexists(CONF_KEY, 'id')) === 1) return
   const script = `if redis.call('HSETNX', KEYS[1], 'id', ARGV[1]) == 1 then
@@ -139,7 +138,7 @@ function requireConf(conf: Conf, known: string | null): string {
   return conf.id as string
 }
 
-/** What keeps a store from being the installation `known` (null: any); null when nothing does. */
+/** Why a store is not the installation `known` (null for any); null if it is. */
 function mismatchOf({ id, shards, version }: Conf, known: string | null): string | null {
   if (id === undefined) {
     return (
@@ -165,7 +164,7 @@ export function countAccounts(readKeys: ReadKeys): Promise<readonly number[] | n
   )
 }
 
-/** The identity of the home of large content, as the installation remembers it. */
+/** The identity of the home of large content, as recorded by the installation. */
 export function makeHomeMark(nodes: Nodes): HomeMark {
   const read = (): Promise<string | null> => nodes.common().hget(CONF_KEY, HOME_FIELD)
   return {

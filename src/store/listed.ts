@@ -1,7 +1,7 @@
 /**
- * listed - the content that all messages of a broadcast share, read once for many of them
+ * listed - the content that all messages of a broadcast share, read once for many messages
  *
- * Guarantees: what is kept is bounded, and read again after a minute, so that what was erased is not sent for longer.
+ * Guarantees: the cache is bounded, and read again after a minute, so that erased content is not sent for longer.
  *
  * Keys: `content:<contentId>:head`, `content:<contentId>:body`
  *
@@ -19,11 +19,11 @@ import { type Body, type ContentStore, readPart } from './content.ts'
 const KEPT_MAX = 8
 const KEPT_MS = 60_000
 
-/** What all messages of a broadcast share. */
+/** The content that all messages of a broadcast share. */
 export interface ListedContent {
   readonly head: Head
   readonly texts: ListedTexts
-  /** Bytes of the attachments, in a copy for who asks; as `read` answers. */
+  /** Bytes of the attachments, in a copy for the caller; null and undefined as for `read`. */
   readonly files: () => Promise<readonly Buffer[] | null | undefined>
 }
 
@@ -33,7 +33,7 @@ export interface ListedContents {
   read(shard: number, contentId: string): Promise<ListedContent | null | undefined>
 }
 
-/** Makes the reader of a process. In: a monotonic clock, ms. */
+/** Makes the reader of a process. Takes a monotonic clock, ms. */
 export function makeListedContents(redis: ContentStore, nowMs: () => number): ListedContents {
   const kept = new Map<
     string,
@@ -48,7 +48,7 @@ export function makeListedContents(redis: ContentStore, nowMs: () => number): Li
       const content = readShared(redis, { shard, contentId })
       kept.set(contentId, { readAtMs: nowMs(), content })
       return content.then((found) => {
-        // What did not answer may do so now.
+        // A store that did not answer may do so now.
         if (found === undefined && kept.get(contentId)?.content === content) kept.delete(contentId)
         return found
       })
@@ -56,7 +56,7 @@ export function makeListedContents(redis: ContentStore, nowMs: () => number): Li
   }
 }
 
-/** What a released message's body names, read from what its part holds; null where that is a body of its own. */
+/** The broadcast content that a released message's part refers to; null if the part is a separate body. */
 export function listedOf(parsed: unknown): OwnContent | null {
   if (!Array.isArray(parsed)) return null
   const [contentId, substitutions] = parsed as [string, OwnContent['substitutions']]
@@ -83,9 +83,9 @@ async function readShared(
     async files() {
       kept ??= readFiles(redis, place, shared.attachments.length)
       const files = await kept
-      // What did not answer may do so now.
+      // A store that did not answer may do so now.
       if (files === undefined) kept = null
-      // Who composes hands its bytes over to a thread.
+      // The composer transfers its bytes to a thread.
       return files?.map((file) => Buffer.from(file)) ?? files
     },
   }

@@ -1,10 +1,9 @@
 /**
- * open-store - the store of a process, opened: our own Redis where none is named, its secret, its installation, its
+ * open-store - the store of a process, opened: the embedded Redis if none is named, its secret, its installation, its
  * watch
  *
- * Guarantees: what fails gives back what it had opened, and ends a Redis that was only now started, unless others use
- * it already. A store that comes back as another one, or with settings that break the durability level, ends the
- * service.
+ * Guarantees: a failure closes everything it had opened, and ends a Redis that it had started, unless others use it
+ * already. A store that comes back as another one, or with settings that break the durability level, ends the service.
  */
 
 import { existsSync } from 'node:fs'
@@ -30,31 +29,31 @@ import { type StoreWatch, watchStore } from './store-watch.ts'
 
 /** A store that is open. */
 export interface OpenStore {
-  /** The runtime's store. What is asked of Redis past it is asked of `nodes`. */
+  /** The runtime's store. Other reads of Redis go through `nodes`. */
   readonly store: RuntimeStore
   readonly secrets: Secrets
   readonly watch: StoreWatch
-  /** The Redis of each shard, for what is asked past the runtime. */
+  /** The Redis of each shard, for reads outside the runtime. */
   readonly nodes: Nodes
-  /** What the worker is to know of several Redis; null: one holds everything. */
+  /** The worker's view of several Redis; null for a single one. */
   readonly primaries: Primaries | null
-  /** What looks at all of several Redis; null: one holds everything. */
+  /** Looks at all of several Redis; null for a single one. */
   readonly cluster: ConnectedStore['cluster']
-  /** The append-only file of our own Redis; null where the Redis is another's. */
+  /** The append-only file of our own Redis; null for an external Redis. */
   readonly rewrites: Rewrites | null
-  /** Gives the store back; our own Redis is stopped when nobody else uses it. */
+  /** Closes the store; the embedded Redis is stopped if no other process uses it. */
   close(): Promise<void>
 }
 
 export interface OpenStoreOptions {
   readonly log: Log
-  /** Ends the service: it cannot go on. */
+  /** Ends the service: it cannot continue. */
   readonly end: (code: number) => void
-  /** The store's connection is there again; of several Redis one is, or holds other shards than before. */
+  /** The store's connection is open again; of several Redis one is, or one holds other shards than before. */
   readonly onUp: () => void
   /** The store's connection has ended. */
   readonly onDown: () => void
-  /** What the store takes is not kept from now on, or is again. */
+  /** The store is not durable from now on, or is again. */
   readonly onFault: (isFaulty: boolean) => void
   /** Whether another service domain than before is meant. */
   readonly acceptDomain?: boolean
@@ -62,7 +61,7 @@ export interface OpenStoreOptions {
   readonly fullShare?: number
 }
 
-/** Opens it. Throws what keeps it from being opened, with everything given back. */
+/** Opens it. Throws the reason if it cannot be opened, with everything closed. */
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenStore> {
   for (const sentence of closeDirectory(config.dataDir)) options.log.warn({}, sentence)
   const known: Remembered = { id: null, secret: null }
@@ -103,7 +102,7 @@ function startOwn(
     durability,
     log,
     memoryBytes: redisMaxmemory ?? undefined,
-    // The store's own connections say the same, and are the ones that matter.
+    // The store's own connections report the same, and are the ones that matter.
     onDown: () => undefined,
     onUp: () => undefined,
     mustHold: () => wasMade(dataDir),
@@ -146,7 +145,7 @@ async function openAll(
   const place = { dataDir, secretCheck: secrets.check, nowMs: Date.now(), serviceDomain, acceptDomain }
   const id = await openInstallation(nodes.common(), place)
   known.id = id
-  // What was set need not be written down.
+  // A secret from the setting need not be stored.
   known.secret = secretKey === null ? secret : null
   return { secrets, id }
 }
@@ -174,7 +173,7 @@ function watchOpen(
   })
 }
 
-/** What is said of one of several Redis names it. */
+/** Log lines about one of several Redis name it. */
 function logOf(log: Log, redis: string): ClusterLog {
   return {
     info: (facts, text) => log.info({ redis, ...facts }, text),
@@ -207,14 +206,14 @@ async function closeStore({
   opened.store.close()
 }
 
-/** After a start that failed: one that was adopted belongs to others too. */
+/** After a failed start: an adopted Redis belongs to other processes too. */
 async function giveBack(found: ConnectedStore | null, embedded: EmbeddedRedis | null): Promise<void> {
   const isFree = async (): Promise<boolean> => found === null || (await isUnused(found.nodes.common()))
   await embedded?.stop({ whenLast: async () => !embedded.adopted && (await isFree()) })
   found?.store.close()
 }
 
-/** Whether no living process of the service uses a store; false where it does not say. */
+/** Whether no living process of the service uses a store; false if unknown. */
 export async function isUnused(redis: Redis): Promise<boolean> {
   const records = await redis.hgetall(WORKERS_KEY).catch(() => null)
   if (records === null) return false

@@ -1,13 +1,13 @@
 /**
- * outgoing - the content of a message that goes out, wherever it lies: small in Redis, large in the content store
+ * outgoing - the content of a message that goes out, small content in Redis, large content in the content store
  *
  * Of a message with more than 64 KB the attachments are one object, in their order, or in their place the message as it
  * came whole; and a body that is large itself is another. Both are durable before the command that names them is handed
  * over, under names that follow from its id; the commit checks nothing, because no sweep touches an object before its
  * day, and the command is dead long before.
  *
- * Guarantees: what was written for a message that is not accepted is taken away where that is known, and goes with its
- * day where it is not.
+ * Guarantees: content written for a message that is not accepted is removed if that is known, and otherwise expires
+ * with its day.
  *
  * Spec retention.content, retention.attachments
  */
@@ -22,27 +22,27 @@ import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
 import { type ListedContents, listedOf } from './listed.ts'
 
-/** What a message has in all before any of it goes to the content store. */
+/** Total size of a message from which on content goes to the content store. */
 export const STORED_BYTES_MIN = 64 * 1024
 /** A body of up to this much (packed) stays where small bodies are. */
 const BODY_BYTES_MIN = 16 * 1024
 
-/** Where the content of messages lies. */
+/** Where the content of messages is stored. */
 export interface OutgoingStore {
   readonly redis: ContentStore
-  /** Null: all of it lies in Redis. */
+  /** Null if all content is in Redis. */
   readonly contents: Contents | null
   /** Seals the keys of mails. */
   readonly contentKey: Buffer
-  /** What messages of broadcasts share. */
+  /** The shared content of messages of broadcasts. */
   readonly listed: ListedContents
 }
 
 /** A message's content, divided. */
 export interface DividedContent {
-  /** What goes to Redis, or rides in the commit. */
+  /** Parts for Redis, or within the commit. */
   readonly parts: readonly PackedPart[]
-  /** What goes to the content store; null: nothing. */
+  /** Parts for the content store, or null. */
   readonly objects: OutgoingObjects | null
 }
 
@@ -51,11 +51,11 @@ export interface OutgoingObjects {
   readonly key: Buffer
   /** The packed body; null: it is among the parts. */
   readonly body: readonly Uint8Array[] | null
-  /** The attachments; null: there are none. */
+  /** The attachments, or null. */
   readonly files: readonly Uint8Array[] | null
 }
 
-/** Divides a message's content by where it goes. In: its packed parts, the bytes of its attachments in order. */
+/** Divides a message's content by its destination. Takes its packed parts and the bytes of its attachments in order. */
 export function divideContent(
   { contents, contentKey }: Pick<OutgoingStore, 'contents' | 'contentKey'>,
   { parts, attachments }: { readonly parts: readonly PackedPart[]; readonly attachments: readonly Uint8Array[] },
@@ -92,7 +92,7 @@ export function objectNames(place: MessagePlace, { body, files }: StoredContent)
   return names
 }
 
-/** Writes a message's objects; false when the store did not take all of them. */
+/** Writes a message's objects; false if the store did not take all. */
 export async function writeObjects(
   contents: Contents,
   place: MessagePlace,
@@ -121,7 +121,9 @@ export async function readBody(
   return shared ? fillListed(shared.texts, listed.substitutions, UNFILLED_LINK) : shared
 }
 
-/** Reads what a broadcast's message holds of its own: null once it is gone; undefined when the store did not answer. */
+/**
+ * Reads the individual content of a broadcast's message: null if it has expired; undefined if the store did not answer.
+ */
 export async function readOwn(store: OutgoingStore, place: MessagePlace): Promise<OwnContent | null | undefined> {
   const bytes = await readPart(store.redis, { ...place, part: BODY_PART })
   return bytes === null || bytes === undefined ? bytes : listedOf(JSON.parse(bytes.toString()))
@@ -177,7 +179,7 @@ export function readRaw(
     : readPart(store.redis, { ...place, part: RAW_PART })
 }
 
-/** What cannot be opened any more is gone: its mail's key was another one, or its bytes are not what was written. */
+/** An object that cannot be decrypted counts as missing: the key of its mail differs, or its bytes were changed. */
 async function readObject(
   { contents, contentKey }: OutgoingStore,
   place: MessagePlace & { readonly stored: StoredContent },
@@ -191,7 +193,7 @@ async function readObject(
   return found === 'away' ? undefined : null
 }
 
-/** The attachments, each in bytes of its own: they are handed over to a mail thread. */
+/** The attachments, each in a separate buffer, because they are transferred to a mail thread. */
 function cut(files: Buffer, attachments: readonly HeadAttachment[]): Buffer[] | null {
   let at = 0
   const read = attachments.map(({ size }) => {

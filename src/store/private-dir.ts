@@ -1,8 +1,8 @@
 /**
- * private-dir - the data directory is its owner's alone: addresses, subjects and keys lie in it
+ * private-dir - closes the data directory, which has addresses, subjects and keys, to other users
  *
  * Guarantees: our own files and folders are closed to others, whatever umask they were made with; the directory itself
- * where it is this user's, is not shared (sticky), and holds nothing of anybody else. Nothing foreign is changed.
+ * too, if it belongs to this user, is not shared (sticky), and has no foreign files. Foreign files are not changed.
  */
 
 import { chmodSync, readdirSync, type Stats, statSync } from 'node:fs'
@@ -11,18 +11,18 @@ import { join } from 'node:path'
 const ROOT = 0
 const STICKY = 0o1000
 const OTHERS = 0o077
-/** What we, and the Redis that we run, make in it. */
+/** Files that we, and the Redis that we run, create in it. */
 const OWN =
   /^(installation|store-mark|appendonlydir|content|unread-reports|redis\.(sock|pid|log|log\.1|lock([.-][\w-]+)?)|(secret-key|cluster-secret)(\..*)?|first-run\.json(\..*)?|.*\.pem|dump\.rdb|temp-.*|lost\+found)$/
-/** Those of them whose own entries are closed too. Content is: it is made so. */
+/** Folders whose entries are closed too. Content files are created closed. */
 const FOLDERS = ['appendonlydir']
 
-/** A directory that this user cannot keep its data in: the start ends with this sentence. */
+/** A directory that this user cannot use for its data. The start ends with this sentence. */
 export class WrongDirectory extends Error {}
 
 /**
- * Closes what is ours. Out: sentences to warn with; none where all is well, or where there is no directory yet.
- * Throws WrongDirectory where it belongs to another user.
+ * Closes our own files. Returns warnings, none if all is well or the directory does not exist yet. Throws
+ * WrongDirectory if it belongs to another user.
  */
 export function closeDirectory(dataDir: string, uid = process.getuid?.() ?? ROOT): string[] {
   const status = statusOf(dataDir, uid)
@@ -53,7 +53,7 @@ function statusOf(dataDir: string, uid: number): Stats | undefined {
   }
 }
 
-/** Takes away what others may do; what is another user's, or has just gone, is left. */
+/** Removes the permissions of others; entries of another user, or just removed ones, are skipped. */
 function close(path: string): void {
   try {
     const { mode } = statSync(path)

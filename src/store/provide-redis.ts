@@ -35,9 +35,9 @@ export interface ProvideOptions {
 }
 
 /**
- * Installs redis-server if the settings need one of our own and none is there. Without apt-get, or as another user than
- * root, it does nothing: the store names the command for each system.
- * @throws Error with the commands to choose from, if nobody has agreed
+ * Installs redis-server if the settings need an embedded Redis and it is not installed. Without apt-get, or as another
+ * user than root, it does nothing: the store names the command for each system.
+ * @throws Error with the commands to choose from, if the user has not agreed
  */
 export async function provideRedis(
   { redisUrls, dataDir }: Pick<Config, 'redisUrls' | 'dataDir'>,
@@ -68,13 +68,13 @@ function answers(socketPath: string): Promise<boolean> {
 }
 
 async function mayInstall(ask: ProvideOptions['ask']): Promise<boolean> {
-  // CI may give a terminal at which nobody answers.
+  // CI may have a terminal without a user.
   if (isContinuousIntegration()) return true
   if (process.stdin.isTTY === true) return await ask('redis-server is not installed. Install it with apt-get now?')
   return !existsSync(BOOTED_WITH_SYSTEMD)
 }
 
-/** Installs it, or waits for the process that does: two apt-gets at once stop each other. */
+/** Installs it, or waits for the process that does: because two apt-gets at once block each other. */
 async function installAlone(): Promise<void> {
   mkdirSync(LOCK_DIRECTORY, { recursive: true, mode: 0o700 })
   for (let step = 0; step < STEPS_MAX; step++) {
@@ -98,15 +98,15 @@ async function install(): Promise<void> {
   await run('apt-get', ['-q', '-y', 'update'])
   await run('apt-get', ['-q', '-y', 'install', '--no-install-recommends', 'redis-server'])
   if (ranBefore) return
-  // Sendwright runs a Redis of its own: the one on port 6379 would only take memory. Both know systemd.
+  // Sendwright runs its own Redis: the one on port 6379 would only use memory. Both commands work with systemd.
   await exitCodeOf('service', ['redis-server', 'stop'])
   await exitCodeOf('update-rc.d', ['redis-server', 'disable'])
   console.error('Installed redis-server. The service on port 6379 that the package starts is stopped and disabled')
 }
 
-/** Rejects when the program fails, with what it wrote. */
+/** Rejects with the output of the program if it fails. */
 async function run(command: string, args: readonly string[]): Promise<void> {
-  // Set with env(1): the environment is read in one file alone.
+  // Set with env(1): because only one file may read the environment.
   const named = ['DEBIAN_FRONTEND=noninteractive', command, ...args]
   await promisify(execFile)('env', named, { timeout: INSTALL_MS_MAX, maxBuffer: OUTPUT_BYTES_MAX })
 }

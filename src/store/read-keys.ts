@@ -6,7 +6,7 @@ import type { Nodes } from './nodes.ts'
 /** Commands of one round trip. */
 const PIPELINE_MAX = 2000
 
-/** Makes the reader. It never rejects: null stands for a store that did not answer. */
+/** Makes the reader. It never rejects: null means that a store did not answer. */
 export function makeReadKeys(nodes: Nodes): ReadKeys {
   return async <Command extends keyof KeyAnswers>(command: Command, reads: readonly KeyRead[]) => {
     const answers: unknown[] = []
@@ -15,7 +15,7 @@ export function makeReadKeys(nodes: Nodes): ReadKeys {
       if (trip === null) return null
       answers.push(...trip)
     }
-    // The command says what Redis answers, and ioredis brings it into this form.
+    // The command determines the type of the answers, and ioredis returns this form.
     return answers as KeyAnswers[Command][]
   }
 }
@@ -41,7 +41,7 @@ async function readTrip(nodes: Nodes, command: string, reads: readonly KeyRead[]
   return ran.every(Boolean) ? found : null
 }
 
-/** Lays the answers of one Redis into their places; false when there are none, or one is an error. */
+/** Puts the answers of one Redis into their places; false if there are none, or one is an error. */
 async function runTrip({ pipeline, places }: Trip, found: unknown[]): Promise<boolean> {
   const answers = await pipeline.exec().catch(() => null)
   if (answers === null || answers.some(([error]) => error !== null)) return false

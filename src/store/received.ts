@@ -1,7 +1,7 @@
 /**
- * received - the content of a received mail in the content store: the raw mail, and what parsing has made of it
+ * received - the content of a received mail in the content store: the raw mail, and its parsed form
  *
- * Both are objects under the mail's own key, which lies sealed in its head row. The result is JSON, deflated.
+ * Both are objects under the mail's own key, which is sealed in its head row. The result is JSON, deflated.
  *
  * Spec inbound.read, inbound.raw, retention.inbound
  */
@@ -16,10 +16,10 @@ import { receivedObjectName } from '../state/received/object.ts'
 
 const inflated = promisify(inflate)
 
-/** What a mail's result may take as JSON: 3 MiB of text and HTML escaped, headers, addresses and attachments. */
+/** Maximum size of a mail's result as JSON: 3 MiB of text and HTML escaped, headers, addresses and attachments. */
 const PARSED_BYTES_MAX = 64 * 1024 * 1024
 
-/** Where the content of received mail lies. */
+/** Where the content of received mail is stored. */
 export interface ReceivedStore {
   /** Null: this installation has no content store, and receives no mail. */
   readonly contents: Contents | null
@@ -35,8 +35,8 @@ export interface ReceivedContentPlace {
 }
 
 /**
- * Opens the raw mail or `length` bytes of it. Out: `damaged` if the object is missing or is not what was written;
- * `away` if the store does not answer.
+ * Opens the raw mail or `length` bytes of it. Returns `damaged` if the object is missing or was changed; `away` if the
+ * store does not answer.
  */
 export async function openRaw(
   { contents, contentKey }: ReceivedStore,

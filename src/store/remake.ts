@@ -2,8 +2,8 @@
  * remake - what belongs into a data directory beside its store, written again into one that was deleted while the store
  * ran
  *
- * The store itself is written anew from memory (cluster/embedded/rescue.ts). Keys of the first start and large content
- * that lay in files are gone: nothing but those files held them. What lies there already stays.
+ * The store itself is rewritten from memory (cluster/embedded/rescue.ts). Keys of the first start and large content in
+ * files are lost, because only those files had them. Existing files are kept.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -14,15 +14,15 @@ import { createFile } from '../process/whole-file.ts'
 import { keepInstallation } from './installation.ts'
 import { keepSecret } from './secret.ts'
 
-/** What is known of an installation while it runs; null: it has none, or it is kept elsewhere. */
+/** Known data of a running installation; null if it has none, or it is stored elsewhere. */
 export interface Remembered {
   id: string | null
   secret: string | null
 }
 
 /**
- * Writes the files, so that the directory is the installation's again. In: the store, which knows the identity of the
- * folder of large content, and of what was made since the last look at it.
+ * Writes the files, so that the directory is the installation's again. Takes the store, which knows the identity of the
+ * folder of large content, also of one made since the last look.
  */
 export async function remakeFiles(dataDir: string, known: Remembered, client: Redis): Promise<void> {
   const { secret } = known

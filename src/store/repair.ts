@@ -1,13 +1,13 @@
 /**
  * repair - brings journal and sequence number of a torn shard together, so that it runs again
  *
- * A commit writes its journal entry first and the sequence number last. Where the two disagree, a script of the store
- * was cut off half way: what stands between is written in part, and nothing can take it back. The repair accepts the
- * store as it stands: the later of the two numbers holds, the shard belongs to nobody, and the next owner reads
- * everything anew. What the cut commit was about has to be looked at by a person.
+ * A commit writes its journal entry first and the sequence number last. If the two disagree, a script of the store was
+ * interrupted half way: its writes are partly applied, and cannot be undone. The repair accepts the state of the store:
+ * the later number is used, the shard gets no owner, and the next owner reads everything again. A person has to check
+ * the data of the interrupted commit.
  *
- * Guarantees: a whole shard is left alone, and one that is moved to another Redis; an owner that still holds the shard
- * is fenced.
+ * Guarantees: an intact shard is not changed, nor one that is being moved to another Redis; an owner that still holds
+ * the shard is fenced.
  *
  * Keys: `meta`, `journal` of the shard
  *

@@ -1,8 +1,8 @@
 /**
  * request-log - what this process answered, written once a second beside the commits
  *
- * States of a row: noted in memory, written within a second or so, gone with its age or with what came after it. What
- * the store does not take at once is lost, and so is the last second of a process that dies: nobody waits for it.
+ * States of a row: recorded in memory, written within about a second, removed by age or by the bound. Rows that the
+ * store does not take at once are lost, and so is the last second of a process that dies. No caller waits for them.
  *
  * Bounds: rows in memory, rows of an entry, rows and age of a stream.
  *
@@ -30,16 +30,16 @@ import type { Nodes } from './nodes.ts'
 const FLUSH_MS = 1_000
 /** Rows that wait for the next second, of all accounts: 15 MB. */
 const NOTED_MAX = 50_000
-/** Rows of one entry: whoever looks for one unpacks them all. */
+/** Maximum rows of one entry, because a search for one unpacks them all. */
 const ENTRY_ROWS_MAX = 500
 /** Entries over the bound that one write removes. */
 const REMOVED_MAX = 100
-/** Entries that one call writes, and rows in them: the store does nothing else meanwhile. */
+/** Entries that one call writes, and rows in them: the store does nothing else in the meantime. */
 const CALL_ENTRIES_MAX = 32
 const CALL_ROWS_MAX = 2_000
 /**
- * A text is deflated from so many characters on, where rows have so many on average: most of them are not ids then. To
- * deflate costs memory that V8 counts as garbage, a quarter of a megabyte each time.
+ * A text is deflated from this length on if its rows have this average length, because most of it is not ids then.
+ * Deflating costs memory that V8 counts as garbage, a quarter of a megabyte each time.
  */
 const DEFLATED_FROM_CHARS = 4_096
 const DEFLATED_FROM_ROW_CHARS = 64
@@ -70,11 +70,11 @@ const deflate = promisify(deflateRaw)
 export interface RequestLog {
   /** Never waits, never throws. */
   note(accountId: string, row: RequestRow): void
-  /** Writes what was noted, and takes no more. */
+  /** Writes the recorded rows, and accepts no further ones. */
   close(): Promise<void>
 }
 
-/** Opens the log of this process. `failed` hears why rows were lost. */
+/** Opens the log of this process. `failed` is called with the reason for lost rows. */
 export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): RequestLog {
   const streams = { refused: new Map<string, NotedStream>(), answered: new Map<string, NotedStream>() }
   let waiting = 0
@@ -114,7 +114,7 @@ interface Entry {
   readonly text: string
 }
 
-/** What was noted of one stream; it stays while each second has rows of it. */
+/** Recorded rows of one stream; kept while each second has new ones. */
 class NotedStream {
   readonly shard: number
   readonly key: string
@@ -156,14 +156,14 @@ function dropIdle(streams: Map<string, NotedStream>): NotedStream[] {
   return [...streams.values()]
 }
 
-/** What one call writes. */
+/** The writes of one call. */
 interface Call {
   readonly keys: string[]
   readonly args: (string | number)[]
   rows: number
 }
 
-/** A shard whose Redis is away loses its own rows, and no other; the first fault is told. */
+/** If the Redis of a shard is unreachable, only that shard's rows are lost; the first fault is reported. */
 async function writeAll(
   nodes: Nodes,
   streams: readonly NotedStream[],
@@ -211,7 +211,7 @@ function countOf(entries: readonly Entry[]): number {
   return entries.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** What would be removed again at once need not be written. */
+/** Entries that would be removed again at once need not be written. */
 function lastOf(entries: readonly Entry[]): readonly Entry[] {
   let from = 0
   let rest = countOf(entries)

@@ -1,13 +1,13 @@
 /**
- * rewrite - has our own Redis write its append-only file anew, and tells every process what came of it
+ * rewrite - makes the embedded Redis rewrite its append-only file, and records the result for every process
  *
- * Many processes look, and one is to ask: who asks takes a turn first, which ends by itself. What was asked for is
- * written down once Redis has begun, so that whoever looks later can tell whether it ended well, also where the process
- * that asked is gone.
+ * Many processes check, but only one starts a rewrite: it first takes a turn, which expires by itself. Once Redis has
+ * begun, the rewrite is recorded, so that later checks know whether it succeeded, even if the process that started it
+ * is gone.
  *
- * Keys: `{cl}:rewrite`, hash of the last rewrite of that kind: `ms`, when it was begun; `run`, run id of the Redis
- * that began it; `clean`, when the last one was begun that ended well; `due`, from when on the next one is wanted.
- * `{cl}:rewrite-turn`: nobody may ask while it is there.
+ * Keys: `{cl}:rewrite`, hash of the last rewrite of that kind: `ms`, when it was begun; `run`, run id of the Redis that
+ * began it; `clean`, when the last one was begun that ended well; `due`, from when on the next one is wanted.
+ * `{cl}:rewrite-turn`: no process may start a rewrite while it exists.
  *
  * Spec erasure.files
  */
@@ -17,9 +17,9 @@ import type { Redis } from 'ioredis'
 const REWRITE_KEY = '{cl}:rewrite'
 const TURN_KEY = '{cl}:rewrite-turn'
 
-/** How Redis fares with writing its append-only file anew. */
+/** The state of Redis' rewrite of its append-only file. */
 export interface RewriteState {
-  /** Of the Redis that tells it. */
+  /** Run id of the Redis that reports it. */
   readonly runId: string
   /** One is under way, or is to begin. */
   readonly isRunning: boolean
@@ -27,30 +27,30 @@ export interface RewriteState {
   readonly isOk: boolean
 }
 
-/** What all processes know of rewrites that were asked for in a turn. */
+/** Shared state of rewrites that were started in a turn. */
 export interface KnownRewrites {
-  /** When the last one was begun, ms; 0: none was. */
+  /** When the last one was begun, ms; 0 if none. */
   readonly begunMs: number
   /** Run id of the Redis that began it. */
   readonly runId: string
   /** When the last one was begun that ended well, ms; 0: none did. */
   readonly cleanMs: number
-  /** From when on the next one is wanted, ms; 0: nobody has said so since the last one was begun. */
+  /** From when on the next one is wanted, ms; 0 if not since the last one was begun. */
   readonly dueMs: number
 }
 
-/** The file of our own Redis. What rejects: the store did not answer. */
+/** The file of the embedded Redis. Methods reject if the store did not answer. */
 export interface Rewrites {
   /** Asks for a new file; answers why Redis refused, as it does while it writes one, or null. */
   ask(): Promise<string | null>
   /** How the last rewrite fares; null: Redis did not answer. */
   state(): Promise<RewriteState | null>
   known(): Promise<KnownRewrites>
-  /** Whether nobody has taken a turn within so many ms; then it is the caller's. */
+  /** Takes the turn, unless another process has it within so many ms. Returns whether it did. */
   takeTurn(apartMs: number): Promise<boolean>
   /** Gives a turn back in which nothing was begun. */
   giveTurnBack(): Promise<void>
-  /** One was begun: what was due is so no more. */
+  /** A rewrite was begun: none is due. */
   noteBegun(begun: Pick<KnownRewrites, 'begunMs' | 'runId'>): Promise<void>
   noteClean(cleanMs: number): Promise<void>
   noteDue(dueMs: number): Promise<void>

@@ -1,9 +1,8 @@
 /**
- * run-store - the Redis of DATA_DIR in the care of a process of its own, for processes that reach it by a URL
- * (`Procfile`)
+ * run-store - runs the Redis of DATA_DIR in a separate process, for processes that use it through a URL (`Procfile`)
  *
- * The same starter as the service's own: one Redis in a directory, adopted whoever began it, looked at every two
- * seconds and set right, started again when it dies. Beside its socket it listens on a port of the loopback.
+ * It starts Redis like the service: one Redis in a directory, adopted if it runs already, checked and repaired every
+ * two seconds, restarted if it dies. It also listens on a port of the loopback.
  */
 
 import type { Redis } from 'ioredis'
@@ -20,7 +19,7 @@ import { watchStore } from './store-watch.ts'
 
 const LINK_MS_MAX = 10_000
 
-/** Starts it; `stop` ends Redis when no process of the service uses it any more. Rejects when it cannot. */
+/** Starts it; `stop` ends Redis once no process of the service uses it. Rejects if it cannot start. */
 export async function runStore(
   config: Config,
   port: number,

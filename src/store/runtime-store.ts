@@ -16,7 +16,7 @@ import { type ClusterState, clusterState } from './cluster/cluster-state.ts'
 import { checkCluster } from './cluster/open-cluster.ts'
 import { type Nodes, oneNode } from './nodes.ts'
 
-/** What the service asks of it beside what the runtime does. */
+/** Methods for the service in addition to those of the runtime. */
 export interface RuntimeStore extends Store {
   /** Whether commits and reads can be sent now; of several Redis to any. */
   readonly connected: boolean
@@ -26,7 +26,7 @@ export interface RuntimeStore extends Store {
   readonly identity: { readonly clientId: number; readonly runId: string }
   /** Opens the connections over which others are asked. */
   prepareToAsk(worker: string): void
-  /** Hears what is said about a topic; resolves with what ends it. */
+  /** Subscribes to a topic; resolves with a function that ends it. */
   hear(topic: string, heard: Heard): Promise<() => void>
   close(): void
 }
@@ -35,15 +35,15 @@ export interface RuntimeStore extends Store {
 export interface ConnectedStore {
   readonly store: RuntimeStore
   readonly nodes: Nodes
-  /** Null: one Redis holds everything. */
+  /** Null for a single Redis. */
   readonly primaries: Primaries | null
   /** A client of each Redis that holds something now, by its name. */
   clients(): ReadonlyMap<string, () => Redis>
-  /** Looks at all nodes of the cluster, and resolves with null where none answers. Null: one Redis holds everything. */
+  /** Looks at all nodes of the cluster, and resolves with null if none answers. Null for a single Redis. */
   readonly cluster: (() => Promise<ClusterState | null>) | null
 }
 
-/** Who hears of it. */
+/** Receives events of the connection. */
 export interface ConnectHears {
   /** It can be asked, at first and after each reconnect. */
   onUp(): void
@@ -55,8 +55,8 @@ export interface ConnectHears {
 }
 
 /**
- * Connects to one server, or to the cluster that a single address turns out to be a node of. Throws StoreRefused where
- * the settings break the durability level, Error where nobody answers.
+ * Connects to one server, or to the cluster that a single address turns out to be a node of. Throws StoreRefused if the
+ * settings break the durability level, Error if no node answers.
  */
 export async function connectStore(
   addresses: readonly string[],

@@ -1,11 +1,11 @@
 /**
- * secret - the installation's secret: the setting where given, else the file of the data directory
+ * secret - the installation's secret: the setting if given, otherwise the file of the data directory
  *
- * Guarantees: a secret is made only for a store that holds no installation yet, once, whoever starts at the same
- * moment. Of two files the one wins that the store confirms, and is `secret-key` from then on; no secret is ever
- * removed. A secret that is missing is told from one that is wrong.
+ * Guarantees: a secret is generated only for a store without an installation, and only once, even if several processes
+ * start at the same time. If there are two files, the one that the store confirms becomes `secret-key`; no secret is
+ * ever removed. A missing secret is reported differently from a wrong one.
  *
- * Files in the data directory: `secret-key`; `cluster-secret` of earlier releases; `<name>.unused`, what lost.
+ * Files in the data directory: `secret-key`; `cluster-secret` of earlier releases; `<name>.unused`, the file that lost.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -16,16 +16,16 @@ import { InstallationMismatch } from './installation.ts'
 
 const SECRET_BYTES = 32
 const SECRET_FILE = 'secret-key'
-/** What `npm run cluster` kept its own in, before there was one file for both. */
+/** The file of `npm run cluster`, before both used one file. */
 const FORMER_FILE = 'cluster-secret'
 
 export interface SecretPlace {
   readonly dataDir: string
-  /** The setting SECRET_KEY; null where it is not given. */
+  /** The setting SECRET_KEY; or null. */
   readonly secretKey: string | null
-  /** What the store keeps to tell secrets apart; null where it holds no installation. */
+  /** The value in the store that distinguishes secrets; null if it has no installation. */
   readonly confirmed: string | null
-  /** What the store would keep of a secret. */
+  /** The value that the store would have for a secret. */
   readonly checkOf: (secret: string) => string
   /** Whether one may be made for a store that holds no installation. */
   readonly mayMake: boolean
@@ -63,12 +63,12 @@ export function findSecret({ dataDir, secretKey, confirmed, checkOf, mayMake }: 
   return readFileSync(path, 'utf8').trim()
 }
 
-/** The secret in a data directory's file; null where there is none. */
+/** The secret in a data directory's file; or null. */
 export function readSecret(dataDir: string): string | null {
   return readSecrets(dataDir)[0]?.secret ?? null
 }
 
-/** Writes a secret that is known into a directory that was made again; one that lies there stays. */
+/** Writes a known secret into a recreated directory; an existing one is kept. */
 export function keepSecret(dataDir: string, secret: string): void {
   createFile(join(dataDir, SECRET_FILE), `${secret}\n`)
 }
@@ -78,7 +78,7 @@ interface Found {
   readonly secret: string
 }
 
-/** Twice where nothing is found: another process may just have renamed the one that there is. */
+/** Reads twice if nothing is found, because another process may just have renamed the file. */
 function readSecrets(dataDir: string): Found[] {
   const read = (name: string): Found[] => {
     try {
@@ -93,7 +93,7 @@ function readSecrets(dataDir: string): Found[] {
   return found.length > 0 ? found : readAll()
 }
 
-/** Leaves one file: what another process has renamed first is renamed. */
+/** Leaves one file; a file already renamed by another process is skipped. */
 function keepOne(dataDir: string, right: string, found: readonly Found[]): void {
   for (const { name, secret } of found) {
     if (name === SECRET_FILE && right === SECRET_FILE) continue

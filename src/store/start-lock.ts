@@ -15,7 +15,7 @@ const LOCK_STEP_MS = 50
 const LOCK_STEPS_MAX = 1200
 const UNLOCK_SCRIPT = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('UNLINK', KEYS[1]) end`
 
-/** Takes the lock; out: what gives it back. Throws when it stays taken for a minute. */
+/** Takes the lock; returns a function that releases it. Throws if it stays taken for a minute. */
 export async function lockFirstStart(nodes: Nodes): Promise<() => Promise<void>> {
   const nonce = randomUUID()
   for (let step = 0; step < LOCK_STEPS_MAX; step++) {

@@ -2,14 +2,13 @@
  * store-watch - the store, looked at every two seconds while it runs: whether it still is what it was when it was
  * opened
  *
- * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. What breaks the promise of a 200 -
- * a setting that was changed by hand, a directory that was deleted, moved or damaged, an installation that is gone -
- * stops every request that would change something, at once, and is set right where the store is our own. How full it
- * and its disk are is told at 70 %, and once new mail is refused; a store that does not answer is described as far as
- * can be seen.
+ * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. A fault that breaks the promise of
+ * a 200 (a setting changed by hand, a directory that was deleted, moved or damaged, a missing installation) stops every
+ * request that would change something, at once, and is repaired if the store is embedded. The fill level of the store
+ * and its disk is reported at 70 %, and once new mail is refused; a store that does not answer is described as far as
+ * visible.
  *
- * States: sound | faulty (a sentence says why; nothing is asked of actors, nothing is delivered) | lost (the service
- * ends).
+ * States: sound | faulty (with a sentence; no commands to actors, no deliveries) | lost (the service ends).
  */
 
 import { readFileSync, statSync } from 'node:fs'
@@ -25,7 +24,7 @@ import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
-/** Of each primary where answers wait for one of them: docs/operate/cluster.md. */
+/** For each primary if answers wait for a replica: docs/operate/cluster.md. */
 const REPLICAS_WANTED = 2
 const LOOK_MS = 2_000
 /** So many looks without an answer are a silence: four to six seconds. */
@@ -35,7 +34,7 @@ const DISK_SLACK = 1.1
 const LOCATED_SETTINGS = ['dir', 'appenddirname', 'appendfilename'] as const
 const WRITES_ANEW = 'Redis is writing its data to a new append-only file; mail is accepted again afterwards'
 
-/** Our own store: what can be done about it. */
+/** Repairs of the embedded store. */
 export interface OwnStore {
   readonly directory: StoreDirectory
   rescue(): Promise<void>
@@ -44,13 +43,13 @@ export interface OwnStore {
 }
 
 export interface StoreWatch {
-  /** Used share of `maxmemory` when last seen; 0 where it has none. */
+  /** Used share of `maxmemory` when last seen; 0 if it has none. */
   readonly share: number
-  /** What new mail has no room in; null where it has room. */
+  /** The resource that new mail lacks, or null. */
   readonly lack: RoomLack | null
   /** Why nothing may be accepted now; null while the store keeps what it takes. */
   readonly fault: string | null
-  /** Each primary of a cluster; none where one Redis holds everything. */
+  /** Each primary of a cluster; empty for a single Redis. */
   readonly nodes: readonly RedisFigure[]
   stop(): void
 }
@@ -60,13 +59,13 @@ export interface RedisFigure {
   /** `host:port`. */
   readonly name: string
   readonly isUp: boolean
-  /** Used share of its `maxmemory`; 0 where it has none. */
+  /** Used share of its `maxmemory`; 0 if it has none. */
   readonly share: number
-  /** Replicas that are connected to it and in step, as far as it says. */
+  /** Replicas that are connected and in sync, as it reports. */
   readonly replicas: number
   /** As many as the durability wants. */
   readonly replicasWanted: number
-  /** Its clock less that of this machine, ms; half of what the look took is uncertain. */
+  /** Its clock less that of this machine, ms; half of the round trip is uncertain. */
   readonly clockOffMs: number
 }
 
@@ -77,11 +76,11 @@ export interface WatchOptions {
   readonly redis: () => Redis
   readonly durability: Durability
   readonly log: ClusterLog
-  /** The embedded store; null where it is another's. */
+  /** The embedded store; null for an external store. */
   readonly own: OwnStore | null
-  /** What the store must hold: the id of its installation. Null: whatever it holds. */
+  /** The required installation id of the store. Null for any. */
   readonly installationId: string | null
-  /** The store holds another installation than before, or none. In: the id that it holds. */
+  /** The store has a different installation than before, or none. Takes its current id. */
   readonly onLost: (id: string | null) => void
   /** Heard after each look that finds nothing wrong. */
   readonly onWell?: () => void
@@ -122,7 +121,7 @@ export async function watchStore(options: WatchOptions): Promise<OneWatch> {
 }
 
 /**
- * A store of another process: the process that it is, its directory where that is here, and that again where we run it.
+ * A store of another process: its process, its directory if on this machine, and the embedded store if we run it.
  */
 interface Located {
   readonly processId: string
@@ -130,7 +129,7 @@ interface Located {
   readonly ownPath: string | null
 }
 
-/** What one round trip says. */
+/** The results of one round trip. */
 interface Answers {
   readonly info: string
   readonly settings: readonly string[]
@@ -148,7 +147,7 @@ class Watch {
   /** Times in a row that the clock came by and there was no answer. */
   private unanswered = 0
   private readonly options: WatchOptions
-  /** A store of another on this machine: its directory, and the process that it was found by. */
+  /** An external store on this machine: its directory, and the process through which it was found. */
   private located: Located | null = null
   /** The file does not hold everything before a rewrite has ended. */
   private isBehind = false
@@ -205,7 +204,7 @@ class Watch {
     return true
   }
 
-  /** What the answers say of a store whose files are well. */
+  /** Judges a store with intact files by the answers. */
   private async judge({ info, settings, id }: Answers, directory: StoreDirectory | null): Promise<void> {
     const { durability, installationId, own, redis, onLost, onWell } = this.options
     if (installationId !== null && id !== installationId) {
@@ -293,7 +292,7 @@ class Watch {
       log.warn({ share }, `Store fills up: from ${fullShare * 100} % on new mail is refused`)
   }
 
-  /** The disk that our own store writes to, also where `sendwright store` runs it: one that is full ends it. */
+  /** The disk of the embedded store, also if `sendwright store` runs it: a full disk ends Redis. */
   private async noteDisk(path: string): Promise<void> {
     const disk = await readDisk(path)
     if (disk === null) return
@@ -306,7 +305,7 @@ class Watch {
     if (!this.isDiskFull && before) log.info({ freeShare, path }, "The store's disk has room again")
   }
 
-  /** No answer once more; the time that makes it a silence is told, with what is to be seen from outside. */
+  /** Another missing answer. After a time the silence is reported, with the state visible from outside. */
   private noteSilence(): void {
     this.unanswered += 1
     if (this.unanswered !== UNANSWERED_MAX) return
@@ -317,7 +316,7 @@ class Watch {
     log.error({ reason: own?.describe() ?? found }, 'The store does not answer')
   }
 
-  /** Finds the directory of a store that is another's, where it is on this machine and this user may look at it. */
+  /** Finds the directory of an external store, if it is on this machine and this user can read it. */
   private async locate(info: string): Promise<void> {
     const processId = /^process_id:(\d+)/m.exec(info)?.[1] ?? ''
     if (this.located?.processId === processId) return
@@ -341,7 +340,7 @@ class Watch {
   }
 }
 
-/** What the operator is told of a directory. */
+/** The message to the operator about a directory. */
 function sentenceOf({ kind, sentence }: DirectoryFault, isOwn: boolean): string {
   if (kind === 'moved') return sentence
   if (kind === 'deleted' && isOwn) return `${sentence}: rewriting all data of Redis into it`
@@ -368,7 +367,7 @@ function messageOf(error: Error): string {
   return error.message
 }
 
-/** Replicas that follow within `min-replicas-max-lag`; where that is not set, those that are connected. */
+/** Replicas that follow within `min-replicas-max-lag`; if that is not set, the connected ones. */
 function replicasOf(info: string): number {
   const inStep = /^min_slaves_good_slaves:(\d+)/m.exec(info) ?? /^connected_slaves:(\d+)/m.exec(info)
   return Number(inStep?.[1] ?? 0)

@@ -13,7 +13,7 @@ import { shardTag } from '../../cluster/keyspace.ts'
 import type { PolicyStore } from '../dns/sts.ts'
 import type { Nodes } from './nodes.ts'
 
-/** Policies are nobody's: their tag keeps them with the keys of one shard, whatever asks for them. */
+/** Policies belong to no shard: their tag stores them with the keys of one shard. */
 const STS_SHARD = 0
 /** A policy with 30 hosts has some 1,000 bytes. */
 const SMALL_BYTES_MAX = 2_048
@@ -52,7 +52,7 @@ export function makePolicyStore(
       if (Buffer.byteLength(text) > LARGE_BYTES_MAX) return
       const node = nodes.nodeOf(STS_SHARD)
       const { key, other, max } = listOf(text)
-      // The list first: a policy that no list names would be kept beyond the bounds.
+      // The list first: a policy outside the lists would be kept beyond the bounds.
       await node.multi().zrem(other, domain).zadd(key, Date.now(), domain).exec()
       await node.set(keyOf(domain), text, 'PXAT', untilMs)
       const excess = (await node.zcard(key)) - max

@@ -1,8 +1,8 @@
 /**
  * with-store - a connection to the installation's store for one act beside the service, or without it
  *
- * Guarantees: our own Redis that a service uses is adopted and left to it; one that nobody ran is started and stopped
- * again; a directory without a store, and a store without an installation, are left as they are.
+ * Guarantees: an embedded Redis that a service uses is adopted and left running; a stopped one is started and stopped
+ * again; a directory without a store, and a store without an installation, are not changed.
  */
 
 import { existsSync } from 'node:fs'
@@ -17,7 +17,7 @@ import { connectStore } from './runtime-store.ts'
 const noted = (): void => undefined
 const DEAF = { onUp: noted, onDown: noted, onCame: noted, onRefused: noted }
 
-/** Opens the store, runs `act`, gives the store back. Throws Error when there is none, or when it does not answer. */
+/** Opens the store, runs `act`, closes the store. Throws Error if there is none, or it does not answer. */
 export async function withStore<Result>(config: Config, act: (nodes: Nodes) => Promise<Result>): Promise<Result> {
   const { dataDir, durability, redisUrls } = config
   if (redisUrls.length > 0) return connected(redisUrls, config, act)

@@ -1,10 +1,10 @@
 /**
  * copy - a copy of an installation, taken while it runs: a directory that is a DATA_DIR, from which it starts
  *
- * What is copied, in this order: the files of large content; the store as it is at one moment (the copy point); the
- * files that came meanwhile; secret, identity, first keys and certificate. A file is never changed, only made and
- * removed, so what the store names at the copy point is there, but for content of a message that came and ended while
- * the copy was made. What is there and not named is swept after a restore.
+ * Copied in this order: the files of large content; the store as it is at one moment (the copy point); the files that
+ * came in the meantime; secret, identity, first keys and certificate. A file is never changed, only created and
+ * removed, so the files that the store names at the copy point are copied, except content of a message that came and
+ * ended during the copy. Unnamed files are swept after a restore.
  *
  * Guarantees: the directory appears whole or not at all, and is on disk when it does. Nothing of the installation is
  * changed.
@@ -21,22 +21,22 @@ import { withStore } from '../with-store.ts'
 /** Files beside the store and the content that belong to an installation. */
 const BESIDE = /^(?:installation|(?:secret-key|cluster-secret)(?:\..*)?|first-run\.json(?:\..*)?|.*\.pem)$/
 const CONTENT = 'content'
-/** Objects that are being written: none of them was told of. */
+/** Objects that are being written: no answer depends on them yet. */
 const UNFINISHED = 'tmp'
 /** Files that are copied at once. */
 const AT_ONCE = 8
 const OWNER_ONLY = 0o700
 
-/** What a backup holds. */
+/** A finished backup. */
 export interface Backup {
   readonly directory: string
-  /** By the store's clock, just before the copy point; what was answered with 200 before it is in the backup. */
+  /** By the store's clock, just before the copy point; everything answered with 200 before it is in the backup. */
   readonly at: string
   readonly installation: string
   readonly storeBytes: number
   readonly objects: number
   readonly objectBytes: number
-  /** What belongs to the installation and is not in the directory: sentences. */
+  /** Sentences about parts of the installation that are not in the directory. */
   readonly elsewhere: readonly string[]
 }
 
@@ -49,7 +49,7 @@ export async function makeBackup(
   const target = resolve(directory)
   if (existsSync(target)) throw new Error(`${target} already exists: name a new directory`)
   const fresh = join(dirname(target), `.${basename(target)}.${process.pid}.new`)
-  // What a backup that was killed left under this name is no part of this one.
+  // Leftovers of a killed backup under this name are not part of this one.
   rmSync(fresh, { recursive: true, force: true })
   mkdirSync(fresh, { recursive: true, mode: OWNER_ONLY })
   try {
@@ -71,7 +71,7 @@ export async function makeBackup(
 }
 
 /**
- * Copies the store into a folder. Throws Error where it is more than one Redis: their copies would be of several
+ * Copies the store into a folder. Throws Error if there are several Redis, because their copies would be of different
  * moments.
  */
 export async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
@@ -99,8 +99,8 @@ function plus(one: Copied, other: Copied): Copied {
 }
 
 /**
- * Copies what is in a folder and not in the other one yet. Out: what was copied. A folder that is not there, or goes
- * meanwhile, has nothing.
+ * Copies the files of a folder that the other one does not have yet. Returns the copied amount. A missing folder, or
+ * one removed in the meantime, counts as empty.
  */
 async function copyTree(from: string, to: string): Promise<Copied> {
   const entries = await readdir(from, { withFileTypes: true }).catch(nothingThere)
@@ -121,7 +121,7 @@ async function copyTree(from: string, to: string): Promise<Copied> {
   return copied
 }
 
-/** Copies a file and has it on disk. Out: its bytes; null where it is not there any more. */
+/** Copies a file to disk. Returns its bytes; null if it no longer exists. */
 async function copyWhole(from: string, to: string): Promise<number | null> {
   const isThere = await copyFile(from, to, constants.COPYFILE_FICLONE).then(() => true, nothingThere)
   if (isThere === undefined) return null
@@ -142,7 +142,7 @@ function nothingThere(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** What the directory does not hold. */
+/** Sentences about parts that the directory does not have. */
 function elsewhereOf({ secretKey, contentStore }: Config, { content }: { content: boolean }): string[] {
   const bucket =
     contentStore?.kind === 's3' ? [contentStore.bucket, contentStore.prefix].filter(Boolean).join('/') : null

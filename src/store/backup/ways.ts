@@ -1,6 +1,6 @@
 /**
- * ways - a backup in a folder of backups of which the newest are kept, or as an archive on standard output; and
- * when the last one was made
+ * ways - a backup into a folder that keeps the newest ones, or as an archive on standard output; and the age of the
+ * last one
  *
  * The time of the last backup is the modification time of `DATA_DIR/last-backup`, so that operators with another way to
  * copy an installation record theirs with `touch`.
@@ -35,8 +35,8 @@ export async function backUpTo(config: Config, directory: string, options: Backu
 }
 
 /**
- * Makes a backup in a folder of backups, named by its time, and then removes all but the newest `keep` of this form.
- * Other files of the folder remain. Out: the backup, and the names of removed ones. Throws Error, a sentence.
+ * Makes a backup in a folder of backups, named by its time, and then removes all but the newest `keep` with such names.
+ * Other files of the folder remain. Returns the backup, and the names of removed ones. Throws Error, a sentence.
  */
 export async function backUpInto(
   config: Config,

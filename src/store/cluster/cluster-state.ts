@@ -1,4 +1,4 @@
-/** cluster-state - what an operator wants to know of each Redis of a cluster, from one look at all of them */
+/** cluster-state - the state of each Redis of a cluster for operators, from one look at all nodes */
 import type { Durability } from '../../../cluster/embedded/binary.ts'
 import {
   type ClusterLook,
@@ -20,24 +20,24 @@ export interface RedisNode {
   /** As the nodes call it among themselves. */
   readonly id: string
   readonly isPrimary: boolean
-  /** Of a replica its primary; null where that is not known, and of a primary. */
+  /** The primary of a replica; null if unknown, and for a primary. */
   readonly primary: string | null
   readonly answers: boolean
   /** Whether it takes part in its cluster. */
   readonly isWell: boolean
   readonly shards: readonly number[]
   readonly version: string | null
-  /** Used bytes, and how many it may use; 0: no bound. Null: it does not answer. */
+  /** Used bytes, and the bound; 0 means no bound. Null if it does not answer. */
   readonly memory: { readonly usedBytes: number; readonly bytesMax: number } | null
   /** Of a primary: replicas that follow it without a gap. */
   readonly replicasInStep: number
-  /** Of a replica: whether it is one of those. */
+  /** For a replica: whether it is in sync. */
   readonly isInStep: boolean
-  /** Of a replica: bytes that it has still to get. Null: not known. */
+  /** For a replica: bytes that it is behind. Null if unknown. */
   readonly behindBytes: number | null
-  /** Of a replica: how far it has come in what its primary wrote, bytes. Null: not known. */
+  /** For a replica: its offset in the replication stream, bytes. Null if unknown. */
   readonly offset: number | null
-  /** Its clock less that of this machine; null: it does not answer. */
+  /** Its clock less that of this machine; null if it does not answer. */
   readonly clockOffMs: number | null
   readonly commandsPerSecond: number | null
   /** Whether its last write of the append-only file failed. */
@@ -53,11 +53,11 @@ export interface ClusterState {
   readonly moving: readonly OpenMove[]
   /** Nodes that take another primary for the one of some shards: for a moment after a failover or a move. */
   readonly dissent: readonly Dissent[]
-  /** Who moves shards now: a process and its machine; null: nobody. */
+  /** The process that is moving shards, with its machine; null if none. */
   readonly mover: string | null
 }
 
-/** Puts what the nodes said into these words. */
+/** Converts the answers of the nodes into this form. */
 export function clusterState(look: ClusterLook, durability: Durability): ClusterState {
   const nodes = look.nodes.map((node) => redisNode(look, node))
   return {
@@ -69,7 +69,7 @@ export function clusterState(look: ClusterLook, durability: Durability): Cluster
   }
 }
 
-/** As operators are told of them. */
+/** The rows that operators see. */
 export function redisRows({ nodes }: ClusterState): RedisNodeRow[] {
   return nodes.map((node) => ({
     name: node.name,
@@ -118,7 +118,7 @@ function offsetOf({ answers }: NodeLook): number | null {
   return offset === undefined ? null : Number(offset)
 }
 
-/** The nodes were asked one after the other: what a primary wrote meanwhile is no lag. */
+/** The nodes were asked one after the other: writes of a primary in the meantime are no lag. */
 function behindBytes({ nodes }: ClusterLook, { isPrimary, primary, answers }: NodeLook): number | null {
   const own = answers?.info.get('slave_repl_offset')
   const other = nodes.find(({ name }) => name === primary)?.answers?.info.get('master_repl_offset')

@@ -1,11 +1,11 @@
 /**
  * move-lock - one order at a time moves shards of a cluster
  *
- * States: held (said again every two seconds), ended, or left behind by an order that died: then it ends by itself ten
- * seconds later, and whoever comes meanwhile waits for that. Whoever waits and sees it said again is refused.
+ * States: held (renewed every two seconds), ended, or left behind by an order that died. Then it expires ten seconds
+ * later, and a new order waits for that. An order that waits and sees a renewal is refused.
  *
- * Guarantee: who has not been able to say it for some seconds does nothing more. Where a failover has lost it and two
- * have it, the later one ends the connections of the other and takes its fence (`move-fence.ts`).
+ * Guarantee: an order that could not renew it for some seconds does nothing more. If a failover has lost it and two
+ * orders have it, the later one ends the connections of the other and takes its fence (`move-fence.ts`).
  *
  * Key: `{cl}:move`, the order's nonce, its machine and its process
  */
@@ -16,11 +16,11 @@ import { MOVE_KEY } from '../../../cluster/keyspace.ts'
 
 const LIFE_MS = 10_000
 const AGAIN_MS = 2_000
-/** After so long without an answer somebody else may have it soon. */
+/** After so long without an answer another order may get it soon. */
 const HELD_MS_MAX = 6_000
 const LOOK_MS = 500
 
-/** Takes it where it is free, and keeps it where it is the same one's. Answers who has it, and for how long. */
+/** Takes it if it is free, or renews it for the same holder. Answers the holder and the remaining time. */
 const TAKE = `#!lua flags=allow-oom
 local other = redis.call('GET', KEYS[1])
 if other and other ~= ARGV[1] then return { other, redis.call('PTTL', KEYS[1]) } end
@@ -33,7 +33,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('UNLINK', KEYS[1]) end
 return 1
 `
 
-/** Another order is under way: nothing is to be waited for. */
+/** Another order is running: waiting would not help. */
 export class OtherOrder extends Error {}
 
 export class MoveLock {
@@ -45,7 +45,7 @@ export class MoveLock {
   private other: string | null = null
   private readonly timer: NodeJS.Timeout
 
-  /** `clientAt` makes a client of the node at `host:port`, which connects when it is told to. */
+  /** `clientAt` makes a client of the node at `host:port`, which connects on request. */
   constructor(nonce: string, clientAt: (name: string) => Redis) {
     this.value = `${nonce} ${hostname()} ${process.pid}`
     this.clientAt = clientAt
@@ -53,8 +53,7 @@ export class MoveLock {
   }
 
   /**
-   * Takes it at the primary of what belongs to no shard, or says there that it is still held. Waits for the end of one
-   * that nobody says any more.
+   * Takes it at the primary of keys outside any shard, or renews it there. Waits for the expiry of an abandoned one.
    * @throws OtherOrder
    */
   async take(name: string): Promise<void> {
@@ -70,7 +69,7 @@ export class MoveLock {
     this.isTaken = true
   }
 
-  /** @throws OtherOrder where somebody else has it, Error where it could not be said for a while */
+  /** @throws OtherOrder if another order has it, Error if it could not be renewed for a while */
   mustHold(): void {
     if (this.other !== null) throw otherOrder(this.other)
     if (performance.now() - this.saidAtMs > HELD_MS_MAX)

@@ -1,9 +1,9 @@
 /**
  * move-shards - shards go to another Redis of their cluster, one after the other, while the service runs
  *
- * Guarantees: nothing is begun while the cluster is not well, while another move is unfinished or another order is
- * under way, or towards a Redis that has no room or, where answers wait for one, no replica. What was cut off is gone
- * on with by the same order, and taken back by one that moves the shard to where it lies (`move-slot.ts`).
+ * Guarantees: no move begins while the cluster is unhealthy, another move is unfinished or another order is running,
+ * nor to a Redis that is full or lacks the replica that answers wait for. The same order resumes an interrupted move;
+ * an order that moves the shard to its holder undoes it (`move-slot.ts`).
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -34,7 +34,7 @@ import { type ClusterState, clusterState } from './cluster-state.ts'
 import { MoveLock, OtherOrder } from './move-lock.ts'
 import type { Holder } from './plan-moves.ts'
 
-/** Nodes tell each other of a move within this; they are looked at again until they agree. */
+/** Nodes learn of a move from each other within this time; they are checked again until they agree. */
 const AGREED_MS_MAX = 20_000
 /** A node that is lost while one of its shards moves is replaced within this, if anybody can take its place. */
 const FAILOVER_MS_MAX = 30_000
@@ -46,7 +46,7 @@ const CONNECTION = 'move'
 /** One that is frozen is noticed by then; a large key takes a second. */
 const COMMAND_MS_MAX = 10_000
 const CONNECT_MS_MAX = 3_000
-/** As Redis has it where nobody has set it. */
+/** The default of Redis. */
 const NODE_TIMEOUT_MS = 15_000
 
 export interface ShardMoved {
@@ -73,18 +73,18 @@ class NoRoom extends Error {}
 
 type Settings = Pick<Config, 'redisUrls' | 'durability'>
 
-/** The primaries that can hold shards, and what they hold. Throws Error where the cluster does not answer. */
+/** The primaries that can hold shards, and their shards. Throws Error if the cluster does not answer. */
 export async function readHolders(settings: Settings): Promise<Holder[]> {
   const { nodes } = await lookAtAll(settings)
   return nodes.filter(({ isPrimary, answers }) => isPrimary && answers?.isWell === true)
 }
 
-/** All nodes. Throws Error where the cluster does not answer. */
+/** All nodes. Throws Error if the cluster does not answer. */
 export async function readState(settings: Settings): Promise<ClusterState> {
   return clusterState(await lookAtAll(settings), settings.durability)
 }
 
-/** Moves them. Throws Error, a sentence, where it must not begin or cannot go on. */
+/** Moves them. Throws Error, a sentence, if it must not begin or cannot continue. */
 export async function moveShards(settings: Settings, order: MoveOrder): Promise<void> {
   const nonce = newCmdId(Date.now(), Math.random)
   const form = new URL(settings.redisUrls[0] ?? '')
@@ -107,8 +107,8 @@ interface ShardOrder {
 }
 
 /**
- * Moves one shard, also through the loss of a node: it goes on with whoever has taken its place. Out: the primary that
- * has it then.
+ * Moves one shard, even if a node is lost: the move continues with its successor. Returns the primary that then has the
+ * shard.
  */
 async function moveThrough(settings: Settings, one: ShardOrder): Promise<string> {
   let { to } = one
@@ -129,13 +129,13 @@ async function moveThrough(settings: Settings, one: ShardOrder): Promise<string>
   }
 }
 
-/** What Redis, or a connection to it, has said by itself is put into a sentence. */
+/** Turns an error of Redis, or of a connection to it, into a sentence. */
 function inWords(error: Error, shard: number): Error {
   const isOurs = !/^(?:[A-Z]+ |Connection is closed|Command timed out|You can )/.test(error.message)
   return isOurs ? error : new Error(`A step of moving shard ${shard} failed: ${error.message}; run the command again`)
 }
 
-/** Who has taken the place of a primary; the same while nobody has. In: names of its replicas. */
+/** The successor of a primary, or the primary itself if there is none. Takes names of its replicas. */
 function heirIn({ nodes }: ClusterLook, name: string, heirs: readonly string[]): string {
   const node = nodes.find((one) => one.name === name)
   if (node?.isPrimary === true && !node.hasFailed) return name
@@ -149,16 +149,18 @@ async function lookAtAll({ redisUrls }: Settings): Promise<ClusterLook> {
   return look
 }
 
-/** One shard, where it is to go, and all that the order is about. */
+/** One shard, its target, and all shards of the order. */
 interface Wanted {
   readonly shard: number
   readonly to: string
   readonly shards: readonly number[]
-  /** Who may take the place of `to`. */
+  /** Possible successors of `to`. */
   readonly heirs: readonly string[]
 }
 
-/** After a move the nodes agree within a moment; what does not go away is told. `mayWait`: nothing is told at once. */
+/**
+ * After a move the nodes agree within a moment; lasting faults are reported. `mayWait`: nothing is reported at once.
+ */
 async function lookUntilWell(settings: Settings, wanted: Wanted & { mayWait: boolean }): Promise<ClusterLook> {
   const endMs = performance.now() + (wanted.mayWait ? FAILOVER_MS_MAX : AGREED_MS_MAX)
   for (;;) {
@@ -179,7 +181,7 @@ interface Reason {
 const never = (sentence: string): Reason => ({ sentence, mayPass: false })
 const notYet = (sentence: string): Reason => ({ sentence, mayPass: true })
 
-/** Why nothing is moved now; null: it may be. What only ends a move where the shard lies asks less of the others. */
+/** Why nothing can be moved now, or null. Ending a move at the shard's holder requires less of the other nodes. */
 function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, shards }: Wanted): Reason | null {
   const { nodes } = look
   const target = nodes.find(({ name }) => name === to)
@@ -195,7 +197,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   if (silent !== undefined)
     return never(`No shard is moved while the cluster is unhealthy: ${silent.name} does not answer`)
   const open = moves.find((one) => one.shard === shard)
-  // Whoever misses a move may claim the shard later for the Redis that it thinks has it (Redis before 7.2).
+  // A node that misses a move may later claim the shard for its supposed holder (Redis before 7.2).
   const missing = isHere || open?.from != null ? undefined : nodes.find(({ answers }) => answers === null)
   if (missing !== undefined)
     return never(`No shard is moved while the cluster is unhealthy: ${missing.name} does not answer`)
@@ -203,7 +205,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   const apart = needed.find(({ answers }) => answers?.isWell !== true)
   if (apart !== undefined)
     return notYet(`No shard is moved while the cluster is unhealthy: ${apart.name} has not joined`)
-  // What only lies in a file somewhere, or is marked at who does not hold it, keeps nobody from anything.
+  // Leftovers in files, or marks at nodes that do not hold the shard, block nothing.
   const other = moves.find((one) => !shards.includes(one.shard) && (one.from !== null || one.to !== one.at))
   if (other !== undefined)
     return never(`Another move is unfinished: first run sendwright cluster move ${other.shard} ${goalOf(look, other)}`)
@@ -213,7 +215,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   if (!isHere && durability === 'replica' && replicasInStep(look, to) === 0)
     return never(`${to} has no replica in sync: writes to moved shards would get no answer`)
   const number = (key: string): number => Number(target.answers?.info.get(key) ?? 0)
-  // What was copied there before is removed first.
+  // Earlier copies there are removed first.
   if (
     !isHere &&
     open?.to !== to &&
@@ -226,7 +228,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
     : notYet('The nodes disagree about the owners of shards: wait, then try again')
 }
 
-/** Where a move that was cut off can end: where it was to go, or where it lies if that is away. */
+/** Where an interrupted move can end: at its target, or at the shard's holder if the target is unreachable. */
 function goalOf({ nodes }: ClusterLook, { to, at }: OpenMove): string {
   const target = nodes.find(({ name }) => name === to)
   return (target?.isPrimary === true && target.answers !== null ? to : at) ?? '<node>'
@@ -283,7 +285,7 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
   }
 }
 
-/** Over a connection of its own; null where that cannot be had. */
+/** Over a separate connection; null if it cannot be opened. */
 async function watchAt(own: Redis, { client }: MoveEnd, shard: number): Promise<KeyWatch | null> {
   const isConnected = await own.connect().then(
     () => true,
@@ -298,7 +300,7 @@ function followerOf({ nodes }: ClusterLook, { isPrimary, primary }: NodeLook, en
   return isPrimary || id === undefined ? [] : [{ ...end, primary: id }]
 }
 
-/** Throws NoRoom where the target would be full with the shard. */
+/** Throws NoRoom if the target would be full with the shard. */
 async function mustFit({ shard, slot, source, target }: SlotMove): Promise<void> {
   const info = await target.client.info('memory')
   const number = (key: string): number => Number(new RegExp(`^${key}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
@@ -311,7 +313,7 @@ async function mustFit({ shard, slot, source, target }: SlotMove): Promise<void>
   )
 }
 
-/** Who says now that it has a slot; of two the one with the higher epoch. */
+/** The node that claims a slot; of two the one with the higher epoch. */
 async function holderOf(ends: readonly MoveEnd[], slot: number): Promise<MoveEnd | null> {
   const map = new SlotMap()
   const texts = await Promise.all(ends.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))
@@ -319,7 +321,7 @@ async function holderOf(ends: readonly MoveEnd[], slot: number): Promise<MoveEnd
   return ends.find(({ name }) => name === map.addressOf(slot)) ?? null
 }
 
-/** What an order that holds the lock no more has sent, and nobody has read yet, is never read. */
+/** Makes sure that commands of an order without the lock that are not read yet are never read. */
 async function endOthers(client: Redis): Promise<void> {
   const own = await client.client('ID')
   for (const [, id, name] of String(await client.client('LIST')).matchAll(/^id=(\d+) .*?\bname=(\S*)/gm))

@@ -1,7 +1,7 @@
 /**
  * open-cluster - the nodes of a Redis Cluster, looked at before they are used
  *
- * Guarantee: a cluster that would lose what was answered, or stop as a whole where one primary is away, is not used.
+ * Guarantee: a cluster that would lose answered data, or stop as a whole if one primary is unreachable, is not used.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { StoreRefused } from '../../../cluster/redis/settings.ts'
@@ -12,10 +12,10 @@ import type { Config } from '../../process/config.ts'
 /** Nodes that are starting are waited for. */
 const OPEN_MS_MAX = 10_000
 const AGAIN_MS = 250
-/** Faults that a start tells; what more there are comes up once these are mended. */
+/** Maximum faults that a start reports; others follow once these are fixed. */
 const TOLD_MAX = 5
 
-/** Looks until a node answers. Throws StoreRefused where the cluster must not be used, Error where nobody answers. */
+/** Tries until a node answers. Throws StoreRefused if the cluster must not be used, Error if no node answers. */
 export async function checkCluster(seeds: readonly string[], durability: Config['durability']): Promise<ClusterLook> {
   const endMs = performance.now() + OPEN_MS_MAX
   for (;;) {

@@ -4,7 +4,7 @@ import { COMMON_SLOT, SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 
 const SLOT_LAST = 16_383
 
-/** A primary and what it holds. */
+/** A primary and its shards. */
 export interface Holder {
   readonly name: string
   readonly shards: readonly number[]
@@ -18,15 +18,15 @@ export interface PlannedMove {
 }
 
 /**
- * The fewest moves after which no primary has two shards more than another. In: primaries that hold shards or may;
- * those that are to give all of theirs away. Throws Error where none is left to take them.
+ * The fewest moves after which no primary has two shards more than another. Takes the possible holders, and those to
+ * empty. Throws Error if none is left to take the shards.
  */
 export function planMoves(holders: readonly Holder[], leaving: ReadonlySet<string> = new Set()): PlannedMove[] {
   const staying = holders.filter(({ name }) => !leaving.has(name))
   if (staying.length === 0) throw new Error('No Redis is left for the shards: at least one must stay')
   const all = holders.reduce((sum, { shards }) => sum + shards.length, 0)
   const least = Math.floor(all / staying.length)
-  // Who has most already keeps one more.
+  // The primary with the most shards keeps one more.
   const ranked = staying.toSorted((a, b) => b.shards.length - a.shards.length || (a.name < b.name ? -1 : 1))
   const wanted = new Map(ranked.map(({ name }, rank) => [name, least + (rank < all % staying.length ? 1 : 0)]))
   const given = holders.flatMap(({ name, shards }) =>

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis'
 import type { OneWatch, StoreWatch } from '../store-watch.ts'
 
-/** Which of them there are. */
+/** Interval of looking up the current nodes. */
 const NODES_LOOK_MS = 1_000
 
 export interface WatchesOptions {
@@ -10,14 +10,14 @@ export interface WatchesOptions {
   clients(): ReadonlyMap<string, () => Redis>
   /** The watch of one; `onFault` as `watchStore` has it. */
   watch(name: string, client: () => Redis, onFault: (isFaulty: boolean) => void): Promise<OneWatch>
-  /** Heard with each change: whether any of them is faulty. */
+  /** Called with each change: whether any is faulty. */
   onFault(isFaulty: boolean): void
 }
 
 /**
- * Watches each of several Redis until it is stopped: new mail is refused while any of them is full, everything while
- * any does not keep what it takes. One that does not answer is as it was; the fault of one that holds nothing any more
- * is nobody's. Resolves when each was looked at once.
+ * Watches each of several Redis until it is stopped: new mail is refused while any is full, everything while any is not
+ * durable. One that does not answer keeps its last state; faults of one without shards are ignored. Resolves when each
+ * was checked once.
  */
 export async function watchEach({ clients, watch, onFault }: WatchesOptions): Promise<StoreWatch> {
   const watches = new Map<string, symbol>()
@@ -43,7 +43,7 @@ export async function watchEach({ clients, watch, onFault }: WatchesOptions): Pr
       coming.map(async ([name, client]) => {
         const key = Symbol(name)
         watches.set(name, key)
-        // What is still under way when it is dropped is told to nobody.
+        // Results that arrive after it is dropped are ignored.
         const one = await watch(name, client, (isFaulty) => {
           if (watches.get(name) === key) tell(name, isFaulty)
         })
