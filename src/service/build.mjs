@@ -9,9 +9,14 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { makeClientPackage } from '../client/make.mjs'
-import { BUILD, faultOfBuild, PROJECT, ROOT, STAMP } from './built.mjs'
+import { BUILD, faultOfBuild, faultOfNode, PROJECT, ROOT, STAMP } from './built.mjs'
 import { bundle } from './bundle.mjs'
 
+const fault = faultOfNode()
+if (fault !== null) {
+  console.error(fault)
+  process.exit(1)
+}
 const [option = PROJECT] = process.argv.slice(2)
 if (option !== '--stale') await build(option)
 else if (faultOfBuild() !== null) await build(PROJECT)

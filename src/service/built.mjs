@@ -1,10 +1,10 @@
 /**
- * built - whether the service can run as it is compiled.
+ * built - whether the service can run as it is compiled, on this Node.js.
  *
  * `build/.built` is written by `npm run build`, with the time at which that began; a source that was changed later is
  * not in what was compiled. An archive (`npm run pack`) has no sources.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -24,6 +24,25 @@ export function faultOfBuild() {
     return 'The service is not compiled: run npm install, then npm run build'
   const newer = FOLDERS.flatMap(sourcesIn).find((path) => (changedAtMs(path) ?? 0) > builtAtMs)
   return newer === undefined ? null : `${newer} is newer than the compiled service: run npm run build`
+}
+
+/** Out: null, or what is wrong with this Node.js. */
+export function faultOfNode() {
+  const wanted = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node
+  const [least, past] = wanted.split(' ').map(numbersIn)
+  const have = numbersIn(process.version)
+  const isIn = compare(have, least) >= 0 && compare(have, past) < 0
+  return isIn ? null : `Node.js ${wanted} is required, but this is ${process.version}`
+}
+
+function numbersIn(version) {
+  return version.match(/\d+/g).map(Number)
+}
+
+/** Out: below 0, 0 or above 0, by the numbers that the second version has. */
+function compare(one, other) {
+  const at = other.findIndex((number, n) => number !== one[n])
+  return at === -1 ? 0 : one[at] - other[at]
 }
 
 /** Everything but documents; what is there through a link is no source. */

@@ -21,19 +21,21 @@ const OPTIONS = {
 }
 const PARTS = ['sendwright', ...['launch', 'built', 'build'].map((name) => `src/service/${name}.mjs`)]
 const PROJECT = 'tsconfig.service.json'
-/** The pages have a test of their own, `service/bundle`. */
+/** The pages and the client have tests of their own. */
 const BUNDLE = `export async function bundle() {}\n`
+const CLIENT = `export async function makeClientPackage() {}\n`
 
 function project(t: Test) {
   const dir = mkdtempSync(join(tmpdir(), 'sendwright-launch-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
-  for (const folder of ['schemas', 'cluster', 'src/cli', 'src/service'])
+  for (const folder of ['schemas', 'cluster', 'src/cli', 'src/client', 'src/service'])
     mkdirSync(join(dir, folder), { recursive: true })
   writeFileSync(join(dir, 'package.json'), '{"type": "module", "engines": {"node": ">=20.18.1 <27"}}')
   for (const name of ['tsconfig.json', PROJECT])
     writeFileSync(join(dir, name), JSON.stringify({ compilerOptions: OPTIONS, include: ['src', 'schemas'] }))
   for (const part of PARTS) copyFileSync(join(ROOT, part), join(dir, part))
   writeFileSync(join(dir, 'src/service/bundle.mjs'), BUNDLE)
+  writeFileSync(join(dir, 'src/client/make.mjs'), CLIENT)
   const modules = join(dir, 'node_modules')
   symlinkSync(join(ROOT, 'node_modules'), modules)
   // Through a link and from another directory, as npx calls it.
@@ -64,6 +66,7 @@ function project(t: Test) {
     launch: (...args: string[]) => run([link, ...args]),
     launchWith: (options: string) => run([link], options),
     build: (...args: string[]) => run([process.execPath, join(dir, 'src/service/build.mjs'), ...args]),
+    buildWith: (options: string) => run([process.execPath, join(dir, 'src/service/build.mjs'), '--stale'], options),
   }
 }
 
@@ -157,7 +160,7 @@ t.test('launch: an archive has no sources and runs', async (t) => {
 })
 
 t.test('launch: a Node.js outside the range is named', async (t) => {
-  const { write, build, launchWith } = project(t)
+  const { write, build, buildWith, launchWith } = project(t)
   write(SAY('first'))
   await build()
   for (const [version, code] of [
@@ -171,8 +174,10 @@ t.test('launch: a Node.js outside the range is named', async (t) => {
     ['v27.0.0', 1],
   ] as const) {
     const script = `Object.defineProperty(process,'version',{value:'${version}'})`
-    const ran = await launchWith(`--import=data:text/javascript,${encodeURIComponent(script)}`)
-    t.equal(ran.code, code, version)
-    if (code === 1) t.equal(ran.err, `Node.js >=20.18.1 <27 is required, but this is ${version}\n`)
+    const options = `--import=data:text/javascript,${encodeURIComponent(script)}`
+    for (const ran of [await launchWith(options), await buildWith(options)]) {
+      t.equal(ran.code, code, version)
+      if (code === 1) t.equal(ran.err, `Node.js >=20.18.1 <27 is required, but this is ${version}\n`)
+    }
   }
 })

@@ -11,7 +11,8 @@ import { ROOT } from '../machine/root.ts'
 /** Rooms and files whose errors end a start or a command, and what these are called there. */
 const MADE: readonly (readonly [place: string, call: RegExp])[] = [
   ['procfile.mjs', /\bfail\(/g],
-  ['src/service/launch.mjs', /\? null : (?=`)/g],
+  ['src/service/built.mjs', /isIn \? null : (?=`)/g],
+  ['src/service/pack', /new Error\(/g],
   ['src/main.ts', /new Error\(/g],
   ['src/outbound', /wanted: |new Error\((?='Cannot )/g],
   ['src/mail/site.ts', /return (?=['`])/g],
