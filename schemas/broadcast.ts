@@ -59,6 +59,10 @@ const CONTENT = {
   tag,
   metadata,
   unsubscribe: UNSUBSCRIBE,
+  sendAt: {
+    ...INSTANT,
+    description: 'When the release begins, with an offset: at most 27 days ahead, 6 on a test server',
+  },
 } as const
 const MESSAGES = { type: 'array', minItems: 1, maxItems: BROADCAST_MESSAGES_MAX, items: BROADCAST_MESSAGE } as const
 const NEEDED = ['streamId', 'from', 'subject', 'messages'] as const
@@ -114,6 +118,7 @@ export const BROADCAST = {
     failed: { type: 'integer', minimum: 0 },
     suppressed: { type: 'integer', minimum: 0 },
     submittedAt: INSTANT,
+    sendAt: INSTANT_OR_NULL,
     completedAt: INSTANT_OR_NULL,
   },
   required: [
@@ -130,6 +135,7 @@ export const BROADCAST = {
     'failed',
     'suppressed',
     'submittedAt',
+    'sendAt',
     'completedAt',
   ],
   additionalProperties: false,

@@ -14,6 +14,7 @@ import { approveAccount, closeAccount, patchAccount, pauseAccount, resumeAccount
 import { createAccount } from './account/create-account.ts'
 import { PEOPLE_TIMER, people } from './account/people.ts'
 import { createToken, revokeToken } from './account/token.ts'
+import { BROADCAST_BEGIN_TIMER, beginBroadcast } from './broadcast/begin-broadcast.ts'
 import { createBroadcast } from './broadcast/create-broadcast.ts'
 import { endBroadcast, forgetBroadcast } from './broadcast/end-broadcast.ts'
 import { orderBroadcast } from './broadcast/order-broadcast.ts'
@@ -166,6 +167,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
   ],
   timers: {
     [BROADCAST_TIMER]: releaseBroadcast,
+    [BROADCAST_BEGIN_TIMER]: beginBroadcast,
     [BROADCAST_END_TIMER]: endBroadcast,
     [BROADCAST_FORGET_TIMER]: forgetBroadcast,
     [BROADCAST_WAKE_TIMER]: wakeBroadcasts,

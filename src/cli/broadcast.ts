@@ -6,7 +6,7 @@ import type { Broadcast, BroadcastPreview } from '../../schemas/broadcast.ts'
 import { BROADCAST_MESSAGES_MAX } from '../../schemas/limits.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
-import { parseInteger, withServerOptions } from './console/options.ts'
+import { parseInstant, parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, formatFields, print } from './console/print.ts'
 import { formatTable } from './console/table.ts'
 
@@ -35,6 +35,7 @@ interface PreviewOptions extends ContentOptions {
 
 interface SendOptions extends ContentOptions {
   tag?: string
+  at?: string
   idempotencyKey?: string
   wait?: true
 }
@@ -51,6 +52,7 @@ export function addBroadcastCommands(program: Command, ended: Ended): void {
   withContentOptions(broadcast.command('send <streamId>'))
     .description('send to everyone in a CSV file whose first line names the columns')
     .option('--tag <text>', 'tag of every message')
+    .option('--at <instant>', 'time at which the release begins, with an offset', parseInstant)
     .option('--idempotency-key <key>', 'the same key sends the same broadcast once')
     .option('--wait', 'show progress until it ends')
     .action(async (streamId, options) => ended(await sendBroadcast(streamId, options)))
@@ -111,9 +113,9 @@ async function previewBroadcast(streamId: string, options: PreviewOptions): Prom
 }
 
 async function sendBroadcast(streamId: string, options: SendOptions): Promise<number> {
-  const { tag, idempotencyKey } = options
+  const { tag, at, idempotencyKey } = options
   const client = makeClient(options, 'server')
-  const body = { ...(await readContent(streamId, options)), tag }
+  const body = { ...(await readContent(streamId, options)), tag, ...(at !== undefined && { sendAt: at }) }
   const headers: Record<string, string> = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
   const sent = await client.post<Broadcast>(PATH, body, headers)
   if (options.wait !== true) return print(options, sent, formatFields)

@@ -19,6 +19,8 @@ const mx = await destination('list.example', {
 })
 const DOMAIN = 'acme.example'
 const MEMBERS = 1_000
+/** Without those that bounced. */
+const OPEN = MEMBERS - MEMBERS / 100
 const url = `http://127.0.0.1:${service.config.httpPort}`
 const call = (what: string, body?: object) => service.call(what, { token, ...(body !== undefined && { body }) })
 
@@ -190,6 +192,23 @@ const REFUSED: readonly [object, RegExp][] = [
   ],
   [{ 'h:List-Unsubscribe': undefined, 'h:X-Name': '%recipient.name%' }, /h:X-Name: Variables are filled/],
 ]
+
+t.test('ghost: a newsletter at a time is a scheduled broadcast, which can be cancelled', async (t) => {
+  const at = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000)
+  const { id } = await mailgun.messages.create(DOMAIN, { ...newsletter, 'o:deliverytime': at.toUTCString() })
+  const [, broadcastId] = /^<([0-9a-f-]{36})@/.exec(id) ?? []
+  const read = await call(`GET /v1/broadcasts/${broadcastId}`)
+  t.match(read.json, {
+    status: 'accepted',
+    sendAt: at.toISOString(),
+    released: 0,
+    total: OPEN,
+    suppressed: MEMBERS - OPEN,
+  })
+  t.match((await call(`POST /v1/broadcasts/${broadcastId}/cancel`)).json, { status: 'cancelled', failed: OPEN })
+  const late = { ...newsletter, 'o:deliverytime': new Date(Date.now() + 40 * 86_400_000).toUTCString() }
+  await rejects(t, mailgun.messages.create(DOMAIN, late), { status: 400, details: /o:deliverytime: .*27 days/ })
+})
 
 t.test('ghost: refusals name the field of the form', async (t) => {
   for (const [changes, details] of REFUSED) {

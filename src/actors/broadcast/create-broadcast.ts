@@ -25,6 +25,7 @@ import {
   broadcastEndsAtMs,
   broadcastOwner,
   broadcastRef,
+  isScheduled,
   NO_PROGRESS,
   type SharedPart,
 } from '../../state/broadcast/broadcast.ts'
@@ -41,9 +42,11 @@ import { firstRefusal, type Limit, periodOf, take } from '../../state/quota.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { type CapTelling, tellReachedCaps, warnOfCaps } from '../message/cap.ts'
+import { sendTimeFault } from '../message/send-time.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { announced } from '../webhook/announce.ts'
-import { endDue, forgetDue, leastTurnFact, stepDue, turnBeside } from './running.ts'
+import { beginDue } from './begin-broadcast.ts'
+import { endDue, forgetDue, leastTurnFact, PAUSED_TURN, stepDue, turnBeside } from './running.ts'
 
 export interface CreateBroadcastBody {
   readonly accountId: string
@@ -68,6 +71,8 @@ export interface CreateBroadcastBody {
   readonly sizeBytes: number
   readonly largestBytes: number | null
   readonly idempotency: IdempotencyInput | null
+  /** When it begins, ms; absent: at once. */
+  readonly sendAtMs?: number
 }
 
 /** The broadcast as it was accepted; `replayed`: before, under the same Idempotency-Key. */
@@ -98,6 +103,7 @@ interface CreateTurn {
 /** Steps after the key was found live, in the order of refusals. */
 const STEPS: readonly ((turn: CreateTurn) => Decision<Reply> | null)[] = [
   answerBefore,
+  timeIsAhead,
   isPaidFor,
   accountMaySend,
   streamIsKnown,
@@ -176,6 +182,12 @@ function asAccepted(broadcast: BroadcastState): BroadcastState {
   return { ...broadcast, status, endedAtMs, released: 0, failed: 0, pausedAtMs: null }
 }
 
+// Spec broadcast.at
+function timeIsAhead({ body: { sendAtMs, test }, context }: CreateTurn): Decision<Reply> | null {
+  const fault = sendAtMs === undefined ? null : sendTimeFault(sendAtMs, { test, nowMs: context.nowMs })
+  return fault === null ? null : refuse('invalid_request', { sendAt: fault })
+}
+
 function isPaidFor({ body, account }: CreateTurn): Decision<Reply> | null {
   return body.billing && !account.subscriptionActive ? refuse('payment_required') : null
 }
@@ -249,6 +261,7 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
     total,
     suppressed,
     submittedAtMs,
+    ...(body.sendAtMs !== undefined && { sendAtMs: body.sendAtMs }),
     pausedAtMs: null,
     endedAtMs: isEmpty ? submittedAtMs : null,
     released: 0,
@@ -272,14 +285,15 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
     const ended = { ...done, due: [forgetDue(broadcast)], notes }
     return telling === null ? ended : announced(ended, telling.staged)
   }
-  const turnOfOthers = turnBeside(facts.sorted(leastTurnFact(shard, streamId)))
-  ops.push({ key: runningKey(shard, streamId), write: 'ZADD', args: [String(turnOfOthers), broadcastId] })
+  const waits = isScheduled(broadcast, nowMs)
+  const itsTurn = waits ? PAUSED_TURN : turnBeside(facts.sorted(leastTurnFact(shard, streamId)))
+  ops.push({ key: runningKey(shard, streamId), write: 'ZADD', args: [String(itsTurn), broadcastId] })
   ops.push({ key: broadcastingKey(shard, accountId), write: 'ZADD', args: [String(msOf(streamId)), streamId] })
   const nextMs = states.counter<StreamCounters>(streamOwner(streamId))?.nextMs ?? 0
   const begun = {
     ...done,
     counters: [...(done.counters ?? []), { owner: broadcastOwner(broadcastId), value: NO_PROGRESS }],
-    due: [stepDue(streamId, Math.max(nowMs, nextMs)), endDue(broadcast)],
+    due: [waits ? beginDue(broadcast) : stepDue(streamId, Math.max(nowMs, nextMs)), endDue(broadcast)],
   }
   return telling === null ? begun : announced(begun, telling.staged)
 }

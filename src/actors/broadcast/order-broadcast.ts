@@ -18,6 +18,7 @@ import {
   broadcastOwner,
   broadcastRef,
   isOpenBroadcast,
+  isScheduled,
   NO_PROGRESS,
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
@@ -25,6 +26,7 @@ import { broadcastingKey, runningKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../../state/server.ts'
 import { proves, type Turn } from '../order/proof.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
+import { beginDue } from './begin-broadcast.ts'
 import { endWrites, leastTurnFact, PAUSED_TURN, runningFact, stepDue, turnBeside } from './running.ts'
 
 export interface OrderBroadcastBody {
@@ -93,7 +95,9 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
     if (!facts.has(least) || !states.hasCounter(owner)) return { kind: 'need', facts: [least], counters: [owner] }
     const broadcast = broadcastEntity.apply(found, { type: 'resumed' }) as BroadcastState
     const nextMs = states.counter<StreamCounters>(owner)?.nextMs ?? 0
-    const turn = turnBeside(facts.sorted(least))
+    // One whose time is still to come stays behind all others until then.
+    const waits = isScheduled(broadcast, nowMs)
+    const turn = waits ? PAUSED_TURN : turnBeside(facts.sorted(least))
     return {
       kind: 'done',
       reply: { kind: 'broadcast', broadcast, progress },
@@ -102,7 +106,7 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
         { key: runningKey(shard, streamId), write: 'ZADD', args: [String(turn), broadcastId] },
         { key: broadcastingKey(shard, accountId), write: 'ZADD', args: [String(msOf(streamId)), streamId] },
       ],
-      due: [stepDue(streamId, Math.max(nowMs, nextMs))],
+      due: [waits ? beginDue(broadcast) : stepDue(streamId, Math.max(nowMs, nextMs))],
     }
   },
 }

@@ -35,6 +35,7 @@ import {
   broadcastOwner,
   broadcastRef,
   isOpenBroadcast,
+  isScheduled,
   NO_PROGRESS,
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
@@ -127,6 +128,8 @@ function step(found: Step): Decision<null> {
   if (account.status === 'closed') return end(found, 'cancelled')
   // Spec account.hold
   if (account.held || stream.pausedAtMs !== null || broadcast.pausedAtMs !== null) return NOTHING
+  // Spec broadcast.at
+  if (isScheduled(broadcast, nowMs)) return NOTHING
   if (nowMs >= broadcastEndsAtMs(broadcast)) return end(found, 'completed')
   const needsDomain = !broadcast.test || senderDomain !== SIMULATOR_DOMAIN
   const isUsed = { domain: senderDomain, isTest: broadcast.test }

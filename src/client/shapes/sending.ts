@@ -78,6 +78,8 @@ export interface BroadcastBody {
   metadata?: Record<string, string>
   /** The messages bring their own `List-Unsubscribe` header: headers have placeholders, and the service adds no link */
   unsubscribe?: 'sender'
+  /** When the release begins, with an offset: at most 27 days ahead, 6 on a test server */
+  sendAt?: string
   /** Messages, or their number */
   messages: readonly {
     to: Address
@@ -108,6 +110,8 @@ export interface BroadcastPreviewBody {
   metadata?: Record<string, string>
   /** The messages bring their own `List-Unsubscribe` header: headers have placeholders, and the service adds no link */
   unsubscribe?: 'sender'
+  /** When the release begins, with an offset: at most 27 days ahead, 6 on a test server */
+  sendAt?: string
   /** Messages, or their number */
   messages: readonly {
     to: Address
@@ -164,6 +168,8 @@ export interface Broadcast {
   suppressed: number
   /** When the message was accepted */
   submittedAt: string
+  /** When to send the message */
+  sendAt: string | null
   /** When it was completed; null until then */
   completedAt: string | null
 }

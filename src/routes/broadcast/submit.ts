@@ -151,7 +151,7 @@ function commandOf(
   },
 ): CreateBroadcastBody {
   const { accountId, serverId, mode, hash } = key
-  const { sender, tagHash, hmacs, sizeBytes, largestBytes, fingerprint } = prepared
+  const { sender, tagHash, hmacs, sizeBytes, largestBytes, fingerprint, sendAtMs } = prepared
   return {
     accountId,
     serverId,
@@ -169,6 +169,7 @@ function commandOf(
     suppressed: of.listed,
     sizeBytes,
     largestBytes,
+    ...(sendAtMs !== undefined && { sendAtMs }),
     idempotency:
       idempotencyKey === null ? null : { hash: secrets.idempotencyHash(serverId, idempotencyKey), fingerprint },
   }

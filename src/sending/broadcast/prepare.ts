@@ -44,6 +44,8 @@ export interface PreparedBroadcast {
   /** As built: of the whole, and of its largest message where that may be too large; null: none may. */
   readonly sizeBytes: number
   readonly largestBytes: number | null
+  /** When it begins, ms; absent: at once. */
+  readonly sendAtMs?: number
   /** SHA-256 of route and body with its defaults, hex. */
   readonly fingerprint: string
 }
@@ -103,6 +105,7 @@ export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): 
     hmacs: rows.map(({ hmac }) => hmac),
     sizeBytes: sharedBytes + ownBytes,
     largestBytes: largestBytes({ rows, texts, shared, sharedBytes }),
+    ...(body.sendAt !== undefined && { sendAtMs: Date.parse(body.sendAt) }),
     fingerprint: fingerprintOf(body),
   }
 }

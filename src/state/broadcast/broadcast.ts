@@ -43,6 +43,8 @@ export interface BroadcastState {
   readonly total: number
   readonly suppressed: number
   readonly submittedAtMs: number
+  /** When it begins; absent: at once. */
+  readonly sendAtMs?: number
   readonly pausedAtMs: number | null
   /** Null while it is open. */
   readonly endedAtMs: number | null
@@ -109,6 +111,11 @@ export function broadcastOwner(broadcastId: string): string {
 /** When what is left of a broadcast fails. */
 export function broadcastEndsAtMs({ submittedAtMs, test }: Pick<BroadcastState, 'submittedAtMs' | 'test'>): number {
   return submittedAtMs + (test ? TEST_DAYS : LIVE_DAYS) * DAY_MS
+}
+
+/** Whether its time is still to come. */
+export function isScheduled({ sendAtMs }: Pick<BroadcastState, 'sendAtMs'>, nowMs: number): boolean {
+  return sendAtMs !== undefined && sendAtMs > nowMs
 }
 
 /** Whether it may still be cancelled, paused, released. */

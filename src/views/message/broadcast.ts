@@ -131,6 +131,7 @@ export function formatBroadcast({ state, progress }: FoundBroadcast, head: Head 
     failed,
     suppressed: state.suppressed,
     submittedAt: formatInstant(state.submittedAtMs),
+    sendAt: formatInstantOrNull(state.sendAtMs ?? null),
     completedAt: formatInstantOrNull(state.endedAtMs),
   }
 }

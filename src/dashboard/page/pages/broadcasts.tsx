@@ -59,7 +59,7 @@ export function BroadcastsPage({ serverId }: PageProps) {
   )
 }
 
-function BroadcastState({ broadcast: { status, pausedAt } }: { broadcast: Broadcast }) {
+function BroadcastState({ broadcast: { status, pausedAt, sendAt } }: { broadcast: Broadcast }) {
   const isOpen = status === 'accepted' || status === 'processing'
   if (isOpen && pausedAt !== null)
     return (
@@ -67,7 +67,8 @@ function BroadcastState({ broadcast: { status, pausedAt } }: { broadcast: Broadc
         Paused
       </Chip>
     )
-  return <StatusChip status={status} />
+  const isScheduled = status === 'accepted' && sendAt !== null && Date.parse(sendAt) > Date.now()
+  return <StatusChip status={isScheduled ? 'scheduled' : status} />
 }
 
 function Progress({ broadcast: { total, released, failed } }: { broadcast: Broadcast }) {
@@ -136,6 +137,7 @@ export function BroadcastPage({ serverId, id }: PageProps) {
                 ['From', broadcast.from],
                 ['Tag', broadcast.tag],
                 ['Submitted', <Time at={broadcast.submittedAt} as="long" key="in" />],
+                ['Scheduled for', broadcast.sendAt && <Time at={broadcast.sendAt} as="long" key="at" />],
                 ['Completed', broadcast.completedAt && <Time at={broadcast.completedAt} as="long" key="out" />],
                 ['Broadcast', <CopyValue value={broadcast.broadcastId} label="the broadcast id" key="id" />],
               ]}

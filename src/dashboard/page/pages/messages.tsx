@@ -21,7 +21,17 @@ import { type FilterField, Filters } from '../parts/filters.tsx'
 import { type Column, List } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
 
-const STATUSES = ['accepted', 'delivered', 'deferred', 'bounced', 'suppressed', 'cancelled', 'failed', 'mixed']
+const STATUSES = [
+  'accepted',
+  'scheduled',
+  'delivered',
+  'deferred',
+  'bounced',
+  'suppressed',
+  'cancelled',
+  'failed',
+  'mixed',
+]
 
 /** Filters that may stand in a path; addresses may not. */
 const OPEN_FILTERS = ['status', 'tag', 'streamId', 'source', 'broadcastId'] as const

@@ -8,6 +8,7 @@ export type Tone = 'accepted' | 'delivered' | 'deferred' | 'bounced' | 'spam_com
 
 const LOOKS: Readonly<Record<string, readonly [tone: Tone, icon: IconName]>> = {
   accepted: ['accepted', 'accepted'],
+  scheduled: ['accepted', 'clock'],
   delivered: ['delivered', 'check'],
   deferred: ['deferred', 'clock'],
   bounced: ['bounced', 'bounced'],

@@ -18,6 +18,7 @@ import { Button } from '../../parts/button.tsx'
 import { Card, Head, Shown } from '../../parts/card.tsx'
 import { Chip, StatusChip } from '../../parts/chip.tsx'
 import { CopyButton, CopyValue } from '../../parts/copy.tsx'
+import { ask } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -33,6 +34,8 @@ const REST_MS = 300
 const AWAY_MS = 5_000
 const AWAY_ENDED_MS = 60_000
 
+const OPEN: readonly string[] = ['accepted', 'scheduled', 'deferred']
+
 /** The page. */
 export function MessagePage({ serverId, id }: PageProps) {
   const message = useLoad<Message>(
@@ -44,7 +47,7 @@ export function MessagePage({ serverId, id }: PageProps) {
     (signal) => call('GET', serverApi(serverId, `/messages/${id}/deliveries?limit=100`), { signal }),
     [serverId, id],
   )
-  const isOpen = value?.recipients.some(({ status }) => status === 'accepted' || status === 'deferred') ?? false
+  const isOpen = value?.recipients.some(({ status }) => OPEN.includes(status)) ?? false
   const isAwaited = deliveries.value?.deliveries.some(({ status }) => status === 'pending') ?? false
   const look = () => {
     reload()
@@ -59,7 +62,7 @@ export function MessagePage({ serverId, id }: PageProps) {
     <Shown of={message} lines={10}>
       {(shown) => (
         <>
-          <MessageHead message={shown} serverId={serverId} />
+          <MessageHead message={shown} serverId={serverId} onCancelled={message.set} />
           <div class="columns">
             <div class="stack">
               <Card title="What happened" side={isOpen && <span class="live">Goes on</span>}>
@@ -83,10 +86,17 @@ export function MessagePage({ serverId, id }: PageProps) {
   )
 }
 
-function MessageHead({ message, serverId }: { message: Message; serverId: string }) {
+interface HeadProps {
+  readonly message: Message
+  readonly serverId: string
+  readonly onCancelled: (message: Message) => void
+}
+
+function MessageHead({ message, serverId, onCancelled }: HeadProps) {
   const counts = new Map<string, number>()
   for (const { status } of message.recipients) counts.set(status, (counts.get(status) ?? 0) + 1)
-  const { from, submittedAt, test } = message
+  const { from, submittedAt, sendAt, test } = message
+  const isScheduled = message.recipients.some(({ status }) => status === 'scheduled')
   const meta = (
     <>
       {[...counts].map(([status, number]) => (
@@ -96,14 +106,35 @@ function MessageHead({ message, serverId }: { message: Message; serverId: string
       ))}
       <span class="from">From {from.name === null ? from.email : `${from.name} <${from.email}>`}</span>
       <Time at={submittedAt} as="long" />
+      {isScheduled && sendAt !== null && (
+        <span>
+          Scheduled for <Time at={sendAt} as="long" />
+        </span>
+      )}
       {test && <Chip tone="test">Test, not delivered</Chip>}
     </>
   )
   return (
     <Head title={message.subject ?? 'Message without a subject'} meta={meta}>
+      {isScheduled && may('write') && <CancelMessage message={message} serverId={serverId} onCancelled={onCancelled} />}
       <SendAgain message={message} serverId={serverId} />
       <CopyCurl message={message} serverId={serverId} />
     </Head>
+  )
+}
+
+/** Cancels a message whose first attempt has not begun. */
+function CancelMessage({ message, serverId, onCancelled }: HeadProps) {
+  const cancel = async () => {
+    const text = 'It is not sent to any of its recipients. It still counts in the usage of the month.'
+    if (!(await ask({ title: 'Cancel this message?', text, act: 'Cancel message', isDanger: true }))) return
+    onCancelled(await call<Message>('POST', serverApi(serverId, `/messages/${message.messageId}/cancel`)))
+    say('The message is cancelled')
+  }
+  return (
+    <Button kind="danger" icon="ban" onPress={cancel}>
+      Cancel
+    </Button>
   )
 }
 
