@@ -3,6 +3,7 @@
  */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { POWER_DISK_SKIP } from '../support/machine/power-disk.ts'
 import { makeRandom } from '../support/store/random-ops.ts'
 import { failuresOfBroadcasts, runBroadcasts } from './broadcasts.ts'
 import { failuresOfFailovers, runFailovers } from './failovers.ts'
@@ -10,6 +11,7 @@ import { failuresOfHalfDead, runHalfDead } from './half-dead.ts'
 import { failuresOfLoss, runLoss } from './losses.ts'
 import { failuresOfMistakes, runMistakes } from './mistakes.ts'
 import { describePartitions, runPartitions } from './partitions.ts'
+import { failuresOfPowerCuts, lostByMemory, runPowerCuts } from './power-cuts.ts'
 import { WAYS } from './primary-losses.ts'
 import { describeChaos, failuresOf } from './report.ts'
 import { runChaos } from './run.ts'
@@ -40,6 +42,7 @@ const HELP = `Usage: npm run chaos [-- options]
   --from DIR   a checkout of an earlier version, built: a fleet of it is restarted as this one, process by process
   --upgrades N how often (3, where --from is given)
   --ways N     rounds of npm start and npm run cluster on one directory (20)
+  --cuts-of-power N  the machine loses its power, and its disk what was not synced; nothing else of this
   --mistakes N what operators do to a running store (24)
   --clients N  clients that send all the while (16)
   --seed N     repeats the choices of a run
@@ -71,6 +74,7 @@ const { values } = parseArgs({
     upgrades: number,
     ways: number,
     mistakes: number,
+    'cuts-of-power': number,
     clients: number,
     seed: number,
     help: { type: 'boolean' },
@@ -86,6 +90,7 @@ async function main(): Promise<number> {
     return 0
   }
   const of = (text: string | undefined, fallback: number): number => (text === undefined ? fallback : Number(text))
+  if (values['cuts-of-power'] !== undefined) return await powerHolds(of(values['cuts-of-power'], 0), of(values.seed, 1))
   if (values.cluster === true) return (await clusterFound(of)) ? 0 : 1
   const options = {
     seed: of(values.seed, Date.now() % 1_000_000),
@@ -117,6 +122,21 @@ async function main(): Promise<number> {
   const partitions = of(values.partitions, 30)
   const isAway = freezes + partitions === 0 || (await awayHolds(options.seed, { freezes, partitions }))
   return failures.length === 0 && isAway ? 0 : 1
+}
+
+/** The machine loses its power. Out: the exit code. */
+async function powerHolds(cuts: number, seed: number): Promise<number> {
+  if (POWER_DISK_SKIP !== false) {
+    console.error(POWER_DISK_SKIP)
+    return 1
+  }
+  const say = (line: string) => console.log(line)
+  const report = await runPowerCuts({ cuts, random: makeRandom(seed), say })
+  const control = await lostByMemory(say)
+  say(`power ${JSON.stringify(report)}`)
+  const failures = [...failuresOfPowerCuts(report), ...(control === 0 ? ['the control lost nothing'] : [])]
+  for (const failure of failures) console.error(failure)
+  return failures.length === 0 ? 0 : 1
 }
 
 /** What operators do by mistake. Out: what was found to be lost, or not refused. */

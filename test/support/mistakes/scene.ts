@@ -27,7 +27,7 @@ import { raiseLimits } from '../service/crash-scene.ts'
 import { MAIN, MAIN_ENV } from '../service/program.ts'
 
 const WAIT_MS = 60_000
-const SAID_CHARS_MAX = 1_000_000
+const SAID_CHARS_MAX = 16_000_000
 /** Of what was said, in the message of a failure. */
 const SHOWN_CHARS = 3_000
 const CLIENTS = 8
