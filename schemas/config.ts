@@ -188,6 +188,13 @@ export const SETTINGS = [
     meaning: 'Networks whose `X-Forwarded-For` header is trusted; `none` trusts no network.',
   },
   {
+    name: 'PROXY_PROTOCOL_FROM',
+    kind: 'cidrs',
+    default: 'none',
+    meaning:
+      'Networks of proxies in front of the SMTP listeners, which must send a PROXY protocol header, version 2; `none` reads no header.',
+  },
+  {
     name: 'SERVICE_DOMAIN',
     kind: 'domain',
     default: 'sendwright.localhost',

@@ -26,9 +26,18 @@ const INSIDE: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal
 export function isPublicAddress(address: string, allowedCidrs: readonly string[]): boolean {
   const parsed = parseStrictly(address)
   if (parsed === null) return false
-  if (isPublic(parsed)) return true
+  return isPublic(parsed) || isWithin(address, allowedCidrs)
+}
+
+/**
+ * True if the IP address is in one of the networks; an IPv4-mapped form is also the IPv4 address that it contains.
+ * In: networks as CIDRs. Anything that is not an IP address is false.
+ */
+export function isWithin(address: string, cidrs: readonly string[]): boolean {
+  const parsed = parseStrictly(address)
+  if (parsed === null) return false
   const forms = [parsed, unmap(parsed)]
-  return allowedCidrs.some((cidr) => {
+  return cidrs.some((cidr) => {
     const [network, bits] = ipaddr.parseCIDR(cidr)
     return forms.some((form) => network.kind() === form.kind() && form.match(network, bits))
   })

@@ -51,6 +51,7 @@ export interface Config {
   edgeRate: number
   edgeBurst: number
   trustedProxies: readonly string[]
+  proxyProtocolFrom: readonly string[]
   serviceDomain: string
   inboundDomain: string
   smtpHostname: string
@@ -196,6 +197,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     edgeRate: read('EDGE_RATE') as number,
     edgeBurst: read('EDGE_BURST') as number,
     trustedProxies: list('TRUSTED_PROXIES'),
+    proxyProtocolFrom: list('PROXY_PROTOCOL_FROM'),
     serviceDomain,
     inboundDomain: (read('INBOUND_DOMAIN') ?? `inbound.${serviceDomain}`) as string,
     smtpHostname: (read('SMTP_HOSTNAME') ?? serviceDomain) as string,
@@ -245,6 +247,8 @@ function contradictions(config: Config, environment: Environment): string[] {
   }
   if (Boolean(environment.TLS_CERT) !== Boolean(environment.TLS_KEY))
     found.push('TLS_CERT, TLS_KEY: set both or neither')
+  if (config.proxyProtocolFrom.some((network) => network.endsWith('/0')))
+    found.push('PROXY_PROTOCOL_FROM: a network of all addresses lets every client claim any address')
   if (config.contentStore?.kind === 's3' && config.s3 === null)
     found.push('S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: required with CONTENT_STORE=s3://')
   if (config.contentStore?.kind === 'file' && config.durability === 'replica') found.push(FILES_IN_NO_REPLICA)

@@ -19,6 +19,7 @@ import type { EdgeLog } from '../http/request.ts'
 import type { CertificateWatch } from '../process/certificate-watch.ts'
 import { listenFault } from '../process/listen-fault.ts'
 import { MxServer } from './mx-server.ts'
+import { putProxyFront } from './proxy/front.ts'
 import type { SenderRate } from './sender-rate.ts'
 import type { SmtpAnswer } from './smtp-answer.ts'
 
@@ -68,6 +69,8 @@ export interface MxListenerOptions<Target> {
   readonly host: string
   readonly port: number
   readonly name: string
+  /** Networks of proxies that name their client by the PROXY protocol. */
+  readonly proxies: readonly string[]
   readonly certificate: Pick<CertificateWatch, 'current' | 'onRenewed'>
   readonly rate: SenderRate
   readonly handlers: MxHandlers<Target>
@@ -144,6 +147,7 @@ export async function startMxListener<Target>(
   })
   // A connection that breaks is nobody's business; without a listener it would end the process.
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
+  putProxyFront(server.server, { networks: options.proxies, name: options.name, isImplicitTls: false })
   options.certificate.onRenewed((renewed) => server.updateSecureContext(renewed))
   await listen(server, options)
   return { close: () => close(server), port: (server.server.address() as { port: number }).port }

@@ -42,6 +42,17 @@ export class MxServer extends SMTPServer {
     return super._acceptSocket(socket, handshake)
   }
 
+  // The address that the front has read; under TLS the library would ask the connection itself.
+  override _handleProxy(...[socket, callback]: Parameters<SMTPServer['_handleProxy']>): void {
+    const { remoteAddress } = socket
+    super._handleProxy(socket, (error, options) =>
+      callback(
+        error,
+        options === undefined ? options : { ...options, ...(remoteAddress !== undefined && { remoteAddress }) },
+      ),
+    )
+  }
+
   override connect(socket: Socket, options?: ConstructorParameters<typeof MxConnection>[2]): void {
     // Closed since it was accepted: nothing would tell its end.
     if (socket.destroyed) return

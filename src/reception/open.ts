@@ -69,6 +69,7 @@ export async function startMx(
     port: config.mxPort,
     name,
     certificate: openCertificate(),
+    proxies: config.proxyProtocolFrom,
     rate: makeSenderRate(() => performance.now()),
     handlers: makeMxMail({
       inbound: {

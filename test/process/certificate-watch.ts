@@ -101,6 +101,7 @@ t.test('both SMTP listeners: new sessions get the renewed certificate, open ones
     port: 0,
     name: 'mx.example',
     certificate: watch,
+    proxies: [],
     rate,
     handlers: {
       recipient: async () => ({ target: 'one' }),

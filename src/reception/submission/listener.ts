@@ -33,6 +33,7 @@ import type { CertificateWatch } from '../../process/certificate-watch.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
 import { listenFault } from '../../process/listen-fault.ts'
 import { Places } from '../places.ts'
+import { putProxyFront } from '../proxy/front.ts'
 import { refuseSocket } from '../refuse-socket.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 import { SubmissionConnection } from './connection.ts'
@@ -74,6 +75,8 @@ export interface SubmissionOptions {
   readonly certificate: Pick<CertificateWatch, 'current' | 'onRenewed'>
   /** TLS from the first byte; else STARTTLS. */
   readonly isImplicitTls: boolean
+  /** Networks of proxies that name their client by the PROXY protocol. */
+  readonly proxies: readonly string[]
   readonly failedLogins: FailedLogins
   readonly held: HeldBytes
   readonly handlers: SubmissionHandlers
@@ -127,6 +130,8 @@ export async function startSubmissionListener(options: SubmissionOptions): Promi
   const server = new SubmissionServer(options, { ...LIMITS, ...options.limits })
   // A connection that breaks is nobody's business; without a listener it would end the process.
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
+  const { name, isImplicitTls } = options
+  putProxyFront(server.server, { networks: options.proxies, name, isImplicitTls })
   options.certificate.onRenewed((renewed) => server.updateSecureContext(renewed))
   await listen(server, options)
   return {
@@ -171,6 +176,17 @@ class SubmissionServer extends SMTPServer {
     // The library's own bound is that of silence.
     if (handshake) setTimeout(() => this._pendingSockets.get(socket)?.destroy(), this.#limits.handshakeMs).unref()
     return super._acceptSocket(socket, handshake)
+  }
+
+  // The address that the front has read; under TLS the library would ask the connection itself.
+  override _handleProxy(...[socket, callback]: Parameters<SMTPServer['_handleProxy']>): void {
+    const { remoteAddress } = socket
+    super._handleProxy(socket, (error, options) =>
+      callback(
+        error,
+        options === undefined ? options : { ...options, ...(remoteAddress !== undefined && { remoteAddress }) },
+      ),
+    )
   }
 
   #displace(place: Socket): void {

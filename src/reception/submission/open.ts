@@ -31,7 +31,7 @@ export async function startSubmission(
   config: Config,
   { handlers: deps, keys, held, openCertificate, log }: SubmissionDeps,
 ): Promise<{ close(): Promise<void> } | null> {
-  const { smtpHost: host, smtpHostname: name } = config
+  const { smtpHost: host, smtpHostname: name, proxyProtocolFrom: proxies } = config
   const ports = [
     { setting: 'SUBMISSION_PORT', port: config.submissionPort, isImplicitTls: false },
     { setting: 'SUBMISSION_TLS_PORT', port: config.submissionTlsPort, isImplicitTls: true },
@@ -50,7 +50,17 @@ export async function startSubmission(
   }
   deps.metrics.watchSubmission(() => open.reduce((sum, { connections }) => sum + connections, 0))
   for (const one of ports) {
-    const listener = startSubmissionListener({ ...one, host, name, certificate, failedLogins, held, handlers, log })
+    const listener = startSubmissionListener({
+      ...one,
+      host,
+      name,
+      certificate,
+      proxies,
+      failedLogins,
+      held,
+      handlers,
+      log,
+    })
     open.push(
       await listener.catch(async (error: Error) => {
         await close()

@@ -72,6 +72,7 @@ t.test(`fuzz: ${SESSIONS} sessions of random bytes [mx.commands] (seed ${seed})`
     port: 0,
     name: 'mx.service.example',
     certificate: { current: makeCertificate('mx.service.example', Date.now()), onRenewed: () => undefined },
+    proxies: [],
     // All of them are one sender here.
     rate: { open: () => true, close: () => undefined },
     handlers: {

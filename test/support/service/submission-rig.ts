@@ -45,6 +45,7 @@ export async function startRig(
     setting: 'SUBMISSION_PORT',
     name: 'smtp.service.example',
     certificate: { current: TLS, onRenewed: () => undefined },
+    proxies: [],
     isImplicitTls: false,
     failedLogins: new FailedLogins(() => performance.now()),
     held: new HeldBytes(),
