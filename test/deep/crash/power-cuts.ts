@@ -1,4 +1,4 @@
-/** The power of the machine is cut under load: nothing acknowledged is lost, and a disk that syncs nothing is noticed. */
+/** The power of the machine is cut under load: nothing acknowledged is lost, and a store that syncs nothing loses. */
 import t from 'tap'
 import { failuresOfPowerCuts, lostByMemory, runPowerCuts } from '../../chaos/power-cuts.ts'
 import { POWER_DISK_SKIP } from '../../support/machine/power-disk.ts'

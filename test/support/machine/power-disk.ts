@@ -5,8 +5,8 @@
  * cache of the mount, not in the file: a copy of the file is the disk as a power cut leaves it. The copy is mounted at
  * the same place, and ext4 replays its journal. Only root can mount one.
  *
- * Without delayed allocation's heuristics (`noauto_da_alloc`), a rename over a file whose bytes were not synced leaves an
- * empty file, and with `commit=300` the journal is written when a program asks for it.
+ * Without delayed allocation's heuristics (`noauto_da_alloc`), a rename over a file whose bytes were not synced leaves
+ * an empty file, and with `commit=300` the journal is written when a program asks for it.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
