@@ -2,7 +2,7 @@
  * power-cuts - the power of the whole machine is cut under load, again and again: the disk keeps what was synced, and
  * every message, batch and received mail that was acknowledged must be there after the next start
  *
- * Loads: sends with an Idempotency-Key that are repeated through the cut, batches with an attachment, and received mail.
+ * Loads: sends with an Idempotency-Key that are repeated through the cut, batches with an attachment, received mail.
  * Some cuts happen during a rewrite of the append-only file, some during a backup, some within the first seconds of a
  * new installation. A control runs with DURABILITY=memory: it has to lose messages, or the disk cuts nothing.
  */
