@@ -13,8 +13,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
-import { domainToASCII } from 'node:url'
-import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import {
   MESSAGE_BYTES_MAX,
   RECIPIENTS_MAX,
@@ -27,7 +26,6 @@ import {
   SUBMISSION_SESSION_LOGINS_MAX,
 } from '../../../schemas/limits.ts'
 import type { EdgeLog } from '../../http/request.ts'
-import { parseAddress } from '../../mail/address.ts'
 import { clientNetwork } from '../../mail/ip-address.ts'
 import type { CertificateWatch } from '../../process/certificate-watch.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
@@ -38,6 +36,7 @@ import { refuseSocket } from '../refuse-socket.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 import { SubmissionConnection } from './connection.ts'
 import { gatherMessage } from './data.ts'
+import { hasOther, MAIL_PARAMETERS, NO_PARAMETERS, readRecipient } from './envelope.ts'
 import type { FailedLogins } from './failed-logins.ts'
 import type { Login } from './login.ts'
 import {
@@ -122,8 +121,6 @@ const CLOSE_STEP_MS = 50
 const DISPLACED_MS_MAX = 1000
 /** A login takes less than 200; RFC 5321 4.5.3.1.4 wants 512. */
 const COMMAND_BYTES_MAX = 4096
-/** Parameters of MAIL that are offered, and the one that RFC 4954 5 wants wherever AUTH is. */
-const MAIL_PARAMETERS: ReadonlySet<string> = new Set(['SIZE', 'BODY', 'AUTH'])
 
 /** Starts a listener. Throws Error when its port is taken. */
 export async function startSubmissionListener(options: SubmissionOptions): Promise<SubmissionListener> {
@@ -340,7 +337,6 @@ class SubmissionServer extends SMTPServer {
 }
 
 const LOGGED_IN: SmtpAnswer = { code: 235, text: '2.7.0 Authentication successful' }
-const NO_PARAMETERS: ReadonlySet<string> = new Set()
 
 function serverOptions({ name, certificate, isImplicitTls }: SubmissionOptions, { idleMs }: SubmissionLimits) {
   return {
@@ -367,17 +363,6 @@ function serverOptions({ name, certificate, isImplicitTls }: SubmissionOptions, 
     ...certificate.current,
     minVersion: 'TLSv1.2' as const,
   }
-}
-
-/** An address of the envelope in its one form; null where it is none of the grammar. */
-function readRecipient({ address }: SMTPServerAddress): string | null {
-  const at = address.lastIndexOf('@')
-  const parsed = parseAddress(`${address.slice(0, Math.max(at, 0))}@${domainToASCII(address.slice(at + 1))}`)
-  return parsed.ok ? parsed.address : null
-}
-
-function hasOther({ args }: SMTPServerAddress, known: ReadonlySet<string>): boolean {
-  return Object.keys(args || {}).some((name) => !known.has(name))
 }
 
 function errorOf({ code, text }: SmtpAnswer): Error {
