@@ -11,6 +11,7 @@ import {
   METADATA_VALUE_CHARS_MAX,
   PAGE_DEFAULT,
   PAGE_MAX,
+  SUBJECT_CHARS_MAX,
   TAG_CHARS_MAX,
   WAIT_SECONDS_MAX,
 } from './limits.ts'
@@ -149,6 +150,27 @@ export const MESSAGE_SUMMARY = {
   additionalProperties: false,
 } as const
 
+/** Spec message.links */
+const MESSAGE_LINK = {
+  type: 'object',
+  properties: {
+    part: { enum: ['html', 'text'], description: 'The part of the message that has the link' },
+    href: { type: 'string', description: 'Where the link leads' },
+    text: { ...TEXT_OR_NULL, description: 'Its words; null in plain text' },
+  },
+  required: ['part', 'href', 'text'],
+  additionalProperties: false,
+} as const
+const MESSAGE_IMAGE = {
+  type: 'object',
+  properties: {
+    src: { type: 'string', description: 'Address of the image' },
+    alt: { ...TEXT_OR_NULL, description: 'Its alternative text; null if it has none' },
+  },
+  required: ['src', 'alt'],
+  additionalProperties: false,
+} as const
+
 /** Answer of GET /v1/messages/{id}. */
 export const MESSAGE = {
   type: 'object',
@@ -173,9 +195,21 @@ export const MESSAGE = {
         additionalProperties: false,
       },
     },
+    links: { type: 'array', items: MESSAGE_LINK },
+    images: { type: 'array', items: MESSAGE_IMAGE },
     events: { type: 'array', items: MESSAGE_EVENT },
   },
-  required: [...SUMMARY_REQUIRED, 'messageIdHeader', 'headers', 'text', 'html', 'attachments', 'events'],
+  required: [
+    ...SUMMARY_REQUIRED,
+    'messageIdHeader',
+    'headers',
+    'text',
+    'html',
+    'attachments',
+    'links',
+    'images',
+    'events',
+  ],
   additionalProperties: false,
 } as const
 
@@ -206,6 +240,12 @@ export const MESSAGE_SEARCH = {
     from: { type: 'string', format: 'address' },
     tag: { ...PRINTABLE, minLength: 1, maxLength: TAG_CHARS_MAX },
     metadata: METADATA_ENTRY,
+    subject: {
+      ...PRINTABLE,
+      minLength: 1,
+      maxLength: SUBJECT_CHARS_MAX,
+      description: 'Words that the subject contains, in any order, while the content of the message is stored',
+    },
     status: { enum: [...RECIPIENT_STATUSES, 'mixed'] },
     source: { enum: ['api', 'smtp', 'broadcast'] },
     submittedFrom: INSTANT,

@@ -22,6 +22,7 @@ interface MessageListAnswer {
 interface SearchOptions extends ClientOptions {
   recipient?: string
   from?: string
+  subject?: string
   tag?: string
   metadata?: Record<string, string>
   status?: string
@@ -76,6 +77,7 @@ function withFilters(command: Command): Command {
   return withServerOptions(command)
     .option('--recipient <address>', 'to this address')
     .option('--from <address>', 'from this address')
+    .option('--subject <words>', 'with these words in the subject')
     .option('--tag <tag>', 'with this tag')
     .option('--metadata <key=value>', 'with this entry', collectPair)
     .option('--status <status>', 'with a recipient in this state: delivered, bounced, deferred, ...')
@@ -83,8 +85,10 @@ function withFilters(command: Command): Command {
     .option('--since <instant>', 'sent at or after this', parseInstant)
 }
 
-function bodyOf({ recipient, from, tag, metadata, status, stream, since, until }: SearchOptions) {
-  return { recipient, from, tag, metadata, status, streamId: stream, submittedFrom: since, submittedTo: until }
+function bodyOf({ stream, since, until, ...options }: SearchOptions) {
+  const { recipient, from, subject, tag, metadata, status } = options
+  const filters = { recipient, from, subject, tag, metadata, status }
+  return { ...filters, streamId: stream, submittedFrom: since, submittedTo: until }
 }
 
 /** Waits for a message that matches, the newest if there are some. Out: 0; 1 if none came in time. */

@@ -8,6 +8,7 @@
  */
 
 import type { Reply } from '../http/respond.ts'
+import { findLinks } from '../mail/links.ts'
 
 /** What a frame shows. */
 export interface FrameInput {
@@ -20,10 +21,8 @@ export interface FrameInput {
   readonly files: ReadonlyMap<string, string>
 }
 
-const LINKS_MAX = 500
 /** Of all data URLs that are put into a page: files of 4 MiB as base64. */
 const INLINED_CHARS_MAX = 6 * 1024 * 1024
-const LINK = /\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))/gi
 const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
 /**
  * Elements for which a browser connects to a host, or looks it up, before the policy stops what it wants there. A tag's
@@ -68,13 +67,8 @@ export function referencedIds(html: string | null): Set<string> {
 
 /** The addresses of an HTML body's links, each once, in their order. */
 export function linksOf(html: string | null): string[] {
-  const links = new Set<string>()
-  for (const [, double, single, bare] of (html ?? '').matchAll(LINK)) {
-    const url = decoded(double ?? single ?? bare ?? '').trim()
-    if (/^(?:https?:|mailto:)/i.test(url)) links.add(url)
-    if (links.size >= LINKS_MAX) break
-  }
-  return [...links]
+  const hrefs = findLinks({ text: null, html }).links.map(({ href }) => href)
+  return [...new Set(hrefs.filter((href) => /^(?:https?:|mailto:)/i.test(href)))]
 }
 
 function withFiles(text: string, { files, mode }: Pick<FrameInput, 'files' | 'mode'>): string {

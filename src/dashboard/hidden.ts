@@ -54,7 +54,7 @@ const NOTHING_RECEIVED = {
 
 /** What is taken out of the answers of a route. */
 const HIDING: Readonly<Record<string, (json: Json) => Json>> = {
-  readMessage: (json) => ({ ...json, text: null, html: null }),
+  readMessage: (json) => ({ ...json, text: null, html: null, links: [], images: [] }),
   readReceived: hideReceived,
   searchReceived: (json) => ({ ...json, messages: (json.messages as Json[]).map(hideReceived) }),
   readDelivery: (json) => ({ ...json, body: isInbound(json) ? hideEvent(json.body as Json | null) : json.body }),

@@ -76,6 +76,7 @@ function filterOf(secrets: SearchMessagesDeps['secrets'], owner: ServerKey, sear
     from: from === undefined ? null : hmacOf(from),
     tag: tag === undefined ? null : { text: tag, hash: secrets.tagHash(owner.serverId, tag) },
     metadata: entry === undefined ? null : { name: entry[0], value: entry[1] },
+    subject: search.subject === undefined ? null : search.subject.toLowerCase().split(/\s+/).filter(Boolean),
     status: status ?? null,
     source: source === undefined ? null : LETTERS[source],
     fromMs: search.submittedFrom === undefined ? null : Date.parse(search.submittedFrom),

@@ -201,7 +201,7 @@ t.test('send: everything that a message may have, and what became of it', async 
     `a@simulator.test +2  Receipt`,
   )
   t.notMatch(await done('message', 'search', '--recipient', 'nobody@simulator.test'), id)
-  t.match(await done('message', 'wait', '--tag', 'receipts'), id)
+  t.match(await done('message', 'wait', '--subject', 'receipt'), id)
   t.match(await run('message', 'wait', '--tag', 'no', '--timeout', '1'), { code: 1, err: /No message in time/ })
   t.match(await run('send', ...FROM, '--to', 'a@simulator.test'), { code: 2, err: /give --text or --html/ })
   const away = await run('send', ...FROM, '--to', 'a@simulator.test', '--html-file', join(dir, 'none'))

@@ -50,11 +50,28 @@ t.test('a fresh message has not been attempted', async (t) => {
   })
 })
 
+t.test('links and images are listed while the content is there [message.links]', async (t) => {
+  const html = '<a href="https://acme.example/r?a=1&amp;b=2">Reset <b>now</b></a><img src="cid:logo" alt="Acme">'
+  const body = {
+    from: 'you@simulator.test',
+    to: ['l@simulator.test'],
+    subject: 'x',
+    html,
+    text: 'https://acme.example/t.',
+  }
+  const made = await service.call('POST /v1/email', { token: testServer.token, body })
+  const { json } = await service.call(`GET /v1/messages/${made.json.messageId}`, { token: testServer.token })
+  t.same(json.links, [
+    { part: 'html', href: 'https://acme.example/r?a=1&b=2', text: 'Reset now' },
+    { part: 'text', href: 'https://acme.example/t', text: null },
+  ])
+  t.same(json.images, [{ src: 'cid:logo', alt: 'Acme' }])
+})
+
 t.test('text and html end before the message does', async (t) => {
-  const [key] = await redis.keys('*:bodies:*')
-  await redis.unlink(key as string)
+  await redis.unlink(await redis.keys('*:bodies:*'))
   const { json } = await read(sent.messageId)
-  t.match(json, { text: null, html: null, contentAvailable: false, subject: 'Hello', status: 'delivered' })
+  t.match(json, { text: null, html: null, links: [], contentAvailable: false, subject: 'Hello', status: 'delivered' })
 })
 
 t.test('a key that was revoked reads nothing, however well it is remembered', async (t) => {

@@ -180,6 +180,20 @@ export interface Message {
     /** Whether the file is shown inside the HTML body */
     inline: boolean
   }[]
+  links: {
+    /** The part of the message that has the link */
+    part: 'html' | 'text'
+    /** Where the link leads */
+    href: string
+    /** Its words; null in plain text */
+    text: string | null
+  }[]
+  images: {
+    /** Address of the image */
+    src: string
+    /** Its alternative text; null if it has none */
+    alt: string | null
+  }[]
   /** Names of events, or the events themselves */
   events: MessageEvent[]
 }
@@ -197,6 +211,8 @@ export interface MessageSearch {
   tag?: string
   /** Your own keys and values */
   metadata?: Record<string, string>
+  /** Words that the subject contains, in any order, while the content of the message is stored */
+  subject?: string
   /** Status */
   status?:
     | 'accepted'

@@ -12,6 +12,7 @@
 import type { FactOf } from '../../../cluster/behaviour.ts'
 import { entryIdOf, homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { Message } from '../../../schemas/message.ts'
+import { findLinks } from '../../mail/links.ts'
 import { contentExpiresAtMs, isPastAge } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
@@ -124,8 +125,15 @@ async function formatMessage(
     text: body?.text ?? null,
     html: body?.html ?? null,
     attachments: await formatAttachments(head),
+    ...formatLinks(body),
     events: formatEvents(peopleOf(stored, addresses)),
   }
+}
+
+/** Spec message.links */
+function formatLinks(body: MessageBody | null): Pick<Message, 'links' | 'images'> {
+  const { links, images } = findLinks({ text: body?.text ?? null, html: body?.html ?? null })
+  return { links: [...links], images: [...images] }
 }
 
 async function formatAttachments({ attachments }: Head): Promise<Message['attachments']> {

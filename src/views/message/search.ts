@@ -50,6 +50,8 @@ export interface MessageFilter {
   readonly from: string | null
   readonly tag: { readonly text: string; readonly hash: string } | null
   readonly metadata: { readonly name: string; readonly value: string } | null
+  /** Words in lower case, each of which the subject contains. */
+  readonly subject: readonly string[] | null
   readonly status: RecipientStatus | 'mixed' | null
   readonly source: SourceLetter | null
   readonly fromMs: number | null
@@ -212,7 +214,7 @@ async function fillFrom(
     start += slice.length
     const stored = await storedOf(read, search, slice)
     if (stored === null) return null
-    const passed = stored.filter((message) => headPasses(message, filter))
+    const passed = stored.filter((message) => headPasses(message, filter) && subjectPasses(message, search))
     const taken = passed.slice(0, limit - page.found.length)
     page.found.push(...taken)
     page.looked += (stored.length - passed.length) * (CANDIDATE_WEIGHT - 1)
@@ -224,8 +226,9 @@ async function fillFrom(
 }
 
 /** How many candidates are read at once. Where an entry decides everything, what is read is what is shown. */
-function sliceSize({ tag, metadata, status, broadcastId }: MessageFilter, missing: number): number {
-  const needsHead = tag !== null || metadata !== null || status !== null || broadcastId !== null
+function sliceSize(filter: MessageFilter, missing: number): number {
+  const { tag, metadata, subject, status, broadcastId } = filter
+  const needsHead = [tag, metadata, subject, status, broadcastId].some((one) => one !== null)
   return needsHead ? CANDIDATES_AT_ONCE : Math.max(missing, CANDIDATES_MIN)
 }
 
@@ -257,6 +260,14 @@ function entryPasses(
   if (filter.source !== null && entry.source !== filter.source) return false
   if (filter.broadcastId !== null && entry.source !== 'b') return false
   return filter.streamId === null || (entry.streamId ?? owner.defaultStreamId) === filter.streamId
+}
+
+/** Whether the subject has all the words, and may still be read: it goes with the content. Spec message.search */
+function subjectPasses({ head, submittedAtMs, test }: StoredMessage, { filter: { subject }, nowMs }: Search): boolean {
+  if (subject === null) return true
+  if (head.subject === null || nowMs >= contentExpiresAtMs(submittedAtMs, test)) return false
+  const words = head.subject.toLowerCase()
+  return subject.every((word) => words.includes(word))
 }
 
 function headPasses(

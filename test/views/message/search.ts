@@ -6,6 +6,7 @@
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { makeAccept } from '../../../src/actors/message/accept.ts'
+import { contentExpiresAtMs } from '../../../src/state/age.ts'
 import { statusKey } from '../../../src/state/keys.ts'
 import { packStatus, type RecipientStatus, type StatusEvent, statusField } from '../../../src/state/message/status.ts'
 import { streamRef } from '../../../src/state/stream.ts'
@@ -28,7 +29,7 @@ const START_MS = Date.UTC(2026, 9, 20)
 const MESSAGES = 250
 const SEED = Number(process.env.SEED ?? 5)
 const EVERYTHING: MessageFilter = {
-  ...{ streamId: null, broadcastId: null, recipient: null, from: null, tag: null, metadata: null },
+  ...{ streamId: null, broadcastId: null, recipient: null, from: null, tag: null, metadata: null, subject: null },
   ...{ status: null, source: null, fromMs: null, toMs: null },
 }
 const ADDRESSES = Array.from({ length: 12 }, (_, n) => `person${n}@example.net`)
@@ -243,4 +244,20 @@ t.test('message-search: what is past its age is invisible at once [retention.mes
   const end = Date.UTC(at.getUTCFullYear() + 1, at.getUTCMonth() + 1, at.getUTCDate()) + (at.getTime() % 86_400_000)
   t.ok((await search(end)).includes(newest.messageId))
   t.same(await search(end + 1), [])
+})
+
+t.test('message-search: a subject is searched as long as content is kept [message.search]', async (t) => {
+  const { world, tenant, sent } = fill(SEED + 2)
+  const { read } = readerOf(world)
+  const by = { ...owner, accountId: tenant.accountId, serverId: tenant.live.serverId }
+  const newest = sent[0] as Sent
+  const search = async (subject: readonly string[], nowMs: number) => {
+    const filter = { ...EVERYTHING, subject }
+    const page = await searchMessages({ read, nowMs: () => nowMs }, by, { filter, page: { limit: 1, after: null } })
+    return typeof page === 'string' ? page : page.messages.map(({ messageId }) => messageId)
+  }
+  const endMs = contentExpiresAtMs(msOf(newest.messageId), false)
+  t.same(await search(['order', 'your'], endMs - 1), [newest.messageId])
+  t.same(await search(['orders'], endMs - 1), [])
+  t.same(await search(['order'], endMs), [])
 })
