@@ -15,6 +15,8 @@ import type { Desk, RequestHead, Target } from './request.ts'
 const TEXT_CHARS_MAX = 100
 /** User agents that are remembered as they are shown: a client has one for all of its requests. */
 const AGENTS_MAX = 1_000
+/** A longer one is not remembered. */
+const AGENT_CHARS_MAX = 512
 
 const agents = new Map<string, string>()
 
@@ -89,6 +91,7 @@ function messagesOf({ messageId, messages }: AnswerBody): string[] {
 }
 
 function agentOf(userAgent: string): string {
+  if (userAgent.length > AGENT_CHARS_MAX) return shown(userAgent)
   const known = agents.get(userAgent)
   if (known !== undefined) return known
   if (agents.size >= AGENTS_MAX) agents.clear()

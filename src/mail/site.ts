@@ -33,6 +33,8 @@ export const SITE_LIMITS: SiteLimits = {
   throttledPerSecond: 1,
 }
 const DEFAULT_ENTRY = 'default'
+/** Thousands of names are kept; one of 32 hosts, as strangers may choose them, would have 8 KB. */
+const NAME_CHARS_MAX = 512
 
 /** Limits that the large providers publish, or enforce with 421. */
 const PROVIDERS: SiteLimitTable = new Map([
@@ -54,9 +56,10 @@ const FILE_MAX: Omit<SiteLimits, 'throttledPerSecond'> = {
 }
 const FILE_ENTRIES_MAX = 10_000
 
-/** The name of the site that these hosts are: sorted, each once, separated by commas. */
+/** The name of the site that these hosts are: sorted, each once, separated by commas; the start of it if it is long. */
 export function siteName(hosts: readonly string[]): string {
-  return [...new Set(hosts)].sort().join(',')
+  const name = [...new Set(hosts)].sort().join(',')
+  return name.length <= NAME_CHARS_MAX ? name : `${name.slice(0, NAME_CHARS_MAX)}...`
 }
 
 /** The limits of a site; the operator's entries go before the built-in ones. In: its hosts in lower case. */

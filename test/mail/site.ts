@@ -15,6 +15,9 @@ const NONE: SiteLimitTable = new Map()
 t.test('site: the same hosts are one site, in whatever order [delivery.site]', async (t) => {
   t.equal(siteName(['mx2.a.test', 'mx1.a.test']), 'mx1.a.test,mx2.a.test')
   t.equal(siteName(['mx1.a.test', 'mx2.a.test', 'mx1.a.test']), siteName(['mx2.a.test', 'mx1.a.test']))
+  const many = Array.from({ length: 32 }, (_, n) => `mx${n}.${'x'.repeat(60)}.a.test`)
+  t.equal(siteName(many).length, 515, 'thousands are kept')
+  t.equal(siteName(many), siteName([...many].reverse()))
 })
 
 const PROVIDERS: [host: string, limits: object][] = [

@@ -86,7 +86,10 @@ export function livingMapsOf({ path, code, tree }: Syntax, everywhere: string): 
     const holder = above.find(({ type }) => type !== 'ConditionalExpression' && type !== 'LogicalExpression')
     const name = nameOf(holder)
     if (name === null) return
-    const grows = new RegExp(`[.#\\b]?${name}\\)?[?!]*\\.(?:set|add)\\(`)
+    // Or a function is given it that may add to it.
+    const grows = new RegExp(
+      `\\b${name}\\)?[?!]*\\.(?:set|add)\\(|\\b(?:add|count|keep|note|put|set)\\w*\\([^()]*\\b${name}\\b`,
+    )
     const isField = holder.type === 'PropertyDefinition' || holder.type === 'Property' || isThis(holder)
     const scope = above.find(({ type }) => FUNCTIONS.has(type))
     const isCache = node.callee.name === 'BoundedCache'
