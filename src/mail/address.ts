@@ -17,7 +17,7 @@ const LABEL_CHARS = makeCharSet('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 const DOT = 0x2e
 const HYPHEN = 0x2d
 
-/** An address taken apart, or the statement that the text is none. */
+/** A parsed address, or the result that the text is not one. */
 export type ParsedAddress =
   | {
       readonly ok: true
@@ -111,7 +111,7 @@ function makeCharSet(chars: string): Uint8Array {
   return set
 }
 
-/** The two parts of an address; null where it cannot go out as plain SMTP (RFC 6531 is not spoken here). */
+/** The two parts of an address; null if it cannot be sent as plain SMTP (RFC 6531 is not supported). */
 export function parseEnvelope(address: string): EnvelopeAddress | null {
   const at = address.lastIndexOf('@')
   const domain = domainToASCII(address.slice(at + 1)).toLowerCase()

@@ -5,7 +5,7 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 const GROUP_BYTES = 5
 const GROUP_CHARS = 8
 
-/** The text of some bytes. In: a multiple of five of them, so that nothing is left over. */
+/** The text of some bytes. Takes a multiple of five, so that nothing is left over. */
 export function encodeBase32(bytes: Buffer): string {
   let text = ''
   for (let at = 0; at < bytes.length; at += GROUP_BYTES) {
@@ -20,7 +20,7 @@ export function encodeBase32(bytes: Buffer): string {
   return text
 }
 
-/** The bytes of a text. In: a multiple of eight characters, all of the alphabet. */
+/** The bytes of a text. Takes a multiple of eight characters of the alphabet. */
 export function decodeBase32(text: string): Buffer {
   const bytes = Buffer.alloc((text.length / GROUP_CHARS) * GROUP_BYTES)
   for (let at = 0; at < text.length; at += GROUP_CHARS) {

@@ -1,5 +1,5 @@
 /**
- * classify - what a refusal means: its class, whether it is temporary, and whether the address is dead for good
+ * classify - the meaning of a refusal: its class, whether it is temporary, and whether the address is dead for good
  * (`hard`).
  *
  * The rules (`reply-rules.ts`) are tried in order over the words of the one-line reply (`reply-words.ts`); the first
@@ -30,7 +30,8 @@ export interface Classification {
 }
 
 /**
- * Phases in which the address may be dead; a refusal of DATA before the message says nothing of one recipient for good.
+ * Phases in which the address may be dead; a refusal of DATA before the message proves nothing permanent about one
+ * recipient.
  */
 const HARD_PHASES: readonly Phase[] = ['rcpt', 'dot', 'dns']
 
@@ -52,13 +53,13 @@ export function classifyReply({ phase, response }: ClassifyInput): Classificatio
   return { classification: veto ?? rule.classification, temporary, hard }
 }
 
-/** The class that words give to a reply which otherwise speaks of a dead recipient; null where none of them does. */
+/** The class that overrides a reply about a dead recipient because of its words; null if none does. */
 function vetoOf(text: string): string | null {
   const words = NEUTRAL.reduce((rest, phrase) => rest.replace(phrase, ' '), text)
   return VETOES.find((one) => one.text.test(words) && !one.not?.test(words))?.classification ?? null
 }
 
-/** The outcome that a refusing reply stands for. */
+/** The outcome of a refusing reply. */
 export function makeRefused(input: ClassifyInput): Outcome {
   const { classification, temporary, hard } = classifyReply(input)
   const { code } = parseReply(input.response)

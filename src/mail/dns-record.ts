@@ -1,7 +1,7 @@
 /**
  * dns-record - the two records that prove a sending domain, and whether the records in the DNS match them.
  *
- * returnPath: a CNAME whose target belongs to one domain of one account, so that nobody else can verify with it.
+ * returnPath: a CNAME whose target belongs to one domain of one account, so that no other account can verify with it.
  * dkim: a TXT record with the public key (RFC 6376 3.6.1).
  */
 
@@ -35,8 +35,8 @@ export function makeDkimRecord(input: { domain: string; selector: string; value:
 }
 
 /**
- * Compares the CNAME targets found with the expected one. `hasAddress`: the name has an address of its own, which is
- * what some providers make of a CNAME ("flattening"); it proves nothing.
+ * Compares the CNAME targets found with the expected one. `hasAddress`: the name has its own address, as with providers
+ * that flatten a CNAME; it proves nothing.
  */
 export function compareCname(expected: string, found: readonly string[], hasAddress: boolean): RecordCheck {
   if (found.length === 0) return hasAddress ? 'mismatch' : 'missing'
@@ -44,8 +44,8 @@ export function compareCname(expected: string, found: readonly string[], hasAddr
 }
 
 /**
- * Compares the TXT records found, each a list of its strings, with the expected DKIM record: the key counts, not the
- * form.
+ * Compares the TXT records found, each a list of its strings, with the expected DKIM record: only the key matters, not
+ * the form.
  */
 export function compareDkimTxt(expected: string, found: readonly (readonly string[])[]): RecordCheck {
   if (found.length === 0) return 'missing'

@@ -28,10 +28,10 @@ export interface FieldRange {
   readonly end: number
 }
 
-/** What is wrong with a header. */
+/** The fault of a header. */
 export type HeaderFault = 'too_large' | 'too_many_fields' | 'long_line' | 'no_field'
 
-/** The fields in their order, and where the header ends: at its empty line, or with the mail. */
+/** The fields in their order, and the end of the header: its empty line, or the end of the mail. */
 export type HeaderRanges =
   | { readonly ok: true; readonly fields: readonly FieldRange[]; readonly end: number }
   | { readonly ok: false; readonly fault: HeaderFault }
@@ -62,7 +62,7 @@ export function readHeaderFields(mail: Buffer): HeaderRanges {
   return { ok: true, fields, end: at }
 }
 
-/** The mail without some of its fields; itself where there are none to cut. */
+/** The mail without some of its fields; the mail itself if there are none to cut. */
 export function cutFields(mail: Buffer, cut: readonly FieldRange[]): Buffer {
   if (cut.length === 0) return mail
   const kept: Buffer[] = []
@@ -75,7 +75,7 @@ export function cutFields(mail: Buffer, cut: readonly FieldRange[]): Buffer {
   return Buffer.concat(kept)
 }
 
-/** A field's first line; null where it begins none. Blanks before the colon are obsolete and allowed (RFC 5322 4.5). */
+/** A field's first line; null if it begins none. Blanks before the colon are obsolete and allowed (RFC 5322 4.5). */
 function readField(mail: Buffer, line: { start: number; lineEnd: number; end: number }): FieldRange | null {
   const { start, lineEnd, end } = line
   let nameEnd = start

@@ -1,5 +1,5 @@
 /**
- * ip-address - IP addresses as texts: which may be connected to from outside, which are inside, and who is one client.
+ * ip-address - IP addresses as texts: public addresses, internal ones, and the client behind an address.
  *
  * Public is what the registries of special-purpose addresses (RFC 6890) leave: of IPv6 only 2000::/3 less its reserved
  * parts, so that nothing that carries an IPv4 address in it (mapped, compatible, NAT64, 6to4, Teredo) is public.
@@ -20,8 +20,8 @@ const CLIENT_PARTS = 4
 const INSIDE: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
 
 /**
- * True when the IP address may be connected to: a public one, or one within `allowedCidrs`, where an IPv4-mapped form
- * is the IPv4 address that it holds. Anything that is not an IP address is false, and so is one with a zone.
+ * True if connections to the IP address are allowed: a public one, or one within `allowedCidrs`; an IPv4-mapped form
+ * counts as its IPv4 address. False for anything that is not an IP address, and for one with a zone.
  */
 export function isPublicAddress(address: string, allowedCidrs: readonly string[]): boolean {
   const parsed = parseStrictly(address)
@@ -44,8 +44,8 @@ export function isWithin(address: string, cidrs: readonly string[]): boolean {
 }
 
 /**
- * True when what is sent to the address stays on this machine or in its own network. Not the opposite of public: an
- * address that is reserved, or carries another in it, may well lead outside.
+ * True if packets to the address stay on this machine or in its network. Not the opposite of public: a reserved
+ * address, or one that embeds another, may lead outside.
  */
 export function isInsideAddress(address: string): boolean {
   const parsed = parseStrictly(address.replace(/%.*$/, ''))
@@ -53,9 +53,9 @@ export function isInsideAddress(address: string): boolean {
 }
 
 /**
- * The client behind an address, for counting: an IPv4 address, also one that came mapped into IPv6 (RFC 4291 2.5.5.2),
- * is one client; an IPv6 address is one with all others of its /64, since anyone who has one of them has all; of a /56
- * if that is asked for, which many providers give to one customer. Other texts stay as they are.
+ * The client behind an address, for counting: an IPv4 address, also one mapped into IPv6 (RFC 4291 2.5.5.2), is one
+ * client; all IPv6 addresses of a /64 are one client, because they belong together; or of a /56 on request, which many
+ * providers assign to one customer. Other texts stay as they are.
  */
 export function clientNetwork(address: string, bits: 64 | 56 = 64): string {
   if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address

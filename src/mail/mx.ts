@@ -13,8 +13,8 @@ export interface MxRecord {
 }
 
 /**
- * `hosts` in the order to try; `null-mx`: the domain takes no mail; `loop`: only our own names are left; `unusable`: no
- * exchange is a host to connect to.
+ * `hosts` in the order to try; `null-mx`: the domain accepts no mail; `loop`: only our own names are left; `unusable`:
+ * no exchange is a usable host.
  */
 export type MxPlan =
   | { readonly kind: 'hosts'; readonly hosts: readonly string[] }
@@ -24,7 +24,7 @@ export type MxPlan =
 
 export interface MxInput {
   readonly domain: string
-  /** Empty = the domain has no MX record: its own name is the host (RFC 5321 5.1, implicit MX). */
+  /** Empty = the domain has no MX record, so its own name is the host (RFC 5321 5.1, implicit MX). */
   readonly records: readonly MxRecord[]
   /** One random number (0 to 1) per record: hosts of one preference are tried in random order. */
   readonly units: readonly number[]

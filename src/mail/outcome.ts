@@ -3,14 +3,14 @@
  *
  * Guarantees: `bounced` is only returned for an answer that is certainly permanent; unclear ones are `deferred`.
  * `returned` is not final: nothing was learnt about the recipient, and the attempt is repeated without an event.
- * `response` is one line of at most 512 characters and may still hold the recipient's address (see `reply.ts`).
+ * `response` is one line of at most 512 characters and may still contain the recipient's address (see `reply.ts`).
  */
 
 /**
- * Where an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction. `mail`,
- * `rcpt`, `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the final
- * dot because this process could no longer prove that the attempt is its own. `abort`: cut off by its caller. `site`:
- * the site is not to be troubled now.
+ * The phase in which an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction.
+ * `mail`, `rcpt`, `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the
+ * final dot because this process could no longer prove its claim. `abort`: cut off by its caller. `site`: the site is
+ * paused or full.
  */
 export type Phase = 'compose' | 'dns' | 'conn' | 'mail' | 'rcpt' | 'data' | 'dot' | 'fence' | 'abort' | 'site'
 
@@ -19,14 +19,16 @@ export interface Outcome {
   /** The reply code of the receiving server, null when the decision was made without a reply. */
   readonly code: number | null
   /**
-   * The whole reply in one line with its code; without a reply a text that begins with an enhanced code where one fits.
+   * The whole reply in one line with its code; without a reply, a text that begins with a fitting enhanced code.
    */
   readonly response: string | null
   /** Bounce class; null on delivery. */
   readonly classification: string | null
   /** True when the address is dead for good: the caller suppresses it. */
   readonly hard: boolean
-  /** True when the attempt itself says that time is up (simulated expiry only; otherwise the schedule decides). */
+  /**
+   * True if the attempt itself decides that the time is over (simulated expiry only; otherwise the schedule decides).
+   */
   readonly expired: boolean
   readonly phase: Phase
 }
@@ -41,7 +43,7 @@ export function makeDeferred(phase: Phase, classification: string, response: str
   return { result: 'deferred', code: null, response, classification, hard: false, expired: false, phase }
 }
 
-/** An attempt that was not made, or cut off before its end: it goes back to where it waited. */
+/** An attempt that was not made, or was interrupted: it returns to its queue. */
 export function makeReturned(phase: 'fence' | 'abort' | 'site' | 'compose', text: string): Outcome {
   return {
     result: 'returned',

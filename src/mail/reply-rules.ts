@@ -7,7 +7,7 @@
  * `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and anyone who is
  * suppressed wrongly cannot see it. In doubt a reply is not hard.
  *
- * Every repetition is bounded and none stands in another, so that no line takes long.
+ * Every repetition is bounded and not nested, so that matching stays fast.
  *
  * Spec delivery.class, message.hard
  */
@@ -32,12 +32,12 @@ export type Veto = Pick<Rule, 'classification' | 'text' | 'not'>
 /** Phases in which a refusal can be about the recipient. */
 const RECIPIENT_PHASES: readonly Phase[] = ['rcpt', 'data', 'dot']
 
-/** Any of these alternatives, in any case. */
+/** Any of these alternatives, ignoring case. */
 function anyOf(...alternatives: string[]): RegExp {
   return new RegExp(alternatives.join('|'), 'i')
 }
 
-/** `\b` knows only ASCII letters: words of other scripts stand alone. */
+/** `\b` knows only ASCII letters: words of other scripts have no `\b`. */
 const UNKNOWN_RECIPIENT = anyOf(
   '(user|recipient|mailbox|address|addressee|account|alias|@[\\])]?)( is| name)? (unknown|unrecognized|invalid|not (found|known|exist|valid|present))',
   '(user|recipient|mailbox|address|account|person)( \\S{1,64}| \\(@\\))? (unknown|not (found|known|exist)|unallocated)',
@@ -199,7 +199,7 @@ export const RULES: readonly Rule[] = [
     not: /sender|\b5\.7\.27\b/i,
     hard: true,
   },
-  // Exchange Online on the next server, which may be a smart host of the receiver: no word about the recipient.
+  // Exchange Online on the next server, which may be a smart host of the receiver: it is not about the recipient.
   { classification: 'TransientFailure', text: /\b[45]\.4\.300\b/ },
   { classification: 'BadDomain', text: /\b[45]\.4\.310\b/ },
   { classification: 'DNSFailure', text: /\b[45]\.4\.312\b/ },

@@ -38,11 +38,11 @@ const IPV6 = /(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}){0,6}(?![\w:])
 export interface ReplyWords {
   /** Code first; names are cut out. At most 512 characters. */
   readonly text: string
-  /** Reply code of the quoted server, null where nobody is quoted. */
+  /** Reply code of the quoted server, null if no reply is quoted. */
   readonly quotedCode: number | null
 }
 
-/** The words of a reply in one line. Of replies within replies the innermost speaks. Never fails. */
+/** The words of a reply in one line. Of nested replies the innermost counts. Never fails. */
 export function readWords(response: string): ReplyWords {
   const quoted = quotedReply(response)
   const text = cutNames((quoted ?? response).slice(0, CHARS_MAX))

@@ -16,7 +16,7 @@ const OTHER = '<address>'
 const AT = /@|[%=+]40|[([]at[)\]]/i
 /** RFC 5321 4.1.2: a local part in quotes. */
 const QUOTED = /"(?:[^"\\]|\\.){1,254}"@[^\s<>"(),:;@]*/g
-/** Behind the sign a domain, an address literal (RFC 5321 4.1.3), or nothing: a reply may be cut there. */
+/** After the sign a domain, an address literal (RFC 5321 4.1.3), or nothing: a reply may be cut there. */
 const ADDRESS_LIKE = /[^\s<>"(),:;@]+@(?:\[[^\]\s]*\]?|[^\s<>"'(),:;@]*[^\s<>"'(),:;@.])?/g
 const ENCODED = /[^\s<>"(),:;@/?&#]+ ?(?:[%=+]40|[([]at[)\]]) ?(?:[a-z0-9-]+\.)+[a-z]{2,}/gi
 /**
@@ -30,7 +30,7 @@ const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/
 export interface SmtpReply {
   /** Null for a line that does not begin with a reply code. The peer is not an SMTP server. */
   readonly code: number | null
-  /** Enhanced status code (RFC 3463), null when there is none right after the reply code. */
+  /** Enhanced status code (RFC 3463), null if there is none right after the reply code. */
   readonly enhanced: string | null
   readonly text: string
 }
@@ -40,7 +40,7 @@ export interface SmtpReply {
  * Repeated codes go, control characters and runs of blanks become one space, the end is cut at 512 characters.
  */
 export function formatReply(raw: string): string {
-  // The cap comes first too: a peer may send up to 64 KiB, and no pattern should run over that.
+  // The text is capped first, because a peer may send up to 64 KiB, too much for the patterns.
   const lines = raw.slice(0, RESPONSE_CHARS_MAX * 8).split(/\r\n|\r|\n/)
   let code = ''
   let enhanced = ''
@@ -69,8 +69,8 @@ export function parseReply(line: string): SmtpReply {
 }
 
 /**
- * Any text as one trimmed line of at most 512 characters; no half of a surrogate pair is left at the end, and none of
- * an address, which nobody would know for one.
+ * Any text as one trimmed line of at most 512 characters; it never ends in half of a surrogate pair, or in a part of an
+ * address that would not be recognized.
  */
 export function capText(text: string): string {
   const line = text.replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ').trim()
@@ -80,7 +80,7 @@ export function capText(text: string): string {
     .trimEnd()
 }
 
-/** Where a line is cut: at its most, or before the word that would be cut where that holds an address. */
+/** The place to cut a line: its maximum length, or before the last word if that contains an address. */
 function endOf(line: string): number {
   if (line.length <= RESPONSE_CHARS_MAX) return line.length
   const start = line.lastIndexOf(' ', RESPONSE_CHARS_MAX)
@@ -90,9 +90,9 @@ function endOf(line: string): number {
 }
 
 /**
- * The reply as it may be kept: the recipient's address, in whatever case, replaced by a placeholder that is put back,
- * and whatever else looks like an address (the target of a forwarding, the sender, one in a URL) by one that stays.
- * In: at most a few kilobytes of text; the address, '' where none is to be put back.
+ * The reply in the form for storage: the recipient's address, in any case, is replaced by a placeholder that is later
+ * put back, and everything else that looks like an address (the target of a forwarding, the sender, one in a URL) by a
+ * permanent one. Takes at most a few kilobytes of text, and the address, '' for none.
  */
 export function maskAddress(response: string, address: string): string {
   if (!AT.test(response)) return response

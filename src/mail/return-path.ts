@@ -2,9 +2,8 @@
  * return-path - envelope senders that name the recipient they were sent to (VERP), and the tokens in them.
  *
  * A token is 40 characters of base32 (RFC 4648 section 6, lower case): `type<<4|keyId` (1 byte), the message's uuid
- * (16), the recipient's index (1), HMAC-SHA256 over all of these cut to 7 bytes. Mail systems that change the case of
- * an address do it no harm, and who does not hold the key makes none that holds: a forged one is refused without any
- * look-up.
+ * (16), the recipient's index (1), HMAC-SHA256 over all these, truncated to 7 bytes. Changing the case of an address
+ * does not harm it, and without the key no valid token can be made: a forged one is refused without a lookup.
  *
  * Spec bounce.token, bounce.address
  */
@@ -35,7 +34,7 @@ const TOKEN_BYTES = MAC_AT + MAC_BYTES
 const TOKEN_CHARS = 40
 const TOKEN_PATTERN = /^[a-z2-7]{40}$/
 
-/** The token of a recipient, 40 characters. In: the key that tokens are signed with. */
+/** The token of a recipient, 40 characters. Takes the key that signs tokens. */
 export function formatReturnToken(key: Buffer, { messageId, recipient }: TokenRecipient): string {
   const bytes = Buffer.alloc(TOKEN_BYTES)
   bytes[0] = (TOKEN_TYPE << 4) | KEY_ID

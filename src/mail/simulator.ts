@@ -2,7 +2,7 @@
  * simulator - the outcome of an attempt on a test server, where nothing is transmitted.
  *
  * Every address is delivered, except at `simulator.test`, where the local part names the outcome; text after a `+` is
- * ignored there, so that a suppressed address has endless siblings. Replies go through the real classifier.
+ * ignored there, so that a suppressed address has any number of variants. Replies go through the real classifier.
  */
 
 import { makeRefused } from './classify.ts'

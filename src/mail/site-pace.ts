@@ -2,8 +2,8 @@
  * site-pace - how fast a site is served: connections at once, messages a second, and the pauses that it or its silence
  * asks for.
  *
- * States: unproven (nothing has been answered there yet, or not since it could not be reached) -> proven; beside that
- * throttled (it asked for less: one connection, one message a second) and paused (nothing at all until an instant).
+ * States: unproven (no answer yet, or none since it was unreachable) -> proven; also throttled (on its request: one
+ * connection, one message a second) and paused (nothing until an instant).
  *
  * Guarantees that a site never has more places than its limits allow; each pause after another without a calm time
  * between is longer, up to a bound. No clock and no randomness: both come with the call.
@@ -19,23 +19,23 @@ const THROTTLE_PAUSE_MS = 60_000
 const THROTTLE_PAUSE_MAX_MS = 30 * 60_000
 /** Successes in a row that end the memory of a throttling. */
 const CALM_SUCCESSES = 20
-/** After no address could be connected to; the longer one where nothing was answered at all. */
+/** Pause after no address accepted a connection; the longer one if there was no answer at all. */
 const REFUSED_PAUSE_MS = 2 * 60_000
 const SILENT_PAUSE_MS = 15 * 60_000
-/** Pauses are moved by up to this part of them, so that sites which failed together do not come back together. */
+/** Pauses are shifted by up to this fraction, so that sites that failed together do not resume together. */
 const JITTER = 0.1
 /** Attempts that wait beside those under way, so that a place which becomes free is taken at once. */
 const AHEAD_MAX = 32
 /**
- * The same at a site that could not be reached: they share what becomes of the next try. Doubles with each failure, so
- * that a long queue is walked through, and its old mail found, while hardly anything is tried.
+ * The same at an unreachable site: they share the result of the next try. It doubles with each failure, so that a long
+ * queue is walked through, and its old mail found, with few tries.
  */
 const WAVE_START = 8
 const WAVE_MAX = 512
 /** How much of a second's messages may go at once. */
 const BURST_SECONDS = 0.2
 
-/** Words with which a server says that it gets too much (RFC 5321 has none; these are what providers write). */
+/** Words by which servers report throttling (RFC 5321 has none; providers write these). */
 const THROTTLE_TEXT = /\brate\b|too many|throttl|unexpected volume|\bTSS04\b|\b4\.7\.28\b/i
 
 /**
@@ -77,7 +77,7 @@ export function makeSitePace(limits: SiteLimits): SitePace {
   }
 }
 
-/** Attempts that may be under way at the site at once. `isTight`: the process has few places left. */
+/** Maximum concurrent attempts at the site. `isTight`: the process has few places left. */
 export function placesOf(pace: SitePace, limits: SiteLimits, isTight: boolean): number {
   if (pace.isThrottled || pace.failures > 0) return 1
   // The limits may have become less since the window grew.

@@ -23,7 +23,7 @@ export interface SiteLimits {
 /** Limits by the end of a mail server's name, such as `google.com`; `default` is for every other site. */
 export type SiteLimitTable = ReadonlyMap<string, Partial<SiteLimits>>
 
-/** Every site that has no entry of its own, and the defaults of an entry. */
+/** Limits of sites without an entry, and the defaults of an entry. */
 export const SITE_LIMITS: SiteLimits = {
   connectionsStart: 5,
   connections: 10,
@@ -62,7 +62,9 @@ export function siteName(hosts: readonly string[]): string {
   return name.length <= NAME_CHARS_MAX ? name : `${name.slice(0, NAME_CHARS_MAX)}...`
 }
 
-/** The limits of a site; the operator's entries go before the built-in ones. In: its hosts in lower case. */
+/**
+ * The limits of a site; the operator's entries take precedence over the built-in ones. Takes its hosts in lower case.
+ */
 export function siteLimits(hosts: readonly string[], operators: SiteLimitTable): SiteLimits {
   const limits = {
     ...SITE_LIMITS,

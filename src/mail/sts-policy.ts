@@ -18,7 +18,7 @@ const MX_MAX = 100
 /** A host name with `mx:` and blanks; RFC 1035 allows names of 253 characters. */
 const MX_LINE_CHARS_MAX = 300
 
-/** Reads a policy file. Null for one that is none: then there is no policy (RFC 8461 3.3). */
+/** Reads a policy file. Null if it is malformed: then there is no policy (RFC 8461 3.3). */
 export async function readPolicy(
   file: string,
   { id, nowMs }: { id: string; nowMs: number },
@@ -46,7 +46,7 @@ function withoutExcess(file: string): string {
   return file.split(/\r?\n/).filter(isKept).join('\n')
 }
 
-/** Whether the policy names the host: exactly, or by a `*` that stands for exactly one label (RFC 8461 4.1). */
+/** Whether the policy names the host: exactly, or by a `*` for exactly one label (RFC 8461 4.1). */
 export function isNamed(policy: StsPolicy, host: string): boolean {
   const parent = host.slice(host.indexOf('.') + 1)
   return policy.mx.some((name) => (name.startsWith('*.') ? parent !== host && name.slice(2) === parent : name === host))

@@ -2,9 +2,9 @@
  * unsubscribe-token - what an unsubscribe link names: a recipient of a message, its server, and the person
  *
  * A token is 96 characters of base32: `type<<4|keyId` (1 byte), the message's uuid (16), the recipient's index (1), the
- * server's uuid (16), the keyed hash of the person's address (17: 132 bits), HMAC-SHA256 over all of these cut to 9
- * bytes. The server is named because an id alone names no more than a shard; the person is, because the link must work
- * when the address itself has been erased. Who does not hold the key makes none that holds.
+ * server's uuid (16), the keyed hash of the person's address (17: 132 bits), HMAC-SHA256 over all these, truncated to 9
+ * bytes. The server is included because an id alone names only a shard; the person, because the link must work after
+ * the address has been erased. Without the key no valid token can be made.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -32,7 +32,7 @@ const MAC_BYTES = 9
 const TOKEN_BYTES = MAC_AT + MAC_BYTES
 const TOKEN_PATTERN = /^[a-z2-7]{96}$/
 
-/** The token of a recipient, 96 characters. In: the key that tokens are signed with. */
+/** The token of a recipient, 96 characters. Takes the key that signs tokens. */
 export function formatUnsubscribeToken(
   key: Buffer,
   { messageId, recipient, serverId, hmac }: UnsubscribeTarget,
@@ -48,7 +48,7 @@ export function formatUnsubscribeToken(
   return encodeBase32(bytes)
 }
 
-/** The link of a token. In: the service's public address. */
+/** The link of a token. Takes the service's public address. */
 export function unsubscribeUrlOf(baseUrl: string, token: string): string {
   return `${baseUrl.replace(/\/+$/, '')}/u/${token}`
 }

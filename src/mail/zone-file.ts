@@ -1,9 +1,8 @@
 /**
  * zone-file - DNS records in the form of a zone file (RFC 1035 5.1), for import into a name server or a provider's form
  *
- * Names are whole, with a dot at their end, so that it does not matter whose zone they are read into. A text longer
- * than 255 bytes stands in several strings, which whoever reads it joins (RFC 1035 3.3, RFC 7208 3.3, RFC 6376
- * 3.6.2.2).
+ * Names are absolute, with a dot at their end, so that the zone file can be loaded into any zone. A text longer than
+ * 255 bytes is split into several strings, which readers join (RFC 1035 3.3, RFC 7208 3.3, RFC 6376 3.6.2.2).
  */
 
 /** A record; a null `value` is unknown here, and `remark` describes it. */
@@ -17,7 +16,7 @@ export interface ZoneFileRecord {
 
 /** Bytes of one string of a TXT record (RFC 1035 3.3). */
 const STRING_BYTES_MAX = 255
-/** An hour: a mistake is mended within that. */
+/** One hour, so that a mistake can be fixed soon. */
 const TTL_S = 3600
 
 /** A text as strings of a TXT record, quoted, each short enough. */
@@ -46,7 +45,7 @@ function formatValue(type: ZoneFileRecord['type'], value: string): string {
   return type === 'CNAME' || type === 'MX' ? `${value}.` : value
 }
 
-/** RFC 1035 5.1: a quote and a backslash behind one, other characters as three decimal digits. */
+/** RFC 1035 5.1: a quote and a backslash are escaped, other characters as three decimal digits. */
 function escapeString(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => {
     if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`

@@ -3,7 +3,7 @@
  * makes them.
  *
  * A line end is CRLF, or one LF alone. Guarantees: one pass over the body for each canonical form, however many hashes
- * are wanted of it; linear in the body, whatever it holds; memory for 64 KiB.
+ * are requested; linear in the body, whatever its content; memory for 64 KiB.
  *
  * Spec inbound.authentication.dkim
  */
@@ -26,7 +26,7 @@ export interface BodyForm {
   readonly bytesMax: number | null
 }
 
-/** The hashes in base64, in the order of the forms. In: the bytes, and where the body begins. */
+/** The hashes in base64, in the order of the forms. Takes the bytes and the start of the body. */
 export function hashBodies(raw: Uint8Array, from: number, forms: readonly BodyForm[]): string[] {
   const hashes: string[] = []
   for (const canon of ['simple', 'relaxed'] as const) {
@@ -62,7 +62,7 @@ function canonize(
       body.put(octet)
     }
   }
-  // Empty lines at the end do not count; simple ends with one line end in any case, relaxed where there is something.
+  // Empty lines at the end do not count; simple always ends with one line end, relaxed only if the body is not empty.
   if (!isRelaxed || body.bytes > 0) body.endLine()
 }
 

@@ -1,8 +1,8 @@
 /**
  * dmarc - DMARC (RFC 9989) from the results of SPF and DKIM: alignment, tree walk, the policy that applies.
  *
- * mailauth evaluates it, by the letter of the RFC (`strict`). One case is added here: a mail that fails only because
- * the DNS did not answer about one of its identities is not judged yet.
+ * mailauth evaluates it, strictly by the RFC (`strict`). One case is added here: a mail that fails only because the DNS
+ * did not answer about one of its identities is not judged yet.
  *
  * Spec inbound.authentication.dmarc
  */
@@ -20,14 +20,14 @@ export interface DmarcInput {
   readonly spf: SpfVerdict
   /** Of MAIL FROM, '' for none. */
   readonly spfDomain: string
-  /** Domains whose signature holds, and those about whose key the DNS could not tell. */
+  /** Domains with a valid signature, and those whose key the DNS did not return. */
   readonly passed: readonly string[]
   readonly undecided: readonly string[]
 }
 
 export interface DmarcReport {
   readonly dmarc: DkimVerdict
-  /** Given where it is `fail`. */
+  /** Set if the verdict is `fail`. */
   readonly dmarcPolicy: DmarcPolicy | null
   /** The reason for no verdict or for an error, if the verifier gives one. */
   readonly reason: string | null

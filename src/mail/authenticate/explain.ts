@@ -16,7 +16,7 @@ export interface Explained {
   readonly check: AuthenticationPart
   readonly verdict: string
   readonly message: string
-  /** The record of the DNS that it stands on, where one was found. */
+  /** The DNS record behind the verdict, if one was found. */
   readonly record: { readonly name: string; readonly text: string } | null
   /** The change after which it would pass. */
   readonly fix: string | null
@@ -25,7 +25,7 @@ export interface Explained {
 const LATER = 'Run the check again later, or use other name servers (DNS_SERVERS)'
 const LIMITS = 'The header has over 256 KiB, 1,000 fields or 10,000 lines: nothing in it is verified'
 
-/** Explains all verdicts, signatures one by one. In: who connected, where it is known. */
+/** Explains all verdicts, signatures one by one. Takes the address of the client, if known. */
 export function explain({ authentication, findings }: Judgement, ip: string | null): Explained[] {
   const { sender, signatures, dmarc } = findings
   return [

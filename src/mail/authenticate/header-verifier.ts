@@ -2,8 +2,8 @@
  * header-verifier - mailauth's verifier of signatures, given the hashes of the body in place of the body.
  *
  * The library reads a mail as a stream and hashes its body once for each form that a signature names, each time that it
- * verifies. Here the body is hashed once, by `body-hash.ts`; verifying again, with more answers of the DNS, costs no
- * more than the header.
+ * verifies. Here the body is hashed once, by `body-hash.ts`; verifying again, with new answers of the DNS, reads only
+ * the header.
  */
 
 import { createRequire } from 'node:module'
@@ -72,7 +72,7 @@ export async function wantedForms(header: Buffer, options: VerifierOptions): Pro
   return (await run(header, { options, hashes: new Map() })).wanted
 }
 
-/** Verifies the signatures of a header, which ends with its empty line. Rejects where the library throws. */
+/** Verifies the signatures of a header, which ends with its empty line. Rejects if the library throws. */
 export async function verifyHeader(
   header: Buffer,
   { options, hashes }: { options: VerifierOptions; hashes: BodyHashes },

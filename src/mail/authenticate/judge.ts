@@ -1,8 +1,8 @@
 /**
  * judge - a received mail and its session, judged: SPF, DKIM, DMARC and ARC.
  *
- * States: SPF is asked by whoever took the mail; the signatures are verified in a thread that has its time (its report
- * is null where it was ended); both make the verdicts here.
+ * States: the receiving process checks SPF; a thread with a time limit verifies the signatures (its report is null if
+ * it was ended); both give the verdicts here.
  *
  * Spec inbound.authentication
  */
@@ -14,7 +14,7 @@ import { missingParts } from './rounds.ts'
 import { checkSender, NO_SENDER, type Sender, type SenderReport } from './sender.ts'
 import { checkSignatures, domainsWith, readSignedMail, type SignatureReport } from './signatures.ts'
 
-/** What was found, for who wants to know why. */
+/** Results, for explaining the verdicts. */
 export interface Findings {
   readonly sender: SenderReport
   /** Null where verifying was ended, or the header passes the limits. */
@@ -25,7 +25,7 @@ export interface Findings {
 /** The verdicts. */
 export interface Judgement {
   readonly authentication: Authentication
-  /** The DNS could not tell of something: another round may know more. */
+  /** The DNS did not answer everything: another round may complete it. */
   readonly isTemporary: boolean
   readonly findings: Findings
 }
@@ -54,8 +54,7 @@ function judgementOf(authentication: Authentication, findings: Findings): Judgem
 }
 
 /**
- * Judges a mail in one go: where no thread is needed, as on the command line and in tests. In: `sender` null: nobody
- * knows.
+ * Judges a mail in one step, without a thread, as on the command line and in tests. A null `sender` is unknown.
  */
 export async function judgeMail(
   raw: Buffer,

@@ -1,8 +1,8 @@
 /**
- * look-up - the questions to the DNS that judging a mail asks, handed in by whoever has a resolver and a budget.
+ * look-up - the DNS lookups for judging a mail, passed in by the owner of a resolver and a budget.
  *
  * Answers are those of `node:dns`: a promise of records, rejected with an error whose `code` is ENOTFOUND for a name
- * that is not there, ENODATA for one without such records, anything else where the DNS could not tell.
+ * that does not exist, ENODATA for one without such records, anything else if the DNS did not answer.
  */
 
 /** Asks for the records of a type. TXT records are lists of strings, MX `{exchange, priority}`, all others strings. */
@@ -10,7 +10,7 @@ export type LookUp = (name: string, type: string) => Promise<unknown[]>
 
 const NO_RECORD: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
-/** A look-up that remembers the names about which the DNS could not tell. */
+/** A lookup that records the names that the DNS did not answer. */
 export interface WatchedLookUp {
   readonly lookUp: LookUp
   /** In lower case, without a final dot. */

@@ -16,14 +16,14 @@ const PARTS = ['spf', 'spfHelo', 'dkim', 'dmarc', 'arc'] as const
 /** A verdict by its field. */
 export type AuthenticationPart = (typeof PARTS)[number]
 
-/** The verdicts that are missing because the DNS could not tell. */
+/** The verdicts that are missing because the DNS did not answer. */
 export function missingParts(authentication: Authentication): AuthenticationPart[] {
   return PARTS.filter((part) => authentication[part] === (part === 'arc' ? 'unchecked' : 'temperror'))
 }
 
 /**
- * When the next round is due, milliseconds; null where nothing is missing, or no round is left. In: the verdicts so
- * far, when the first round was, and how many there have been.
+ * When the next round is due, milliseconds; null if nothing is missing, or no round is left. Takes the verdicts so far,
+ * the time of the first round and the number of rounds.
  */
 export function nextRoundAtMs(
   authentication: Authentication,

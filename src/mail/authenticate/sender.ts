@@ -1,8 +1,8 @@
 /**
  * sender - SPF (RFC 7208) for the MAIL FROM address and for the HELO name, each by itself.
  *
- * mailauth evaluates the record, by the letter of the RFC (`strict`): the whole record is parsed first, a malformed or
- * repeated modifier is an error, 10 look-ups and 2 void ones.
+ * mailauth evaluates the record, strictly by the RFC (`strict`): the whole record is parsed first, a malformed or
+ * repeated modifier is an error, 10 lookups and 2 void ones.
  *
  * Spec inbound.authentication.spf
  */

@@ -19,7 +19,7 @@ import { type LookUp, plainName, watchLookUp } from './look-up.ts'
 import { clip } from './reason.ts'
 import { showHeader } from './signed-mail.ts'
 
-/** All that is needed to verify a mail: small, whatever its size. */
+/** The data needed to verify a mail, small whatever the mail's size. */
 export interface SignedMail {
   readonly header: Uint8Array
   readonly hashes: BodyHashes
@@ -28,7 +28,7 @@ export interface SignedMail {
 
 /** One signature. */
 export interface SignatureFinding {
-  /** `d=` and `s=`, '' where it has none. */
+  /** `d=` and `s=`, '' if missing. */
   readonly domain: string
   readonly selector: string
   readonly verdict: DkimVerdict
@@ -55,7 +55,7 @@ const KEY_BITS_MIN = 1024
 
 const NOTHING_FOUND: VerifierOptions['resolver'] = () => Promise.reject(Object.assign(new Error(), { code: 'ENODATA' }))
 
-/** Reads a mail, its body once. Null where its header passes the limits. */
+/** Reads a mail, its body once. Null if its header exceeds the limits. */
 export async function readSignedMail(raw: Buffer): Promise<SignedMail | null> {
   const shown = showHeader(raw)
   if (shown === null) return null
@@ -130,7 +130,7 @@ async function checkArc(
   const { status } = await arc(data, options)
   const arcReason = clip(status.comment || null)
   if (status.result === 'pass' || status.result === 'none') return { arc: status.result, arcReason }
-  // A chain that fails for want of a key that the DNS could not tell is not judged yet.
+  // A chain that fails because the DNS did not return a key is not judged yet.
   const seals = (data.chain || []).map((entry) => entry['arc-seal']?.parsed)
   const latest = (data.chain || []).at(-1)?.['arc-message-signature']?.parsed
   const isUndecided = [...seals, latest].some(

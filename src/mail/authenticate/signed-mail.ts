@@ -27,7 +27,7 @@ export interface ShownHeader {
   readonly oversized: number
 }
 
-/** Prepares a mail's header; null where it passes the limits. */
+/** Prepares a mail's header; null if it exceeds the limits. */
 export function showHeader(raw: Buffer): ShownHeader | null {
   const { fields, bodyStart, issue } = readHeaderBlock(raw, 0)
   if (issue !== null) return null

@@ -1,6 +1,6 @@
 /**
  * told-session - the sender of a mail in a file, from its own header: Return-Path, and the first Received field, from
- * the top, that names a public address. Fields below may be forged, and those above are of the receiver's own house.
+ * the top, that names a public address. Fields below may be forged, and those above are internal to the receiver.
  */
 
 import { isPublicAddress } from '../ip-address.ts'
@@ -37,7 +37,7 @@ export function readToldSession(raw: Buffer): ToldSession {
   return { address, ip: null, helo: null }
 }
 
-/** An address without its brackets; null where it has others in it. */
+/** An address without its brackets; null if it contains others. */
 function unwrap(path: string): string | null {
   const bare = path.trim().replace(/^</, '').replace(/>$/, '').trim()
   return /[<>]/.test(bare) ? null : bare

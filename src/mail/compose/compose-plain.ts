@@ -15,10 +15,10 @@ import { encodePlain } from './qp-plain.ts'
 const BODY_CHARS_MAX = 64 * 1024
 /** Octets of a line of header or body before it is folded or encoded. */
 const LINE_OCTETS_MAX = 76
-/** A longer one is no plain parameter of Content-Type any more. */
+/** A longer one is no longer a plain parameter of Content-Type. */
 const SEED_CHARS_MAX = 40
 const TOKEN = /^[\w-]+$/
-/** Short enough to stand in one line. */
+/** Short enough for one line. */
 const FEEDBACK_ID = /^[\w:-]{1,60}$/
 /** Printable ASCII that neither begins nor ends with a blank, without runs of them. */
 const PLAIN_TEXT = /^(?:[\x21-\x7e]+(?: {1,9}[\x21-\x7e]+){0,200})$/
@@ -30,7 +30,7 @@ const LETTER = /[A-Za-z]/
 const LONG_LINE = /^.{77,}/m
 const LINE_ENDS = /\r\n|\r|\n/g
 
-/** The bytes of a message, as `composeMessage` builds them; null where only that can. Never throws. */
+/** The bytes of a message, as `composeMessage` builds them; null if only that can. Never throws. */
 export function composePlain(input: ComposeInput): Buffer | null {
   const fields = formatFields(input)
   if (fields === null) return null
@@ -53,7 +53,7 @@ interface Part {
 
 const NO_PART: Part = { type: '', encoding: '', content: '' }
 
-/** The fields before those of MIME; null where one of them is not plain. */
+/** The fields before those of MIME; null if one is not plain. */
 function formatFields(input: ComposeInput): string | null {
   const { messageId, acceptedAtMs, from, to, cc, subject, headers, feedbackId, list, attachments, boundarySeed } = input
   if (attachments.length > 0 || !TOKEN.test(messageId) || !isPlainText(subject)) return null
@@ -81,7 +81,7 @@ function formatBoth({ boundarySeed }: ComposeInput, fields: string, parts: reado
   return `${fields}\r\nMIME-Version: 1.0\r\n${type}\r\n\r\n${bodies}--${boundary}--\r\n`
 }
 
-/** Addresses of one field, '' for none; null where one is not plain. */
+/** Addresses of one field, '' for none; null if one is not plain. */
 function formatAddresses(addresses: readonly ComposeAddress[]): string | null {
   let field = ''
   for (const { address, name } of addresses) {
@@ -94,7 +94,7 @@ function formatAddresses(addresses: readonly ComposeAddress[]): string | null {
   return field
 }
 
-/** A part with its fields; null where it is not plain. */
+/** A part with its fields; null if it is not plain. */
 function formatPart(type: string, body: string | null): Part | null {
   if (body === null || body === '') return NO_PART
   if (body.length > BODY_CHARS_MAX || !PLAIN_BODY.test(body)) return null

@@ -1,9 +1,9 @@
 /**
  * compose - builds the bytes of one message from a client's input (RFC 5322, RFC 2045 to 2049, RFC 2231, RFC 2392).
  *
- * Guarantees: every byte is 7-bit, every line ends in CRLF and holds at most 998 octets (RFC 5322 2.1.1); the same
- * input gives the same bytes; no address of a blind copy can get in, because none is in the input; no file or URL is
- * read. The tree is nodemailer's. It is written out here in one synchronous pass, because its own stream serializer
+ * Guarantees: every byte is 7-bit, every line ends in CRLF and has at most 998 octets (RFC 5322 2.1.1); the same input
+ * gives the same bytes; no address of a blind copy can get in, because none is in the input; no file or URL is read.
+ * The structure is that of nodemailer. It is written here in one synchronous pass, because its own stream serializer
  * costs several times the CPU for the same bytes (the test compares both, byte by byte).
  */
 
@@ -20,16 +20,16 @@ const LINE_OCTETS_MAX = 76
 const MAIL_LINE_OCTETS_MAX = 998
 /** Size of a byte in base64, which bounds the size of a message before it is built. */
 const BASE64_GROWTH = 4 / 3
-/** Octets of one encoded word with its frame; what nodemailer uses for its own header values. */
+/** Octets of one encoded word with its frame; the value that nodemailer uses for header values. */
 const WORD_OCTETS_MAX = 52
 /**
  * A value that no fold can bring under 998 octets a line (RFC 5322 2.1.1), or that would fold into a line of blanks
  * only, which RFC 5322 3.2.2 calls obsolete and some servers take for the end of the header.
  */
 const UNFOLDABLE = /\S{991}|\s{60}/
-/** Fields that hold addresses or ids, where an encoded word would change the meaning. */
+/** Fields with addresses or ids, where an encoded word would change the meaning. */
 const STRUCTURED_FIELDS = new Set(['reply-to', 'references', 'in-reply-to', 'sender'])
-/** NUL, and halves of a surrogate pair that stand alone. */
+/** NUL, and lone surrogates. */
 const UNSENDABLE = /\0|\p{Surrogate}/u
 const CONTROLS = /[\u0001-\u001f\u007f-\u009f]/g
 const LINE_ENDS = /\r\n|\r|\n/g
@@ -41,9 +41,9 @@ export interface ComposeAddress {
 
 export interface ComposeAttachment {
   readonly name: string
-  /** `type/subtype` in lower case; null = told by the name. */
+  /** `type/subtype` in lower case; null = determined by the name. */
   readonly contentType: string | null
-  /** Makes the part related to the html (RFC 2392), and inline where no reader takes it for a piece of the body. */
+  /** Makes the part related to the html (RFC 2392), and inline unless readers would merge it into the body. */
   readonly contentId: string | null
   readonly content: Buffer
 }
@@ -58,12 +58,12 @@ export interface ComposeInput {
   readonly text: string | null
   readonly html: string | null
   readonly headers: Readonly<Record<string, string>>
-  /** Value of the Feedback-ID that the service adds; absent where the client gave one, or none is due. */
+  /** Value of the Feedback-ID that the service adds; absent if the client gave one, or none is needed. */
   readonly feedbackId?: string
-  /** What the service adds on a broadcast stream, for one recipient; absent elsewhere. */
+  /** Fields that the service adds on a broadcast stream, for one recipient; absent elsewhere. */
   readonly list?: readonly ListField[]
   readonly attachments: readonly ComposeAttachment[]
-  /** Goes into the multipart boundaries; must not be guessable by who writes the content. */
+  /** Goes into the multipart boundaries; must not be guessable by the author of the content. */
   readonly boundarySeed: string
 }
 
@@ -86,9 +86,8 @@ export class ComposeFailure extends Error {
 }
 
 /**
- * Builds the message as it is sent, without signatures and trace fields.
- * Throws ComposeFailure for NUL or a lone surrogate outside of attachments: a server may take `CRLF NUL . CRLF` for the
- * end of the message.
+ * Builds the message as it is sent, without signatures and trace fields. Throws ComposeFailure for NUL or a lone
+ * surrogate outside of attachments: a server may interpret `CRLF NUL . CRLF` as the end of the message.
  */
 export function composeMessage(input: ComposeInput): Buffer {
   refuseUnsendable(input)
@@ -148,7 +147,7 @@ function formatHeaders(input: ComposeInput): HeaderField[] {
   for (const { name, value } of input.list ?? [])
     fields.push({ key: name, value: { value, prepared: true, foldLines: false } })
   for (const [key, value] of Object.entries(input.headers)) {
-    // A structured field that fits in no legal line cannot be written at all: the message goes out without it.
+    // A structured field that fits in no legal line cannot be written: the message is sent without it.
     if (STRUCTURED_FIELDS.has(key.toLowerCase()) && UNFOLDABLE.test(value)) continue
     fields.push({ key, value: formatValue(value) })
   }
@@ -164,7 +163,7 @@ function makeNamer(input: ComposeInput): (key: string) => string {
 }
 
 /**
- * An over-long run becomes encoded words (RFC 2047), which can be folded; everything else is nodemailer's to encode.
+ * An over-long run becomes encoded words (RFC 2047), which can be folded; nodemailer encodes everything else.
  */
 function formatValue(value: string): HeaderField['value'] {
   if (!UNFOLDABLE.test(value)) return value
@@ -176,7 +175,7 @@ function formatAttachment({ name, contentType, contentId, content }: ComposeAtta
   const message = /^message\//i.test(told) ? asMailLines(content) : null
   // A multipart type would need a boundary that the bytes may not have; RFC 2046 5.2.1 forbids to encode a message.
   const isWhatItIs = message !== null || !/^(multipart|message)\//i.test(told)
-  // Readers merge an inline text or message into the body; by its id it is found wherever it stands.
+  // Readers merge an inline text or message into the body; by its id it is found anywhere.
   const isInline = contentId !== null && !/^(text|message)\//i.test(told)
   return {
     filename: name,
@@ -189,9 +188,8 @@ function formatAttachment({ name, contentType, contentId, content }: ComposeAtta
 }
 
 /**
- * The bytes of a mail as they may stand in another one without encoding (RFC 2045 2.7): lines of ASCII that end in
- * CRLF. Null where they may not: other bytes, NUL, lone CR, long lines, nothing at all, or more bytes than base64 would
- * take.
+ * The bytes of a mail that can be embedded without encoding (RFC 2045 2.7): lines of ASCII that end in CRLF. Null if
+ * they cannot: other bytes, NUL, lone CR, long lines, nothing at all, or more bytes than base64 would take.
  */
 function asMailLines(content: Buffer): Buffer | null {
   const bytes = content.toString('latin1')

@@ -1,8 +1,8 @@
 /**
  * dkim-key - the RSA key pair of a sending domain: made, named, published and kept sealed (RFC 6376, RFC 8301).
  *
- * The private key is kept under AES-256-GCM; what it belongs to is authenticated with it, so that a sealed key copied
- * to another domain does not open there.
+ * The private key is kept under AES-256-GCM; its context is authenticated with it, so that a sealed key copied to
+ * another domain cannot be opened there.
  */
 
 import { createCipheriv, createDecipheriv, generateKeyPair, hkdfSync } from 'node:crypto'

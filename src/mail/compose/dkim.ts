@@ -1,11 +1,11 @@
 /**
  * dkim - the DKIM signature of a message: the signed data, and the signature field (RFC 6376, RFC 8301). No key here.
  *
- * relaxed/relaxed, rsa-sha256, `t=`, no `x=`, no `l=`. The fields a reader sees are named once more than they are there
- * (RFC 6376 8.15): a second Subject or From that is added on the way breaks the signature.
+ * relaxed/relaxed, rsa-sha256, `t=`, no `x=`, no `l=`. Visible fields are named once more than they occur (RFC 6376
+ * 8.15), so that adding a second Subject or From in transit breaks the signature.
  *
- * Guarantees: linear in the message, whatever it holds; the same message, name and time give the same bytes, and with
- * RSASSA-PKCS1-v1_5 the same signature.
+ * Guarantees: linear in the message, whatever its content; the same message, name and time give the same bytes, and
+ * with RSASSA-PKCS1-v1_5 the same signature.
  *
  * Spec dkim.signed
  */
@@ -109,7 +109,7 @@ export function draftSignature(
   return { data: Buffer.from(`${fields}dkim-signature:${own}`, 'latin1'), field }
 }
 
-/** The whole field with its line end, as it goes before the message. In: the signature's bytes. */
+/** The complete field with its line end, to put before the message. Takes the signature's bytes. */
 export function finishSignature({ field }: DkimDraft, signature: Buffer): string {
   const base64 = signature.toString('base64')
   const lines = [base64.slice(0, LINE_OCTETS_MAX - ' b='.length)]
@@ -155,7 +155,7 @@ export function hashBody(message: Buffer, from: number): string {
   return canonical.digest()
 }
 
-/** Whether a byte up to the space stands as it is in the canonical body, whatever comes before it. */
+/** Whether a byte up to the space is unchanged in the canonical body, whatever comes before it. */
 function isKept(message: Buffer, at: number, byte: number): boolean {
   if (byte === TAB) return false
   if (byte !== SPACE && byte !== CR) return true

@@ -2,8 +2,8 @@
  * feedback-id - the Feedback-ID field, by which Gmail groups complaints in its Postmaster Tools
  *
  * `<broadcast or tag>:<stream>:<account>:<sender>`; the last part names the installation, and Gmail wants it to be 5 to
- * 15 characters that never change. Ids are told by their last eight digits: the first ones are a time, which many
- * share.
+ * 15 characters that never change. Ids are given by their last eight digits, because the first ones are a time that
+ * many ids share.
  *
  * Spec send.feedback-id
  */
@@ -12,9 +12,9 @@ const NAME = 'feedback-id'
 const ID_DIGITS = 8
 
 export interface FeedbackIdInput {
-  /** The broadcast that the message is of, which then stands in place of the tag; absent or null: none. */
+  /** The broadcast of the message, which then replaces the tag; absent or null for none. */
   readonly broadcast?: { readonly broadcastId: string } | null
-  /** Null: the message has no tag, and the part is left off. */
+  /** Null if the message has no tag: the part is left out. */
   readonly tagHash: string | null
   readonly streamId: string
   readonly accountId: string
@@ -29,7 +29,7 @@ export function formatFeedbackId({ broadcast, tagHash, streamId, accountId, send
   return (first === null ? parts : [first, ...parts]).join(':')
 }
 
-/** Whether a client's own fields hold one: then it stands. */
+/** Whether a client's own fields have one, which is then kept. */
 export function hasFeedbackId(headers: Readonly<Record<string, string>>): boolean {
   for (const name in headers) if (name.toLowerCase() === NAME) return true
   return false

@@ -2,8 +2,8 @@
  * list-fields - the fields by which a reader's mail program lets it leave a list: List-Unsubscribe (RFC 2369),
  * List-Unsubscribe-Post (RFC 8058) and List-Id (RFC 2919)
  *
- * Guarantees: ASCII; no line is longer than the link or the domain in it makes it; nothing that a client wrote stands
- * outside of a quoted string or an encoded word, so no field can be smuggled in.
+ * Guarantees: ASCII; only the link or the domain can make a line long; client text is always in a quoted string or an
+ * encoded word, so that no field can be injected.
  *
  * Spec unsubscribe.fields
  */
@@ -11,7 +11,7 @@
 import { domainToASCII } from 'node:url'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 
-/** A field that the service writes, ready to stand in the header. */
+/** A field of the service, ready for the header. */
 export interface ListField {
   readonly name: string
   readonly value: string
@@ -19,7 +19,7 @@ export interface ListField {
 
 /** Input of the fields. */
 export interface ListFieldsInput {
-  /** Of this recipient alone; null: the message brings its own field. */
+  /** The link of this recipient alone; null if the message has its own field. */
   readonly unsubscribeUrl: string | null
   readonly streamName: string
   readonly streamId: string
@@ -28,7 +28,7 @@ export interface ListFieldsInput {
 }
 
 /**
- * Fields that stand once, and are the service's: a client's own of these names are left out where these are written.
+ * Fields of the service that occur once: a client's own fields of these names are left out if these are written.
  */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['list-unsubscribe', 'list-unsubscribe-post', 'list-id', 'feedback-id'])
 /** Those that a message may bring itself. */
@@ -52,7 +52,7 @@ export function formatListFields(input: ListFieldsInput): ListField[] {
   return fields
 }
 
-/** Whether a field is one of the service's on a broadcast stream. In: its name, in any case. */
+/** Whether a field is one of the service's on a broadcast stream. Takes its name, in any case. */
 export function isListField(name: string): boolean {
   return OWN_FIELDS.has(name.toLowerCase())
 }

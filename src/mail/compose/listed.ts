@@ -7,7 +7,7 @@
 import { withHtmlFooter, withTextFooter } from './footer.ts'
 import { fillHtml, fillText, parseTemplate, type Substitutions, type Template, UNSUBSCRIBE_NAME } from './template.ts'
 
-/** The texts of a broadcast, read; with the footer where one is due. */
+/** The parsed texts of a broadcast, with the footer if needed. */
 export interface ListedTexts {
   readonly text: Template | null
   readonly html: Template | null
@@ -16,7 +16,7 @@ export interface ListedTexts {
 /** Replaces the link if a message is only shown. A preview must unsubscribe no one. */
 export const UNFILLED_LINK = `{{${UNSUBSCRIBE_NAME}}}`
 
-/** Reads the texts of a broadcast. A text that is no template, which no broadcast has, is left as it stands. */
+/** Reads the texts of a broadcast. A text that is not a template, which no broadcast has, is not changed. */
 export function readListedTexts(
   { text, html }: { readonly text: string | null; readonly html: string | null },
   hasFooter = true,

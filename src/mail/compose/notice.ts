@@ -1,8 +1,8 @@
 /**
  * notice - the mail to an administrator when the records of a sending domain are missing: the remedy and the deadline
  *
- * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5), so that nobody's
- * out-of-office answers it.
+ * Plain text, from the service's own postmaster; marked as auto-generated (RFC 3834 5), so that no out-of-office reply
+ * answers it.
  *
  * Spec domain.notice
  */
@@ -17,7 +17,7 @@ export interface NoticeInput {
   readonly atMs: number
   /** From when on mail from the domain is refused; of a warning only. */
   readonly endsAtMs: number
-  /** The records that were not found; none where they have been found again meanwhile. */
+  /** The records that were not found; empty if they have been found again in the meantime. */
   readonly missing: readonly ExpectedRecord[]
   /** The administrator. */
   readonly address: string

@@ -1,16 +1,16 @@
 /**
  * qp-plain - quoted-printable for plain text: ASCII without controls, lines that end in CRLF
  *
- * It writes byte for byte what `encode` and `wrap` of nodemailer write of such a text, without looking at each of its
- * characters: a line is encoded only where it holds what must be, and cut where the last blank or stop of its end is.
- * The test compares both over random texts.
+ * It writes the same bytes as `encode` and `wrap` of nodemailer for such a text, without checking each character: a
+ * line is encoded only if it must be, and cut after the last blank or stop near its end. The test compares both over
+ * random texts.
  *
  * RFC 2045 6.7
  */
 
-/** Octets of a line with what ends it softly. */
+/** Octets of a line with its soft break. */
 const LINE_OCTETS_MAX = 76
-/** A line is rather cut behind a blank or a stop, where there is one in its last third. */
+/** A line is preferably cut after a blank or a stop in its last third. */
 const MARGIN = 25
 const CRLF = '\r\n'
 const SOFT_BREAK = '=\r\n'
@@ -42,7 +42,7 @@ function escapeLine(line: string): string {
   return escaped.replace(BLANK_END, last === BLANK ? '=20' : '=09')
 }
 
-/** A line with soft breaks; `isEnded`: CRLF follows, which counts where it would not fit. */
+/** A line with soft breaks; `isEnded`: CRLF follows, which matters if it would not fit. */
 function wrapLine(line: string, isEnded: boolean): string {
   const all = isEnded ? line.length + CRLF.length : line.length
   let wrapped = ''
@@ -56,7 +56,7 @@ function wrapLine(line: string, isEnded: boolean): string {
   return wrapped + line.slice(start) + CRLF
 }
 
-/** Where the piece that begins at `start` ends; with what ends it softly it holds at most one line's octets. */
+/** The end of the piece that begins at `start`; with its soft break it fits in one line. */
 function cutAt(line: string, start: number, all: number): number {
   const end = Math.min(start + LINE_OCTETS_MAX, all)
   const isFull = end < all

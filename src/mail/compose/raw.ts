@@ -1,10 +1,10 @@
 /**
  * raw - a message that came whole goes out as it came: missing fields are put before it, and its bytes are not changed
  *
- * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Of our own: X-Sendwright-Id, and Feedback-ID if
- * the message has none. Received (RFC 5321 4.4) is made apart, because it is no part of the message as built; it does
- * not name the client. Guarantees that the same input gives the same bytes; at most `RAW_ADDED_BYTES_MAX` bytes are
- * added.
+ * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Our own fields: X-Sendwright-Id, and
+ * Feedback-ID if the message has none. Received (RFC 5321 4.4) is made separately, because it is not part of the built
+ * message; it does not name the client. Guarantees that the same input gives the same bytes; at most
+ * `RAW_ADDED_BYTES_MAX` bytes are added.
  */
 
 import { cutFields, readHeaderFields } from '../header-fields.ts'
@@ -16,7 +16,7 @@ export interface RawInput {
   readonly messageId: string
   readonly acceptedAtMs: number
   readonly from: ComposeAddress
-  /** Value of the Feedback-ID where the message has none. */
+  /** Value of the Feedback-ID if the message has none. */
   readonly feedbackId: string
   /**
    * Everything the service writes on a broadcast stream, for one recipient, in place of the message's own fields;

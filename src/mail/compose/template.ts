@@ -33,7 +33,7 @@ export interface Template {
 /** Substitutions by name. */
 export type Substitutions = Readonly<Record<string, string>>
 
-/** Reads a text; null where a `{{` in it begins no placeholder. */
+/** Reads a text; null if a `{{` in it begins no placeholder. */
 export function parseTemplate(text: string): Template | null {
   const texts: string[] = []
   const names: string[] = []
@@ -51,14 +51,14 @@ export function parseTemplate(text: string): Template | null {
   return { texts, names }
 }
 
-/** Fills a text. In: a value for every name. */
+/** Fills a text. Takes a value for every name. */
 export function fillText({ texts, names }: Template, values: Substitutions): string {
   let filled = texts[0] as string
   for (const [index, name] of names.entries()) filled += (values[name] ?? '') + texts[index + 1]
   return filled
 }
 
-/** Fills HTML: in a value `& < > " '` stand for themselves. */
+/** Fills HTML: `& < > " '` in a value are escaped. */
 export function fillHtml(template: Template, values: Substitutions): string {
   // Without a prototype: `__proto__` is a name like any other.
   const escaped: Record<string, string> = Object.create(null)
@@ -66,7 +66,7 @@ export function fillHtml(template: Template, values: Substitutions): string {
   return fillText(template, escaped)
 }
 
-/** A value as it stands in HTML. */
+/** A value, escaped for HTML. */
 export function escapeHtml(value: string): string {
   return value.replace(/[&<>"']/g, (char) => ENTITIES[char] as string)
 }

@@ -1,8 +1,8 @@
 /**
  * user-notice - the mail to a user about a change of their sign-in
  *
- * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5). It holds no link: whoever
- * gets one with such words learns to press it.
+ * Plain text, from the service's own postmaster; marked as auto-generated (RFC 3834 5). It has no link, so that users
+ * do not learn to click links in such mail.
  *
  * Spec session.notice
  */

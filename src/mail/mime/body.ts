@@ -25,10 +25,10 @@ export const RECEIVED_ATTACHMENTS_MAX = 100
 export const DECODED_FACTOR_MAX = 4
 /** Text of more times its limit before it is decoded is not: three octets of quoted-printable may be one. */
 const ENCODED_FACTOR_MAX = 4
-/** Bytes that are decoded at once where only their number is wanted. */
+/** Bytes decoded at once if only their number is needed. */
 const PIECE_BYTES = 65_536
 
-/** Where an attachment lies in the raw mail. */
+/** The place of an attachment in the raw mail. */
 export interface AttachmentPlace {
   readonly start: number
   readonly length: number
@@ -49,7 +49,7 @@ export interface ReceivedAttachment {
 
 /** Texts and attachments of a mail. */
 export interface MailBody {
-  /** Null for none, or where it is over its limit. */
+  /** Null for none, or if it exceeds its limit. */
   readonly text: string | null
   readonly html: string | null
   readonly hasText: boolean
@@ -62,7 +62,7 @@ export interface MailBody {
 export function isDecodedTooLarge(raw: Buffer, nodes: readonly MimeNode[]): boolean {
   const max = raw.length * DECODED_FACTOR_MAX
   const counted = nodes.filter(({ kind }) => kind !== 'multipart')
-  // Decoding makes nothing larger, so the exact sizes are wanted only where the encoded ones pass the limit.
+  // Decoding never enlarges, so the exact sizes are needed only if the encoded ones exceed the limit.
   const encoded = counted.reduce((sum, { start, end }) => sum + end - start, 0)
   return encoded > max && counted.reduce((sum, node) => sum + decodedSize(raw, node), 0) > max
 }
@@ -149,7 +149,7 @@ function readAttachment(
   }
 }
 
-/** An attached message is walked only where it is as it was written. */
+/** An attached message is walked only if it is not encoded. */
 function encodingOf({ kind }: MimeNode, encoding: TransferEncoding | null): TransferEncoding {
   return kind === 'message' ? 'identity' : (encoding ?? 'identity')
 }

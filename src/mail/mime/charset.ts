@@ -23,20 +23,20 @@ const SAYS_NOTHING = /^(?:|us-ascii|ascii|ansi_x3\.4-1968|7bit|8bit|binary|defau
 /** Labels whose byte order mark counts, or which the standard refuses. */
 const ICONV_FIRST = /^(?:utf-?16|utf-?32|ucs-?2|ucs-?4)$/
 const ISO_2022_JP = 'iso-2022-jp'
-/** An escape that another one follows at once. The standard makes U+FFFD of it, though many writers escape twice. */
+/** An escape directly followed by another one. The standard decodes it as U+FFFD, though many writers escape twice. */
 const REDUNDANT_ESCAPES = /\x1b(?:\([BIJ]|\$[@B])(?=\x1b(?:\([BIJ]|\$[@B]))/g
 const SURROGATES = /\p{Surrogate}/gu
 
 const known = new Map<string, Decode>()
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Whether text of the charset begins in a state that escapes change: parts of it are never joined before decoding. */
+/** Whether text of the charset begins in a state that escapes change: its parts are never joined before decoding. */
 export function isShifting(label: string): boolean {
   return SHIFTING.test(label)
 }
 
 /**
- * Decodes bytes. In: the label as the mail gives it, null for none: UTF-8 where the bytes are that, else windows-1252.
+ * Decodes bytes. Takes the label of the mail, or null: UTF-8 if the bytes are valid, otherwise windows-1252.
  */
 export function decodeCharset(bytes: Uint8Array, label: string | null): string {
   const name = (label ?? '').trim().toLowerCase()
@@ -88,7 +88,7 @@ function standardDecoder(name: string): InstanceType<typeof TextDecoder> | null 
   try {
     return new TextDecoder(name)
   } catch {
-    // A RangeError is how it says that it does not know the label.
+    // A RangeError means an unknown label.
     return null
   }
 }

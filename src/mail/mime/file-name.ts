@@ -15,7 +15,7 @@ export interface FileName {
   readonly hadControls: boolean
 }
 
-/** In: the parameter `filename` or `name`; null for none. */
+/** Takes the parameter `filename` or `name`, or null. */
 export function readFileName(written: string | null): FileName {
   if (written === null) return { name: null, isSanitised: false, hadControls: false }
   const decoded = decodeWords(written).trim()

@@ -1,7 +1,7 @@
 /**
  * flowed - text of `format=flowed` (RFC 3676), its paragraphs made one line again.
  *
- * A line that ends in a space goes on in the next one of the same quote depth; the signature line `-- ` never does.
+ * A line that ends in a space continues in the next one of the same quote depth, except the signature line `-- `.
  * Guarantees: time linear in the text.
  */
 
@@ -12,7 +12,7 @@ interface Line {
 
 const SIGNATURE = '-- '
 
-/** In: text with LF at its line ends; whether `DelSp=yes` says that the space at a soft end was added. */
+/** Takes text with LF line ends, and whether the space at a soft end was added (`DelSp=yes`). */
 export function unflow(text: string, isSpaceAdded: boolean): string {
   const out: string[] = []
   let pieces: string[] = []

@@ -2,8 +2,8 @@
  * header-block - the fields of a mail or of a part (RFC 5322 2.2), cut out of its bytes.
  *
  * A line that is neither a field nor the fold of one is dropped with its own folds. Blanks before the colon are allowed
- * (RFC 5322 4.5); a first line `From ...` is an mbox file's and counts as nothing.
- * Guarantees: at most 256 KiB of bytes are looked at, and 1,000 fields come out.
+ * (RFC 5322 4.5); a first line `From ...` of an mbox file is ignored. Guarantees: at most 256 KiB of bytes are looked
+ * at, and 1,000 fields come out.
  *
  * Spec inbound.parse.header
  */
@@ -21,13 +21,13 @@ export interface HeaderField {
   readonly value: Buffer
 }
 
-/** The fields, and where the body begins. */
+/** The fields, and the start of the body. */
 export interface HeaderBlock {
   readonly fields: readonly HeaderField[]
   readonly bodyStart: number
   /** Lines that are no fields were dropped. */
   readonly isMalformed: boolean
-  /** The block passes a limit: its fields are those before that place, and there is no body. */
+  /** The block exceeds a limit: its fields are those before that place, and there is no body. */
   readonly issue: 'header_block_too_large' | 'too_many_headers' | null
 }
 
@@ -40,8 +40,8 @@ const DASH = 0x2d
 const MBOX_LINE = /^From /
 
 /**
- * Reads the block that begins at `start`. It ends before its empty line, at the end of the bytes, or where
- * `isDelimiter` says that a line which begins with `--` belongs to a multipart around it.
+ * Reads the block that begins at `start`. It ends before its empty line, at the end of the bytes, or at a line
+ * beginning with `--` that belongs to an outer multipart (`isDelimiter`).
  */
 export function readHeaderBlock(
   raw: Buffer,
@@ -77,7 +77,7 @@ class BlockReader {
     this.start = start
   }
 
-  /** Takes a line in, given by where it begins and ends; false if it is a field too many. */
+  /** Adds a line, given by its start and end; false if there are too many fields. */
   add(at: number, end: number): boolean {
     const { raw, open } = this
     if (raw[at] === SPACE || raw[at] === TAB) {
@@ -109,7 +109,7 @@ class BlockReader {
   }
 }
 
-/** Where the name ends that a line begins with (RFC 5322 2.2: printable, no colon); -1 where the line is no field. */
+/** The end of the name at the start of a line (RFC 5322 2.2: printable, no colon); -1 if the line is not a field. */
 function colonOf(raw: Buffer, start: number, end: number): number {
   let at = start
   while (at < end && (raw[at] as number) > SPACE && (raw[at] as number) < 0x7f && raw[at] !== COLON) at += 1

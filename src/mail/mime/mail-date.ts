@@ -1,5 +1,5 @@
 /**
- * mail-date - the Date field (RFC 5322 3.3, the old forms of 4.3 too) as a moment, where it names one.
+ * mail-date - the Date field (RFC 5322 3.3, the old forms of 4.3 too) as an instant, if valid.
  *
  * `Date.parse` reads "1" and makes the 31st of February a day of March, so it is not used.
  */
@@ -7,7 +7,7 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const FORM =
   /^(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]* ?, ?)?(\d{1,2}) ([a-z]{3}) (\d{2,5}) (\d{1,2}) ?: ?(\d{2})(?: ?: ?(\d{2}))? ?([+-]\d{4}|[a-z]{1,5})$/
-/** RFC 5322 4.3: minutes east of Greenwich; a zone that nobody knows, military ones too, is none (-0000). */
+/** RFC 5322 4.3: minutes east of Greenwich; unknown zones, military ones too, count as -0000. */
 const ZONES: Readonly<Record<string, number>> = {
   edt: -240,
   est: -300,
@@ -22,7 +22,7 @@ const DATE_CHARS_MAX = 500
 const YEAR_MIN = 1900
 const YEAR_MAX = 9999
 
-/** The moment as an ISO string in UTC; null where the value is no date or its day does not exist. */
+/** The instant as an ISO string in UTC; null if the value is not a date or its day does not exist. */
 export function parseMailDate(value: string): string | null {
   if (value.length > DATE_CHARS_MAX) return null
   const text = withoutComments(value).replace(/\s+/g, ' ').trim().toLowerCase()
@@ -41,7 +41,7 @@ export function parseMailDate(value: string): string | null {
   return moment.getUTCFullYear() > YEAR_MAX ? null : moment.toISOString()
 }
 
-/** RFC 5322 4.3: two digits below 50 are of this century, other short ones of the last. */
+/** RFC 5322 4.3: two digits below 50 mean this century, other short years the last one. */
 function fullYear(text: string): number {
   const year = Number(text)
   if (text.length === 2) return year < 50 ? year + 2000 : year + 1900

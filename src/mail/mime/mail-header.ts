@@ -1,8 +1,8 @@
 /**
  * mail-header - the top fields of a received mail as the contract shows them.
  *
- * The first of a field that may be there once counts; To, Cc and Reply-To of several fields are joined. Encoded words
- * are decoded everywhere but in the address fields of `headers`, where a decoded comma would be one of the list.
+ * Of a field that may occur once the first counts; several To, Cc and Reply-To fields are joined. Encoded words are
+ * decoded everywhere except in the address fields of `headers`, in which a decoded comma would become a separator.
  *
  * Spec inbound.parse.header, inbound.parse.addresses, inbound.parse.value
  */
@@ -31,7 +31,7 @@ export interface MailHeader {
   readonly headers: readonly { readonly name: string; readonly value: string }[]
   /** Addresses of To, Cc, Bcc, Reply-To and Sender, each once, as they are spelled. */
   readonly named: readonly string[]
-  /** False where more of them are in the raw mail than in `named`. */
+  /** False if the raw mail has more than `named`. */
   readonly isNamedWhole: boolean
 }
 

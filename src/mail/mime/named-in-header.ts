@@ -1,8 +1,8 @@
 /**
  * named-in-header - every address in the fields of a mail's header that name people, however many there are
  *
- * The parser keeps what a reader can use; here no one may be overlooked: no bound on fields, values and lists, fields
- * that exist twice, and in a value that no parser makes sense of whatever looks like an address. Takes the header's
+ * The parser keeps what a reader can use; here no address may be missed: fields, values and lists have no bound,
+ * repeated fields count, and in an unparsable value everything that looks like an address counts. Takes the header's
  * bytes; bytes after its empty line are ignored.
  */
 
@@ -10,11 +10,11 @@ import addressparser from 'nodemailer/lib/addressparser'
 import { decodeWords, stripValue } from './header-text.ts'
 
 const FIELDS: ReadonlySet<string> = new Set(['from', 'to', 'cc', 'bcc', 'reply-to', 'sender'])
-/** It begins where its local part does, so that no place within a long word is tried by itself. */
+/** It starts at the beginning of a local part, so that no place within a long word is tried separately. */
 const ADDRESS_LIKE = /(?<![^\s<>"(),:;@\\[\]])[^\s<>"(),:;@\\[\]]+@[^\s<>"(),:;@\\]+/g
 const LINE = /\r\n|\n/
 
-/** Where the header ends: before its first empty line; -1 where these bytes do not hold that. */
+/** The end of the header, before its first empty line; -1 if these bytes do not contain it. */
 export function endOfHeader(raw: Buffer): number {
   const ends = [raw.indexOf('\n\n', 0, 'latin1'), raw.indexOf('\n\r\n', 0, 'latin1')].filter((at) => at >= 0)
   return ends.length === 0 ? -1 : Math.min(...ends)

@@ -1,10 +1,9 @@
 /**
  * parameter - values of the form `value; name=value` (RFC 2045 5.1), continued and in other charsets (RFC 2231).
  *
- * Lenient as mail needs it: a value without quotes may hold blanks; a backslash in quotes stands for itself unless it
- * escapes a quote or a backslash, so that `"C:\file.txt"` keeps its path; a comment (RFC 822) counts where a blank or
- * the beginning stands before it.
- * Guarantees: never throws; time linear in the value; the first of equal names counts.
+ * Lenient as mail needs it: a value without quotes may contain blanks; a backslash in quotes is literal unless it
+ * escapes a quote or a backslash, so that `"C:\file.txt"` keeps its path; a comment (RFC 822) counts after a blank or
+ * at the beginning. Guarantees: never throws; time linear in the value; the first of equal names counts.
  */
 
 import { decodeCharset } from './charset.ts'
@@ -47,7 +46,7 @@ export function parseParameterised(text: string): Parameterised {
     sections.push({ number: Number(number ?? 0), isEncoded: number === undefined || star === '*', text: value })
     extended.set(base, sections)
   }
-  // RFC 2231 beats a plain value beside it, which is there for those who do not know it.
+  // RFC 2231 takes precedence over a plain value, which is a fallback for older readers.
   for (const [name, sections] of extended) plain.set(name, joinSections(sections))
   return { value: withoutComment(first), parameters: plain }
 }
@@ -65,7 +64,7 @@ function splitAtSemicolons(text: string): string[] {
       from = at + 1
     }
   }
-  // A quote that nobody closes holds what is left.
+  // An unclosed quote extends to the end.
   return [...pieces, text.slice(from)]
 }
 

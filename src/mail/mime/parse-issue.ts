@@ -7,7 +7,7 @@
 
 import { type HardIssue, type ParseIssue, SOFT_ISSUES, type SoftIssue } from '../../../schemas/inbound.ts'
 
-/** The issue that is named; null where there is none. */
+/** The issue that is named, or null. */
 export function namedIssue(hard: HardIssue | null, soft: ReadonlySet<SoftIssue>): ParseIssue | null {
   return hard ?? SOFT_ISSUES.find((issue) => soft.has(issue)) ?? null
 }

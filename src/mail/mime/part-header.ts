@@ -10,11 +10,11 @@ export interface PartHeader {
   /** `type/subtype` in lower case. */
   readonly contentType: string
   readonly charset: string | null
-  /** Of a multipart, as its lines have it: an octet is a character. Null where there is none that can be used. */
+  /** The boundary of a multipart, with one character per octet. Null if there is no usable one. */
   readonly boundary: string | null
   readonly isFlowed: boolean
   readonly isSpaceAdded: boolean
-  /** Null where the field names none that RFC 2045 knows. */
+  /** Null if the field names none of RFC 2045. */
   readonly encoding: TransferEncoding | null
   /** `attachment` for any disposition but inline (RFC 2183 2.8); null for none. */
   readonly disposition: 'inline' | 'attachment' | null
@@ -60,7 +60,7 @@ function typeOfInvalid(isFile: boolean): string {
   return isFile ? 'application/octet-stream' : 'text/plain'
 }
 
-/** Read once more from the octets: a boundary that is no ASCII is compared as it stands. */
+/** Read once more from the octets: a boundary that is not ASCII is compared unchanged. */
 function boundaryOf({ value }: HeaderField): string | null {
   const line = value
     .toString('latin1')

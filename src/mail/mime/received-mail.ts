@@ -1,10 +1,10 @@
 /**
  * received-mail - a received mail, parsed: the data for the API, the `inbound` event and the search.
  *
- * Bytes in, result out. No clock, no randomness, nothing is fetched. Anyone who calls it gives it a thread with 20
- * seconds and a bound of memory, and calls `failMail` where these are passed. Guarantees: time and memory linear in the
- * bytes, for any bytes; a mail is never lost: an exceeded limit is named by one issue, and if it is a hard one the top
- * fields stay as far as they were read.
+ * Bytes in, result out. No clock, no randomness, nothing is fetched. Callers run it in a thread with 20 seconds and a
+ * bound of memory, and call `failMail` if these are exceeded. Guarantees: time and memory linear in the bytes, for any
+ * bytes; a mail is never lost: an exceeded limit is named by one issue, and if it is a hard one the top fields read so
+ * far are kept.
  *
  * Spec inbound.parse
  */

@@ -1,8 +1,8 @@
 /**
- * shifted-charset - charsets of mail that neither the WHATWG Encoding Standard nor iconv-lite decode: iso-2022-kr
- * (RFC 1557), hz-gb-2312 (RFC 1843) and johab, rewritten as euc-kr or gbk, which hold the same characters.
+ * shifted-charset - charsets of mail that neither the WHATWG Encoding Standard nor iconv-lite decode: iso-2022-kr (RFC
+ * 1557), hz-gb-2312 (RFC 1843) and johab, rewritten as euc-kr or gbk, which have the same characters.
  *
- * Guarantees: never throws; time linear in the bytes. What is wrong becomes U+FFFD, as in any charset.
+ * Guarantees: never throws; time linear in the bytes. Invalid bytes become U+FFFD, as in any charset.
  */
 
 const SO = 0x0e
@@ -68,7 +68,7 @@ function decodeHz(bytes: Uint8Array): string {
   return gbk.decode(out.subarray(0, length))
 }
 
-/** Two octets, of which the first is not ASCII: a syllable by its letters, else a character of KS X 1001. */
+/** Two octets, the first not ASCII, are a syllable by its letters, or a character of KS X 1001. */
 function decodeJohab(bytes: Uint8Array): string {
   const out: string[] = []
   for (let at = 0; at < bytes.length; at += 1) {
@@ -104,7 +104,7 @@ function hangulOf(code: number): string | null {
   const final = FINALS[code & 31] as string
   if ([initial, medial, final].includes('.')) return null
   const alone = [initial, medial, final].filter((letter) => letter !== '-')
-  // All three are fill: a blank of full width.
+  // All three are fill characters, a full-width blank.
   if (alone.length === 0) return '\u3000'
   if (alone.length === 1) return alone[0] as string
   if (initial === '-' || medial === '-') return null

@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<string, TransferEncoding>> = {
   'quoted-printable': 'quoted-printable',
 }
 
-/** The encoding of a Content-Transfer-Encoding field; null where its value is none of RFC 2045 6.1. */
+/** The encoding of a Content-Transfer-Encoding field; null if its value is not in RFC 2045 6.1. */
 export function parseTransferEncoding(value: string): TransferEncoding | null {
   const name = value
     .replace(/\([^()]*\)/g, '')
@@ -106,8 +106,8 @@ function hexOf(octet: number): number {
 }
 
 /**
- * Undecided octets are in `#held`: a `=` with what may follow it, or blanks which the end of the line would drop. The
- * list of pieces is joined once, when it is decided.
+ * Undecided octets are in `#held`: a `=` with its possible continuation, or blanks that the end of the line would drop.
+ * The list of pieces is joined once, when it is decided.
  */
 class QuotedPrintableDecoder implements TransferDecoder {
   #held: Buffer[] = []
@@ -159,7 +159,7 @@ function holdFrom(bytes: Uint8Array): number {
 function decodeLines(bytes: Uint8Array, end: number): Buffer {
   const out = Buffer.allocUnsafe(end)
   let at = 0
-  /** Where the blanks at the end of `out` begin: an end of line drops them. */
+  /** The start of the blanks at the end of `out`, which an end of line drops. */
   let solid = 0
   for (let index = 0; index < end; index += 1) {
     const octet = bytes[index] as number
@@ -191,8 +191,8 @@ function decodeLines(bytes: Uint8Array, end: number): Buffer {
 }
 
 /**
- * Where the line after a soft break begins, that is after blanks and an end of line or of the body; -1 where it is
- * none.
+ * The start of the line after a soft break, after blanks and an end of line or of the body; -1 if it is not a soft
+ * break.
  */
 function skipSoftBreak(bytes: Uint8Array, from: number): number {
   let index = from

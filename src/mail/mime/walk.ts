@@ -1,8 +1,8 @@
 /**
  * walk - the structure of a mail (RFC 2046): one pass over its bytes, nothing decoded.
  *
- * States: a stack of nodes that are open. A line `--boundary` of any open multipart closes what is open inside it; the
- * outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold
+ * States: a stack of nodes that are open. A line `--boundary` of any open multipart closes the nodes open inside it;
+ * the outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold
  * inside them; they are kept whole, and problems inside them are not reported. Guarantees: time linear in the bytes
  * whatever the nesting; at most 500 nodes, 50 deep.
  *
@@ -20,7 +20,7 @@ export const DEPTH_MAX = 50
 
 /** A part of the mail. */
 export interface MimeNode {
-  /** `container`: a multipart that cannot be taken apart. */
+  /** `container`: a multipart that cannot be split. */
   kind: 'leaf' | 'multipart' | 'message' | 'container'
   readonly header: PartHeader
   readonly depth: number
@@ -41,7 +41,7 @@ export interface MimeTree {
 
 interface Open {
   readonly node: MimeNode
-  /** Null where it is no multipart, or another one around it has the same. */
+  /** Null if it is not a multipart, or an outer one has the same. */
   boundary: string | null
   delimiters: number
   isClosed: boolean
@@ -100,7 +100,7 @@ class Walk {
     return readHeaderBlock(this.#raw, at, (lineStart) => this.#delimiterAt(lineStart) !== null)
   }
 
-  /** Opens the node whose fields were read, and its attached message. Answers where its body begins. */
+  /** Opens the node whose fields were read, and its attached message. Returns the start of its body. */
   #enter(first: HeaderBlock): number {
     let block = first
     for (;;) {
@@ -143,7 +143,7 @@ class Walk {
     this.#stack.push({ node, boundary: isUsable ? boundary : null, delimiters: 0, isClosed: false })
   }
 
-  /** Closes what is open above a place of the stack; all of it ends at `end`. */
+  /** Closes the nodes above a place of the stack; all end at `end`. */
   #closeAbove(place: number, end: number): void {
     while (this.#stack.length > place + 1) {
       const { node, boundary, delimiters, isClosed } = this.#stack.pop() as Open

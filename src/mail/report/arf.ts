@@ -41,12 +41,12 @@ const MEANINGS: ReadonlyMap<string, FeedbackMeaning> = new Map([
 const TYPE_CHARS_MAX = 50
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i
 
-/** In: a type as `readArf` gives it. */
+/** Takes a type from `readArf`. */
 export function meaningOf(feedbackType: string): FeedbackMeaning {
   return MEANINGS.get(feedbackType) ?? 'complaint'
 }
 
-/** Reads a mail; null where it is no feedback report. */
+/** Reads a mail; null if it is not a feedback report. */
 export function readArf(mail: ReportMail): Arf | null {
   const report = partOf(mail, 'message/feedback-report')
   if (report === null) return null

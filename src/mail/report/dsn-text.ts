@@ -15,7 +15,7 @@ import { headerOf, partOf, type ReportMail } from './report-mail.ts'
 
 /** Text of a failing mail about the failure. */
 export interface TextFailure {
-  /** A reply in one line, or words; '' where nothing more is said. */
+  /** A reply in one line, or words; '' if there is no more text. */
   readonly line: string
   readonly expired: boolean
 }
@@ -31,7 +31,7 @@ const WORDS_CHARS_MAX = 500
 const REPLY_5XX = /(?:^|[^\d.])(?<!\bline )(5[0-7]\d[ :-]+\S.*)$/i
 /** Alone in its line; at the end of another one it may be a number of anything: "line 507." */
 const BARE_5XX = /^[\s<>#-]{0,20}(5[0-7]\d)\s*$/
-/** RFC 3463 2: an address of four numbers is none. */
+/** RFC 3463 2: an IP address is not one. */
 const ENHANCED_5XX = /(?<![\d.])(5\.[0-7]\.\d{1,3})(?![\d.]*\d)/
 /**
  * A dialogue or a quoted reply, in any language: a code in both its forms, or one after "said".
@@ -60,8 +60,8 @@ export function findReply(mail: ReportMail): string | null {
 }
 
 /**
- * Whether a mail system wrote it: by its name, by none at all, or because nobody is to answer it (RFC 5321 4.5.5) and
- * it speaks of a failure. Automatic answers of people have no sender either.
+ * Whether a mail system wrote it: by its name, by a missing one, or because its sender is empty (RFC 5321 4.5.5) and it
+ * mentions a failure. Automatic answers of people have an empty sender too.
  */
 export function isMailSystem(mail: ReportMail): boolean {
   const from = headerOf(mail, 'from')
@@ -71,7 +71,7 @@ export function isMailSystem(mail: ReportMail): boolean {
   return isNullSender && FAILURE_SUBJECT.test(subjectOf(mail))
 }
 
-/** Whether the mail says that delivery goes on. */
+/** Whether the mail reports that delivery continues. */
 export function isDelay(mail: ReportMail): boolean {
   const text = ownText(mail)
   return DELAY_SUBJECT.test(subjectOf(mail)) || DELAYS.some((pattern) => pattern.test(text))
@@ -104,7 +104,7 @@ function ownText({ text }: ReportMail): string {
 }
 
 /**
- * The first 5xx reply with what is left of its paragraph, else the first enhanced 5.x.x with its line; null for none.
+ * The first 5xx reply with the rest of its paragraph, otherwise the first enhanced 5.x.x with its line; null if none.
  */
 function replyIn(lines: readonly string[]): string | null {
   for (const [index, line] of lines.entries()) {

@@ -1,13 +1,13 @@
 /**
  * dsn-words - the wording of mail systems for failures and delays, one system or language a line
  *
- * A new format of bounce needs a line in `FAILURES` or `FAILURE_SUBJECT`, where its sender is no `DAEMON` by name a
- * word there, and a mail in `test/fixtures/bounces.txt`. Repetitions are bounded: the texts are a stranger's.
+ * A new format of bounce needs a line in `FAILURES` or `FAILURE_SUBJECT`, a word in `DAEMON` if its sender is not
+ * listed there, and a mail in `test/fixtures/bounces.txt`. Repetitions are bounded, because the texts are untrusted.
  *
  * Spec bounce.text
  */
 
-/** Delivery goes on. */
+/** Delivery continues. */
 export const DELAYS: readonly RegExp[] = [
   /(this is a|THIS IS A) warning message only/i,
   /has not yet been delivered|have not yet been delivered/i,
@@ -63,11 +63,11 @@ export const FAILURES: readonly RegExp[] = [
 ]
 export const FAILURE_SUBJECT =
   /^(failure (notice|delivery)|returned mail|undeliver(able|ed)|mail delivery fail|delivery (failure|failed)|non-delivery|mail (could not be|not) delivered|mail system error|mail error|processing error|mail failed|mail delivery (problem|failure)|failed mail|message delivery failure|delivery status notification \(failure\)|automatically rejected|\[postmaster\] email delivery failure|failure notice)|delivery failed\)?$|could not be delivered\.?$|user unknown|message status - undeliverable|undeliverable (mail|message)|message you sent blocked|notice: mail delivery status|delivery (report|status).{0,20}(fail|error)|delivery notification: delivery has failed|^(un|nicht )zustellbar|unzustellbar|nicht zugestellt|non remis|non distribu(é|e)|no se (puede|pudo) entregar|no entregado|non recapitabil|n(ã|a)o entregue|onbestelbaar|nie dor(ę|e)czon|kan inte levereras|kan ikke leveres|olevererbar|ei voitu toimittaa|k(é|e)zbes(í|i)thetetlen|nedoru(č|c)iteln|teslim edilemedi|недоставлен|не доставлен|不能|退信|无法送达|无法投递|未送达|無法傳遞/i
-/** Who writes it. */
+/** Names of mail systems. */
 export const DAEMON =
   /mailer-?daemon|post_?master|mail[ ._]delivery|mdaemon|delivery subsystem|system administrator|\bndr@|\bimss@|inetgw|mail administrator|jetmail|lsmtp|courier mail server|microsoftexchange[0-9a-f]{32}|mail-?daemon/i
 
-/** After these lines stands a copy of the message. */
+/** A copy of the message follows these lines. */
 export const COPY =
   /^(-{2,}|={2,}|_{2,}|\*{2,})? ?(Below this line is a copy|This is a copy of (the|your)|The (body|headers?) of (the|your) message|Original message (follows|header)|(Your )?original message|Returned Mail|Message (header|text) follows|Unsent message (below|follows)|Transcript of session follows.*original|Enclosed is a copy|A copy of the original message|Message contains|Message details:\s*$|Your message reads|----- Original message -----|Included is a copy|Below is a copy of|The header of the original)/im
 export const EXPIRED =

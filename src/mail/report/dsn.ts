@@ -1,10 +1,9 @@
 /**
  * dsn - mail to a return path: a report by RFC 3464, or the text of a mail system without one.
  *
- * The recipient is never read from it: the return path names it, and whoever forwarded the mail reports another
- * address.
- * Guarantees: `bounce` only where the mail says that delivery has ended; a delay, an answer of a person or of a
- * machine, and anything that is not understood is none. `hard` only by the rules for replies (`classify.ts`).
+ * The recipient is never read from it: the return path names it, and a forwarder reports another address. Guarantees:
+ * `bounce` only if the mail reports that delivery has ended; a delay, an answer of a person or machine, and anything
+ * not understood is not a bounce. `hard` only by the rules for replies (`classify.ts`).
  *
  * Spec bounce.dsn, bounce.text
  */
@@ -15,11 +14,11 @@ import { quotedReply } from '../reply-words.ts'
 import { findFailure, findReply, isDelay, isMailSystem } from './dsn-text.ts'
 import { headerOf, parseFieldBlocks, partOf, type ReportMail } from './report-mail.ts'
 
-/** What came back. */
+/** A returned mail. */
 export type Dsn =
   | {
       readonly kind: 'bounce'
-      /** Reply code of the server that refused, null where none is told. */
+      /** Reply code of the server that refused, null if none is given. */
       readonly code: number | null
       /** One line; addresses in it are masked. */
       readonly response: string | null
@@ -27,9 +26,9 @@ export type Dsn =
       readonly hard: boolean
       readonly expired: boolean
     }
-  /** Delivery goes on, or has succeeded. */
+  /** Delivery continues, or has succeeded. */
   | { readonly kind: 'delay' }
-  /** Not about a delivery at all: an automatic answer, a person's words. */
+  /** Not about a delivery: an automatic answer, a person's text. */
   | { readonly kind: 'other' }
 
 /** Class of a delivery that was given up after many tries. */
@@ -39,10 +38,10 @@ const STATUS = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/
 const EXPIRED_STATUS = /^[45]\.4\.(?:7|300|31[67])$/
 /** The mail identifies itself as a report. */
 const REPORT_TYPE = /multipart\/report|delivery-status/i
-/** Actions after which delivery goes on, or has succeeded. */
+/** Actions after which delivery continues, or has succeeded. */
 const GOES_ON: ReadonlySet<string> = new Set(['delayed', 'delivered', 'relayed', 'expanded'])
 
-/** Reads a mail. In: the recipient's address, masked in what is kept; '' where it is not known any more. */
+/** Reads a mail. Takes the recipient's address, which is masked in the result; '' if it is no longer known. */
 export function readDsn(mail: ReportMail, address: string): Dsn {
   const report = partOf(mail, 'message/delivery-status', 'message/global-delivery-status') ?? looseReport(mail)
   const told = report === null ? null : readReport(report, mail, address)
@@ -64,7 +63,7 @@ function looseReport(mail: ReportMail): string | null {
   return group?.has('action') && group.has('final-recipient') ? raw.slice(start) : null
 }
 
-/** A delivery-status part (RFC 3464 2): null where no group of it tells of a recipient. */
+/** A delivery-status part (RFC 3464 2): null if none of its groups is about a recipient. */
 function readReport(text: string, mail: ReportMail, address: string): Dsn | null {
   const groups = parseFieldBlocks(text).filter((group) => group.has('action') || group.has('final-recipient'))
   if (groups.length === 0) return null
@@ -73,7 +72,8 @@ function readReport(text: string, mail: ReportMail, address: string): Dsn | null
   const status = STATUS.exec(failed.get('status') ?? '')?.[0] ?? null
   const diagnostic = diagnosticOf(failed)
   const code = diagnostic === null ? null : codeOf(diagnostic)
-  // A refusal for good is one, whatever class the reporting server gives it (a Postfix that bounces softly, a gateway).
+  // A permanent refusal counts as one, whatever class the reporting server gives it (a Postfix that bounces softly, a
+  // gateway).
   if (code !== null && code >= 500 && !isExpiry(status, diagnostic)) return refused(diagnostic ?? '', status, address)
   const line = code === null ? capText([status, diagnostic].filter(Boolean).join(' ')) : (diagnostic ?? '')
   if (status?.startsWith('4') || isExpiry(status, diagnostic)) return expired(line, address)
@@ -102,7 +102,7 @@ function diagnosticOf(group: ReadonlyMap<string, string>): string | null {
   return formatReply(text.replace(/^(?:<[^>]{0,254}>\.{0,3}\s*|host\s\S{1,254}\ssaid:\s|#)/i, ''))
 }
 
-/** The reply code of a line, else of the reply that it quotes, as gateways do. */
+/** The reply code of a line, otherwise of the reply that it quotes, as gateways do. */
 function codeOf(line: string): number | null {
   return parseReply(line).code ?? parseReply(quotedReply(line) ?? '').code
 }
@@ -125,7 +125,7 @@ function refused(line: string, status: string | null, address: string): Dsn {
   }
 }
 
-/** A line as a reply that can be classified: without a code of SMTP its words are read as those of a refusal. */
+/** A line as a reply that can be classified: without an SMTP code its words are read as a refusal. */
 function asReply(line: string, status: string | null): string {
   const { code, enhanced } = parseReply(line)
   if (code === null) return `550 ${line}`

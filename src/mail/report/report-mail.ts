@@ -8,10 +8,10 @@
 export interface ReportMail {
   /** Names in lower case, values unfolded, in order. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** All of the body that is shown as text; HTML without its tags where there is nothing else. */
+  /** The body as text; HTML without its tags if there is no other text. */
   readonly text: string
   readonly parts: readonly ReportPart[]
-  /** The start of the mail as it was received, where no part of it is a report: a broken one may hide in it. */
+  /** The start of the mail as it was received, if no part is a report, because it may contain a broken one. */
   readonly raw?: string
   /** The envelope's sender is empty (RFC 5321 4.5.5). */
   readonly isNullSender?: boolean
@@ -28,12 +28,12 @@ export interface ReportPart {
 const LINES_MAX = 2000
 const VALUE_CHARS_MAX = 4096
 
-/** The first value of a top header, '' where there is none. */
+/** The first value of a top header, '' if missing. */
 export function headerOf({ headers }: ReportMail, name: string): string {
   return headers.find(([own]) => own === name)?.[1] ?? ''
 }
 
-/** The text of the first part of one of these types, null where there is none. */
+/** The text of the first part of one of these types, or null. */
 export function partOf({ parts }: ReportMail, ...contentTypes: string[]): string | null {
   return parts.find(({ contentType }) => contentTypes.includes(contentType))?.text ?? null
 }
