@@ -8,6 +8,7 @@ import { benchAccept } from './figures/accept.ts'
 import { benchBroadcast } from './figures/broadcast.ts'
 import { benchContent } from './figures/content.ts'
 import { benchDelivery } from './figures/delivery.ts'
+import { benchDoors } from './figures/doors.ts'
 import { benchErasure } from './figures/erasure.ts'
 import { benchFeed } from './figures/feed.ts'
 import { benchInbound } from './figures/inbound.ts'
@@ -42,6 +43,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   inbound     mails that come in a second, against Postfix; parsed with their event committed; bytes of Redis; what
               others feel of mails of 35 MB
   erasure     seconds to erase a person with 100,000 messages sent and 10,000 received, and what others feel of it
+  doors       what a message costs through the API of another provider, against our own route
   broadcast   50,000 recipients in one request: its 202, its release, what others feel, bytes of Redis
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
@@ -135,6 +137,8 @@ async function main(): Promise<void> {
       each: readNumber('messages', values.messages, 200),
       only: only ?? ['rate', 'bytes', 'large'],
     })
+  else if (positionals[0] === 'doors')
+    await benchDoors({ rounds, messages: readNumber('messages', values.messages, 20_000) })
   else if (positionals[0] === 'broadcast')
     await benchBroadcast({ rounds, recipients: readNumber('messages', values.messages, 50_000) })
   else if (positionals[0] === 'erasure') {

@@ -23,6 +23,14 @@ export interface GeneratorOrder {
   readonly count: number
   /** Addresses that they go to, in turn. */
   readonly addresses: number
+  /** Path and header fields of each key's requests; absent: those of our own route. */
+  readonly asks?: readonly Ask[]
+}
+
+/** Where a request goes and what it says besides its body. */
+export interface Ask {
+  readonly path: string
+  readonly headers: readonly string[]
 }
 
 const TICK_MS = 1
@@ -37,6 +45,10 @@ interface Line {
   dueAtMs: number
   isAsked: boolean
   text: string
+}
+
+function ownAsk(key: string): Ask {
+  return { path: '/v1/email', headers: [`Authorization: Bearer ${key}`, 'Content-Type: application/json'] }
 }
 
 /** Everything of one run. */
@@ -60,10 +72,11 @@ class Run {
     const [first = '', last = ''] = order.template.split(PLACE)
     const bytes = Buffer.byteLength(order.template)
     this.tail = last
-    this.heads = order.target.keys.map(
-      (key) =>
-        `POST /v1/email HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${first}`,
+    const asks = order.asks ?? order.target.keys.map(ownAsk)
+    this.heads = asks.map(
+      ({ path, headers }) =>
+        `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers.join('\r\n')}\r\n` +
+        `Content-Length: ${bytes}\r\n\r\n${first}`,
     )
   }
 

@@ -4,7 +4,7 @@
 
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { GeneratorOrder } from './generator.ts'
+import type { Ask, GeneratorOrder } from './generator.ts'
 import type { Measured } from './measured.ts'
 import { ADDRESSES, bodyTemplate, type Target } from './message.ts'
 import { CONNECTIONS, childEnvironment } from './wrk.ts'
@@ -15,18 +15,21 @@ export interface Pace {
   readonly count: number
   /** Recipients, with `PLACE` in them; the usual ones by default. */
   readonly recipients?: { readonly template: string; readonly count: number }
+  /** In place of our own route: its requests, one for each key, and their body with `PLACE` in it. */
+  readonly other?: { readonly asks: readonly Ask[]; readonly template: string }
 }
 
 /** Sends `count` requests at `rate` and waits for all the answers. */
-export function pace(target: Target, { rate, count, recipients }: Pace): Promise<Measured> {
+export function pace(target: Target, { rate, count, recipients, other }: Pace): Promise<Measured> {
   const child = fork(fileURLToPath(new URL('./generator.js', import.meta.url)), { env: childEnvironment() })
   const order: GeneratorOrder = {
     target,
-    template: bodyTemplate(target.domain, recipients?.template),
+    template: other?.template ?? bodyTemplate(target.domain, recipients?.template),
     addresses: recipients?.count ?? ADDRESSES,
     connections: CONNECTIONS,
     rate,
     count: Math.round(count),
+    ...(other !== undefined && { asks: other.asks }),
   }
   child.send(order)
   return new Promise((resolve, reject) => {

@@ -84,6 +84,7 @@ export function wrongOf({ status, headers, text }: Came): string | null {
   }
   const body = JSON.parse(text)
   if (body.statusCode === status && typeof body.name === 'string' && typeof body.message === 'string') return null
+  if (typeof body.ErrorCode === 'number' && typeof body.Message === 'string') return null
   const checked = isError(body, false)
   return checked.ok ? null : `status ${status}: ${JSON.stringify(checked.issues)} in ${text.slice(0, 200)}`
 }
