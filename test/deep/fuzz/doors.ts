@@ -26,6 +26,8 @@ t.teardown(async () => {
 const port = Number(settings.HTTP_PORT)
 const { token } = firstRun.testServer
 
+const OWNER = { authorization: `Bearer ${firstRun.account.token}` }
+
 /** What the routes of a door are asked with: credentials, a whole body, and names of parameters. */
 interface Kind {
   readonly headers: Readonly<Record<string, string>>
@@ -234,7 +236,7 @@ async function fuzz(row: DoorRow, kind: Kind): Promise<{ readonly wrong: string[
         port,
         method: route.method,
         path: isQueried && route.query !== null ? `${path}?${asked}` : path,
-        headers: { ...kind.headers, 'content-type': sent.type },
+        headers: { ...kind.headers, ...(route.keys[0] === 'A' && OWNER), 'content-type': sent.type },
         ...(sent.bytes !== undefined && { body: sent.bytes }),
       })
       statuses.add(came.status)
