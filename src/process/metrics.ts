@@ -48,6 +48,8 @@ export interface Metrics {
   attempted(ended: AttemptEnd): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
+  /** Messages were scheduled, cancelled, or moved to a new time. */
+  scheduled(result: 'accepted' | 'cancelled' | 'moved', messages: number): void
   /** A mail that came in or came back, or a recipient that was refused, by kind. */
   received(kind: string): void
   /** A request to an unsubscribe link: its action and result. */
@@ -90,6 +92,8 @@ interface Counts {
   readonly sessions: Map<string, number>
   /** Recipients of broadcasts, by result. */
   readonly broadcasts: Map<string, number>
+  /** Scheduled messages, by result. */
+  readonly scheduled: Map<string, number>
   readonly received: Map<string, number>
   /** By act and result, joined by a blank. */
   readonly unsubscribes: Map<string, number>
@@ -147,6 +151,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       if (released > 0) addTo(counts.broadcasts, 'released', released)
       if (failed > 0) addTo(counts.broadcasts, 'failed', failed)
     },
+    scheduled: (result, messages) => addTo(counts.scheduled, result, messages),
     received: (kind) => addTo(counts.received, kind),
     unsubscribed: (act, result) => addTo(counts.unsubscribes, `${act} ${result}`),
     submitted: (what, code) => addTo(counts.submitted, `${what} ${code}`),
@@ -198,6 +203,7 @@ function makeCounts(): Counts {
     attempts: new Map(),
     sessions: new Map(),
     broadcasts: new Map(),
+    scheduled: new Map(),
     received: new Map(),
     unsubscribes: new Map(),
     submitted: new Map(),
@@ -260,6 +266,12 @@ function sendFigures(counts: Counts): readonly PageFigure[] {
       counts.sessions,
       'tls',
       'verified',
+    ),
+    labelled(
+      'scheduled_messages',
+      'Counts messages scheduled with sendAt, cancelled before their time or moved to a new time.',
+      counts.scheduled,
+      'result',
     ),
     labelled(
       'broadcast_recipients',

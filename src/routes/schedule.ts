@@ -11,6 +11,7 @@ import { homeShard } from '../../cluster/id.ts'
 import type { OrderScheduledBody, OrderScheduledReply, ScheduledMessage } from '../actors/message/schedule.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
+import type { Metrics } from '../process/metrics.ts'
 import { type LanePrefix, laneOf } from '../state/message/item.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
 import { entityFact, stateOf } from '../views/entity.ts'
@@ -21,7 +22,7 @@ import { readPersons } from '../views/person.ts'
 import { giveOrder, type OrderDeps } from './answer.ts'
 
 /** What the routes of scheduled messages need. */
-export type ScheduleDeps = MessageDeps & OrderDeps
+export type ScheduleDeps = MessageDeps & OrderDeps & { readonly metrics: Pick<Metrics, 'scheduled'> }
 
 /** How often a message is read again whose time was changed by another request at the same moment. */
 const TRIES_MAX = 3
@@ -57,7 +58,10 @@ async function order(
     // Without such a message the account is checked all the same: its state is refused first. Spec refusal.order
     if (typeof message === 'string' && (answer === undefined || refused?.code === 'not_found')) return refuse(message)
     if (answer !== undefined) return answer
-    if (reply.kind === 'ordered') return answerMessage(deps, key, messageId)
+    if (reply.kind === 'ordered') {
+      deps.metrics.scheduled(sendAtMs === null ? 'cancelled' : 'moved', 1)
+      return answerMessage(deps, key, messageId)
+    }
   }
   return refuse('unavailable')
 }

@@ -31,7 +31,7 @@ export interface SendDeps extends SendSettings {
   readonly ask: Ask
   readonly read: Reader
   readonly outgoing: OutgoingStore
-  readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused' | 'notTaken'>
+  readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused' | 'notTaken' | 'scheduled'>
   /** What new mail has no room in now; null where it has room. */
   readonly roomLack: () => RoomLack | null
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
@@ -165,11 +165,18 @@ function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, as
   else if (reply.replayed) metrics.replayed()
   else {
     let recipients = 0
-    for (const message of messages) recipients += message.recipients.length
+    let scheduled = 0
+    for (const { recipients: people, sendAtMs } of messages) {
+      recipients += people.length
+      if (sendAtMs !== null) scheduled += 1
+    }
     for (const { place, code } of reply.refused ?? []) {
-      recipients -= messages[place]?.recipients.length ?? 0
+      const refused = messages[place]
+      recipients -= refused?.recipients.length ?? 0
+      if (refused !== undefined && refused.sendAtMs !== null) scheduled -= 1
       metrics.refused(code)
     }
+    if (scheduled > 0) metrics.scheduled('accepted', scheduled)
     if (reply.messages.length > 0) metrics.accepted(recipients, performance.now() - startedAtMs)
   }
   return result
