@@ -38,7 +38,7 @@ export type Setting = SettingKind & {
   meaning: string
 }
 
-/** Parts of the service that one process can run; `all` is every one of them in one process. */
+/** Parts of the service that one process can run; `all` runs them in one process. */
 export const ROLES = ['http', 'submission', 'mx', 'actors'] as const
 export type Role = (typeof ROLES)[number]
 

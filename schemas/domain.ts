@@ -1,5 +1,5 @@
 /**
- * domain - the Sending domain resource, its body, its list and the domains nobody may add
+ * domain - the Sending domain resource, its body, its list and the domains that cannot be added
  *
  * Spec domain.add, domain.refused, domain.read, domain.list, domain.verify
  */
@@ -82,7 +82,7 @@ const DOMAIN_REQUIRED = [
   'dkim',
 ] as const
 
-/** What stands in place of a record. */
+/** The values found instead of a record. */
 const INSTEAD = { type: 'array', items: { type: 'string' } } as const
 
 const LOOK_UP = { enum: ['ok', 'missing', 'mismatch', 'dns_error'] } as const
@@ -139,7 +139,8 @@ export type DomainChecked = FromSchema<typeof DOMAIN_CHECKED>
 export type DomainList = FromSchema<typeof DOMAIN_LIST>
 
 /**
- * Spec domain.refused: domains nobody may add; `x.*` is x under any public suffix. SERVICE_DOMAIN joins at run time.
+ * Spec domain.refused: domains that cannot be added; `x.*` is x under any public suffix. SERVICE_DOMAIN joins at run
+ * time.
  */
 export const DOMAINS_REFUSED: readonly string[] = [
   'gmail.com',

@@ -1,7 +1,8 @@
 /**
  * email - the bodies and the answers of POST /v1/email and POST /v1/email/batch
  *
- * Lengths are counted in Unicode code points. `recipientsMax` is a keyword of ours: entries of to, cc and bcc together.
+ * Lengths are counted in Unicode code points. `recipientsMax` is our own keyword, the number of entries of to, cc and
+ * bcc together.
  *
  * Spec batch.all, send.address, send.recipients.max, send.subject, send.body, send.headers, send.attachments, send.tag,
  * send.metadata
@@ -171,8 +172,8 @@ export const MESSAGE_REFUSAL = {
 }
 
 /**
- * Answer of POST /v1/email/batch: one for each message, in the order of the request; only a partial batch has
- * refusals among them.
+ * Answer of POST /v1/email/batch: one for each message, in the order of the request; only a partial batch can have
+ * refusals.
  */
 export const BATCH_ANSWER = {
   type: 'object',
@@ -181,7 +182,7 @@ export const BATCH_ANSWER = {
   additionalProperties: false,
 } as const
 
-/** The body as validated, defaults filled in. (`anyOf` only says that one of two optional fields is there.) */
+/** The body as validated, defaults filled in. (`anyOf` only means that one of two optional fields exists.) */
 export type EmailBody = FromSchema<
   Omit<typeof EMAIL_BODY, 'anyOf' | 'recipientsMax'>,
   { parseIfThenElseKeywords: true }

@@ -1,14 +1,14 @@
 /**
  * limits - every number that the contract gives a request, an answer or a key
  *
- * Each constant stands under the id of its rule in schemas/README.md; the unit is the last word of the name.
+ * Each constant has the id of its rule in schemas/README.md; the unit is the last word of the name.
  */
 
 /** Spec request.body.max: bytes of a request body (10 MiB). */
 export const BODY_BYTES_MAX = 10 * 1024 * 1024
 /** Spec request.idempotency: characters of an Idempotency-Key. */
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255
-/** Spec request.idempotency: how long an accepted answer is remembered. */
+/** Spec request.idempotency: how long an accepted answer is kept. */
 export const IDEMPOTENCY_HOURS = 24
 /** Spec error.issues: issues in one refusal. */
 export const ISSUES_MAX = 100
@@ -18,7 +18,7 @@ export const BATCH_MESSAGES_MAX = 100
 /** Spec send.at: days ahead that a message can be scheduled for, on a live server and on a test server. */
 export const SEND_AT_DAYS_MAX = 27
 export const TEST_SEND_AT_DAYS_MAX = 6
-/** Spec send.at: seconds that the time may lie in the past; such a message is sent at once. */
+/** Spec send.at: seconds that the time may be in the past; such a message is sent at once. */
 export const SEND_AT_PAST_SECONDS_MAX = 60
 /** Spec send.at: scheduled recipients of a server. */
 export const SCHEDULED_MAX = 100_000
@@ -102,7 +102,7 @@ export const MX_CONNECTIONS_PER_MINUTE_MAX = 300
 /** Spec bounce.unread: returned mail that could not be read, and the days for which it is kept. */
 export const REPORTS_UNREAD_MAX = 100
 export const REPORTS_UNREAD_DAYS = 7
-/** Spec mx.rate: the same of an IPv6 /56. */
+/** Spec mx.rate: the same for an IPv6 /56. */
 export const MX_SITE_CONNECTIONS_MAX = 60
 export const MX_SITE_CONNECTIONS_PER_MINUTE_MAX = 600
 /** Spec mx.places: open connections of a process, and from how many on a newcomer displaces one without a mail. */
@@ -122,7 +122,7 @@ export const MX_REFUSED_MAX = 10
 export const SUBMISSION_CONNECTIONS_MAX = 200
 /** Spec submission.time: seconds without a word. */
 export const SUBMISSION_IDLE_SECONDS = 60
-/** Spec submission.connections: with so many connections a newcomer displaces one without login. */
+/** Spec submission.connections: from this number of connections on, a new one displaces one without login. */
 export const SUBMISSION_CROWDED_FROM = 150
 /** Spec submission.time: seconds from connecting to being logged in. */
 export const SUBMISSION_LOGIN_SECONDS = 60
@@ -173,8 +173,8 @@ export const AUDIT_MONTHS = 13
 export const NOTE_CHARS_MAX = 1000
 
 /**
- * Spec event.feed: events that a feed can go on from, at least, and minutes after the last feed for which they are
- * kept.
+ * Spec event.feed: minimum number of events from which a feed can resume, and minutes after the last feed for which
+ * they are kept.
  */
 export const FEED_EVENTS_KEPT = 10_000
 export const FEED_KEPT_MINUTES = 10
@@ -210,7 +210,7 @@ export const SUBSTITUTIONS_MAX = 20
 export const SUBSTITUTION_NAME_CHARS_MAX = 40
 /** Spec broadcast.substitutions */
 export const SUBSTITUTION_CHARS_MAX = 500
-/** Spec broadcast.pace: messages a minute of a stream, where an operator has set no other. */
+/** Spec broadcast.pace: messages a minute of a stream, unless an operator has set another value. */
 export const PACE_PER_MINUTE_DEFAULT = 600
 
 /** Spec stats.read: days that an answer by the hour covers. */

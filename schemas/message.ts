@@ -38,7 +38,7 @@ export const RECIPIENT_STATUSES = [
   'failed',
 ] as const
 
-/** Spec event.catalogue: events that stand in a message's log. */
+/** Spec event.catalogue: events in a message's log. */
 export const MESSAGE_EVENTS = ['delivered', 'bounced', 'deferred', 'spam_complaint', 'unsubscribed'] as const
 
 export const RECIPIENT_ENTRY = {

@@ -1,5 +1,5 @@
 /**
- * page-routes - pages for people, as data: of those who got a mail, and of the dashboard; no key, any body, any query
+ * page-routes - pages for people, as data: for recipients of mail, and the dashboard; no key, any body, any query
  *
  * They are beside the table of routes, because they are no part of the interface for programs. No document names them,
  * and their answers are HTML. GET changes nothing: scanners open links.

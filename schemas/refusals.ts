@@ -17,7 +17,7 @@ export interface Refusal {
   readonly fields: Readonly<Record<string, object>>
   /** Extra fields that may be absent. */
   readonly optional: readonly string[]
-  /** The sentence for a person where none is given. */
+  /** The default sentence for people. */
   readonly message: string
 }
 

@@ -1,5 +1,5 @@
 /**
- * request-log - requests that were answered of late, as a client finds them by their Request-Id
+ * request-log - recent requests, as a client finds them by their Request-Id
  *
  * Spec request.log
  */
@@ -14,14 +14,14 @@ const TEXT = { type: 'string' } as const
 /** Whether a request was refused (4xx, 5xx) or not. */
 const REQUEST_RESULTS = ['answered', 'refused'] as const
 
-/** One request: no body of it, and no address. */
+/** One request, without its body and addresses. */
 export const REQUEST_ENTRY = objectOf({
   requestId: UUID,
   receivedAt: INSTANT,
   /** Of the key; null for an account key. */
   serverId: UUID_OR_NULL,
   method: TEXT,
-  /** Path of the route with the names of its parameters; null where no route is. */
+  /** Path of the route with the names of its parameters; null if there is no route. */
   path: TEXT_OR_NULL,
   status: { type: 'integer', minimum: 100, maximum: 599 },
   /** Code of the refusal. */

@@ -18,15 +18,15 @@ export type Level = 'r' | 'w' | 'a'
 export interface SessionNeed {
   /** The least its session must allow; null: it takes no session. */
   readonly level: Level | null
-  /** Whether its session must have been confirmed of late. */
+  /** Whether its session must have been confirmed recently. */
   readonly confirms: boolean
-  /** Whether it is open to who has yet to set up the second factor that his account takes. */
+  /** Whether it is open to users who have yet to set up the second factor that their account requires. */
   readonly isBefore: boolean
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** One route; by its name, the kinds of key that it takes and the schema of its body where these are known. */
+/** One route, typed by its name, its kinds of key and the schema of its body. */
 export interface Route<Name extends string = string, Keys extends KeyKind = KeyKind, Body = object | null> {
   /** Short name, for logs and handlers. */
   readonly name: Name
@@ -35,13 +35,13 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly method: Method
   /** Path with `{parameter}` segments. */
   readonly path: string
-  /** Kinds of key it takes; empty: none needed. */
+  /** Accepted kinds of key; empty if none is needed. */
   readonly keys: readonly Keys[]
   /** Schema of the body; null: any body is ignored. */
   readonly body: Body
-  /** Schema of the query; null: no parameter is known. */
+  /** Schema of the query; null if it has no parameters. */
   readonly query: object | null
-  /** Status of success, and the schema of that answer (null: no JSON body). */
+  /** Status of success, and the schema of that answer (null for no JSON body). */
   readonly success: {
     readonly status: number
     readonly body: object | null
@@ -51,13 +51,13 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly bodyBytesMax: number
   /** True where Idempotency-Key is honoured. */
   readonly isIdempotent: boolean
-  /** True where Last-Event-ID is: a feed goes on after the event of that id. */
+  /** True if it takes Last-Event-ID: a feed resumes after the event with that id. */
   readonly takesLastEventId: boolean
-  /** Requests a second of one client, where it has a rate of its own; null: that of its listener. */
+  /** Requests a second of one client, if the route has its own rate; null for that of its listener. */
   readonly ratePerSecond: number | null
-  /** Whether its handler takes the body as it came, in pieces: the schema is held against it elsewhere. */
+  /** Whether its handler takes the raw body in pieces: the schema is checked elsewhere. */
   readonly takesPieces: boolean
-  /** Null: no route of the dashboard. */
+  /** Null if it is not a route of the dashboard. */
   readonly session: SessionNeed | null
   /** Codes that it refuses with beside those of every route like it. */
   readonly refusals: readonly RefusalCode[]
@@ -119,7 +119,7 @@ export const OPENAPI = {
   required: ['openapi', 'info', 'paths', 'components'],
 } as const
 
-/** Whether a route changes nothing, though it may be a POST: a closed account may still look. */
+/** Whether a route only reads, even if it is a POST: a closed account may still read. */
 export function isLook({ method, path }: Pick<Route, 'method' | 'path'>): boolean {
   return method === 'GET' || /\/(?:search|preview)$/.test(path)
 }

@@ -1,8 +1,8 @@
 /**
  * routes - every route of the service as data: its keys, input and answer
  *
- * The edge registers them, tests walk them, documents are made of them. Key kinds: S server key, A account key,
- * O operator key; no kind at all means that the route takes no key.
+ * The edge registers them, tests walk them, documents are derived from them. Key kinds: S server key, A account key, O
+ * operator key; without a kind the route takes no key.
  *
  * Spec route.table, refusal.order
  */
@@ -57,7 +57,7 @@ const SEND_REFUSALS = [
   'scheduled_limit',
 ] as const
 
-/** Of a broadcast: the minute does not hold it. Spec broadcast.create */
+/** Refusals of a broadcast, without those of the minute limit. Spec broadcast.create */
 const BROADCAST_REFUSALS = [
   'payment_required',
   'account_paused',

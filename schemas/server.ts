@@ -83,7 +83,7 @@ export const SERVER = {
   additionalProperties: false,
 } as const
 
-/** A server as its creation answers it: with its first key, whose value no other answer holds. */
+/** A server in the answer of its creation, with its first key, whose value is in no other answer. */
 export const SERVER_MADE = {
   type: 'object',
   properties: { ...SERVER_PROPERTIES, key: TOKEN_MADE },

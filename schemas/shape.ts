@@ -25,7 +25,7 @@ export const PRINTABLE = {
   description: 'text without control characters',
 } as const
 
-/** An object of exactly these properties, all of them there. */
+/** An object with exactly these properties, all required. */
 export function objectOf<const Properties extends object>(properties: Properties) {
   const required = Object.keys(properties) as unknown as readonly (keyof Properties & string)[]
   return { type: 'object', properties, required, additionalProperties: false } as const

@@ -21,7 +21,7 @@ export const STATS_QUERY = {
   additionalProperties: false,
 } as const
 
-/** Recipients of one stream in one hour or day: each figure by the time at which it happened. */
+/** Recipients of one stream in one hour or day: each event is counted at its own time. */
 export const STATS_ENTRY = objectOf({
   at: INSTANT,
   streamId: UUID,

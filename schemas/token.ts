@@ -45,7 +45,7 @@ export const TOKEN = {
   additionalProperties: false,
 } as const
 
-/** A key as its creation answers it: the only answer that holds the value. */
+/** A key in the answer of its creation, the only one with the value. */
 export const TOKEN_MADE = {
   type: 'object',
   properties: { ...TOKEN_PROPERTIES, token: { type: 'string' } },

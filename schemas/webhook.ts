@@ -61,8 +61,8 @@ const TEXT = { type: 'string' } as const
 const UNRESERVED = "A-Za-z0-9._~!$&'()*+,;=-"
 const ESCAPED = '%[0-9A-Fa-f]{2}'
 /**
- * The form of a webhook's URL: an https URI (RFC 3986) without fragment; the route refuses user info in most. So all is
- * ASCII: browsers read a host in other letters, a blank or a backslash in one way, others in another or not at all.
+ * The form of a webhook's URL: an https URI (RFC 3986) without fragment; the route refuses user info in most. It is all
+ * ASCII, because clients disagree about hosts in other letters, blanks and backslashes.
  */
 export const HTTPS_URI =
   `^[Hh][Tt][Tt][Pp][Ss]://(?:(?:[:${UNRESERVED}]|${ESCAPED})*@)?(?:\\[[0-9A-Fa-f:.]+\\]|(?:[${UNRESERVED}]|${ESCAPED})+)(?::[0-9]*)?` +

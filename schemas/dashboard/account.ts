@@ -69,7 +69,7 @@ export const FOUND_KIND = {
   enum: ['message', 'received', 'server', 'stream', 'domain', 'webhook', 'broadcast', 'suppression', null],
 } as const
 
-/** Answer of POST /dashboard/api/find; all null where the text is nothing of this account. */
+/** Answer of POST /dashboard/api/find; all null if the text matches nothing in this account. */
 export const FOUND = objectOf({ kind: FOUND_KIND, id: UUID_OR_NULL, serverId: UUID_OR_NULL })
 
 export type SettingsBody = FromSchema<typeof SETTINGS_BODY>

@@ -12,7 +12,7 @@ import { objectOf, TEXT_OR_NULL } from '../shape.ts'
 export const MESSAGE_CONTENT = objectOf({
   text: TEXT_OR_NULL,
   html: TEXT_OR_NULL,
-  /** URLs of the HTML's links, in their order, each once: the frame's own links do nothing. */
+  /** URLs of the HTML's links in order, each once, because links inside the frame do nothing. */
   links: { type: 'array', maxItems: 500, items: { type: 'string' } },
 })
 

@@ -1,7 +1,7 @@
 /**
- * link - links by which somebody comes in: of the first start, mailed for signing in or a new password, invitations
+ * link - links into the dashboard: of the first start, by mail for signing in or a new password, invitations
  *
- * A link's token stands behind `#` in its URL, so no server sees it there; the page reads and consumes it by POST.
+ * A link's token is after `#` in its URL, so no server sees it there; the page reads and consumes it by POST.
  *
  * Spec link.purpose, link.once
  */
@@ -21,7 +21,7 @@ export const LINK_PURPOSE = { enum: ['setup', 'invitation', 'sign-in', 'reset'] 
 /** Body of POST /dashboard/api/links. */
 export const LINK_BODY = objectOf({ address: SIGN_IN_ADDRESS, purpose: { enum: ['sign-in', 'reset'] } })
 
-/** Answer of POST /dashboard/api/links, whoever asks. */
+/** Answer of POST /dashboard/api/links, the same for every address. */
 export const LINK_ORDERED = { type: 'object', properties: {}, additionalProperties: false } as const
 
 /** Body of POST /dashboard/api/links/read. */
@@ -69,7 +69,7 @@ export const OPERATOR_LINK_BODY = {
   additionalProperties: false,
 } as const
 
-/** Answer of POST /v1/operator/accounts/{accountId}/link: the URL is shown only now. */
+/** Answer of POST /v1/operator/accounts/{accountId}/link: the URL is shown only once. */
 export const LINK_MADE = objectOf({
   url: { type: 'string', examples: [LINK_EXAMPLE] },
   expiresAt: INSTANT,

@@ -55,7 +55,10 @@ export const SESSION_LIST = objectOf({
   },
 })
 
-/** Answer of POST /dashboard/api/me/totp: it counts once a code of it came by POST /dashboard/api/me/totp/confirm. */
+/**
+ * Answer of POST /dashboard/api/me/totp: it takes effect once POST /dashboard/api/me/totp/confirm has got one of its
+ * codes.
+ */
 export const TOTP_BEGUN = objectOf({
   secret: { type: 'string' },
   url: { type: 'string' },
@@ -70,13 +73,13 @@ const CODES = { type: 'array', minItems: RECOVERY_CODES, maxItems: RECOVERY_CODE
 /** Answer of POST /dashboard/api/me/recovery-codes, shown once. */
 export const RECOVERY_CODES_MADE = objectOf({ recoveryCodes: CODES })
 
-/** Answer of POST /dashboard/api/me/totp/confirm; null where the user has recovery codes already. */
+/** Answer of POST /dashboard/api/me/totp/confirm; null if the user already has recovery codes. */
 export const TOTP_CONFIRMED = objectOf({ recoveryCodes: { anyOf: [CODES, { type: 'null' }] } })
 
 /** Body of POST /dashboard/api/me/passkeys. */
 export const PASSKEY_BODY = objectOf({ challenge: CHALLENGE, credential: CREDENTIAL, name: USER_NAME })
 
-/** Answer of POST /dashboard/api/me/passkeys; no codes where the user has some already. */
+/** Answer of POST /dashboard/api/me/passkeys; no codes if the user already has some. */
 export const PASSKEY_MADE = objectOf({ passkey: PASSKEY, recoveryCodes: { anyOf: [CODES, { type: 'null' }] } })
 
 /** Body of PATCH /dashboard/api/me/passkeys/{passkeyId}. */

@@ -31,7 +31,7 @@ const NOT_MIRRORED: readonly string[] = [
 const LOOKS = /^search/
 /** Orders of a member, though they are routes of account keys. */
 const OF_MEMBERS: readonly string[] = ['verifyDomain', 'createServerToken', 'revokeServerToken']
-/** A stolen session must not make itself something that outlives it, nor take away what nobody brings back. */
+/** A stolen session must not create anything that outlives it, or remove anything that cannot be restored. */
 const CONFIRMED: readonly string[] = [
   'createServer',
   'deleteServer',

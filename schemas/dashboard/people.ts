@@ -1,5 +1,5 @@
 /**
- * people - the members of an account and who is invited into it
+ * people - the members of an account and its invitations
  *
  * Spec member.role, member.last, invitation.send
  */

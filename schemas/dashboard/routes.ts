@@ -1,8 +1,8 @@
 /**
  * routes - the dashboard's own routes, as data: the session that each needs, its body and its answer
  *
- * They stand beside the table of routes: no published document names them. The routes of the interface that the
- * dashboard has too are made of that table (`mirror.ts`).
+ * They are separate from the table of routes, because no published document names them. API routes that the dashboard
+ * has too are derived from that table (`mirror.ts`).
  *
  * Spec session.origin, member.role
  */
@@ -44,7 +44,7 @@ import {
   SWITCH_ACCOUNT_BODY,
 } from './session.ts'
 
-/** Where all of them lie. */
+/** The path of all dashboard routes. */
 export const DASHBOARD_PATH = '/dashboard/api'
 /** Whether images may be fetched. */
 const FRAME_QUERY = {
@@ -59,7 +59,7 @@ type Rest<Body> = Partial<Pick<Route<string, never, Body>, 'body' | 'query' | 't
   /** The least its session must allow; null: it takes none. */
   readonly level: Level | null
   readonly confirms?: boolean
-  /** Open to who has yet to set up the second factor that his account takes. */
+  /** Open to users who have yet to set up the second factor that their account requires. */
   readonly isBefore?: boolean
 }
 
@@ -79,7 +79,7 @@ function own<const Name extends string, const Body = null>(
   return row
 }
 
-/** A mail in a frame: the only page that is served here, and nothing of ours stands in it. */
+/** A mail in a frame, the only page that is served here. It has no code of ours. */
 function mailFrame(): Route<'showMail', never, null> {
   const frame = own('showMail', 'GET', '/mail', {
     level: 'r',

@@ -13,7 +13,7 @@ export const ROLE = { enum: ['administrator', 'member'] } as const
 export const SIGN_IN_ADDRESS = { type: 'string', format: 'address' } as const
 /** One that is chosen. */
 export const NEW_PASSWORD = { type: 'string', minLength: PASSWORD_CHARS_MIN, maxLength: PASSWORD_CHARS_MAX } as const
-/** One that is tried: whatever its length, it is only wrong. */
+/** An entered password: a long one is just wrong. */
 export const TRIED_PASSWORD = { type: 'string', maxLength: 1024 } as const
 
 /** Proof of a completed step: made by this installation, bound to the browser, used once. */

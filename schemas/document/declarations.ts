@@ -1,8 +1,8 @@
 /**
  * declarations - the types of the TypeScript client, printed from the OpenAPI document of the public routes
  *
- * One file for each group of types, so that each stays short. A reference of the document is the type of that name. In
- * what a caller writes, lists are read-only: a constant list fits. Every enumeration is a union of its values.
+ * One file for each group of types, so that each stays short. A reference of the document is the type of that name.
+ * Lists in request types are read-only, so that constant lists fit. Every enumeration is a union of its values.
  *
  * Spec client.types
  */
@@ -35,7 +35,7 @@ const EVENT_TYPES: Readonly<Record<string, string>> = {
   inbound: 'InboundEvent',
 }
 
-/** Of events, those in the file of that name. */
+/** Events in the file of that name. */
 const OWN_EVENTS = Object.keys(EVENT_TYPES).filter((event) => event !== 'inbound')
 
 /** The files of types, by name: each type and where its schema is. */
@@ -101,7 +101,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
   },
 }
 
-/** The text of each file of types, by its name. In: the OpenAPI document of the public routes. */
+/** The text of each file of types, by its name. Takes the OpenAPI document of the public routes. */
 export function makeDeclarations(document: Node): Record<string, string> {
   const homes = new Map(
     Object.entries(GROUPS).flatMap(([file, types]) => Object.keys(types).map((name) => [name, file])),
@@ -204,7 +204,7 @@ function objectOf({ properties = {}, required = [], additionalProperties }: Node
   return `{\n${fields.join('\n')}\n${style.indent}}`
 }
 
-/** Values one of which it is; those that do not fit into a line have one each. */
+/** A union of values; if they do not fit into a line, one line each. */
 function unionOf(parts: readonly string[], { indent }: Style): string {
   const line = [...new Set(parts)].join(' | ')
   const fits = line.length + indent.length < COLUMNS - NAME_COLUMNS

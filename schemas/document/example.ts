@@ -1,8 +1,8 @@
 /**
  * example - a value that a schema allows, as a reader of the documents would write it
  *
- * Made of the schema itself, so that every route has one and none goes stale: the name of a field selects the value,
- * its schema the allowed ones.
+ * Derived from the schema itself, so that every route has one and none becomes outdated: the name of a field selects
+ * the value, its schema the allowed ones.
  *
  * Spec openapi.document
  */
@@ -108,7 +108,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   base64: 'SGVsbG8=',
 }
 
-/** Fields of a body that only some requests have: an example that holds them all would be no example. */
+/** Fields of a body that only some requests have: an example with all of these would be misleading. */
 const LEFT_OUT: readonly string[] = ['streamId', 'after', 'replyTo', 'sendAt']
 
 /**

@@ -1,4 +1,4 @@
-/** field-words - descriptions of the fields and parameters whose schema has none of its own */
+/** field-words - descriptions of the fields and parameters whose schema has none */
 
 /** Name of a field or parameter -> its description in the OpenAPI documents. The names mean the same everywhere. */
 export const FIELD_WORDS: Readonly<Record<string, string>> = {

@@ -81,7 +81,7 @@ const NAMES = new Map<unknown, string>(
   [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [schema, name]),
 )
 
-/** Formats of ours in words that clients know. */
+/** Our own formats, in standard terms. */
 const FORMATS: Readonly<Record<string, Fields>> = {
   address: { format: 'email', description: 'an e-mail address' },
   mailbox: { format: 'email', description: 'an address as in mail: any text before the last @' },
@@ -154,7 +154,7 @@ const WEBHOOKS: Fields = Object.fromEntries(
   }),
 )
 
-/** The document of a listener's routes. In: the routes of the table, the address of the listener. */
+/** The document of a listener's routes. Takes the routes of the table and the address of the listener. */
 export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener: Route['listener'] = 'public'): object {
   const shown = routes.filter((route) => route.listener === listener)
   const paths: Record<string, Record<string, Json>> = {}
@@ -181,7 +181,7 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
   }
 }
 
-/** The shared schemas that a document refers to, directly or through others. In: what refers to them. */
+/** The shared schemas that a document refers to, directly or through others. Takes the parts that refer to them. */
 function schemasFor(roots: Json): Fields {
   const all: Readonly<Record<string, Json>> = {
     ...Object.fromEntries(
@@ -209,7 +209,7 @@ export function refusalsOf(route: Route): Refusal[] {
   const isOperator = route.listener === 'operator'
   add(true, 'internal_error', 'unavailable')
   add(keys.length > 0, 'unauthorized')
-  // The operator listener knows no other kind: one is as good as unknown there.
+  // The operator listener accepts no other kind, so any other is just unauthorized there.
   add(keys.length > 0 && !isOperator, 'wrong_token_kind')
   add(body !== null, 'unsupported_media_type')
   // A parameter that no route knows is refused too.
@@ -326,7 +326,7 @@ function headersOf(status: number): Fields {
   }
 }
 
-/** A schema where it is used: by its name when it has one. */
+/** A schema at its use: a reference if it has a name. */
 function schemaOf(schema: unknown): Json {
   if (typeof schema !== 'object' || schema === null) return schema as Json
   if (Array.isArray(schema)) return schema.map(schemaOf)

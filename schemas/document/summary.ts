@@ -1,5 +1,5 @@
 /**
- * summary - one sentence for every route, as documents show it, and the group that the route stands in
+ * summary - one sentence for every route, as documents show it, and the group of the route
  *
  * Spec openapi.document
  */
@@ -143,7 +143,7 @@ const GROUPS: readonly (readonly [path: RegExp, group: string])[] = [
   [/health|readyz|metrics|shards|entities|audit/, 'Installation'],
 ]
 
-/** The group of routes without one of their own. */
+/** The group of all other routes. */
 const OTHER = 'This document'
 
 /** Every group, in the order of documents. */

@@ -1,5 +1,5 @@
 /**
- * audit - the log of what operators did, as it is listed
+ * audit - the list of the actions of operators
  *
  * Spec operator.audit
  */

@@ -21,15 +21,15 @@ const REDIS_NODE = {
     primary: TEXT_OR_NULL,
     isUp: { type: 'boolean' },
     version: TEXT_OR_NULL,
-    /** Of a primary: the shards that it holds. */
+    /** For a primary, its shards. */
     shards: { type: 'array', items: COUNT },
     /** Of a primary: replicas that follow it without a gap. */
     replicasInStep: COUNT,
-    /** Of a replica: whether it is one of those, and how many bytes it has still to get. */
+    /** For a replica: whether it is in sync, and how many bytes it is behind. */
     isInStep: { type: 'boolean' },
     behindBytes: INTEGER_OR_NULL,
     usedBytes: INTEGER_OR_NULL,
-    /** 0 where it has no bound. */
+    /** 0 if it has no bound. */
     bytesMax: INTEGER_OR_NULL,
     /** Its clock less that of the process that answers. */
     clockOffMs: INTEGER_OR_NULL,
@@ -82,8 +82,8 @@ export const SHARD_LIST = {
         properties: {
           shard: COUNT,
           /**
-           * `moving`: of a cluster, on its way to another Redis. `away`: its Redis does not answer, and nothing else is
-           * known.
+           * `moving`: being moved to another Redis of a cluster. `away`: its Redis does not answer, and its state is
+           * unknown.
            */
           state: { enum: ['owned', 'free', 'torn', 'moving', 'away'] },
           owner: TEXT_OR_NULL,
@@ -110,7 +110,7 @@ export const SHARD_LIST = {
         additionalProperties: false,
       },
     },
-    /** Every Redis of a cluster, primaries first; none where one Redis holds everything. */
+    /** Every Redis of a cluster, primaries first; empty for a single Redis. */
     redis: { type: 'array', items: REDIS_NODE },
   },
   required: ['workers', 'shards', 'redis'],

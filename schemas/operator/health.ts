@@ -1,5 +1,5 @@
 /**
- * health - what an installation needs of the world around it, examined, and how each thing is mended
+ * health - the checks of an installation's requirements, and the fix of each fault
  *
  * Spec operator.health
  */
@@ -42,7 +42,7 @@ export const EXAMINED = [
 export const HEALTH = {
   type: 'object',
   properties: {
-    /** False when one of them has failed. */
+    /** False if one has failed. */
     ok: { type: 'boolean' },
     findings: {
       type: 'array',
@@ -52,7 +52,7 @@ export const HEALTH = {
           name: { enum: EXAMINED },
           status: { enum: ['ok', 'warning', 'failed'] },
           message: { type: 'string' },
-          /** The record or the step that mends it; null where nothing is to be mended. */
+          /** The record or the step that fixes it; null if nothing is wrong. */
           fix: { type: ['string', 'null'] },
         },
         required: ['name', 'status', 'message', 'fix'],
@@ -67,7 +67,7 @@ export const HEALTH = {
         properties: {
           host: { type: 'string' },
           type: { enum: ['A', 'AAAA', 'CNAME', 'MX', 'TXT'] },
-          /** Without quotes; null where it is not known here. */
+          /** Without quotes; null if unknown here. */
           value: TEXT_OR_NULL,
           /** The required value. */
           remark: TEXT_OR_NULL,

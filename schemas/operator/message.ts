@@ -1,5 +1,5 @@
 /**
- * message - a message as an operator finds it by its id alone: how each recipient fares, and where its work waits
+ * message - a message as an operator finds it by its id: the status of each recipient, and its queued work
  *
  * Without text, subject and addresses unless they are revealed, which is in the audit log.
  *
@@ -41,13 +41,13 @@ const FOUND_RECIPIENT = {
     response: TEXT_OR_NULL,
     /** Name of its work in its lane. */
     item: { type: 'string' },
-    /** Where its work waits or is being done; null: nothing is left to do, or it is held. */
+    /** The lane of its work; null if nothing is left to do, or it is held. */
     lane: TEXT_OR_NULL,
     /** When its turn comes; of work in progress, when its claim ends. */
     dueAt: INSTANT_OR_NULL,
     /** The process that is at it. */
     worker: TEXT_OR_NULL,
-    /** Why its turn does not come: its account is paused, or an operator holds its destination. */
+    /** Why it is held: its account is paused, or an operator holds its destination. */
     heldBy: { enum: ['account', 'destination', null] },
     events: { type: 'array', items: FOUND_EVENT },
   },
