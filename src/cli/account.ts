@@ -12,7 +12,7 @@ interface ActOptions extends ClientOptions {
   note?: string
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addAccountCommands(program: Command, ended: Ended): void {
   const account = program.command('account').description('accounts, on the operator listener')
   withNote(account.command('create <name>'))

@@ -46,7 +46,7 @@ interface ListOptions extends ClientOptions {
   limit?: number
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addBroadcastCommands(program: Command, ended: Ended): void {
   const broadcast = program.command('broadcast').description('one message to many people, released at a pace')
   withContentOptions(broadcast.command('send <streamId>'))
@@ -164,7 +164,7 @@ async function readText(file: string | undefined): Promise<string | undefined> {
   return file === undefined ? undefined : readFile(file, 'utf8')
 }
 
-/** The recipients of a CSV file (RFC 4180). Throws CommandFailure where it is none, or names nobody. */
+/** The recipients of a CSV file (RFC 4180). Throws CommandFailure if it is not a CSV file, or names no recipient. */
 async function readRecipients(file: string): Promise<object[]> {
   const { parse } = await import('csv-parse/sync')
   let rows: Record<string, string>[]

@@ -1,4 +1,4 @@
-/** dashboard-link - `sendwright dashboard-link`: a link into the dashboard for who is locked out, or gets no mail. */
+/** dashboard-link - `sendwright dashboard-link`: a dashboard link for a user who is locked out, or gets no mail. */
 import type { Command } from 'commander'
 import type { Account } from '../../schemas/account.ts'
 import type { LinkMade } from '../../schemas/dashboard/link.ts'
@@ -16,7 +16,7 @@ interface LinkOptions extends ClientOptions {
   note?: string
 }
 
-/** Adds the command. `ended` hears the exit code of the one that ran. */
+/** Adds the command. `ended` is called with the exit code of the command that ran. */
 export function addDashboardLinkCommand(program: Command, ended: Ended): void {
   withNote(program.command('dashboard-link <address>'))
     .description(

@@ -2,7 +2,7 @@
  * doctor - `sendwright doctor`: the external requirements of delivery and a fix for each problem; and the
  * authentication of a message in a file, explained in sentences.
  *
- * The latter needs no running service: it asks the DNS itself, by DNS_SERVERS where that is set.
+ * The latter needs no running service: it queries the DNS itself, through DNS_SERVERS if set.
  */
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -24,7 +24,7 @@ const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 
 
 /**
  * Has the running service examine itself and prints what was found.
- * @returns 0 when nothing has failed, or where the records alone are asked for; else 1
+ * @returns 0 if nothing has failed, or only the records are requested; otherwise 1
  */
 export async function runDoctor(options: ClientOptions & { zone?: boolean }): Promise<number> {
   const health = await makeClient(options, 'operator').get<Health>('/v1/operator/health')
@@ -37,7 +37,7 @@ function zoneRecordOf({ remark, ...record }: Health['records'][number]): ZoneFil
   return remark === null ? record : { ...record, remark }
 }
 
-/** One line for each finding, and the way to mend it below. */
+/** One line for each finding, with its fix below. */
 function formatHealth({ ok, findings }: Health): string {
   const lines = findings.flatMap(({ name, status, message, fix }) => {
     const line = `${MARKS[status].padEnd(5)}${name.padEnd(16)}${message}`
@@ -61,7 +61,7 @@ interface Session {
   readonly helo: string
 }
 
-/** Judges the mail. Out: 0 where DMARC passes or does not apply, else 1. */
+/** Checks the mail. Returns 0 if DMARC passes or does not apply, otherwise 1. */
 export async function runMailFile(options: MailFileOptions): Promise<number> {
   const raw = await readMail(options.mailFile)
   // The code that judges mail loads longer than all other commands together.

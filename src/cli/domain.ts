@@ -10,7 +10,7 @@ import { formatTable } from './console/table.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addDomainCommands(program: Command, ended: Ended): void {
   const domain = program.command('domain').description('sending domains of the account')
   withClientOptions(domain.command('add <domain>'))
@@ -63,7 +63,7 @@ async function addDomain(name: string, options: AddOptions): Promise<number> {
   const { testOnly } = options
   const domain = await makeClient(options, 'account').post<Domain>('/v1/domains', { domain: name, testOnly })
   if (testOnly && !options.zone) return print(options, domain, formatTestUse)
-  // On standard error: what `--json` prints stays one line of JSON.
+  // On standard error, so that the output of `--json` stays one line of JSON.
   if (recordsOf(domain).some(({ value }) => /\.localhost\.?$/.test(value)))
     console.error(
       'These records name SERVICE_DOMAIN, which is under .localhost and unknown to other servers. Set it to a domain of yours first',
@@ -107,7 +107,7 @@ async function listDomains(options: ClientOptions): Promise<number> {
   return print(options, { domains }, () => formatTable(['domain', 'verified', 'last check', 'id'], rows))
 }
 
-/** Has a domain's records looked up now. Out: 0 when the domain is verified, else 1. */
+/** Checks a domain's records now. Returns 0 if the domain is verified, otherwise 1. */
 async function verifyDomain(domain: string, options: ClientOptions): Promise<number> {
   const client = makeClient(options, 'account')
   const id = await idOf(client, domain)

@@ -10,7 +10,7 @@ import { type Ended, formatFields, print } from './console/print.ts'
 const PATH = '/v1/erasures'
 const FIRST_LOOK_MS = 100
 const LOOK_MS_MAX = 2_000
-/** Where the content store is away an erasure may be pending for hours: whoever wants looks again by its id. */
+/** While the content store is unreachable, an erasure may be pending for hours; it can be followed again by its id. */
 const LOOKS_MAX = 1_800
 /** Longer than any address, in bytes. */
 const INPUT_BYTES_MAX = 4_096
@@ -20,7 +20,7 @@ interface EraseOptions extends ClientOptions {
   wait: boolean
 }
 
-/** Adds the command. `ended` hears the exit code of the one that ran. */
+/** Adds the command. `ended` is called with the exit code of the command that ran. */
 export function addEraseCommand(program: Command, ended: Ended): void {
   withClientOptions(program.command('erase'))
     .description(
@@ -54,7 +54,7 @@ async function erase(options: EraseOptions): Promise<number> {
   throw new CommandFailure(`The erasure is still pending: check it with sendwright erase --id ${ordered.erasureId}`)
 }
 
-/** The address: asked for on a terminal, else the first line of standard input. */
+/** The address: prompted for on a terminal, otherwise the first line of standard input. */
 async function readAddress(): Promise<string> {
   const line = process.stdin.isTTY === true ? await ask() : await firstLine()
   const address = line.trim()

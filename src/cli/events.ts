@@ -2,8 +2,8 @@
  * events - a server's events as they happen: `sendwright tail` prints them, `sendwright listen <url>` forwards them
  * too.
  *
- * With a server's key they come from the public listener, and a connection that was lost goes on where it ended; with
- * `--server` they come from the operator's, from then on.
+ * With a server's key they come from the public listener, and a lost connection resumes where it ended; with `--server`
+ * they come from the operator's, beginning now.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
@@ -52,7 +52,7 @@ interface Told {
   readonly event: EventBody
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addEventCommands(program: Command, ended: Ended): void {
   withEventOptions(program.command('tail'))
     .description("print a server's events as they happen; goes on when the service comes back")
@@ -150,7 +150,7 @@ async function readEvents(client: Client, feed: FeedPlace, tell: (text: string) 
   }
 }
 
-/** Why a connection ended that is to be tried again; throws where that would bring the same again. */
+/** Why a connection ended, if it should be retried; throws if a retry would fail the same way. */
 function reasonToGoOn(error: Error, feed: FeedPlace): string {
   if (!(error instanceof CommandFailure)) return reasonOf(error)
   if (error.message.includes(' 410 ')) {
@@ -167,7 +167,7 @@ function reasonOf(error: Error): string {
   return error.name === 'AbortError' ? 'silent' : (cause?.code ?? cause?.message ?? error.message)
 }
 
-/** Posts an event as a webhook would; out: the status, or why there was none. */
+/** Posts an event as a webhook would; returns the status, or why there was none. */
 async function forward(url: string, { text, event, secret }: Told & { secret: string }): Promise<string> {
   const unixSeconds = Math.floor(Date.now() / 1000)
   const headers = eventHeaders({ deliveryId: event.id, event: event.event, body: text, secrets: [secret], unixSeconds })
@@ -187,7 +187,7 @@ async function forward(url: string, { text, event, secret }: Told & { secret: st
   )
 }
 
-/** One line: for a terminal what a person looks for, for other programs all of it. */
+/** One line: a summary in a terminal, everything for other programs. */
 function formatEvent(body: EventBody, terminal: Terminal): string {
   const { event, occurredAt, receivedAt, recipient, messageId, details, ...rest } = body
   const at = timeOfDay(occurredAt ?? receivedAt ?? '', terminal)

@@ -21,7 +21,7 @@ type Reason = SuppressionEntry['reason']
 /** The columns of a provider's files. Names of columns are in lower case, letters and digits only. */
 interface Provider {
   readonly address: readonly string[]
-  /** Columns that name a reason, the first that is there. */
+  /** Columns that name a reason; the first existing one is used. */
   readonly reason: readonly string[]
   /** Columns that only files of one reason have. */
   readonly marks: readonly (readonly [column: string, reason: Reason])[]

@@ -46,7 +46,7 @@ interface SendOptions extends ClientOptions {
   port?: number
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addInboundCommands(program: Command, ended: Ended): void {
   const inbound = program.command('inbound').description('received mail of a server')
   withServerOptions(inbound.command('list'))
@@ -165,7 +165,7 @@ async function liveAddress(options: ClientOptions): Promise<string> {
   )
 }
 
-/** Transmits a mail. Out: the last reply. Throws CommandFailure with the one that refused. */
+/** Transmits a mail. Returns the last reply. Throws CommandFailure with the refusing one. */
 async function transmit(
   { host, port }: { host: string; port: number },
   { from, to, raw }: { from: string; to: string; raw: Buffer },

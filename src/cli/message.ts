@@ -36,7 +36,7 @@ interface WaitOptions extends SearchOptions {
   timeout?: number
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addMessageCommands(program: Command, ended: Ended): void {
   const message = program.command('message').description('messages of a server and their status')
   withFilters(message.command('search'))

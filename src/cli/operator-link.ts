@@ -1,4 +1,4 @@
-/** operator-link - `sendwright operator-link`: a link into the operator's view, for who is not to see the key. */
+/** operator-link - `sendwright operator-link`: a link to the operator console, for users who must not see the key. */
 import type { Command } from 'commander'
 import type { LinkMade } from '../../schemas/dashboard/link.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
@@ -11,7 +11,7 @@ interface LinkOptions extends ClientOptions {
   note?: string
 }
 
-/** Adds the command. `ended` hears the exit code of the one that ran. */
+/** Adds the command. `ended` is called with the exit code of the command that ran. */
 export function addOperatorLinkCommand(program: Command, ended: Ended): void {
   withNote(program.command('operator-link'))
     .description(

@@ -51,7 +51,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Every command with its options; `ended` hears the exit code of the one that ran. */
+/** Every command with its options; `ended` is called with the exit code of the command that ran. */
 export function makeProgram(ended: (code: number) => void): Command {
   const program = new Command('sendwright')
     .description('Runs the transactional email service and calls its API.')

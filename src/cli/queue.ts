@@ -24,7 +24,7 @@ const DONE: Readonly<Record<QueueOrder, string>> = {
   drop: 'dropped: they bounce',
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addQueueCommands(program: Command, ended: Ended): void {
   const queue = withOperatorOptions(program.command('queue'))
     .description('pending mail by destination: list, hold, retry and drop')

@@ -20,7 +20,7 @@ interface ListOptions extends ClientOptions {
   limit?: number
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addRequestCommands(program: Command, ended: Ended): void {
   const requests = program.command('requests').description('recent requests of a server or account')
   withServerOptions(requests.command('list'))

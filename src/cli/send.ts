@@ -44,11 +44,11 @@ interface SendOptions extends ClientOptions {
   stream?: string
   at?: string
   idempotencyKey?: string
-  /** Seconds; true: as many as usual. */
+  /** Seconds; true for the default. */
   wait?: number | true
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addSendCommands(program: Command, ended: Ended): void {
   const send = withServerOptions(program.command('send'))
     .description('send one message and print its id; without --text and --html its text is read from standard input')
@@ -178,7 +178,8 @@ async function sendMessage(options: SendOptions, body: object): Promise<number> 
 }
 
 /**
- * Tells each event as it comes. Out: the message once every recipient has ended, or as it is after the longest wait.
+ * Prints each event as it comes. Returns the message once every recipient has reached a final state, or in its state
+ * after the longest wait.
  */
 async function watch(
   client: Client,

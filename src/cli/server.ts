@@ -25,7 +25,7 @@ interface CreateOptions extends ClientOptions {
 
 type MadeServer = Server & { key: { token: string } }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addServerCommands(program: Command, ended: Ended): void {
   const server = program.command('server').description('servers of an account')
   withNote(server.command('create <accountId> <name>'))
@@ -63,7 +63,7 @@ export function addServerCommands(program: Command, ended: Ended): void {
     })
 }
 
-/** In: the operator's path of an account's servers; null: with the account's key. */
+/** Takes the operator's path of an account's servers, or null to use the account's key. */
 async function createServer(path: string | null, name: string, options: CreateOptions): Promise<number> {
   const { mode, perMinute: perMinuteLimit, monthlyCap, note } = options
   const body = { name, mode, perMinuteLimit, monthlyCap }

@@ -20,7 +20,7 @@ const DESCRIPTORS_MIN = 1024
  * comes after this.
  */
 const REPEAT_MS_MAX = 500
-/** Levels of the log at which a failed start shows where it failed. */
+/** Levels of the log at which a failed start prints its stack. */
 const DETAILED: readonly string[] = ['debug', 'trace']
 
 export interface StartOptions {
@@ -55,7 +55,7 @@ async function run(begin: (config: Config) => Promise<RunningService>): Promise<
     return await runUntilStopped(() => begin(result.config))
   } catch (error) {
     if (error instanceof WrongFile) return refuse([error.message])
-    // A taken port, a store that is away: the sentence is for the operator, the stack for who looks closer.
+    // For a taken port or an unreachable store, the sentence is for the operator, the stack for debugging.
     console.error(`Cannot run: ${(error as Error).message}`)
     if (DETAILED.includes(result.config.logLevel)) console.error((error as Error).stack)
     return 1

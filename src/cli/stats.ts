@@ -1,4 +1,4 @@
-/** stats - `sendwright stats`: what became of a server's mail, by hour or by day. */
+/** stats - `sendwright stats`: delivery statistics of a server, by hour or day. */
 import { type Command, Option } from 'commander'
 import type { Stats } from '../../schemas/stats.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
@@ -13,7 +13,7 @@ interface StatsOptions extends ClientOptions {
   stream?: string
 }
 
-/** Adds the command. `ended` hears the exit code of the one that ran. */
+/** Adds the command. `ended` is called with the exit code of the command that ran. */
 export function addStatsCommands(program: Command, ended: Ended): void {
   withServerOptions(program.command('stats'))
     .description(

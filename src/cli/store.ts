@@ -25,7 +25,7 @@ interface BackupOptions {
   json?: boolean
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addStoreCommands(program: Command, ended: (code: number) => void): void {
   program
     .command('store')

@@ -12,7 +12,7 @@ const PATH = '/v1/streams'
 const OPERATOR_PATH = '/v1/operator/streams'
 const KINDS = ['transactional', 'broadcast', 'inbound'] as const
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addStreamCommands(program: Command, ended: Ended): void {
   const stream = program.command('stream').description('streams of a server')
   withServerOptions(stream.command('list'))

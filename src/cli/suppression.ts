@@ -1,4 +1,4 @@
-/** suppression - `sendwright suppression list|show|add|lift`: the addresses that a server does not write to. */
+/** suppression - `sendwright suppression list|show|add|lift`: the suppressed addresses of a server. */
 import type { Command } from 'commander'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
@@ -21,7 +21,7 @@ interface ListOptions extends ClientOptions {
   server?: string
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addSuppressionCommands(program: Command, ended: Ended): void {
   const suppression = program.command('suppression').description('suppressed addresses of a server')
   withServerOptions(suppression.command('list'))

@@ -1,8 +1,8 @@
 /**
  * token - `sendwright token create|list|revoke`: the keys of an account or of a server.
  *
- * By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`; else
- * they are the keys of the server whose key is used.
+ * By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`;
+ * otherwise they are the keys of the server whose key is used.
  */
 import type { Command } from 'commander'
 import type { Token } from '../../schemas/token.ts'
@@ -25,7 +25,7 @@ interface Place {
   readonly by: KeyOwner
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addTokenCommands(program: Command, ended: Ended): void {
   const token = program.command('token').description('keys of an account or of a server')
   const create = withOwner(token.command('create <name>'))

@@ -38,7 +38,7 @@ interface ReplayOptions extends ClientOptions {
   since?: string
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addWebhookCommands(program: Command, ended: Ended): void {
   const webhook = program.command('webhook').description('webhooks of a server, each identified by its URL or id')
   withServerOptions(webhook.command('create <url>'))
@@ -190,7 +190,7 @@ async function replayDeliveries(
   return 0
 }
 
-/** The newest deliveries that are asked for, page after page: a page may hold none of them and yet not be the last. */
+/** The newest matching deliveries, page after page: a page may have none and yet not be the last. */
 async function readDeliveries(client: Client, path: string, options: DeliveriesOptions): Promise<DeliveryList> {
   const query = new URLSearchParams()
   for (const name of ['status', 'event', 'limit'] as const)

@@ -1,6 +1,6 @@
 /**
- * cluster - `sendwright inspect`, `sendwright cluster status`, `sendwright audit`: shards, processes, entities, what
- * operators did.
+ * cluster - `sendwright inspect`, `sendwright cluster status`, `sendwright audit`: shards, processes, entities, the
+ * actions of operators.
  */
 import type { Command } from 'commander'
 import { dueKey, journalKey, mailboxKey, metaKey, WORKERS_KEY } from '../../../cluster/keyspace.ts'
@@ -20,7 +20,7 @@ const AUDIT_PAGES_MAX = 1000
 
 type Shard = ShardList['shards'][number]
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addClusterCommands(program: Command, ended: Ended): void {
   const inspect = withNote(program.command('inspect <what> [id]'))
     .description(
@@ -78,7 +78,7 @@ async function inspectEntity(kind: string, id: string, options: ClientOptions): 
 
 async function showStatus(options: ClientOptions): Promise<number> {
   const seen = await readShards(options).catch(async (error: CommandFailure) => {
-    // Who checks operator keys may be the Redis that is away: the others can be looked at from here.
+    // The unreachable Redis may be the one that has the operator keys; the others can be checked from here.
     const rows = isUnavailable(error) ? await lookAtRedis() : null
     if (rows === null) throw error
     if (options.json) console.log(JSON.stringify({ redis: rows }))

@@ -9,7 +9,7 @@ export interface InspectOptions extends ClientOptions {
   note?: string
 }
 
-/** Prints a message. Out: 0. Throws CommandFailure where there is none. */
+/** Prints a message. Returns 0. Throws CommandFailure if it does not exist. */
 export async function inspectMessage(id: string, options: InspectOptions): Promise<number> {
   const { reveal, note } = options
   const client = makeClient(options, 'operator')

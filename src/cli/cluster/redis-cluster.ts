@@ -1,6 +1,6 @@
 /**
- * redis-cluster - `sendwright cluster plan` and `cluster move`: which Redis of a cluster holds which shards, changed
- * while the service runs; and the part of `cluster status` that tells of them
+ * redis-cluster - `sendwright cluster plan` and `cluster move`: plan and change the holders of shards in a Redis
+ * Cluster while the service runs; and the Redis part of `cluster status`
  */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { RedisNodeRow } from '../../../schemas/operator/cluster.ts'
@@ -23,7 +23,7 @@ interface PlanOptions {
   json?: boolean
 }
 
-/** Adds the commands. `ended` hears the exit code of the one that ran. */
+/** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addRedisClusterCommands(cluster: Command, ended: Ended): void {
   cluster
     .command('plan')
@@ -49,7 +49,7 @@ export function addRedisClusterCommands(cluster: Command, ended: Ended): void {
     )
 }
 
-/** Whether a Redis does its part: a primary with shards answers, a replica is in step. */
+/** Whether a Redis works: a primary with shards answers, a replica is in sync. */
 export function isServing({ role, isUp, shards, isInStep }: RedisNodeRow): boolean {
   return role === 'primary' ? isUp || shards.length === 0 : isUp && isInStep
 }
@@ -73,7 +73,7 @@ export function formatRedis(nodes: readonly RedisNodeRow[]): string {
 
 function stateOf(node: RedisNodeRow): string {
   if (node.isUp) return isServing(node) ? 'up' : 'behind'
-  // A primary without shards that is away keeps nobody waiting: another one has taken over.
+  // An unreachable primary without shards blocks no request: another one has taken over.
   return isServing(node) ? 'gone' : 'AWAY'
 }
 

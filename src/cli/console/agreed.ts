@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 
-/** A terminal may be one at which nobody sits. */
+/** The terminal may be unattended. */
 const ANSWER_MS_MAX = 120_000
 
 /**

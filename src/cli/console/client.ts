@@ -31,7 +31,7 @@ export interface ClientOptions {
   json?: boolean
 }
 
-/** Whose key a command speaks with. */
+/** The owner of a command's key. */
 export type KeyOwner = 'account' | 'server' | 'operator'
 
 /** The prefix of each kind of key, and its name. */
@@ -59,7 +59,7 @@ export interface Client {
   delete(path: string, body?: object): Promise<void>
   /** A secret derived from a key, the same each time. Takes its purpose. */
   derive(purpose: string): Buffer
-  /** An answer that goes on, as it comes. Throws CommandFailure when it is refused, Error when there is none. */
+  /** A streamed answer. Throws CommandFailure if it is refused, Error if there is none. */
   open(path: string, signal: AbortSignal, headers?: Record<string, string>): Promise<ReadableStream<Uint8Array>>
 }
 
@@ -133,7 +133,7 @@ function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: 
   )
 }
 
-/** The kind that a key's beginning names; null: of none that is known. */
+/** The kind of a key by its prefix; null if unknown. */
 function kindOf(token: string): KeyOwner | null {
   return OWNERS.find((owner) => KINDS[owner].prefix.test(token)) ?? null
 }
@@ -189,7 +189,7 @@ function readFirstRun(dataDirs: readonly string[]): FirstRun | null {
   }
 }
 
-/** All objects of a list. In: its path without a query, and the name of the list in the answer. */
+/** All objects of a list. Takes its path without a query, and the name of the list in the answer. */
 export async function readAll<Item>(client: Client, path: string, name: string): Promise<Item[]> {
   const items: Item[] = []
   let after = ''

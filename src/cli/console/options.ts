@@ -10,7 +10,7 @@ export function withClientOptions(command: Command): Command {
     .option('--json', "print the API's answer as one line of JSON")
 }
 
-/** Options of a command that speaks with a server's key. */
+/** Options of a command that uses a server's key. */
 export function withServerOptions(command: Command): Command {
   return withClientOptions(command).option(
     '--live',
@@ -18,7 +18,7 @@ export function withServerOptions(command: Command): Command {
   )
 }
 
-/** Options of every command that speaks to the operator listener. */
+/** Options of every command that calls the operator listener. */
 export function withOperatorOptions(command: Command): Command {
   return command
     .option('--url <url>', 'address of the operator listener (default: from the settings or first-run.json)', parseUrl)

@@ -5,13 +5,13 @@ import { formatTable } from './table.ts'
 /** Hears the exit code of the command that ran. */
 export type Ended = (code: number) => void
 
-/** Prints a value as one line of JSON. Out: the exit code 0. */
+/** Prints a value as one line of JSON. Returns the exit code 0. */
 export function printJson(value: unknown): number {
   console.log(JSON.stringify(value))
   return 0
 }
 
-/** Prints an answer: as JSON where that is asked for, else what `tell` makes of it. Out: the exit code 0. */
+/** Prints an answer: as JSON if requested, otherwise formatted by `tell`. Returns the exit code 0. */
 export function print<Answer>({ json }: ClientOptions, answer: Answer, tell: (answer: Answer) => string): number {
   console.log(json === true ? JSON.stringify(answer) : tell(answer))
   return 0

@@ -7,7 +7,7 @@ const GAP = 2
 
 /**
  * Lays out rows under a head. The last column is never padded and never cut, so that a long value can be copied; in a
- * terminal the others are cut where a line would be too long.
+ * terminal the others are truncated if a line would be too long.
  * @param rows each as long as `head`
  */
 export function formatTable(
@@ -34,7 +34,7 @@ function cellOf(cell: string, width: number | null, terminal: Terminal): string 
   return coloured(cell, terminal, cut.padEnd(width))
 }
 
-/** Widths of which the widest have given way until a line fits, the last column as it is. */
+/** Widths, with the widest reduced until a line fits; the last column is unchanged. */
 function fitted(widths: readonly number[], { columns }: Terminal): readonly number[] {
   if (columns === null) return widths
   const found = [...widths]

@@ -6,7 +6,7 @@ import { styleText } from 'node:util'
 
 /** The stream that output is written to. */
 export interface Terminal {
-  /** Characters in a line; null: no terminal. */
+  /** Characters in a line; null if not a terminal. */
   readonly columns: number | null
   readonly hasColours: boolean
 }
@@ -51,12 +51,12 @@ export function coloured(word: string, terminal: Terminal, padded = word): strin
   return colour === undefined ? padded : styleText(colour, padded, { validateStream: false })
 }
 
-/** An instant as a person reads it in a terminal: the local date and time; else as it is. */
+/** In a terminal, the local date and time of an instant; otherwise unchanged. */
 export function shortInstant(text: string, terminal: Terminal): string {
   return terminal.columns !== null && INSTANT.test(text) ? new Date(text).toLocaleString('sv') : text
 }
 
-/** The local time of day in a terminal; else the instant as it is. */
+/** In a terminal, the local time of day; otherwise the instant unchanged. */
 export function timeOfDay(instant: string, terminal: Terminal): string {
   return shortInstant(instant, terminal).replace(/^\S+ /, '')
 }
