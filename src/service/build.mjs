@@ -1,8 +1,8 @@
 /**
  * build - `npm run build`: compiles the service and makes the dashboard's pages and the client.
  *
- * `--stale` does nothing where both are as new as their sources. A project of TypeScript may be named: the tests name
- * the one that holds them too (`npm run build:test`). Killed at any point, it leaves a build that says that it is none.
+ * `--stale` does nothing if both are as new as their sources. A TypeScript project may be named: the tests name the one
+ * that includes them (`npm run build:test`). Killed at any point, it leaves a build that is marked as incomplete.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ async function build(project) {
   const begunAt = new Date()
   mkdirSync(BUILD, { recursive: true })
   rmSync(STAMP, { force: true })
-  // What tsc believes to have written is not there any more after this.
+  // After this the output that tsc recorded as written no longer exists.
   if (project === PROJECT) rmSync(join(BUILD, '.tsbuildinfo'), { force: true })
   console.error('Compiling ...')
   const { status } = spawnSync(process.execPath, [findCompiler(), '--project', project], {

@@ -1,8 +1,8 @@
 /**
  * built - whether the service can run as it is compiled, on this Node.js.
  *
- * `build/.built` is written by `npm run build`, with the time at which that began; a source that was changed later is
- * not in what was compiled. An archive (`npm run pack`) has no sources.
+ * `build/.built` is written by `npm run build`, with the time at which that began; a source changed later is not
+ * compiled. An archive (`npm run pack`) has no sources.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,12 +11,12 @@ import { fileURLToPath } from 'node:url'
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const BUILD = join(ROOT, 'build')
 export const MAIN = join(BUILD, 'src', 'cli', 'main.js')
-/** What TypeScript compiles for the service, without benchmarks and tests. */
+/** The TypeScript project of the service, without benchmarks and tests. */
 export const PROJECT = 'tsconfig.service.json'
 export const STAMP = join(BUILD, '.built')
 const FOLDERS = ['schemas', 'cluster', 'src']
 
-/** Out: null, or the sentence that says what to do. */
+/** Returns null, or a sentence with the next step. */
 export function faultOfBuild() {
   if (!existsSync(join(ROOT, PROJECT)) && existsSync(MAIN)) return null
   const builtAtMs = statSync(STAMP, { throwIfNoEntry: false })?.mtimeMs
@@ -26,7 +26,7 @@ export function faultOfBuild() {
   return newer === undefined ? null : `${newer} is newer than the compiled service: run npm run build`
 }
 
-/** Out: null, or what is wrong with this Node.js. */
+/** Returns null, or the problem with this Node.js. */
 export function faultOfNode() {
   const wanted = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node
   const [least, past] = wanted.split(' ').map(numbersIn)
@@ -45,14 +45,14 @@ function compare(one, other) {
   return at === -1 ? 0 : one[at] - other[at]
 }
 
-/** Everything but documents; what is there through a link is no source. */
+/** Everything but documents; linked files are not sources. */
 function sourcesIn(folder) {
   const entries = readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
   const files = entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.md'))
   return files.map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1))
 }
 
-/** Out: null where it was removed just now. */
+/** Returns null if it was just removed. */
 function changedAtMs(path) {
   return statSync(join(ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? null
 }

@@ -1,11 +1,11 @@
 /**
  * bundle - makes the dashboard's pages from `src/dashboard/page/`: scripts, styles, the font, the shells
  *
- * Guarantees: what one run wrote is whole and belongs together: names of files carry a digest of their content, the
- * shells name them. Beside each text stands the same with br and gz, made here and not at each request.
+ * Guarantees: the output of one run is complete and consistent: names of files have a digest of their content, and the
+ * shells name them. Each text is also stored with br and gz, compressed here and not at each request.
  *
- * Three builds, so that who signs in loads no page of those who have: `app` (a chunk for each page), `door` (signing
- * in, links), `desk` (the operator).
+ * Three builds, so that the sign-in pages load nothing else: `app` (a chunk for each page), `door` (signing in, links),
+ * `desk` (the operator).
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,8 +19,8 @@ const PACKAGE = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/
 const FONT = /inter-.*\.woff2$/
 
 /**
- * Makes the pages. In: the project's folder and the one to write into. Out: folders of the packages whose code is in
- * them. Throws what esbuild says of a page that is wrong (with `errors`), or why it does not run.
+ * Makes the pages. Takes the project's folder and the output folder. Returns folders of the packages whose code is
+ * bundled. Throws the errors of esbuild for a faulty page (with `errors`), or why it does not run.
  */
 export async function bundle(root, into) {
   const esbuild = await import('esbuild')
@@ -58,7 +58,7 @@ async function build(esbuild, { root, page, into, entry }) {
   })
   const names = Object.entries(metafile.outputs)
   const [script, { cssBundle }] = names.find(([, one]) => one.entryPoint?.endsWith(`/${entry}.tsx`))
-  // What the entry imports is asked for with it, not after it.
+  // Imports of the entry are loaded with it, not after it.
   const chunks = metafile.outputs[script].imports.filter(({ kind }) => kind === 'import-statement')
   const packages = Object.keys(metafile.inputs).flatMap((path) => PACKAGE.exec(path)?.[0] ?? [])
   return { script: baseOf(script), style: baseOf(cssBundle), chunks: chunks.map(({ path }) => baseOf(path)), packages }
@@ -88,7 +88,7 @@ ${chunks.map((name) => `<link rel="modulepreload" href="/dashboard/${name}">\n`)
 `
 }
 
-/** In the shell itself: one request less for each page. */
+/** In the shell itself, which saves a request for each page. */
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%235a6ce0' " +
   "stroke-width='2.4' stroke-linecap='round' stroke-linejoin='round'%3E%3Cpath d='M3 6v12h18V6l-9 7z'/%3E%3C/svg%3E"

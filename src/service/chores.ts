@@ -1,9 +1,9 @@
 /**
- * chores - what one process does by the clock for itself: a line of figures, the rewrite of its own Redis's file (by
- * night and after erasures), the sweep of the content store and the walk over users for the shards that it has, a look
- * for who takes bounces
+ * chores - periodic jobs of a process: a log line of figures, the rewrite of the embedded Redis's file (at night and
+ * after erasures), the sweep of the content store and the walk over users for its shards, the check that a process
+ * receives bounces
  *
- * What changes data in Redis is a timer or a lane of a shard, never a chore: the walk orders it there.
+ * Chores never change data in Redis: that is done by a timer or a lane of a shard, to which the walk sends orders.
  */
 
 import type { Figures } from '../process/figures.ts'
@@ -17,7 +17,7 @@ import { watchMx } from './mx-watch.ts'
 
 /** Every five minutes. */
 const FIGURES_AT = '*/5 * * * *'
-/** Each night (UTC): what was deleted leaves the append-only file too. */
+/** Each night (UTC), so that deleted data leaves the append-only file too. */
 const REWRITE_AT = '17 3 * * *'
 
 /** Each hour. */
@@ -31,22 +31,22 @@ export interface ChoreDeps {
   readonly webhookFigures: WebhookFigures
   readonly erasureFigures: ErasureFigures
   readonly log: Log
-  /** Sweeps the content store; null where there is none. */
+  /** Sweeps the content store; null if there is none. */
   readonly sweep: (() => Promise<number>) | null
   /**
-   * Asks our own Redis for a new append-only file; answers why it refused, null where it did not. Null where the Redis
-   * is another's: its files are its operator's.
+   * Asks the embedded Redis for a new append-only file; returns why it refused, or null. Null for an external Redis,
+   * whose files belong to its operator.
    */
   readonly rewriteFile: Rewrites['ask'] | null
   /** The same after erasures. */
   readonly erasures: Omit<ErasureRewriteDeps, 'log'> | null
-  /** Has users looked at whose accounts do not know them; null where this process has no shards. */
+  /** Orders checks of users whose accounts do not list them; null if this process has no shards. */
   readonly walkUsers: (() => Promise<number>) | null
-  /** Reads what the living processes run; null where this one sends no mail. */
+  /** Reads the roles of live processes; null if this one sends no mail. */
   readonly livingRoles: (() => Promise<ReadonlySet<string>>) | null
 }
 
-/** Starts the chores; out: what ends them. */
+/** Starts the chores; returns a function that ends them. */
 export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
   const { metrics, figures, webhookFigures, erasureFigures, log, sweep, walkUsers, rewriteFile, livingRoles } = deps
   const { schedule } = await import('node-cron')
@@ -74,13 +74,13 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
   }
 }
 
-/** What a crash left is swept at the start, the rest by the hour. */
+/** Leftovers of a crash are swept at the start, the rest hourly. */
 async function sweepNow(sweep: () => Promise<number>, log: Log): Promise<void> {
   const objects = await sweep()
   if (objects > 0) log.info({ objects }, 'Unreferenced content was removed')
 }
 
-/** Who was left behind before this version is met at the start. */
+/** Users left behind by earlier versions are found at the start. */
 async function walkNow(walkUsers: () => Promise<number>, log: Log): Promise<void> {
   const users = await walkUsers()
   if (users > 0) log.info({ users }, 'Checking dashboard users that an account no longer lists')

@@ -10,7 +10,7 @@ import { readNamedObjects } from '../views/inbound/named-objects.ts'
 import { makeReader } from '../views/key.ts'
 import type { Parts } from './parts.ts'
 
-/** Makes the sweep; null where there is nothing to sweep. */
+/** Makes the sweep; null if there is nothing to sweep. */
 export function makeSweep(
   { config, contents, store }: Pick<Parts, 'config' | 'contents' | 'store'>,
   worker: Worker,

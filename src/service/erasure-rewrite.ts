@@ -1,13 +1,13 @@
 /**
- * erasure-rewrite - has our own Redis write its append-only file anew once an erasure is done: the file holds what was
- * written before, until then
+ * erasure-rewrite - makes the embedded Redis rewrite its append-only file after an erasure, because until then the file
+ * has the erased data
  *
- * States: nothing to do -> an erasure was done -> a rewrite was begun, some minutes later -> it has ended well. What is
- * short-lived is gone by then: the words of commands between processes, content that no message claimed. A rewrite that
- * was refused, that failed, or whose Redis was restarted, is asked for again.
+ * States: nothing to do -> an erasure was done -> a rewrite was begun, some minutes later -> it has ended well.
+ * Short-lived data has expired by then: the content of commands between processes, unclaimed content. A rewrite that
+ * was refused or failed, or whose Redis was restarted, is requested again.
  *
- * Guarantees: of all processes together at most one in ten minutes; one that ended well is known to all of them, and
- * after a start too; erasures that go on and on put none off.
+ * Guarantees: at most one in ten minutes for all processes together; a successful one is known to all processes, after
+ * a start too; continuous erasures do not delay it.
  *
  * Spec erasure.files
  */
@@ -24,7 +24,7 @@ const SHORT_LIVED_MS = 3 * 60_000
 const REWRITES_APART_MS = 10 * 60_000
 
 export interface ErasureRewriteDeps {
-  /** When an erasure was done last, by the store's clock; 0: none was; null: the store did not answer. */
+  /** The time of the last erasure by the store's clock; 0 if none; null if the store did not answer. */
   readonly lastErasedMs: () => Promise<number | null>
   readonly rewrites: Rewrites
   readonly log: Pick<ClusterLog, 'info'>
@@ -32,17 +32,17 @@ export interface ErasureRewriteDeps {
   readonly nowMs: () => number
 }
 
-/** Looks by the clock; out: what ends it. */
+/** Checks periodically; returns a function that ends it. */
 export function watchErasures(deps: ErasureRewriteDeps): () => void {
   const timer = setInterval(() => void lookForErasures(deps).catch(() => undefined), LOOK_MS).unref()
   return () => clearInterval(timer)
 }
 
-/** One look. Rejects where the store does not answer. */
+/** One check. Rejects if the store does not answer. */
 export async function lookForErasures({ lastErasedMs, rewrites, log, nowMs }: ErasureRewriteDeps): Promise<void> {
   const erasedMs = await lastErasedMs()
   if (erasedMs === null || erasedMs === 0) return
-  // In this order: a rewrite that begins in between is not taken for one that has ended.
+  // In this order: so that a rewrite that begins in between does not count as finished.
   const known = await rewrites.known()
   const state = await rewrites.state()
   if (state === null) return
@@ -52,7 +52,7 @@ export async function lookForErasures({ lastErasedMs, rewrites, log, nowMs }: Er
     log.info({}, 'The append-only file was rewritten and no longer contains erased data')
   }
   if (erasedMs + SHORT_LIVED_MS <= cleanMs) return
-  // From the first erasure on that was seen: what is done after it does not put the rewrite off.
+  // Counted from the first erasure seen, so that later ones do not delay the rewrite.
   const dueMs = known.dueMs || erasedMs + SHORT_LIVED_MS
   if (known.dueMs === 0) await rewrites.noteDue(dueMs)
   const begunMs = nowMs()
@@ -68,7 +68,7 @@ function cleanedMs({ begunMs, runId, cleanMs }: KnownRewrites, state: RewriteSta
   return hasEndedWell ? Math.max(cleanMs, begunMs) : cleanMs
 }
 
-/** What the watch asks of a store. Null where the Redis is another's: its files are its operator's. */
+/** The reads of the watch. Null for an external Redis, whose files belong to its operator. */
 export function makeErasureLooks(
   { rewrites, readKeys }: { readonly rewrites: Rewrites | null; readonly readKeys: ReadKeys },
   nowMs: () => number,

@@ -1,4 +1,4 @@
-/** figures-of - the figures of a process at this moment, as its parts tell them */
+/** figures-of - the current figures of a process, from its parts */
 
 import type { Worker } from '../../cluster/worker/worker.ts'
 import type { Outbound } from '../outbound/open.ts'
@@ -9,7 +9,7 @@ import type { SearchWaits } from '../routes/wait/waits.ts'
 import { backupAgeMs } from '../store/backup/ways.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 
-/** The parts that tell figures. */
+/** The parts that provide figures. */
 export interface FiguresDeps {
   readonly config: { readonly dataDir: string }
   readonly store: { readonly connected: boolean }
@@ -23,7 +23,7 @@ export interface FiguresDeps {
   }
 }
 
-/** Figures of this moment. */
+/** Current figures. */
 export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
   const { store, watch, outbound, mailRoom, feeds } = deps
   const ageMs = backupAgeMs(deps.config.dataDir, Date.now())

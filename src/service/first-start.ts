@@ -1,11 +1,11 @@
 /**
- * first-start - the first account of an empty store, and the file that tells its keys
+ * first-start - the first account of an empty store, and the file with its keys
  *
  * States of the data directory: nothing -> `first-run.json.pending` (keys, fsynced) -> commit -> `first-run.json`.
  *
- * Guarantees: the keys are on disk before anything in the store knows them, so a crash at any point neither loses them
- * nor makes a second account: the next start finds the pending keys in the store and finishes, or asks for the same
- * keys again. One process does it, under a lock in the store. Both files are readable by their owner only.
+ * Guarantees: the keys are on disk before the store has them, so a crash at any point neither loses them nor makes a
+ * second account: the next start finds the pending keys in the store and finishes, or requests the same keys again. One
+ * process does it, under a lock in the store. Both files are readable by their owner only.
  *
  * Keys: `{cl}:first-start` (the lock), `key:<sha256>`, `accounts`.
  */
@@ -39,7 +39,7 @@ interface FirstServer {
   streamId: string
 }
 
-/** What `first-run.json` holds. */
+/** Content of `first-run.json`. */
 export interface FirstRun {
   baseUrl: string
   operatorUrl: string
@@ -60,13 +60,13 @@ interface PendingKeys {
   linkId: string
 }
 
-/** A key as the store is told of it. */
+/** A key in the form for the store. */
 export interface FirstKey {
   readonly hash: string
   readonly prefix: string
 }
 
-/** What is asked of the account's actor. */
+/** The command for the account's actor. */
 export interface FirstAccount {
   readonly accountKey: FirstKey
   readonly operatorKey: FirstKey
@@ -84,12 +84,12 @@ export interface FirstStartDeps {
   /** The URL of a link into the dashboard at this URL. */
   readonly linkUrl: (baseUrl: string, linkId: string) => string
   /**
-   * Makes the account with its servers on shard 0; true once it is committed, false where nothing came true: ask again.
+   * Makes the account with its servers on shard 0; true once it is committed, false if nothing was created: ask again.
    */
   createAccount(shard: number, account: FirstAccount): Promise<boolean>
 }
 
-/** Makes the first account if the store has none. Out: its keys and the file that tells them; null when it has one. */
+/** Makes the first account if the store has none. Returns its keys and the path of their file; null if it has one. */
 export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: FirstRun; path: string } | null> {
   const pendingPath = join(deps.dataDir, PENDING)
   if (!existsSync(pendingPath) && (await hasAccount(deps.nodes))) return null
@@ -107,9 +107,9 @@ export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: Firs
 }
 
 /**
- * What is printed once: where the keys are, the link into the dashboard, and a request that works with the test
- * server's key. On a terminal the link and the key are shown; elsewhere, where a journal keeps what is printed, only
- * where they are.
+ * The text printed once: the path of the keys, the link into the dashboard, and a working request with the test
+ * server's key. On a terminal the link and the key are shown; elsewhere, because a journal keeps the output, only their
+ * path.
  */
 export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl }: FirstRun, isShown: boolean): string {
   const body = JSON.stringify({
@@ -139,7 +139,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
   const found = known === null ? null : await findFirstRun(deps, known)
   if (found !== null) return found
   if (await hasAccount(deps.nodes)) {
-    // Another data directory's process was first: keys that were never told to the store mean nothing.
+    // A process with another data directory was first: keys that the store never got are worthless.
     rmSync(pendingPath, { force: true })
     return null
   }
@@ -157,7 +157,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
   return made
 }
 
-/** Asks for the account until it is made. @throws Error when nobody could make it for 20 s */
+/** Asks for the account until it is made. @throws Error if no process could create it for 20 s */
 async function create({ createAccount }: FirstStartDeps, account: FirstAccount): Promise<void> {
   const startedAtMs = performance.now()
   while (!(await createAccount(FIRST_SHARD, account))) {
@@ -209,12 +209,12 @@ function readPending(path: string): PendingKeys | null {
   }
 }
 
-/** The link of a URL that was told already. */
+/** The link id of an existing URL. */
 function linkIdIn(url: string | undefined): string | null {
   return /#([0-9a-f]+)\./.exec(url ?? '')?.[1] ?? null
 }
 
-/** A crash leaves the file whole or not at all: what is broken was changed by hand. */
+/** A crash leaves the complete file or none, so a broken one was changed by hand. */
 function parsePending(path: string): Partial<PendingKeys> & Partial<FirstRun> {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Partial<PendingKeys> & Partial<FirstRun>

@@ -1,5 +1,5 @@
 /**
- * handlers - the listeners that a process opens for what it runs, and the handlers of their routes put together
+ * handlers - the listeners of a process for its roles, and the handlers of their routes
  */
 
 import type { Role } from '../../schemas/config.ts'
@@ -28,7 +28,7 @@ import { operatorPageHandlers, type PageDeps, pageHandlers } from '../routes/pag
 import type { Nodes } from '../store/nodes.ts'
 import { openRequestLog } from '../store/request-log.ts'
 
-/** What the handlers of all routes need, and what takes mail in. */
+/** Dependencies of the handlers of all routes, and of mail reception. */
 export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & LiveDeps & InlineDeps & MxDeps['handlers']
 
 export interface ListenerDeps {
@@ -41,16 +41,16 @@ export interface ListenerDeps {
   readonly nodes: Nodes
 }
 
-/** Routes of the operator listener that every process answers, whatever it runs. */
+/** Routes of the operator listener that every process answers, whatever its roles. */
 const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMetrics']
 
-/** Starts the listeners of a role; null where its settings open none. */
+/** Starts the listeners of a role; null if its settings open none. */
 type Starter = (
   config: Config,
   deps: ListenerDeps & { readonly held: HeldBytes; readonly openCertificate: () => CertificateWatch },
 ) => Promise<Pick<Listener, 'close'> | null>
 
-/** What each role listens with. */
+/** The listener of each role. */
 const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
   http: startPublic,
   mx: startMx,
@@ -59,7 +59,7 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
 
 /**
  * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's: with `http` all
- * of its routes, without it only those about this very process. Throws Error when a port is taken.
+ * its routes, without it only those about this process. Throws Error if a port is taken.
  */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
   const held = new HeldBytes()
@@ -150,7 +150,7 @@ function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   return startListener({ engine, host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
 }
 
-/** Where a listener tells what it answers. */
+/** Where a listener reports its answers. */
 function told({ log, records, handlers }: ListenerDeps) {
   return { log, refused: records.refused, requests: handlers.metrics.requests }
 }
@@ -181,7 +181,7 @@ function pagesOf(deps: ListenerDeps, own: { baseUrl: string; hasDocs: boolean })
   return routes.map((route) => ({ route, handle: handlers[route.name as PageName] }))
 }
 
-/** The dashboard asks the handlers of the interface too, with commands that say who has ordered them. */
+/** The dashboard also calls the API handlers, with commands that name their author. */
 function dashboardOf({ handlers, log }: ListenerDeps, edge: DashboardEdge) {
   const handlersWith = (ask: RouteDeps['ask']) => publicHandlers({ ...handlers, ask })
   return dashboardHandlers({ ...handlers, log, edge, handlersWith })

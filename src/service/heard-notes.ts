@@ -1,6 +1,6 @@
 /**
- * heard-notes - what commits tell the operator: a line for each end of a recipient and of a broadcast, and the figures
- * of broadcasts
+ * heard-notes - notes of commits for the operator: a line for each end of a recipient and of a broadcast, and the
+ * figures of broadcasts
  */
 
 import type { Note } from '../../cluster/behaviour.ts'
@@ -11,7 +11,7 @@ import type { EndedRecipient, Records } from '../process/records.ts'
 import { isBroadcastNote } from '../state/broadcast/note.ts'
 import type { RecipientEnd } from '../state/message/end.ts'
 
-/** Makes what hears the notes of commits, once they are confirmed. */
+/** Makes the receiver of the notes of commits, once they are confirmed. */
 export function makeHearNote(of: {
   readonly records: Records
   readonly metrics: Pick<Metrics, 'broadcast'>

@@ -1,8 +1,7 @@
 /**
- * launch - `./sendwright`, `npx sendwright` and `npm start`: runs the command in this very process, or says why it
- * cannot.
+ * launch - `./sendwright`, `npx sendwright` and `npm start`: runs the command in this process, or prints why it cannot.
  *
- * The same process, so that a command costs no second Node and signals arrive where they are handled.
+ * In the same process, so that a command needs no second Node and signals reach their handler.
  */
 import { pathToFileURL } from 'node:url'
 import { faultOfBuild, faultOfNode, MAIN } from './built.mjs'

@@ -1,7 +1,7 @@
 /**
- * mx-watch - looks whether any process of the cluster takes bounces and complaints, and says so where none does
+ * mx-watch - checks that a process of the cluster receives bounces and complaints, and warns if none does
  *
- * A process that starts gives the others time to come, and one that is replaced leaves a gap: neither is told.
+ * A starting process gives the others time to start, and a replaced one leaves a gap: neither is reported.
  */
 
 import type { ClusterLog } from '../../cluster/cluster-log.ts'
@@ -12,14 +12,14 @@ const LOOK_MS = 5_000
 const ABSENT_MS = 10_000
 
 export interface MxWatchDeps {
-  /** What the living processes run. Rejects where the store does not say. */
+  /** Roles of the live processes. Rejects if the store does not answer. */
   readonly roles: () => Promise<ReadonlySet<string>>
   readonly log: Pick<ClusterLog, 'info' | 'warn'>
   /** Never goes back. */
   readonly nowMs: () => number
 }
 
-/** Looks now and by the clock; out: what ends it. */
+/** Checks now and periodically; returns a function that ends it. */
 export function watchMx(deps: MxWatchDeps): () => void {
   const look = makeMxLook(deps)
   const timer = setInterval(() => void look(), LOOK_MS).unref()
@@ -27,7 +27,7 @@ export function watchMx(deps: MxWatchDeps): () => void {
   return () => clearInterval(timer)
 }
 
-/** One look; what it finds is told when it has stood for long enough, and once. */
+/** One check; its finding is reported once, after it has lasted long enough. */
 export function makeMxLook({ roles, log, nowMs }: MxWatchDeps): () => Promise<void> {
   let absentSinceMs: number | null = null
   let isTold = false

@@ -1,8 +1,8 @@
 /**
- * operator-key - makes a new operator key straight in the store, for who lost it, and revokes all others
+ * operator-key - creates a new operator key directly in the store after the key was lost, and revokes all others
  *
- * No state holds operator keys and no turn reads them: they are looked up at each request, so writing them beside the
- * shard's owner is safe. All writes are one transaction, with an entry in the audit log whose actor is nobody's key.
+ * No state holds operator keys and no turn reads them: they are read at each request, so writing them without the
+ * shard's owner is safe. All writes are one transaction, with an entry in the audit log whose actor is no key.
  *
  * Keys: `key:<sha256>`, `tokens:operator`, `token-ids:operator`, `audit:<yyyymm>`, all on shard 0
  *
@@ -32,7 +32,7 @@ export interface MadeOperatorKey {
   readonly token: string
   /** Ids of the keys that were revoked. */
   readonly revoked: readonly string[]
-  /** The file that tells the new key to commands on this machine; null where there is none that could be told. */
+  /** The file with the new key for commands on this machine; null if there is no usable one. */
   readonly path: string | null
   /** Why the file of the first start was left as it is; null: it was not. */
   readonly broken: string | null
@@ -88,7 +88,7 @@ function tellFirstRun(dataDir: string, operatorToken: string): Pick<MadeOperator
     replaceFile(path, `${JSON.stringify({ ...firstRun, operatorToken }, null, 2)}\n`)
     return { path, broken: null }
   } catch (error) {
-    // The key is made: it is told on standard output alone then.
+    // The key exists already, so it is only printed on standard output.
     return { path: null, broken: `${path} is broken (${(error as Error).message}) and was left as it is` }
   }
 }

@@ -1,8 +1,7 @@
 /**
  * parts - what a running service is made of, opened one on the other: secret, store, installation, worker
  *
- * Guarantees: a start that fails gives back what it had opened; while the store does not keep what it takes, nothing is
- * asked of actors.
+ * Guarantees: a failed start closes everything it had opened; while the store is not durable, no commands go to actors.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -82,20 +81,20 @@ export interface Parts {
   readonly store: OpenStore['store']
   readonly watch: StoreWatch
   readonly outgoing: OutgoingStore
-  /** Null: all content lies in Redis. */
+  /** Null if all content is in Redis. */
   readonly contents: Contents | null
   readonly fence: Fence
   readonly metrics: Metrics
   readonly mailRoom: MailRoom
   readonly webhooks: WebhookRoom
-  /** Signs all live mail besides its domain's key. */
+  /** Signs all live mail in addition to its domain's key. */
   readonly serviceKey: SigningKey | null
   readonly check: DomainLaneDeps['check']
-  /** Asks for what is not about a message; delivery has its own. */
+  /** For lookups outside delivery, which has its own. */
   readonly resolver: Resolver
-  /** Called when the store's connection is there again; of several, when one is, or holds other shards. */
+  /** Called when the store's connection is open again; with several, when one is, or holds other shards. */
   readonly onStoreUp: Set<() => void>
-  /** Ends the service: it cannot go on. */
+  /** Ends the service: it cannot continue. */
   readonly end: (code: number) => void
   readonly outbound: Outbound
   /** Gives the store back. */
@@ -104,7 +103,7 @@ export interface Parts {
   readonly delivering: { count(): number }
   /** Whether the first account is made, or there is one already, as far as it is for this process to make it. */
   readonly first: { isDone: boolean }
-  /** The worker's id and clock; until there is one, those of this process alone. */
+  /** The worker's id and clock; until there is one, those of this process. */
   readonly self: { worker: string; nowMs: () => number }
   readonly received: ReceivedStore
   readonly parsing: Parsing
@@ -113,7 +112,7 @@ export interface Parts {
   readonly readRoom: ReadRoom
 }
 
-/** What a test changes, and who hears that the service cannot go on. */
+/** Changes for tests, and the callback if the service cannot continue. */
 interface PartsOptions {
   readonly end: (code: number) => void
   readonly smtp?: SmtpChanges
@@ -121,7 +120,7 @@ interface PartsOptions {
   readonly acceptDomain?: boolean
 }
 
-/** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
+/** Opens the store and makes the parts that depend on it. `end` is called if the service cannot continue. */
 export async function openParts(config: Config, { log, records }: Logs, options: PartsOptions): Promise<Parts> {
   const engine = await loadEngine(config.httpEngine)
   const serviceKey = openServiceKey(config)
@@ -153,7 +152,7 @@ interface PartsInput {
   readonly smtp: SmtpChanges
 }
 
-/** What stands on a store that is open. */
+/** The parts that depend on an open store. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
   const { store, secrets, watch, nodes, primaries, cluster, rewrites } = opened
@@ -216,18 +215,18 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
 }
 
-/** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
+/** Looks up the records of sending domains: at the operator's name servers, otherwise also at the zone's own. */
 function makeCheck({ dnsServers, privateNetworksAllowed }: Config, resolver: Resolver): Parts['check'] {
   const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
   return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
 }
 
-/** The roles of a process that opens what they say: without its port it receives nothing. */
+/** The effective roles of a process: without its port it receives no mail. */
 function rolesRun({ roles, mxPort }: Config): readonly Role[] {
   return roles.filter((role) => role !== 'mx' || mxPort !== 0)
 }
 
-/** What a test changes of a worker. */
+/** Changes of a worker for tests. */
 export interface WorkerChanges {
   /** Performers of a lane in place of our own bounds; 0 holds its items. */
   readonly room?: ((lane: string) => number) | undefined
@@ -305,12 +304,12 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   return worker
 }
 
-/** What reads the content of sent messages. */
+/** Readers of the content of sent messages. */
 function contentReaders(outgoing: OutgoingStore): Pick<RouteDeps, 'readBody' | 'readFiles'> {
   return { readBody: (place) => readBody(outgoing, place), readFiles: (place) => readFiles(outgoing, place) }
 }
 
-/** What the handlers of routes need. */
+/** Dependencies of the handlers of routes. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const { config, store, secrets, outgoing, metrics, mailRoom, outbound, webhooks, readKeys } = parts
   const condition = makeStoreCondition(parts.nodes, config.durability, parts.cluster)
@@ -388,7 +387,7 @@ export function makeLivingRoles({ nodes }: Parts, worker: Worker): () => Promise
   return () => readLivingRoles(nodes, worker.livingWorkers)
 }
 
-/** What asks the actors: nobody, while what they would take is not kept. */
+/** Sends commands to actors, except while the store is not durable. */
 function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
   const refused = { kind: 'unavailable' } as const
   return (shard, command) => (watch.fault === null ? worker.ask(shard, command) : Promise.resolve(refused))

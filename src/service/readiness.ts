@@ -1,5 +1,5 @@
 /**
- * readiness - why a process should be sent no requests, and what new mail has no room in
+ * readiness - why a process should get no requests, and the resource that new mail lacks
  *
  * Spec send.room
  */
@@ -7,24 +7,24 @@
 import type { Role } from '../../schemas/config.ts'
 import type { RoomLack } from '../store/fill.ts'
 
-/** What is looked at, as it is at this moment. */
+/** Current state to check. */
 export interface ReadinessDeps {
   readonly config: { readonly roles: readonly Role[] }
   readonly store: { readonly connected: boolean }
   readonly watch: { readonly fault: string | null; readonly lack: RoomLack | null; readonly share: number }
-  /** Null: all content lies in Redis. */
+  /** Null if all content is in Redis. */
   readonly contents: { readonly hasRoom: boolean } | null
   readonly first: { readonly isDone: boolean }
 }
 
-/** What new mail has no room in; null where it has room. */
+/** The resource that new mail lacks, or null. */
 export function roomLackOf({ watch, contents }: Pick<ReadinessDeps, 'watch' | 'contents'>): RoomLack | null {
   return watch.lack ?? (contents?.hasRoom === false ? 'disk' : null)
 }
 
 /**
- * The first reason, for people; null: the process is ready. Room is wanted where sends come in: who takes bounces or
- * delivers goes on in a full store.
+ * The first reason, for people; null if the process is ready. Only processes that accept sends need free space:
+ * receiving bounces and delivering continue in a full store.
  */
 export function whyNotReady(deps: ReadinessDeps, worker: { ready(): boolean }): string | null {
   const { config, store, watch, first } = deps

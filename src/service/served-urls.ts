@@ -23,8 +23,8 @@ export function servedUrlsOf({ roles, baseUrl, operatorUrl }: Config): ServedUrl
 }
 
 /**
- * Finds the URLs. In: the settings, the store, and the ids of the processes that live. Out: those of this process's own
- * settings if no other process serves HTTP within 5 s. Throws what the store throws.
+ * Finds the URLs. Takes the settings, the store, and the ids of live processes. Returns those of this process's own
+ * settings if no other process serves HTTP within 5 s. Throws errors of the store.
  */
 export async function findServedUrls(
   config: Config,

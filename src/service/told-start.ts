@@ -1,22 +1,22 @@
 /**
- * told-start - what the log says of a process when it starts and when it stops: its roles, listeners and store
+ * told-start - the log line of a process when it starts and stops: its roles, listeners and store
  */
 
 import type { EngineName } from '../http/engine/engine.ts'
 import type { Config } from '../process/config.ts'
 
-/** What is told of a process. */
+/** Facts about a process for the log. */
 export interface RunFacts {
   readonly roles: readonly string[]
   /** By name: `host:port`. */
   readonly listeners: Readonly<Record<string, string>>
-  /** The library that serves HTTP; null if this process opens no listener of it. */
+  /** The library that serves HTTP; null if this process does not listen for HTTP. */
   readonly httpEngine: EngineName | null
   /** Our own Redis's directory, or the host of another's; never a password. */
   readonly store: string
 }
 
-/** What a process with these settings is. */
+/** The facts of a process with these settings. */
 export function toldStart(config: Config, engine: EngineName): RunFacts {
   const { roles, httpHost, operatorHost, operatorPort, smtpHost, redisUrls, dataDir } = config
   const has = (role: Config['roles'][number]): boolean => roles.includes(role)

@@ -1,9 +1,10 @@
 /**
- * user-walk - meets every user of this process's shards, and has those looked at whose list is not what accounts say
+ * user-walk - visits every user of this process's shards, and orders a check of those whose list differs from the
+ * accounts
  *
- * What the steps of a join or a removal leave undone is looked at by itself (`src/actors/dashboard/join.ts`). The walk
- * is for all that has come apart otherwise: users who were out of every account before there were such steps, a look
- * that was given up, a commit that a store has lost. It reads and orders; what it has seen decides nothing.
+ * Interrupted joins and removals are checked by themselves (`src/actors/dashboard/join.ts`). The walk finds other
+ * differences: users without an account from before these steps existed, an abandoned check, a commit that a store has
+ * lost. It reads and orders checks, but decides nothing.
  *
  * Spec member.index
  */
@@ -23,7 +24,9 @@ export interface UserWalkDeps extends OrderDeps {
   readonly shards: () => readonly number[]
 }
 
-/** Walks once. Out: how many users are looked at. What could not be read or ordered is for the next walk. */
+/**
+ * Walks once. Returns the number of users to check. Users that could not be read or ordered are left for the next walk.
+ */
 export async function walkUsers(deps: UserWalkDeps): Promise<number> {
   let ordered = 0
   for (const shard of deps.shards()) {
