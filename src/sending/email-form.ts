@@ -40,17 +40,17 @@ export interface Attachment {
   readonly size: number
 }
 
-/** A message that came whole. What else is said of it stands beside it, for the log. */
+/** A message that came whole. Its other fields are for the log. */
 export interface RawMessage {
   readonly bytes: Buffer
-  /** Its own Message-ID with angle brackets; null where it has none. */
+  /** Its own Message-ID with angle brackets; or null. */
   readonly messageId: string | null
   readonly attachments: readonly HeadAttachment[]
 }
 
-/** A message as it is sent, of one form whatever the body looked like. */
+/** A normalized message, whatever the form of the body. */
 export interface SendMessage {
-  /** In lower case; null where the body names none. */
+  /** In lower case; null if the body names none. */
   readonly streamId: string | null
   readonly from: Sender
   readonly recipients: readonly Recipient[]
@@ -58,9 +58,9 @@ export interface SendMessage {
   readonly text: string | null
   readonly html: string | null
   readonly headers: Readonly<Record<string, string>>
-  /** None where it came whole. */
+  /** Empty if it came whole. */
   readonly attachments: readonly Attachment[]
-  /** Null where it is composed of the rest. */
+  /** Null if it is composed from the other fields. */
   readonly raw: RawMessage | null
   readonly tag: string | null
   readonly metadata: Readonly<Record<string, string>>
@@ -98,7 +98,10 @@ export function canonicalJson(value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(fields[name])}`).join(',')}}`
 }
 
-/** What two requests under one Idempotency-Key must share: SHA-256, in hex, of route and body with its defaults. */
+/**
+ * The fingerprint that two requests under one Idempotency-Key must share: SHA-256, in hex, of route and body with its
+ * defaults.
+ */
 export function fingerprintOf(route: string, body: unknown): string {
   return createHash('sha256').update(route).update('\n').update(canonicalJson(body)).digest('hex')
 }
@@ -119,7 +122,7 @@ function readRecipients(body: EmailBody): Recipient[] {
   return recipients
 }
 
-/** An address as a body has it, alone or with a name. Throws TypeError where it was not validated. */
+/** An address as a body has it, alone or with a name. Throws TypeError if it was not validated. */
 export function readAddress(field: AddressField): Sender {
   const isText = typeof field === 'string'
   const parsed = parseAddress(isText ? field : field.email)
@@ -146,7 +149,7 @@ function decodedBytes(base64: string): number {
 }
 
 // Spec send.control
-/** A text as it may stand in a header. */
+/** A text in the form allowed in a header. */
 export function withoutControl(text: string): string {
   return text.replace(CONTROL, ' ')
 }

@@ -1,12 +1,11 @@
 /**
- * refusal-sentence - what the sender of a message that was refused can do about it, where the table's sentence does not
- * say it
+ * refusal-sentence - more specific sentences about a refused message than those of the table
  *
  * Spec domain.test-use, limit.minute
  */
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 
-/** The sentence of a refusal by the decision; undefined: that of the table. In: its code, and what it says besides. */
+/** The sentence of a refusal by the decision; undefined for that of the table. Takes its code and additional fields. */
 export function sentenceOfRefusal(code: string, extra: Readonly<Record<string, unknown>>): string | undefined {
   const { domain, mode, requested, limit } = extra
   if (code === 'domain_not_verified' && typeof domain === 'string') return sentenceOfDomain(domain, mode === 'test')

@@ -17,7 +17,7 @@ import type { OutgoingObjects } from '../store/outgoing.ts'
 import type { ServerKey } from '../views/key.ts'
 import type { Attachment, SendMessage } from './email-form.ts'
 
-/** What of the settings decides how a message is sent. */
+/** The settings that affect sending. */
 export interface SendSettings {
   readonly secrets: Secrets
   /** Whether sending requires an active subscription. */
@@ -30,13 +30,13 @@ export interface SendSettings {
 export interface PackedMessage {
   readonly message: SendMessage
   readonly parts: readonly PackedPart[]
-  /** What of its content goes to the content store; null: nothing. */
+  /** Its content for the content store, or null. */
   readonly objects: OutgoingObjects | null
-  /** Bytes as built, where its upper bound is too large. */
+  /** Bytes as built, if its upper bound is too large. */
   readonly builtBytes: number | null
 }
 
-/** Messages that somebody wants sent, all or none. */
+/** Messages to send, all or none. */
 export interface SendOrder {
   /** When it came, monotonic ms. */
   readonly startedAtMs: number
@@ -48,10 +48,10 @@ export interface SendOrder {
   readonly messages: readonly SendMessage[]
   /** Whether refusals name the message's `index`. */
   readonly batch: boolean
-  /** Whether each message is accepted or refused on its own; absent: all or none. */
+  /** Whether each message is accepted or refused on its own; absent for all or none. */
   readonly partial?: boolean
   /**
-   * The Idempotency-Key as given, and what two requests under it must share (`fingerprintOf`); null: none was given.
+   * The Idempotency-Key as given, and the fingerprint of the request (`fingerprintOf`); null if none was given.
    */
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null
 }
@@ -60,7 +60,7 @@ export interface SendOrder {
 export interface SendContent {
   /** In the order of the messages. */
   readonly packed: readonly PackedMessage[]
-  /** Whether what goes to Redis rides along as blobs; else it is written under its final names. */
+  /** Whether content for Redis travels with the command as blobs; otherwise it is written under its final names. */
   readonly rides: boolean
 }
 
@@ -76,7 +76,7 @@ export function makeSendCommand(
   const messages: SendItem[] = []
   for (const one of packed) {
     messages.push(makeItem(settings, key, one, rides ? blobs.length : null))
-    // What rides in the commit has one chunk a part.
+    // Content within the commit has one chunk per part.
     if (rides) for (const { chunks } of one.parts) blobs.push(chunks[0] as Uint8Array)
   }
   return {
@@ -105,7 +105,7 @@ export function makeSendCommand(
   }
 }
 
-/** In: the index of the message's first blob, null where its content is written before. */
+/** Takes the index of the message's first blob, or null if its content is written before. */
 function makeItem(
   { secrets, hasRelay }: SendSettings,
   { accountId, serverId, mode }: ServerKey,

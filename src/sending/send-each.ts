@@ -13,12 +13,12 @@ import type { SendMessage } from './email-form.ts'
 import { type SendDeps, type SendResult, sendAll } from './send.ts'
 import type { SendOrder } from './send-command.ts'
 
-/** A partial send. A null stands in the place of a message without a valid form. */
+/** A partial send. A null replaces a message without a valid form. */
 export interface EachOrder extends Omit<SendOrder, 'messages' | 'batch' | 'partial'> {
   readonly messages: readonly (SendMessage | null)[]
 }
 
-/** What a message became; null: it had no valid form. */
+/** The outcome of a message; null if it had no valid form. */
 export type EachOutcome = AcceptedMessage | Pick<RefusedMessage, 'code' | 'extra'> | null
 
 export type EachResult =
@@ -40,7 +40,7 @@ export async function sendEach(deps: SendDeps, order: EachOrder): Promise<EachRe
     messages.push(message)
   }
   const outcomes: EachOutcome[] = order.messages.map(() => null)
-  // Without a valid message the account is asked all the same: its state is refused first.
+  // Even without a valid message the account is asked, because refusals of its state come first.
   const result = await sendAll(deps, { ...order, messages, batch: false, partial: true })
   if (result.kind !== 'answer') return result
   const { reply } = result

@@ -1,10 +1,10 @@
 /**
- * send - messages in their one form become a command, and what was decided comes back
+ * send - normalized messages become a command, and its result is returned
  *
- * HTTP and SMTP send alike; each makes its own answer of what comes back. Steps: pack content, size, keyed hashes, ask.
- * All that needs the secret is computed here, so the decision stays pure. Content that is too large for the commit is
- * written before the ask, to Redis or to the content store, after a look at key and account, and taken away again when
- * the ask did not make a message of it. One order is one command, however many messages it has.
+ * HTTP and SMTP share it; each turns the result into its own answer. Steps: pack content, size, keyed hashes, ask.
+ * Everything that needs the secret is computed here, so the decision stays pure. Content that is too large for the
+ * commit is written before the ask, to Redis or to the content store, after a check of key and account, and removed
+ * again if no message was accepted. One order is one command, however many messages it has.
  *
  * Spec send.size, send.room, request.idempotency
  */
@@ -26,7 +26,7 @@ import { maySend } from '../views/owned.ts'
 import type { SendMessage } from './email-form.ts'
 import { makeSendCommand, type PackedMessage, type SendOrder, type SendSettings } from './send-command.ts'
 
-/** What sending needs. */
+/** Dependencies of sending. */
 export interface SendDeps extends SendSettings {
   readonly ask: Ask
   readonly read: Reader
@@ -38,7 +38,7 @@ export interface SendDeps extends SendSettings {
   readonly measure: (job: SimulateJob) => Promise<number | null>
 }
 
-/** How a send ends: what was decided, or how an ask ends without an answer. */
+/** The result of a send: the decision, or how an ask ended without an answer. */
 export type SendResult =
   | { readonly kind: 'answer'; readonly reply: SendReply }
   | Exclude<AskResult, { readonly kind: 'answer' }>
@@ -63,8 +63,7 @@ interface Packing {
 const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '0'.repeat(8), senderId: '0'.repeat(12) }
 
 /**
- * Sends the messages of an order, all or none of them unless it is partial. Never rejects for what the store or the
- * decision says.
+ * Sends the messages of an order, all or none unless it is partial. Never rejects because of the store or the decision.
  */
 export function sendAll(deps: SendDeps, order: SendOrder): SendResult | Promise<SendResult> {
   // Spec send.room
@@ -76,7 +75,7 @@ export function sendAll(deps: SendDeps, order: SendOrder): SendResult | Promise<
   const packing = order.messages.map(pack)
   const packed = packedAtOnce(packing)
   if (packed === null) return sendLarge(deps, order, packing)
-  // What rides in the commit as it came is never too large: there is nothing to wait for but the decision.
+  // Content that travels within the commit is never too large: only the decision is waited for.
   const sending = prepare(deps, order, packed)
   return deps.ask(sending.shard, sending.command).then((result) => counted(deps, order, result))
 }
@@ -90,7 +89,7 @@ function pack(message: SendMessage): Packing {
   return { message, files, parts: packContent(message, files) }
 }
 
-/** The messages if all of their content rides in the commit; null where there is something to wait for. */
+/** The messages if all their content travels within the commit; null if there is something to wait for. */
 function packedAtOnce(packing: readonly Packing[]): PackedMessage[] | null {
   const packed: PackedMessage[] = []
   for (const { message, parts } of packing) {
@@ -109,7 +108,7 @@ function ridesAlong(packed: readonly PackedMessage[]): boolean {
 
 async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Packing[]): Promise<SendResult> {
   const whole = await Promise.all(packing.map((one, place) => measured(deps, one, contentIdOf(order, place))))
-  // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
+  // If this check refuses but the turn accepts, the commit lacks the content and the answer is `unavailable`.
   if (ridesAlong(whole) || (await maySend(deps.read, order.key)) !== true) {
     const sending = prepare(deps, order, whole)
     return counted(deps, order, await deps.ask(sending.shard, sending.command))
@@ -122,7 +121,7 @@ async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Pac
     return { kind: 'unavailable' }
   }
   const result = counted(deps, order, await deps.ask(sending.shard, sending.command))
-  // What is in doubt may yet be true: its content stays until it expires or is claimed.
+  // If the outcome is unknown, the content is kept until it expires or is claimed.
   if (result.kind !== 'silent') await takeAway(deps, sending, acceptedPlaces(order, result))
   return result
 }
@@ -152,7 +151,8 @@ function prepare(deps: SendDeps, order: SendOrder, packed: readonly PackedMessag
 }
 
 /**
- * Counts what came back: an accepted send by its recipients and how long it took, a refusal by its code, none by why.
+ * Counts the result: an accepted send by its recipients and duration, a refusal by its code, a missing answer by its
+ * reason.
  */
 function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, asked: AskResult): SendResult {
   if (asked.kind !== 'answer') {
@@ -197,7 +197,7 @@ function contentIdOf({ cmdId }: SendOrder, place: number): string {
   return `${cmdId}-${place}`
 }
 
-/** Writes what the command does not bring along. Out: false where a store did not take all of it. */
+/** Writes content that does not travel with the command. Returns false if a store did not take all. */
 async function writeAhead({ outgoing }: SendDeps, sending: Sending): Promise<boolean> {
   const { order, shard, packed, command } = sending
   const rides = command.blobs !== undefined
@@ -230,15 +230,15 @@ async function takeAway(
   if (names.length > 0) await outgoing.contents?.remove(names)
 }
 
-/** The job that measures a message: built in a mail thread, sent to nobody. */
+/** The job that measures a message: built in a mail thread, but not sent. */
 export function measuringJob(message: SendMessage, contentId: string): SimulateJob {
   const { from, recipients, subject, text, html, headers, tag, attachments } = message
-  // As long as the real one will be: nothing of it is known yet but whether there is a tag.
+  // Has the length of the real one; only the presence of a tag is known yet.
   const feedbackId = formatFeedbackId({ ...SOME_IDS, tagHash: tag === null ? null : SOME_IDS.tagHash })
   const shown = (kind: 'to' | 'cc') => recipients.filter((one) => one.kind === kind)
   return {
     message: {
-      // The message has no id yet; all ids are of one length, and none is measured twice.
+      // The message has no id yet; all ids have the same length, and none is measured twice.
       messageId: randomUUID(),
       acceptedAtMs: 0,
       from,

@@ -1,8 +1,8 @@
 /**
  * smtp-form - a message that came over SMTP becomes the message that is decided on and kept
  *
- * Pure. The envelope says who gets it: those whom To and Cc show are so, the others are blind copies. What is read of
- * the message stands beside its bytes, for the log; it goes out as its bytes.
+ * Pure. The envelope names the recipients: those in To or Cc are visible, the others are blind copies. The parsed
+ * fields are for the log; the bytes are sent unchanged.
  *
  * Spec submission.envelope, submission.log, submission.fingerprint
  */
@@ -23,19 +23,19 @@ import type { SendOrder } from './send-command.ts'
 import type { SubmittedBody } from './submitted-body.ts'
 import type { SubmittedHeader } from './submitted-header.ts'
 
-/** What came: the message, and what its session says of it. */
+/** The input: the message, and the data of its session. */
 export interface Submission {
   readonly header: SubmittedHeader
   readonly body: SubmittedBody
   /** Each once, of the grammar, as the envelope names them. */
   readonly recipients: readonly string[]
-  /** In lower case, of the user name; null where that names none. */
+  /** The stream in the user name, in lower case; null if none. */
   readonly streamId: string | null
 }
 
-/** What names the way in fingerprints, as a path does for requests. */
+/** Stands for SMTP in fingerprints, as a path does for requests. */
 const WAY = 'smtp'
-/** Fields that the log shows elsewhere, or that say how the rest is written. */
+/** Fields that the log shows elsewhere, or that describe the encoding. */
 const SHOWN_ELSEWHERE = /^(?:from|to|cc|bcc|subject|date|message-id|mime-version|content-.*)$/
 
 /** Brings a message into the one form. Spec send.normal */
@@ -59,15 +59,15 @@ export function normaliseSubmission({ header, body, recipients, streamId }: Subm
 }
 
 /**
- * What the decision remembers of an Idempotency-Key; null: none was given. Date, Message-ID and boundaries do not
- * count: a client that tries again makes them anew.
+ * The stored data of an Idempotency-Key; null if none was given. Date, Message-ID and boundaries do not count, because
+ * a client creates them again for a retry.
  */
 export function idempotencyOf({ header, body }: Submission, message: SendMessage): SendOrder['idempotency'] {
   const key = header.control.idempotencyKey
   if (key === null) return null
   const { streamId, from, recipients, subject, text, html, tag, metadata, sendAtMs } = message
   const { digests, wholeDigest } = body
-  // In whatever order the envelope names them.
+  // The order in the envelope does not matter.
   const sorted = recipients.map(canonicalJson).sort()
   const content = { streamId, from, recipients: sorted, subject, text, html, tag, metadata, digests, wholeDigest }
   const shared = sendAtMs === null ? content : { ...content, sendAtMs }

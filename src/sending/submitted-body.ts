@@ -13,9 +13,9 @@ import { parseReceivedMail, type ReceivedMail } from '../mail/mime/received-mail
 /** A message as it is read. */
 export interface SubmittedBody {
   readonly mail: ReceivedMail
-  /** SHA-256, in hex, of each attachment once decoded, in their order; null: nobody asked. */
+  /** SHA-256, in hex, of each attachment once decoded, in their order; null if not requested. */
   readonly digests: readonly string[] | null
-  /** SHA-256 of all behind the header, where not all of it was read; null where it was. */
+  /** SHA-256 of everything after the header, if not everything was parsed; otherwise null. */
   readonly wholeDigest: string | null
 }
 
@@ -31,7 +31,7 @@ export function readSubmittedBody({ edited, isKeyed }: { edited: Buffer; isKeyed
   }
 }
 
-/** Issues that leave something of the message unread: two messages that differ there must not be taken for one. */
+/** Issues that leave something of the message unread: two messages that differ there must not count as the same. */
 const HIDING: ReadonlySet<string> = new Set([
   ...['no_headers', 'header_block_too_large', 'too_many_headers', 'too_many_parts', 'nesting_too_deep'],
   ...['missing_boundary', 'decoded_too_large', 'truncated_multipart', 'too_many_attachments', 'undecodable_container'],

@@ -1,13 +1,13 @@
 /**
- * submitted-header - the header of a message that came over SMTP: who it is from, what it orders, and what of it never
- * leaves
+ * submitted-header - the header of a message received over SMTP: its sender, its control fields, and the fields that
+ * are never sent
  *
- * The message is kept as its client wrote it. What is edited are whole fields, cut out by their bytes: Bcc, trace and
- * authentication fields of earlier hops, and the control fields `X-Sendwright-*`, which order what a request of the API
- * has fields for. What must be there and is not is added when the message goes out (`mail/compose/raw.ts`).
+ * The message is kept as its client wrote it. Only whole fields are removed: Bcc, trace and authentication fields of
+ * earlier hops, and the control fields `X-Sendwright-*`, which correspond to fields of an API request. Missing required
+ * fields are added when the message is sent (`mail/compose/raw.ts`).
  *
- * Guarantees: nothing is folded anew, and the body is not touched; where readers could see two headers, there is a
- * refusal.
+ * Guarantees: fields are not folded again, and the body is not changed; a header that readers could interpret in two
+ * ways is refused.
  *
  * Spec submission.header, submission.control, send.tag, send.metadata, request.idempotency
  */
@@ -27,9 +27,9 @@ import { cutValue, decodeWords, unfold, VALUE_CHARS_MAX } from '../mail/mime/hea
 import { isInstant } from '../views/instant.ts'
 import type { Sender } from './email-form.ts'
 
-/** What control fields order. */
+/** Values of the control fields. */
 export interface SubmissionControl {
-  /** In lower case; null: none is named. */
+  /** In lower case; null if none. */
   readonly streamId: string | null
   readonly tag: string | null
   readonly metadata: Readonly<Record<string, string>>
@@ -38,18 +38,18 @@ export interface SubmissionControl {
   readonly sendAtMs: number | null
 }
 
-/** What the header says, and the message without the fields that never leave. */
+/** The parsed header, and the message without the fields that are never sent. */
 export interface SubmittedHeader {
   readonly edited: Buffer
   readonly from: Sender
-  /** Domain of the Sender field (RFC 5322 3.6.2); null: there is none, or it is that of From. */
+  /** Domain of the Sender field (RFC 5322 3.6.2); null if there is none, or it is that of From. */
   readonly senderDomain: string | null
-  /** With angle brackets; null: the message has none that could stay. */
+  /** With angle brackets; null if the message has none to keep. */
   readonly messageId: string | null
   readonly control: SubmissionControl
 }
 
-/** `loop`: the message has passed too many servers. `invalid`: the sentence says what is wrong. */
+/** `loop`: the message has passed too many servers. `invalid`: with a sentence. */
 export type ReadSubmission =
   | { readonly ok: true; readonly header: SubmittedHeader }
   | { readonly ok: false; readonly problem: 'loop' | 'invalid'; readonly text: string }
@@ -71,7 +71,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 const MESSAGE_ID = /^<[^<>\s]+>$/
 /**
- * One mailbox (RFC 5322 3.4) once quoted strings and comments are taken out: an address in angle brackets, or alone.
+ * One mailbox (RFC 5322 3.4) after removing quoted strings and comments: an address in angle brackets, or alone.
  */
 const ONE_MAILBOX = /^(?:[^<>,;:]*<[^<>\s,;:]+>|[^<>\s,;:]+)$/
 const QUOTED = /"(?:\\.|[^"\\])*"/g
@@ -117,13 +117,13 @@ function neverLeaves(name: string): boolean {
   return DROPPED.has(name) || name.startsWith(CONTROL_PREFIX) || DROPPED_PREFIX.test(name)
 }
 
-/** An empty Date and any Message-ID but the one that counts: what is added in their place would be a second one. */
+/** An empty Date, and any Message-ID except the one that counts, because the added one would be a duplicate. */
 function isUseless(mail: Buffer, field: FieldRange, messageId: FieldRange | undefined): boolean {
   if (field.name === 'message-id') return field !== messageId
   return field.name === 'date' && lineOf(mail, field) === ''
 }
 
-/** The sender; a sentence where it is not one address. */
+/** The sender; a sentence if it is not one address. */
 function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string {
   const [only, ...others] = fields.filter(({ name }) => name === 'from')
   if (only === undefined) return 'From is missing'
@@ -131,7 +131,7 @@ function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string 
   return readMailbox('From', lineOf(mail, only))
 }
 
-/** What the Sender field names; null if there is none; a sentence if it is not one address. */
+/** The domain of the Sender field; null if there is none; a sentence if it is not one address. */
 function readSender(mail: Buffer, fields: readonly FieldRange[]): Sender | string | null {
   const [only, ...others] = fields.filter(({ name }) => name === 'sender')
   if (only === undefined) return null
@@ -140,7 +140,7 @@ function readSender(mail: Buffer, fields: readonly FieldRange[]): Sender | strin
 
 /** The one address of a field; a sentence if it holds anything else. */
 function readMailbox(field: string, line: string): Sender | string {
-  // What is looked for below takes a time that grows with the square of the length.
+  // The search below takes time quadratic in the length.
   if (line.length > VALUE_CHARS_MAX) return `${field} has more than ${VALUE_CHARS_MAX} characters`
   const bare = line.replace(QUOTED, '""').replace(COMMENT, ' ').trim()
   const { addresses, count } = readAddressList([line])
@@ -152,7 +152,7 @@ function readMailbox(field: string, line: string): Sender | string {
   return { address: parsed.address, domain: parsed.domain, name }
 }
 
-/** What is ordered; a sentence where one of the fields is wrong. */
+/** The control values; a sentence if a field is wrong. */
 function readControl(mail: Buffer, fields: readonly FieldRange[]): SubmissionControl | string {
   const given = fields.filter(({ name }) => name.startsWith(CONTROL_PREFIX))
   if (given.length === 0) return NO_CONTROL
@@ -173,7 +173,7 @@ function readControl(mail: Buffer, fields: readonly FieldRange[]): SubmissionCon
 
 const NO_CONTROL: SubmissionControl = { streamId: null, tag: null, metadata: {}, idempotencyKey: null, sendAtMs: null }
 
-/** Fields that may stand there once: what they must be, and their value; null where it is not that. */
+/** Fields that may occur once: their required form, and their value; null if invalid. */
 const SINGLE: readonly { name: string; wanted: string; check: (value: string) => string | null }[] = [
   { name: 'stream', wanted: 'the id of a stream', check: (value) => (UUID.test(value) ? value.toLowerCase() : null) },
   {
@@ -215,7 +215,7 @@ function readMetadata(mail: Buffer, given: readonly FieldRange[]): Record<string
     : Object.fromEntries(metadata)
 }
 
-/** What the field of all metadata holds, which is an object of strings in JSON. In: the values of its fields. */
+/** The content of the field for all metadata, an object of strings in JSON. Takes the values of its fields. */
 function readMetadataObject([line, ...others]: readonly string[]): Map<string, string> | string {
   if (line === undefined) return new Map()
   if (others.length > 0) return 'X-Sendwright-Metadata occurs more than once'
@@ -240,7 +240,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A value with its encoded words decoded; null where it is none of so many characters (Unicode code points). */
+/**
+ * A value with its encoded words decoded; null if it does not have the allowed number of characters (Unicode code
+ * points).
+ */
 function printable(value: string, { min, max }: { min: number; max: number }): string | null {
   const text = decodeWords(value)
   return isPrintable(text, max) && [...text].length >= min ? text : null

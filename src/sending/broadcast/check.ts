@@ -1,5 +1,5 @@
 /**
- * check - what no schema can say of a broadcast: placeholders and their values, recipients that come twice
+ * check - the rules of a broadcast beyond its schema: placeholders and their values, duplicate recipients
  *
  * Guarantees: at most 100 issues, in the order of the body; nothing of a broadcast that has one is stored.
  *
@@ -13,7 +13,7 @@ import { withHtmlFooter, withTextFooter } from '../../mail/compose/footer.ts'
 import { fillText, parseTemplate, type Template, UNSUBSCRIBE_NAME } from '../../mail/compose/template.ts'
 import { readAddress, withoutControl } from '../email-form.ts'
 
-/** The three texts of a broadcast, read; with the footer where one is due. */
+/** The three parsed texts of a broadcast, with the footer if needed. */
 export interface BroadcastTemplates {
   readonly subject: Template
   readonly text: Template | null
@@ -41,7 +41,7 @@ export function readTemplates({ subject, text, html }: Pick<BroadcastBody, TextF
   }
 }
 
-/** What is wrong with a broadcast that its schema takes; empty: nothing. */
+/** The issues of a broadcast that its schema accepts; empty if none. */
 export function checkBroadcast(body: BroadcastBody): Issue[] {
   const issues = faultyTexts(body)
   if (issues.length > 0) return issues
@@ -98,7 +98,7 @@ function faultyHeaderTexts({ unsubscribe, headers }: BroadcastBody): Issue[] {
   return issues
 }
 
-/** Headers with placeholders, by name: those of a broadcast that brings its own List-Unsubscribe. */
+/** Headers with placeholders, by name: those of a broadcast with its own List-Unsubscribe. */
 function headerTemplates({ unsubscribe, headers }: BroadcastBody): ReadonlyMap<string, Template> {
   const templates = new Map<string, Template>()
   if (unsubscribe !== 'sender') return templates

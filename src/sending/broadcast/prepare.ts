@@ -1,10 +1,10 @@
 /**
- * prepare - a valid broadcast becomes what is stored and what is decided on: content, buckets of recipients, sizes,
- * hashes
+ * prepare - converts a valid broadcast into stored data and the input of the decision: content, buckets of recipients,
+ * sizes, hashes
  *
- * Size: what all messages share counts once, as an upper bound of a message or, where that passes the maximum, as
- * built; then the UTF-8 bytes of every recipient's own. Of messages whose own bound passes the maximum the largest are
- * built.
+ * Size: the shared content counts once, as an upper bound of a message or, if that exceeds the maximum, as built; then
+ * the UTF-8 bytes of every recipient's own data. Messages whose own bound exceeds the maximum are built, the largest
+ * ones.
  *
  * Guarantees: linear in the body; at most 17 messages are built.
  *
@@ -28,7 +28,7 @@ export interface BroadcastHashes {
   tagHash(tag: string): string
 }
 
-/** What is stored and decided on. */
+/** Stored data, and the input of the decision. */
 export interface PreparedBroadcast {
   readonly sender: Sender & { readonly hmac: string }
   readonly tagHash: string | null
@@ -41,7 +41,7 @@ export interface PreparedBroadcast {
   readonly buckets: readonly string[]
   /** HMACs of all recipients, in no order. */
   readonly hmacs: readonly string[]
-  /** As built: of the whole, and of its largest message where that may be too large; null: none may. */
+  /** Size of the whole; and size as built of its largest message, or null if none can be too large. */
   readonly sizeBytes: number
   readonly largestBytes: number | null
   /** When it begins, ms; absent: at once. */
@@ -60,7 +60,7 @@ const ENCODED_TIMES = 3.2
 /** As long as a real one. */
 const SOME_LINK = `https://${'x'.repeat(100)}/u/${'x'.repeat(96)}`
 
-/** What the texts of a broadcast are, read once. */
+/** The parsed texts of a broadcast. */
 interface Texts {
   readonly subject: Template
   readonly listed: ListedTexts
@@ -118,15 +118,15 @@ export interface RenderedMessage {
   readonly text: string | null
   readonly html: string | null
   /**
-   * As built, without what the service adds when it is sent: signature and fields of the list. Of one that has far more
-   * than a message may, what its texts come to.
+   * Size as built, without the signature and list fields that are added when it is sent. For one far above the limit,
+   * the size of its texts.
    */
   readonly sizeBytes: number
 }
 
 /**
- * One message of a broadcast that `checkBroadcast` found nothing wrong with, as its recipient reads it; the placeholder
- * stands where its link will. Null: it has none of that index. Throws TypeError for another broadcast.
+ * One message of a broadcast that passed `checkBroadcast`, as its recipient reads it, with a placeholder for its link.
+ * Null if the index does not exist. Throws TypeError for an invalid broadcast.
  */
 export function renderMessage(body: BroadcastBody, index: number): RenderedMessage | null {
   const message = body.messages[index]
@@ -148,7 +148,7 @@ export function renderMessage(body: BroadcastBody, index: number): RenderedMessa
   }
 }
 
-/** What all messages of a broadcast share, read. */
+/** The shared content of all messages of a broadcast, parsed. */
 function readShared(body: BroadcastBody) {
   const attachments = (body.attachments ?? []).map(readAttachment)
   const subject = parseTemplate(withoutControl(body.subject))
@@ -169,7 +169,7 @@ function rowOf(
   return { hmac: hashes.addressHmac(address), address, name, substitutions, metadata, subject: own }
 }
 
-/** What a recipient has of its own, in bytes. */
+/** The individual data of a recipient, in bytes. */
 function bytesOfRow({ address, name, substitutions, metadata }: BucketRow): number {
   let bytes = Buffer.byteLength(address) + Buffer.byteLength(name ?? '')
   for (const map of [substitutions, metadata])
@@ -185,7 +185,7 @@ function boundOf(
   return bound > MESSAGE_BYTES_MAX ? build() : bound
 }
 
-/** The size of the largest message where one may be too large. */
+/** The size of the largest message if one may be too large. */
 function largestBytes(of: {
   readonly rows: readonly BucketRow[]
   readonly texts: Texts
@@ -209,8 +209,8 @@ function largestBytes(of: {
 }
 
 /**
- * The most that texts and values of a message have together, before they are encoded: it is no smaller as built. What
- * is larger than any message is not built: a value of 500 characters may stand in a text a million times.
+ * The largest size of texts and values of a message before encoding, a lower bound of its built size. Larger messages
+ * are not built: a value of 500 characters may occur in a text a million times.
  */
 function largestFilledBytes({ text, html }: ListedTexts, rows: readonly BucketRow[]): number {
   let fixed = 0
@@ -275,7 +275,7 @@ function sharedInput(
   }
 }
 
-/** Bytes of a message as built; of what is shared alone where there is no recipient. */
+/** Bytes of a message as built; of the shared content alone if there is no recipient. */
 function builtBytes(shared: ComposeInput, texts: Texts, row: BucketRow | null): number {
   const values = row?.substitutions ?? {}
   const { text, html } = fillListed(texts.listed, values, SOME_LINK)
@@ -283,7 +283,7 @@ function builtBytes(shared: ComposeInput, texts: Texts, row: BucketRow | null): 
   return composeMessage({ ...shared, to, subject: row?.subject ?? fillText(texts.subject, values), text, html }).length
 }
 
-/** Message by message: as one text it would be as long as the body again. */
+/** Message by message, because one text would be as long as the body again. */
 function fingerprintOf({ messages, ...rest }: BroadcastBody): string {
   const hash = createHash('sha256').update('POST /v1/broadcasts\n').update(canonicalJson(rest))
   for (const message of messages) hash.update('\n').update(canonicalJson(message))
