@@ -16,6 +16,7 @@ import { benchJudge } from './figures/judge.ts'
 import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
 import { benchPrimaries } from './figures/primaries.ts'
+import { benchReports } from './figures/reports.ts'
 import { benchRestart } from './figures/restart.ts'
 import { benchScale } from './figures/scale.ts'
 import { benchSearch } from './figures/search.ts'
@@ -40,6 +41,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   restart     seconds from SIGTERM to the first 200 of the next process, with messages in the store
   submission  messages a second over SMTP, against Postfix and the API
   judge       milliseconds to judge a received mail: usual, of 35 MB, and made to be slow
+  reports     milliseconds to parse a bounce or complaint: usual, and made to be slow
   inbound     mails that come in a second, against Postfix; parsed with their event committed; bytes of Redis; what
               others feel of mails of 35 MB
   erasure     seconds to erase a person with 100,000 messages sent and 10,000 received, and what others feel of it
@@ -123,6 +125,7 @@ async function main(): Promise<void> {
     })
   else if (positionals[0] === 'feed')
     await benchFeed({ seconds, events: readNumber('messages', values.messages, 10_000) })
+  else if (positionals[0] === 'reports') await benchReports(readNumber('messages', values.messages, 5_000))
   else if (positionals[0] === 'judge') await benchJudge(readNumber('messages', values.messages, 5_000))
   else if (positionals[0] === 'content')
     await benchContent({
