@@ -9,10 +9,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { startWholeService, type WholeService } from '../contestants/whole-service.ts'
 import { pace } from '../load/pace.ts'
-import { type BenchStore, keysOf, startStore } from '../store.ts'
+import { type BenchStore, keysOf, readInfo, startStore } from '../store.ts'
 import { formatNumber, formatTable, median } from '../table.ts'
 import { shareOfCore } from '../usage.ts'
-import { readInfo } from './family.ts'
 
 const TARGETS = { smallMs: 2_000, largeMs: 6_000, p99Ratio: 2, perSecond: 3_000, before: 240, after: 500 }
 /** Bytes of the body for each recipient: of 50,000 they make 11 MB and 57 MB. */

@@ -7,9 +7,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { startHost } from '../contestants/host.ts'
-import { startStore } from '../store.ts'
+import { readInfo, startStore } from '../store.ts'
 import { formatNumber, formatTable } from '../table.ts'
-import { readInfo } from './family.ts'
 
 const CLIENTS = 16
 const KIB = 1024

@@ -8,9 +8,8 @@
 
 import type { Zone } from '../../test/support/peers/zone.ts'
 import { type Brought, bring, type Receiving, startReceiving } from '../contestants/receiving.ts'
-import { type BenchStore, keysOf, startStore } from '../store.ts'
+import { type BenchStore, type Family, keysOf, measureFamilies, readInfo, startStore } from '../store.ts'
 import { formatNumber, formatTable } from '../table.ts'
-import { type Family, measureFamilies, readInfo } from './family.ts'
 
 const CONNECTIONS = 16
 const SENDERS = 2_000

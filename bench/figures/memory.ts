@@ -12,9 +12,8 @@ import { startHost } from '../contestants/host.ts'
 import { readFigure } from '../contestants/product-figures.ts'
 import { ADDRESSES } from '../load/message.ts'
 import { pace } from '../load/pace.ts'
-import { type BenchStore, keysOf, startStore } from '../store.ts'
+import { type BenchStore, type Family, keysOf, measureFamilies, readInfo, startStore } from '../store.ts'
 import { formatNumber, formatTable } from '../table.ts'
-import { type Family, measureFamilies, readInfo } from './family.ts'
 
 const SERVERS = 4
 const TARGET_BYTES = 600

@@ -14,8 +14,8 @@ import { until } from '../../test/support/machine/until.ts'
 import { startReceiver } from '../../test/support/peers/receiver.ts'
 import { raiseLimits } from '../../test/support/service/crash-scene.ts'
 import { startTestService } from '../../test/support/service/service.ts'
+import { readInfo } from '../store.ts'
 import { formatNumber } from '../table.ts'
-import { readInfo } from './family.ts'
 
 const CLIENTS = 8
 const HTML_BYTES = 20_000
