@@ -3,6 +3,8 @@
  *  src/config.ts reads the environment by it, and test/contract.ts compares the README's tables with it.
  */
 
+import { FIRST_KEY_SETTINGS } from './first-key-settings.ts'
+
 /** How a value is parsed. `fallback` describes an absent default in words. */
 export type SettingKind =
   | { kind: 'choice'; choices: readonly string[] }
@@ -342,6 +344,7 @@ export const SETTINGS = [
     meaning:
       'APIs of other providers that the API listener also serves: any of `resend`, `postmark`, `mailgun`, comma-separated, or `none`.',
   },
+  ...FIRST_KEY_SETTINGS,
   {
     name: 'LOG_LEVEL',
     kind: 'choice',

@@ -19,6 +19,7 @@ import { startChores } from './service/chores.ts'
 import { makeSweep } from './service/content-sweep.ts'
 import { makeErasureLooks } from './service/erasure-rewrite.ts'
 import { figuresOf } from './service/figures-of.ts'
+import { ignoredFirstKeys, readFirstKeys } from './service/first-keys.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
 import { makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
@@ -48,6 +49,8 @@ export interface ServiceOptions {
   readonly smtp?: SmtpChanges
   /** Share of the store's memory from which on sends are refused, in place of our own. */
   readonly fullShare?: number
+  /** Whether no mail leaves and none is received: for tests of applications. */
+  readonly isTestOnly?: boolean
   /** Whether another service domain than before is meant. */
   readonly acceptDomain?: boolean
   /** Ends the process when its loop hangs: for a process that is nothing but the service. */
@@ -131,10 +134,16 @@ async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions)
   const first = await firstStart({
     nodes,
     dataDir: config.dataDir,
+    givenKeys: () => readFirstKeys(config),
     findUrls: () => findServedUrls(config, { nodes, living: () => worker.livingWorkers }),
     linkUrl: (baseUrl, linkId) => linkUrl(dashboardBase(baseUrl), linkId, secrets.linkKey),
     createAccount: (shard, account) => createFirstAccount(parts, worker, { shard, account }),
   })
+  if (first === null) {
+    const ignored = await ignoredFirstKeys(nodes, config)
+    if (ignored.length > 0)
+      parts.log.warn({ ignored }, 'The first account has its keys: settings of others are ignored')
+  }
   const print = options.print ?? ((text: string) => void process.stdout.write(text))
   parts.first.isDone = true
   const isShown = process.stdout.isTTY === true

@@ -7,6 +7,7 @@ const GROUPS = {
     ['start/first-email', 'Send your first email'],
     ['start/smtp', 'Send over SMTP'],
     ['start/testing', 'Test your emails'],
+    ['start/ci', 'Test in CI'],
   ],
   Guides: [
     ['guides/sending', 'Sending'],

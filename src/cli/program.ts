@@ -62,6 +62,7 @@ export function makeProgram(ended: (code: number) => void): Command {
     .command('start')
     .description('run the service with the settings of the environment (docs/reference/settings.md)')
     .option('--accept-service-domain', 'confirm a changed SERVICE_DOMAIN')
+    .option('--test-only', 'receive no mail and deliver none to other servers: for tests of applications')
     .option('--install-redis', 'install a missing redis-server with apt-get, without a question (root alone)')
     .action(async (options: StartOptions) => {
       // Whatever is still open belongs to the service, which has ended.

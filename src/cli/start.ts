@@ -27,14 +27,18 @@ export interface StartOptions {
   readonly acceptServiceDomain?: boolean
   /** Whether a missing redis-server is installed without a question. */
   readonly installRedis?: boolean
+  /** Whether no mail leaves and none is received. */
+  readonly testOnly?: boolean
 }
 
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
-export async function start({ acceptServiceDomain = false, installRedis = false }: StartOptions = {}): Promise<number> {
-  return await run(async (config) => {
+export async function start(options: StartOptions = {}): Promise<number> {
+  const { acceptServiceDomain = false, installRedis = false, testOnly = false } = options
+  return await run(async (settings) => {
+    const config = testOnly ? { ...settings, mxPort: 0 } : settings
     await provideRedis(config, { isOrdered: installRedis, ask: isAgreed })
     const { startService } = await import('../main.ts')
-    return await startService(config, { isWatched: true, acceptDomain: acceptServiceDomain })
+    return await startService(config, { isWatched: true, acceptDomain: acceptServiceDomain, isTestOnly: testOnly })
   })
 }
 

@@ -1,11 +1,13 @@
 /**
- * token - `sendwright token create|list|revoke`: the keys of an account or of a server.
+ * token - `sendwright token create|list|revoke`: the keys of an account or of a server; `sendwright key generate`: a
+ * key for the first start.
  *
  * By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`;
  * otherwise they are the keys of the server whose key is used.
  */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Token } from '../../schemas/token.ts'
+import { makeKey } from '../http/key.ts'
 import { type ClientOptions, type KeyOwner, makeClient, readAll } from './console/client.ts'
 import { withServerOptions } from './console/options.ts'
 import { type Ended, print } from './console/print.ts'
@@ -25,8 +27,25 @@ interface Place {
   readonly by: KeyOwner
 }
 
+/** Keys of the first account, which lives on shard 0. */
+const FIRST_KINDS = { test: 'sk_test', live: 'sk', account: 'ak', operator: 'ok' } as const
+const FIRST_SHARD = 0
+
 /** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addTokenCommands(program: Command, ended: Ended): void {
+  program
+    .command('key')
+    .description('keys for the first start')
+    .command('generate')
+    .description('print a new key for FIRST_RUN_TEST_KEY and the like; no service is asked')
+    .addOption(
+      new Option('--kind <kind>', 'what the key is for').choices(Object.keys(FIRST_KINDS)).makeOptionMandatory(),
+    )
+    .option('--json', 'print one line of JSON')
+    .action(({ kind, ...options }: { kind: keyof typeof FIRST_KINDS; json?: boolean }) => {
+      const { token } = makeKey(FIRST_KINDS[kind], FIRST_SHARD)
+      ended(print(options, { token }, () => token))
+    })
   const token = program.command('token').description('keys of an account or of a server')
   const create = withOwner(token.command('create <name>'))
     .description('create a key and print it; it is shown only once')

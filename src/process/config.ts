@@ -77,10 +77,15 @@ export interface Config {
   approval: (typeof APPROVALS)[number]
   billing: (typeof BILLINGS)[number]
   docs: 'off' | 'on'
+  /** Keys of the first account, or files with them; null: they are generated. */
+  firstKeys: Readonly<Record<FirstKeyName, { readonly key: string | null; readonly file: string | null }>>
   /** APIs of other providers that the API listener serves. */
   compatibleApis: readonly CompatibleApi[]
   logLevel: (typeof LOG_LEVELS)[number]
 }
+
+/** Keys that a first start makes. */
+export type FirstKeyName = 'test' | 'live' | 'account' | 'operator'
 
 export type ContentStoreSetting = { kind: 'file' | 'redis' } | { kind: 's3'; bucket: string; prefix: string }
 
@@ -129,6 +134,8 @@ export function readConfig(environment: Environment = process.env): ConfigResult
   }
   const config = collect(read)
   mistakes.push(...contradictions(config, environment))
+  // No child of this process inherits them.
+  if (environment === process.env) for (const name of FIRST_KEYS) delete process.env[name]
   return mistakes.length === 0 ? { ok: true, config } : { ok: false, mistakes }
 }
 
@@ -219,6 +226,12 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     approval: read('APPROVAL') as Config['approval'],
     billing: read('BILLING') as Config['billing'],
     docs: read('DOCS') as Config['docs'],
+    firstKeys: {
+      test: firstKeyOf(read, 'FIRST_RUN_TEST_KEY'),
+      live: firstKeyOf(read, 'FIRST_RUN_LIVE_KEY'),
+      account: firstKeyOf(read, 'FIRST_RUN_ACCOUNT_KEY'),
+      operator: firstKeyOf(read, 'FIRST_RUN_OPERATOR_KEY'),
+    },
     compatibleApis: list('COMPATIBLE_APIS') as Config['compatibleApis'],
     logLevel: read('LOG_LEVEL') as Config['logLevel'],
   }
@@ -238,6 +251,18 @@ function s3Of(read: (name: SettingName) => ParsedSetting): Config['s3'] {
   return accessKeyId === null || secretAccessKey === null ? null : { endpoint, region, accessKeyId, secretAccessKey }
 }
 
+function firstKeyOf(read: (name: SettingName) => ParsedSetting, name: FirstKeySetting) {
+  return { key: read(name) as string | null, file: read(`${name}_FILE`) as string | null }
+}
+
+const FIRST_KEYS = [
+  'FIRST_RUN_TEST_KEY',
+  'FIRST_RUN_LIVE_KEY',
+  'FIRST_RUN_ACCOUNT_KEY',
+  'FIRST_RUN_OPERATOR_KEY',
+] as const satisfies readonly SettingName[]
+type FirstKeySetting = (typeof FIRST_KEYS)[number]
+
 /** Contradictions between settings. */
 function contradictions(config: Config, environment: Environment): string[] {
   const found: string[] = []
@@ -247,6 +272,8 @@ function contradictions(config: Config, environment: Environment): string[] {
   }
   if (Boolean(environment.TLS_CERT) !== Boolean(environment.TLS_KEY))
     found.push('TLS_CERT, TLS_KEY: set both or neither')
+  for (const name of FIRST_KEYS)
+    if (environment[name] && environment[`${name}_FILE`]) found.push(`${name}, ${name}_FILE: set one of them`)
   if (config.proxyProtocolFrom.some((network) => network.endsWith('/0')))
     found.push('PROXY_PROTOCOL_FROM: a network of all addresses lets every client claim any address')
   if (config.contentStore?.kind === 's3' && config.s3 === null)

@@ -52,7 +52,7 @@ export interface FirstRun {
 }
 
 /** Keys that were written down and may or may not be in the store. */
-interface PendingKeys {
+export interface PendingKeys {
   operatorToken: string
   accountToken: string
   liveToken: string
@@ -79,6 +79,8 @@ export interface FirstAccount {
 export interface FirstStartDeps {
   readonly nodes: Nodes
   readonly dataDir: string
+  /** Keys in place of made ones. Throws if one of them cannot be used. */
+  readonly givenKeys?: () => Partial<PendingKeys>
   /** Finds the URLs that are written down. */
   readonly findUrls: () => Promise<ServedUrls>
   /** The URL of a link into the dashboard at this URL. */
@@ -143,7 +145,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
     rmSync(pendingPath, { force: true })
     return null
   }
-  const keys = known ?? makeKeys()
+  const keys = known ?? { ...makeKeys(), ...deps.givenKeys?.() }
   replaceFile(pendingPath, `${JSON.stringify(keys, null, 2)}\n`)
   await create(deps, {
     accountKey: firstKey(keys.accountToken),

@@ -37,6 +37,12 @@ t.test('config: with no variable set everything has its default', async (t) => {
     baseUrl: 'http://127.0.0.1:8080',
     httpEngine: 'auto',
     docs: 'on',
+    firstKeys: {
+      test: { key: null, file: null },
+      live: { key: null, file: null },
+      account: { key: null, file: null },
+      operator: { key: null, file: null },
+    },
     compatibleApis: ['resend', 'postmark', 'mailgun'],
     edgeRate: 20,
     edgeBurst: 50,
@@ -143,6 +149,9 @@ const WRONG: [string, string, RegExp][] = [
     'http,http',
     /^ROLES: all, or a list of http, submission, mx, actors, each at most once \(is "http,http"\)$/,
   ],
+  ...['TEST', 'LIVE', 'ACCOUNT', 'OPERATOR'].map((kind): [string, string, RegExp] => {
+    return [`FIRST_RUN_${kind}_KEY`, 'a b', /^FIRST_RUN_\w+_KEY: printable ASCII without spaces[^"]*$/]
+  }),
   ['ROLES', 'all,http', /^ROLES: all, or/],
   ['ROLES', 'web', /^ROLES: all, or/],
   ['ROLES', 'http', /^ROLES: .*need REDIS_URL/],
@@ -201,7 +210,13 @@ const WRONG: [string, string, RegExp][] = [
  * A path, and the key of a bucket, may be any text: what is there is looked at by who opens it. Redis has a test of its
  * own.
  */
-const ELSEWHERE = ['DATA_DIR', 'SITE_LIMITS', 'REDIS_URL', 'S3_SECRET_ACCESS_KEY']
+const ELSEWHERE = [
+  'DATA_DIR',
+  'SITE_LIMITS',
+  'REDIS_URL',
+  'S3_SECRET_ACCESS_KEY',
+  ...['TEST', 'LIVE', 'ACCOUNT', 'OPERATOR'].map((kind) => `FIRST_RUN_${kind}_KEY_FILE`),
+]
 
 t.test('config: a wrong value of each setting is one mistake that says what is right', async (t) => {
   t.same(
