@@ -2,8 +2,8 @@
  * account - an account: its status, its limits, its live keys.
  *
  * States: pending (test servers send), active, paused (nothing is accepted; with `held` nothing is attempted either),
- * closed (nothing is written any more, for good).
- * Counters `account:<id>`: minute and month of its live servers together, and of its test servers together.
+ * closed (nothing is written, for good). Counters `account:<id>`: minute and month of its live servers together, and of
+ * its test servers together.
  *
  * Spec account.read, account.limits
  */
@@ -45,7 +45,7 @@ export interface AccountState extends AccountLimits {
   readonly servers: number
   /** Whether accepted mail waits until the account is resumed. */
   readonly held: boolean
-  /** Its servers that have any webhook; absent: none has. */
+  /** Its servers that have any webhook; absent if none has. */
   readonly webhookServers?: readonly WebhookServer[]
 }
 
@@ -55,7 +55,7 @@ export interface WebhookServer {
   readonly mode: 'live' | 'test'
 }
 
-/** What events change of an account. */
+/** Changes of an account by events. */
 export type AccountChanges = Partial<AccountLimits & Pick<AccountState, 'name' | 'status' | 'servers' | 'held'>>
 
 /** Counters of an account. */
@@ -66,7 +66,7 @@ export interface AccountCounters {
   readonly testMonth?: Period
   /** Recipients of received mail. */
   readonly inboundMinute?: Period
-  /** What was told of the monthly cap, and of the test servers' one. */
+  /** Events sent about the monthly cap, and about that of test servers. */
   readonly monthTold?: CapTold
   readonly testMonthTold?: CapTold
 }
@@ -77,7 +77,7 @@ export type AccountEvent =
   | { readonly type: 'webhook servers'; readonly webhookServers: readonly WebhookServer[] }
   | KeyEvent
 
-/** What an account begins with. */
+/** The initial limits of an account. */
 export const ACCOUNT_DEFAULTS: AccountLimits = {
   approvedCap: MONTHLY_CAP_DEFAULT,
   monthlyCap: MONTHLY_CAP_DEFAULT,

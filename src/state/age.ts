@@ -1,7 +1,7 @@
 /**
  * age - how long what is kept of a message stays, in one place for those who write, read and remove it.
  *
- * What is past its age is invisible at once and removed within a day.
+ * Expired data is invisible at once and removed within a day.
  *
  * Spec retention.message, retention.content
  */
@@ -14,17 +14,21 @@ export const STATS_MONTHS = LIVE_MONTHS
 const TEST_DAYS = 30
 const LIVE_CONTENT_DAYS = 30
 const TEST_CONTENT_DAYS = 7
-/** Attachments go with the last recipient; this is for those whose end was never told: retries span 48 hours. */
+/**
+ * Attachments are removed with the last recipient. This is for recipients whose end was never reported: retries span 48
+ * hours.
+ */
 const ATTACHMENT_LIFE_MS = 72 * HOUR_MS
 
 /**
- * Months after the one in which a person was last named, before its row goes: no message that names it is left then.
+ * Months after the one in which a person was last named, before its row is removed: by then no message that names it is
+ * left.
  */
 export const PERSON_MONTHS = LIVE_MONTHS + 1
 
 /**
- * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; where that month is
- * too short for the day, its end. It never goes back while `nowMs` rises.
+ * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; or the end of that
+ * month if it is too short. It never decreases while `nowMs` rises.
  */
 export function cutoffMs(nowMs: number, test: boolean): number {
   if (test) return nowMs - TEST_DAYS * DAY_MS

@@ -1,8 +1,8 @@
 /**
- * api-key - what stands under the hash of an API key, and whether a key is live.
+ * api-key - the record under the hash of an API key, and whether a key is active.
  *
- * What a key may do never changes but by revocation, so a reader may remember it; that it is live is checked by each
- * turn in the state of its owner, which holds the hashes of the live ones.
+ * The permissions of a key change only by revocation, so a reader may cache them. Each turn checks that the key is
+ * active in the state of its owner, which has the hashes of the active ones.
  *
  * Keys: `key:<sha256>` hash; `tokens:<owner>` hash, tokenId -> `[name, prefix, hash, created ms, revoked ms]`;
  * `token-ids:<owner>` zset, tokenId by the ms of the id
@@ -23,7 +23,7 @@ export interface LiveKey {
   readonly hash: string
 }
 
-/** What a key may do. */
+/** The permissions of a key. */
 export interface ApiKey {
   readonly kind: ApiKeyKind
   /** Null for an operator's. */
@@ -46,7 +46,7 @@ export interface StoredToken {
   readonly revokedAtMs: number | null
 }
 
-/** A key as it comes in a command: the value itself never does. */
+/** A key in a command, without its value. */
 export interface NewKey {
   readonly hash: string
   readonly prefix: string
@@ -64,7 +64,7 @@ export function hasLiveKey(keys: readonly LiveKey[], hash: string): boolean {
   return false
 }
 
-/** What happens to the live keys of a server or an account. */
+/** Changes of the active keys of a server or an account. */
 export type KeyEvent =
   | { readonly type: 'key-made'; readonly key: LiveKey }
   | { readonly type: 'key-revoked'; readonly tokenId: string }
@@ -75,7 +75,7 @@ export function applyKeyEvent(keys: readonly LiveKey[], event: KeyEvent): LiveKe
   return keys.filter(({ tokenId }) => tokenId !== event.tokenId)
 }
 
-/** Reads what stands under a key's hash; null where nothing does. */
+/** Reads the record under a key's hash; null if there is none. */
 export function unpackApiKey(fields: ReadonlyMap<string, string>): ApiKey | null {
   const kind = fields.get('kind')
   const tokenId = fields.get('tokenId')
@@ -104,7 +104,7 @@ export function unpackToken(text: string): StoredToken {
   return { name, prefix, hash, createdAtMs, revokedAtMs: revokedAtMs ?? null }
 }
 
-/** Whose a new key is, and what it is called. */
+/** Owner and name of a new key. */
 export interface KeyGrant extends Omit<ApiKey, 'revokedAtMs'> {
   readonly name: string
   readonly createdAtMs: number

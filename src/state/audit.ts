@@ -1,12 +1,12 @@
 /**
- * audit - the log of what operators did: one entry for each act, written by the commit that makes the act true.
+ * audit - the log of operators' actions: one entry for each, written by the commit of the action.
  *
- * Every command that an operator may give carries `by` (who, which act, with what note) in its body, and its decision
- * adds `auditOps`. A refused order changes nothing and is not logged.
+ * Every command that an operator may give carries `by` (operator, act, note) in its body, and its decision adds
+ * `auditOps`. A refused order changes nothing and is not logged.
  *
- * An entry lies on the shard of what it is about, in one sorted set for each UTC month, whose members are
- * `<auditId> <JSON>`. Not in a Redis stream: a note is free text and may name a person, and a member of a set can be
- * removed for good. `before` and `after` hold ids, names, figures and states, never an address.
+ * An entry is on the shard of its subject, in one sorted set for each UTC month with members `<auditId> <JSON>`. A
+ * Redis stream is not used, because a note is free text and may name a person, and a member of a set can be removed for
+ * good. `before` and `after` have ids, names, figures and states, never an address.
  *
  * Key: `audit:<yyyymm>` zset, score = ms of the entry's id; it expires 13 months after its month.
  *
@@ -20,12 +20,14 @@ import type { RouteName } from '../../schemas/routes.ts'
 import { monthName, monthOf, monthStartMs } from './calendar.ts'
 import { auditKey } from './keys.ts'
 
-/** What an operator does: a write route of the operator listener, or a new operator key straight in the store. */
+/**
+ * An action of an operator: a write route of the operator listener, or a new operator key made directly in the store.
+ */
 export type AuditedAct = RouteName | 'makeOperatorKey'
 
-/** Who orders, as it comes in the body of a command. */
+/** The author of an order, in the body of a command. */
 export interface OperatorAct {
-  /** Token id of the operator's key; null for who had the store itself in hand. */
+  /** Token id of the operator's key; null for direct access to the store. */
   readonly actor: string | null
   readonly act: AuditedAct
   readonly note: string | null
@@ -34,11 +36,11 @@ export interface OperatorAct {
 /** Part of a state: fields by name. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What an act was about. */
+/** The subject of an act. */
 export interface ActSubject {
   /** Ids by the name of their field: `{accountId}`, `{serverId, tokenId}`. */
   readonly targets: Readonly<Record<string, string>>
-  /** What the act changed, as it was and as it is; null where there was, or is, nothing. */
+  /** The changed fields before and after the act; null if there was, or is, nothing. */
   readonly before: Fields | null
   readonly after: Fields | null
 }
@@ -49,12 +51,12 @@ export interface AuditRecord extends OperatorAct, ActSubject {
   readonly auditId: string
 }
 
-/** The writes that log an act. In: the turn's context, who ordered, what it was about. */
+/** The writes that log an act. Takes the turn's context, the author and the subject. */
 export function auditOps(context: Pick<Context, 'shard' | 'newId'>, by: OperatorAct, subject: ActSubject): Op[] {
   return entryOps(context.shard, { auditId: context.newId(), ...by, ...subject })
 }
 
-/** The same for an order that others than operators give too: nothing where `by` is absent. */
+/** The same for an order that is not only for operators: no writes if `by` is absent. */
 export function auditOpsOf(context: Context, by: OperatorAct | undefined, subject: ActSubject): Op[] {
   return by === undefined ? [] : auditOps(context, by, subject)
 }
@@ -71,7 +73,7 @@ export function entryOps(shard: number, entry: AuditRecord): Op[] {
   ]
 }
 
-/** What differs between two states of one thing, as it was and as it is. */
+/** The fields that differ between two states of one entity, before and after. */
 export function differenceOf<State extends object>(was: State, is: State): { before: Fields; after: Fields } {
   const before: Record<string, unknown> = {}
   const after: Record<string, unknown> = {}

@@ -1,9 +1,9 @@
 /**
  * brake - stops a broadcast stream that too many people complain about.
  *
- * Counters `stream:<id>`: `hours`, of the running hour and the 24 before it, as far as anything happened,
- * `[hour, deliveries, complaints]`, hours since 1970, oldest first. Resuming a stream takes its counters away, so that
- * its window begins anew.
+ * Counters `stream:<id>`: `hours`, of the current hour and the 24 before it, only hours with events, `[hour,
+ * deliveries, complaints]`, hours since 1970, oldest first. Resuming a stream removes its counters, so that its window
+ * restarts.
  *
  * Spec stream.brake
  */
@@ -20,7 +20,7 @@ export interface StreamCounters {
   readonly nextMs?: number
 }
 
-/** The running hour, and the 24 before it: never less than the last 24 hours, whose first lies within an hour. */
+/** The current hour and the 24 before it, because the last 24 hours begin within an hour. */
 const WINDOW_HOURS = 25
 
 /** Owner of a stream's counters. */

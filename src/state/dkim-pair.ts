@@ -1,9 +1,9 @@
 /**
- * dkim-pair - the DKIM key pairs of a sending domain of an account, and which of them signs a message.
+ * dkim-pair - the DKIM key pairs of a sending domain of an account, and the pair that signs a message.
  *
  * A message is signed with the pair that was in use when it was accepted, however often it is tried: pairs of a removed
- * domain, and of before a rotation, stay until no mail of theirs can be under way. That is why they lie under the
- * domain's name and not under its id, which is another one once the domain is added again.
+ * domain, and from before a rotation, are kept until no mail of theirs can be in flight. So they are stored under the
+ * domain's name, not its id, which differs once the domain is added again.
  *
  * Key: `dkim:<account>:<domain>`, field = selector, `[in use since ms or 0, public key, sealed private key]`
  *
@@ -16,7 +16,7 @@ import { dkimKey } from './keys.ts'
 
 /** Retries span two days; the rest is for mail that was held. */
 const REMAINS_MS = 30 * DAY_MS
-/** In place of "no expiry", which cannot be ordered: a hundred years. */
+/** A hundred years, because "no expiry" cannot be expressed as a write. */
 const STAYS_MS = 36_500 * DAY_MS
 /** Pairs kept beside the one in use; beyond that the oldest go. */
 const FORMER_MAX = 15
@@ -38,14 +38,14 @@ export interface PairPlace {
   readonly domain: string
 }
 
-/** The pair of a field; null where there is none. */
+/** The pair of a field; or null. */
 export function unpackPair(selector: string, packed: string | null | undefined): DkimPair | null {
   if (packed === undefined || packed === null) return null
   const [sinceMs, publicKey, sealedPrivateKey] = JSON.parse(packed) as [number, string, string]
   return { selector, sinceMs, publicKey, sealedPrivateKey }
 }
 
-/** The pair in use at a moment, of all that are stored; null where there was none. */
+/** The pair in use at a moment, of all stored ones, or null. */
 export function pairAt(rows: ReadonlyMap<string, string>, atMs: number): DkimPair | null {
   let found: DkimPair | null = null
   for (const pair of pairsOf(rows))
@@ -53,7 +53,7 @@ export function pairAt(rows: ReadonlyMap<string, string>, atMs: number): DkimPai
   return found
 }
 
-/** Writes that store a pair beside those that are there (`rows`), and keep all of them while the domain exists. */
+/** Writes that store a pair in addition to the existing ones (`rows`), and keep all while the domain exists. */
 export function keepPairOps(
   place: PairPlace,
   rows: ReadonlyMap<string, string>,
@@ -82,7 +82,7 @@ export function activateOps(place: PairPlace, pair: DkimPair, sinceMs: number): 
   return [{ key: keyOf(place), write: 'HSET', args: [pair.selector, packPair({ ...pair, sinceMs })] }]
 }
 
-/** Writes that let the pairs of a removed domain go once no mail of it can be under way. */
+/** Writes that let the pairs of a removed domain expire once none of its mail can be in flight. */
 export function endPairsOps(place: PairPlace, nowMs: number): Op[] {
   return [{ key: keyOf(place), write: 'PEXPIREAT', args: [endOfRemainsMs(nowMs)] }]
 }

@@ -1,14 +1,14 @@
 /**
- * domain - a sending domain of an account, and what a look-up of its two records makes of it.
+ * domain - a sending domain of an account, and the effect of a lookup of its two records.
  *
- * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
- * Its return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found);
- * or `gone` (before that). The return path of a removed domain names nothing: it is unknown.
- * Guarantees: a resolver's failure changes none of these; mail goes out through the whole warning. If one record is
- * wrong while the other cannot be looked up, the domain is undecided (`undecidedSinceMs`) until a look-up decides.
+ * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`). Its
+ * return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found); or
+ * `gone` (before that). The return path of a removed domain is unknown. Guarantees: a resolver's failure changes none
+ * of these; mail is sent during the whole warning. If one record is wrong while the other cannot be looked up, the
+ * domain is undecided (`undecidedSinceMs`) until a lookup decides.
  *
- * A domain that only test servers use has a row of its own in the list of those one may send from, so that nothing of a
- * live server finds it. It is an ordinary one from the look-up on that finds both records.
+ * A domain that only test servers use has a separate row in the list of sending domains, which live servers never read.
+ * It becomes an ordinary one with the lookup that finds both records.
  *
  * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` <domain> while verified and
  * test/<domain> while test servers use it; `dkim:<account>:<domain>`; `undecided` while verified and undecided
@@ -21,15 +21,15 @@ import { GRACE_HOURS } from '../../schemas/limits.ts'
 import { HOUR_MS } from './calendar.ts'
 import { sendingKey, undecidedKey } from './keys.ts'
 
-/** What a look-up found; `dns_error` is the resolver's failure and says nothing of the record. */
+/** Result of a lookup; `dns_error` is the resolver's failure, which proves nothing about the record. */
 export type LookUp = 'ok' | 'missing' | 'mismatch' | 'dns_error'
 
 export interface DomainCheck {
   readonly returnPath: LookUp
   readonly dkim: LookUp
-  /** Of the key that is to follow; absent where none is. */
+  /** For the pending key; absent if there is none. */
   readonly pendingDkim?: LookUp
-  /** The selector that `dkim` is about: a look-up that began before a rotation says nothing of the key after it. */
+  /** The selector that `dkim` is about: a lookup that began before a rotation proves nothing about the key after it. */
   readonly selector?: string
 }
 
@@ -41,7 +41,7 @@ export interface PendingKey {
 }
 
 export interface RecordState {
-  /** What the last conclusive look-up found. */
+  /** Result of the last conclusive lookup. */
   readonly verified: boolean
   /** Since when. */
   readonly verifiedAtMs: number | null
@@ -57,7 +57,7 @@ export interface DomainState {
   readonly lastCheckedAtMs: number | null
   /** Null unless verified and in its warning. */
   readonly failingSinceMs: number | null
-  /** Since when it is unverified, where it is: it is looked at as closely as a new one. */
+  /** Since when it is unverified, if it is: then it is checked as often as a new one. */
   readonly unverifiedSinceMs: number
   /** When the last warning began; kept after the domain has become unverified. */
   readonly warningBeganAtMs: number | null
@@ -66,7 +66,7 @@ export interface DomainState {
   readonly keySinceMs: number
   /** Base64, as in the DNS record. */
   readonly publicKey: string
-  /** The key that is to follow, null where none was ordered. */
+  /** The pending key, or null. */
   readonly pending: PendingKey | null
   readonly returnPath: RecordState
   readonly dkim: RecordState
@@ -77,7 +77,7 @@ export interface DomainState {
   readonly removedAtMs: number | null
 }
 
-/** A domain in the list of those one may send from. */
+/** A row of the list of sending domains. */
 export interface SendingRow {
   readonly domainId: string
   readonly failingSinceMs: number | null
@@ -90,7 +90,7 @@ type Checked = Pick<
   'verified' | 'lastCheckedAtMs' | 'failingSinceMs' | 'unverifiedSinceMs' | 'warningBeganAtMs' | 'returnPath' | 'dkim'
 >
 
-/** What a look-up that finds the pending key changes besides. */
+/** Additional changes of a lookup that finds the pending key. */
 type Switched = Pick<DomainState, 'selector' | 'keySinceMs' | 'publicKey' | 'pending'>
 
 export type DomainEvent =
@@ -131,7 +131,7 @@ export function settled(domain: DomainState): DomainState {
   return ordinary
 }
 
-/** Whether a look-up leaves a domain undecided: one record is wrong, and the other could not be looked up. */
+/** Whether a lookup leaves a domain undecided: one record is wrong, and the other could not be looked up. */
 export function isUndecided({ returnPath, dkim }: DomainCheck): boolean {
   const found = [returnPath, dkim]
   return found.includes('dns_error') && found.some((one) => one === 'missing' || one === 'mismatch')
@@ -162,7 +162,7 @@ export function switchedKey(
   return { selector, publicKey, keySinceMs, pending: null, dkim: { verified: false, verifiedAtMs: null } }
 }
 
-/** What a look-up at `nowMs` makes of a domain; null when nothing is to be recorded. */
+/** The effect of a lookup at `nowMs` on a domain; null if nothing has to be recorded. */
 export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: number): Checked | null {
   if (check.returnPath === 'dns_error' || check.dkim === 'dns_error') return null
   const records = {
@@ -180,7 +180,7 @@ export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: nu
   return { ...records, verified: false, failingSinceMs: null, unverifiedSinceMs: nowMs, warningBeganAtMs }
 }
 
-/** Writes that make the list of domains one may send from say what the domain's state says. */
+/** Writes that update the list of sending domains from the domain's state. */
 export function sendingOps(shard: number, domain: DomainState): Op[] {
   const key = sendingKey(shard, domain.accountId)
   const row = JSON.stringify([domain.domainId, domain.failingSinceMs ?? 0, domain.keySinceMs])
@@ -197,7 +197,7 @@ function testField(domain: string): string {
   return TEST + domain
 }
 
-/** The fields of the list of those one may send from that decide on a domain, for servers of one mode. */
+/** The fields of the list of sending domains that decide on a domain, for servers of one mode. */
 export function sendingFields(domain: string, isTest: boolean): readonly string[] {
   return isTest ? [domain, testField(domain)] : [domain]
 }
@@ -238,7 +238,10 @@ function checkedRecord(record: RecordState, found: LookUp, nowMs: number): Recor
   return record.verified ? record : { verified: true, verifiedAtMs: nowMs }
 }
 
-/** Whether mail to a domain's return path is taken, put off or refused. In: the domain, null for the service's own. */
+/**
+ * Whether mail to a domain's return path is accepted, deferred or refused. Takes the domain, or null for the service's
+ * own.
+ */
 export function standingOf(
   domain: Pick<DomainState, 'verified' | 'failingSinceMs' | 'warningBeganAtMs'> | null,
   nowMs: number,

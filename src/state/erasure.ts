@@ -1,13 +1,13 @@
 /**
- * erasure - one person's data on its way out: what was ordered, how far it has come, and who is being erased now.
+ * erasure - the erasure of one person's data: the order, its progress, and the persons being erased now.
  *
- * States: pending -> done, for good; it can be read for 30 days from then on. No address is in here, and none in what
- * carries it out: the HMAC leads to a number, and that to all else.
+ * States: pending -> done, for good; it can be read for 30 days from then on. Neither its state nor its execution has
+ * an address: the HMAC leads to a number, and that to everything else.
  *
- * Keys: `erasure:<id>` the entity, without HMAC and number; `erasures:<account>` zset, those that are not done, carried
- * out one after the other; `erasing:<account>` hash, HMAC -> the latest of them. Counters `erasure:<id>`, until it is
- * done, -> the walk; `erasures:<account>` -> `{open}`. `erased` of a shard: how many there were, what they took, and
- * when the last one was done.
+ * Keys: `erasure:<id>` the entity, without HMAC and number; `erasures:<account>` zset of pending ones, executed one
+ * after the other; `erasing:<account>` hash, HMAC -> the latest erasure. Counters `erasure:<id>`, until it is done, ->
+ * the walk; `erasures:<account>` -> `{open}`. `erased` of a shard: the number of erasures and erased messages, and the
+ * time of the last one.
  *
  * Spec erasure.states
  */
@@ -22,7 +22,7 @@ export interface ErasureState {
   readonly accountId: string
   /** Null while it is pending, like all that follows. */
   readonly completedAtMs: number | null
-  /** Its local part alone: no address is in an entity. */
+  /** Only its local part, because an entity has no address. */
   readonly pseudonym: string | null
   readonly messages: number | null
   readonly receivedMessages: number | null
@@ -62,26 +62,29 @@ export function isErasurePast({ completedAtMs }: Pick<ErasureState, 'completedAt
   return completedAtMs !== null && completedAtMs + ERASURE_READABLE_MS <= nowMs
 }
 
-/** What of a server is walked, in this order: lists after the log, whose open recipients could still come there. */
+/**
+ * The parts of a server in the order of the walk: lists come after the log, because open recipients of the log could
+ * still be added to them.
+ */
 export const SERVER_PHASES = ['broadcasts', 'log', 'lists', 'received', 'posts'] as const
 export type ServerPhase = (typeof SERVER_PHASES)[number]
-/** Before all servers, what no behaviour could bear; `seek`: the next server is looked for. */
+/** `unborne`: before all servers, commands whose behaviour threw; `seek`: finding the next server. */
 export type WalkPhase = 'unborne' | 'seek' | ServerPhase
 
-/** Where a walk is. Of a server: which phase, which segment of a log, and what it has looked at last. */
+/** The position of a walk: the server, the phase, the segment of a log, and the last visited entry. */
 export interface WalkPlace {
   /** The account's servers, then those that were removed. */
   readonly list: 'servers' | 'removed'
   /** '' before the first one of the list. */
   readonly serverId: string
-  /** By which the server stands in the list; -1 before the first one. */
+  /** The server's score in the list; -1 before the first one. */
   readonly serverMs: number
   readonly phase: WalkPhase
   /** Null before the first one. */
   readonly segment: string | null
   /** The first instant of the segment; -1 before the first one. */
   readonly segmentMs: number
-  /** An id of what was looked at last, or the entry id to go on from; '' at the beginning. */
+  /** The last visited id, or the entry id to continue from; '' at the beginning. */
   readonly after: string
   /**
    * When events of the person's mail were announced at the server, as far as it was found, in their order. Absent in a
@@ -92,32 +95,32 @@ export interface WalkPlace {
   readonly posted?: PostedPlace
 }
 
-/** A segment, which of its buckets that may name the person, and the entry of that to go on from. */
+/** A segment, the bucket that may name the person, and its entry to continue from. */
 export type PostedPlace = readonly [segment: string, bucket: number, from: string]
 
 /** A span of time in which an event was announced, ms, both ends included. */
 export type ToldSpan = readonly [fromMs: number, untilMs: number]
 
-/** The end of a span that has none. */
+/** The end of an open span. */
 export const TOLD_NO_END = Number.MAX_SAFE_INTEGER
 /** Where nothing is known all that was announced is looked at. */
 const TOLD_EVER: readonly ToldSpan[] = [[0, TOLD_NO_END]]
-/** Spans that are kept: of more the nearest to each other become one. */
+/** Maximum number of spans; beyond it the nearest ones are merged. */
 const TOLD_MAX = 200
-/** Between spans that are this near to each other as much is announced as costs a step of its own. */
+/** Spans closer than this are merged, because reading the gap costs no more than a separate step. */
 const TOLD_APART_MS = 60_000
 /**
- * An id has the time of its event, or a later one: where many are made in a millisecond, and after a clock that went
- * back, by as much as it went back, as ids go on from the last one.
+ * An id has the time of its event, or a later one: later if many are made in a millisecond, or after the clock went
+ * back, because ids continue from the last one.
  */
 const TOLD_AHEAD_MS = HOUR_MS
-/** Of what was announced longer ago than this no more is left than what is dead. Spec retention.delivery */
+/** Of older announcements only dead deliveries are left. Spec retention.delivery */
 const TOLD_QUEUED_MS = 31 * DAY_MS
 
 /** Where an inbound stream's address leads. */
 export interface ErasedMailbox {
   readonly streamId: string
-  /** Keyed hash of what stands after its plus sign; null where nothing does. */
+  /** Keyed hash of the text after its plus sign, or null. */
   readonly plusHash: string | null
 }
 
@@ -128,13 +131,13 @@ export interface ErasureWalk {
   readonly pseudonym: string
   /** Person number that the address had; 0: none. */
   readonly number: number
-  /** Whether it was the sender of messages, which only the whole log tells. */
+  /** Whether it was the sender of messages, which only the whole log shows. */
   readonly sends: boolean
-  /** Where the address is one of the account's own inbound streams; null: it is none. */
+  /** The inbound stream of the account with this address, or null. */
   readonly mailbox: ErasedMailbox | null
   readonly messages: number
   readonly receivedMessages: number
-  /** Received mails of which a reader is still to tell whether they name the person. */
+  /** Received mails whose header a reader still has to check for the person. */
   readonly looks: number
   /** Null once everything was walked. */
   readonly place: WalkPlace | null
@@ -162,12 +165,12 @@ export function toldAt({ told }: Pick<WalkPlace, 'told'>): readonly ToldSpan[] {
   return told ?? TOLD_EVER
 }
 
-/** A place that knows of these spans too, `TOLD_MAX` of them at most. */
+/** A position with these spans added, at most `TOLD_MAX`. */
 export function withTold(place: WalkPlace, spans: readonly ToldSpan[], nowMs: number): WalkPlace {
   if (spans.length === 0) return place
   const told = joined([...toldAt(place), ...spans], () => TOLD_APART_MS)
   if (told.length <= TOLD_MAX) return { ...place, told }
-  // What is read for nothing between two spans: old deliveries have left.
+  // Merging costs the reads of the gap, except its oldest part, where only dead deliveries are left.
   const queuedMs = nowMs - TOLD_QUEUED_MS
   const between = told.slice(1).map(([fromMs], at) => {
     const [, untilMs] = told[at] as ToldSpan
@@ -197,7 +200,7 @@ export function nextPhase(place: WalkPlace): WalkPlace {
   return { ...place, phase: next, segment: null, segmentMs: -1, after: '' }
 }
 
-/** Whether a walk waits for headers that are being read: what comes next looks at what these have decided. */
+/** Whether a walk waits for headers that are being read, because the next phase depends on their results. */
 export function waitsForLooks({ looks, place }: Pick<ErasureWalk, 'looks' | 'place'>): boolean {
   return looks > 0 && (place === null || place.phase === 'posts')
 }
@@ -232,14 +235,14 @@ export function erasureOfTimer(item: string): { readonly accountId: string; read
   return { accountId, erasureId }
 }
 
-/** The read that tells which of these addresses are being erased. */
+/** The read of the erasures of these addresses. */
 export function erasingFact(shard: number, accountId: string, hmacs: readonly string[]): Fact & { read: 'fields' } {
   return { read: 'fields', key: erasingKey(shard, accountId), fields: hmacs }
 }
 
 /**
- * Whether an address is being erased, and what has this id is from before its erasure: what came later stays.
- * `erasingFact` must have been fetched.
+ * Whether an address is being erased, and whether this id is from before its erasure; later data is kept. `erasingFact`
+ * must have been fetched.
  */
 export function isErasedFrom(
   facts: Facts,
@@ -249,7 +252,7 @@ export function isErasedFrom(
   return erasureId !== null && id < erasureId
 }
 
-/** What is counted of the erasures of a shard, and when one was done last. */
+/** Counters of the erasures of a shard, and the time of the last one. */
 export const ERASED_FIELDS = ['ordered', 'done', 'messages', 'received', 'ms'] as const
 export type ErasedFigures = Readonly<Record<(typeof ERASED_FIELDS)[number], number>>
 

@@ -1,19 +1,19 @@
 /**
  * keys - the names of every key that holds mail, and of the items of its lanes.
  *
- * What each one holds, and in which packing, is told in README.md beside this file.
+ * README.md in this folder describes the content and packing of each key.
  */
 import { shardTag } from '../../cluster/keyspace.ts'
 import { remember } from './remember.ts'
 
-/** Where the list of destinations that the operator holds lies, and what is ordered about them. */
+/** The shard of the list of destinations held by the operator, and of its orders. */
 export const HOLDS_SHARD = 0
 
-/** Hash: what an API key may do. `hash` is SHA-256 of the whole key, hex. */
+/** Hash: record of an API key. `hash` is SHA-256 of the whole key, hex. */
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
 /** Zset: accounts of the shard by creation. */
 export const accountsKey = (shard: number): string => `${shardTag(shard)}:accounts`
-/** Zset: what operators did in a month (`yyyymm`), `<auditId> <JSON>` by time. */
+/** Zset: actions of operators in a month (`yyyymm`), `<auditId> <JSON>` by time. */
 export const auditKey = (shard: number, month: string): string => `${shardTag(shard)}:audit:${month}`
 /** Hash: place -> address: whom to mail about the account. */
 export const administratorsKey = (shard: number, accountId: string): string =>
@@ -23,11 +23,11 @@ export const serversKey = (shard: number, accountId: string): string => `${shard
 /** Hash: `<stream>.<dd>` -> figures of the hours of a day. One key per UTC month. */
 export const statsKey = (shard: number, serverId: string, month: string): string =>
   `${shardTag(shard)}:stats:${serverId}:${month}`
-/** Zset: removed servers of an account of which something is still stored, by creation. */
+/** Zset: removed servers of an account with remaining data, by creation. */
 export const removedServersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:removed:${accountId}`
-/** Zset: erasures of an account that are not done, by creation: the first one is being carried out. */
+/** Zset: pending erasures of an account, by creation; the first one is being executed. */
 export const erasuresKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasures:${accountId}`
-/** Hash: HMAC of an address that is being erased -> id of the latest erasure of it. */
+/** Hash: HMAC of an address that is being erased -> id of its latest erasure. */
 export const erasingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasing:${accountId}`
 /** Hash of the erasures of a shard: `ordered done messages received` -> how many; `ms` -> when one was done last. */
 export const erasedKey = (shard: number): string => `${shardTag(shard)}:erased`
@@ -51,7 +51,7 @@ export const namesKey = (shard: number, accountId: string): string => `${shardTa
 export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`
 /** Zset: sending domains of an account by creation. */
 export const domainsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:domains:${accountId}`
-/** Zset: verified domains of the shard of which a look-up could decide nothing -> ms since when. */
+/** Zset: verified domains of the shard with an inconclusive lookup -> ms since when. */
 export const undecidedKey = (shard: number): string => `${shardTag(shard)}:undecided`
 /** Hash: DKIM selector -> JSON [in use since, public key, private key sealed]; also of removed domains, for a while. */
 export const dkimKey = (shard: number, accountId: string, domain: string): string =>
@@ -76,7 +76,7 @@ export const logKey = (shard: number, serverId: string, segment: string): string
 /** Hash: message -> what a person wrote on it. */
 export const headKey = (shard: number, serverId: string, segment: string): string =>
   segmentNames(shard, serverId, segment).head
-/** Hash: message and recipient -> status and events; a recipient that nothing has happened to has none. */
+/** Hash: message and recipient -> status and events; a recipient without events has none. */
 export const statusKey = (shard: number, serverId: string, segment: string): string =>
   segmentNames(shard, serverId, segment).status
 /** Stream: postings of persons, one entry per message and bucket. Busy segments alone have postings. */
@@ -98,14 +98,14 @@ export const suppressionsKey = (shard: number, serverId: string): string =>
 export const wakesKey = (): string => `${shardTag(HOLDS_SHARD)}:wakes`
 /** Hash: destination that the operator holds -> ms since when. One list for all, on shard 0. */
 export const holdsKey = (): string => `${shardTag(HOLDS_SHARD)}:holds`
-/** Hash: contentId -> text and html of a message, where they are small and came with its command. One key per slice. */
+/** Hash: contentId -> text and html of a message, if they are small and came with its command. One key per slice. */
 export const bodiesKey = (shard: number, slice: number, test: boolean): string =>
   `${shardTag(shard)}:bodies:${slice}:${test ? 'test' : 'live'}`
 /** String: one chunk of one part of a message's content. */
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
-/** Zset: open broadcasts of a stream -> turn: the least is released next; who is paused is behind all that run. */
+/** Zset: open broadcasts of a stream -> turn: the lowest is released next; paused ones are after all running ones. */
 export const runningKey = (shard: number, streamId: string): string => `${shardTag(shard)}:running:${streamId}`
 /** Zset: broadcasts of a server by creation. */
 export const broadcastsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:broadcasts:${serverId}`
@@ -119,20 +119,20 @@ export const receivedKey = (shard: number, serverId: string, segment: string): s
 /** Zset: segment of received messages -> its first millisecond. */
 export const receivedSegmentsKey = (shard: number, serverId: string): string =>
   `${shardTag(shard)}:received-segments:${serverId}`
-/** Hash: received message -> what stays of it for as long as its reference. */
+/** Hash: received message -> data kept as long as its reference. */
 export const receivedStateKey = (shard: number, serverId: string, segment: string): string =>
   `${shardTag(shard)}:received-state:${serverId}:${segment}`
-/** Hash: received message -> what goes with its content. One key per UTC day and sixteenth of it. */
+/** Hash: received message -> data kept as long as its content. One key per UTC day and sixteenth of it. */
 export const receivedHeadKey = (shard: number, serverId: string, slice: string): string =>
   `${shardTag(shard)}:received-head:${serverId}:${slice}`
-/** Stream: postings of who sent the received messages of a busy segment. */
+/** Stream: postings of the senders of received messages of a busy segment. */
 export const receivedByPersonKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
   `${shardTag(shard)}:received-by-person:${serverId}:${segment}:${bucket}`
-/** Stream: postings of what stands after the plus sign of the addresses they came to. */
+/** Stream: postings of the texts after the plus sign of their addresses. */
 export const receivedByHashKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
   `${shardTag(shard)}:received-by-hash:${serverId}:${segment}:${bucket}`
 
-/** Stream: references of the events of a server that somebody listens to, entry id = id of the feed's entry. */
+/** Stream: references of the events of a server with a live feed, entry id = id of the feed's entry. */
 export const heardKey = (shard: number, serverId: string): string => `${shardTag(shard)}:heard:${serverId}`
 /** Stream: the events of a server, of one slice. */
 export const eventsKey = (shard: number, serverId: string, slice: string): string =>
@@ -145,7 +145,7 @@ export const slicesKey = (shard: number, webhookId: string): string => `${shardT
 /** Stream: deliveries of a slice, entry id = delivery id. */
 export const queueKey = (shard: number, webhookId: string, slice: string): string =>
   `${shardTag(shard)}:queue:${webhookId}:${slice}`
-/** Hash: delivery -> how it fares; one that was not attempted has none. */
+/** Hash: delivery -> its state; one without an attempt has none. */
 export const deliveryKey = (shard: number, webhookId: string, slice: string): string =>
   `${shardTag(shard)}:delivery:${webhookId}:${slice}`
 /** Zset: deliveries of a slice that are dead -> ms of their creation. */

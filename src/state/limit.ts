@@ -1,5 +1,5 @@
 /**
- * limit - which limits a send is held to, as they stand now.
+ * limit - the current limits of a send.
  *
  * A live server is held to its account's limits and to its own where set; all test servers of an account share two.
  *
@@ -34,7 +34,7 @@ export function limitsOfServer(
   return limits
 }
 
-/** Every limit of the Account resource: its own, then those that its test servers share. */
+/** Every limit of the Account resource, then those that its test servers share. */
 export function limitsOfAccount(account: AccountState, counters: AccountCounters | null, nowMs: number): Limit[] {
   const moment = momentOf(nowMs)
   return [...liveLimits(account, counters, moment), ...testLimits(account, counters, moment)]
@@ -54,7 +54,7 @@ function testLimits(account: AccountState, counters: AccountCounters | null, mom
   ]
 }
 
-/** The last moment that was asked about: all turns of a batch have one. */
+/** The last requested moment, because all turns of a batch have the same. */
 let lastMoment: Moment & { readonly nowMs: number } = momentAt(0)
 
 function momentOf(nowMs: number): Moment {

@@ -1,17 +1,17 @@
 /**
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
- * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on
- * where it is on any, or `r` where it has only ever sent to us, and so has a number and no address; behind them `s`
- * where it was ever the sender of a message of the account: no posting leads to those, so whoever looks for them reads
- * the log. Number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has
- * given out. The month stands beside the number because the same read brings both.
+ * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and the number of suppression lists it is
+ * on, if any, or `r` if it has only sent to us, and so has a number and no address; then `s` if it was ever the sender
+ * of a message of the account: no posting leads to those, so a search for them reads the log. Number -> address in
+ * lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out. The month is
+ * stored with the number, because one read returns both.
  *
- * An erasure takes the row of the HMAC away: the address gets another number when it is named again.
+ * An erasure removes the row of the HMAC: the address gets a new number when it is named again.
  *
- * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
- * shard knows that hash whole, so an address that is new costs no read. All others lie in buckets by the first byte of
- * the HMAC, number = n x 256 + bucket, so that number -> address needs no index.
+ * The first persons of an account are in one hash, numbered from 1: most accounts never have more, and the owner of the
+ * shard knows that hash completely, so a new address costs no read. All others are in buckets by the first byte of the
+ * HMAC, number = n x 256 + bucket, so that number -> address needs no index.
  *
  * Keys: `person:<account>`, `person:<account>:<xx>`, xx = first byte of the HMAC
  */
@@ -19,14 +19,14 @@
 import type { Fact, Facts, Known, Op } from '../../cluster/behaviour.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from './keys.ts'
 
-/** What stands under an HMAC. */
+/** The row of an HMAC. */
 export interface PersonRow {
   readonly number: number
   /** `yyyymm` in which it was last named. */
   readonly month: string
-  /** Suppression lists that hold the person: its rows stay for as long as there are any. */
+  /** Number of suppression lists with the person; its rows are kept while there are any. */
   readonly suppressions: number
-  /** It has sent mail to the account and was never named by it: no address stands under its number. */
+  /** It has sent mail to the account and was never named by it, so its number has no address. */
   readonly isNumberOnly?: boolean
   /** It was the sender of a message of the account. */
   readonly sends?: boolean
@@ -38,7 +38,7 @@ export interface NamedPerson {
   readonly address: string
 }
 
-/** Who gets a number; `address` null: the number alone. */
+/** A person that gets a number; with a null `address`, only the number. */
 interface Numbered {
   readonly hmac: string
   readonly address: string | null
@@ -46,7 +46,7 @@ interface Numbered {
 
 /** Field that counts the numbers of a hash. */
 export const COUNT_FIELD = '#'
-/** Persons of the first hash; a multiple of the number of buckets, whose numbers lie above. */
+/** Persons of the first hash; a multiple of the number of buckets, whose numbers are above. */
 export const FIRST_PERSONS = 1_024
 /**
  * Fields of a hash that is read whole: 127 persons. One that is known whole stays so while it grows; a large one that
@@ -76,14 +76,14 @@ export function keyOfNumber(shard: number, accountId: string, number: number): s
     : personKey(shard, accountId, number % PERSON_BUCKETS)
 }
 
-/** Packs what stands under an HMAC. */
+/** Packs the row of an HMAC. */
 export function packPerson({ number, month, suppressions, isNumberOnly, sends }: PersonRow): string {
   if (isNumberOnly === true) return `${number} ${month} ${NUMBER_ONLY}`
   if (sends === true) return `${number} ${month} ${suppressions}${SENDS}`
   return suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`
 }
 
-/** Unpacks what stands under an HMAC. */
+/** Unpacks the row of an HMAC. */
 export function unpackPerson(text: string): PersonRow {
   const space = text.indexOf(' ')
   const number = Number(text.slice(0, space))
@@ -94,7 +94,7 @@ export function unpackPerson(text: string): PersonRow {
   return { number, month, suppressions: Number(rest) }
 }
 
-/** The address, or pseudonym, of what stands under a number. */
+/** The address, or pseudonym, in the row of a number. */
 export function addressOfRow(text: string): string {
   return text.slice(text.indexOf(' ') + 1)
 }
@@ -102,12 +102,15 @@ export function addressOfRow(text: string): string {
 /** Domain of all pseudonyms (RFC 2606: it never resolves). */
 export const ERASED_DOMAIN = '@erased.invalid'
 
-/** A pseudonym as an address. In: its local part, as commands and states have it. */
+/** A pseudonym as an address. Takes its local part, as in commands and states. */
 export function formatPseudonym(name: string): string {
   return name + ERASED_DOMAIN
 }
 
-/** What stands under an erased person's number. In: `yyyymm` in which it was last named; the pseudonym's local part. */
+/**
+ * The row of an erased person's number. Takes the month `yyyymm` in which it was last named, and the pseudonym's local
+ * part.
+ */
 export function packErased(month: string, name: string): string {
   return `${month} ${formatPseudonym(name)}`
 }
@@ -135,8 +138,8 @@ export function personFacts(account: Account, asked: readonly string[]): Fact[] 
 }
 
 /**
- * The reads that naming these HMACs needs as far as the owner can tell: the first hash, and where that is full and does
- * not hold them their buckets. What they leave out is in `unreadPersons`.
+ * The reads for naming these HMACs, as far as the owner knows: the first hash, and their buckets if that is full and
+ * does not have them. The others are in `unreadPersons`.
  */
 export function namingFacts(account: Account, asked: readonly string[], known: Known = () => undefined): Fact[] {
   const first = firstFact(account, asked)
@@ -185,8 +188,8 @@ function bucketFacts({ shard, accountId }: Account, hmacs: readonly string[]): F
 }
 
 /**
- * The write that counts suppression lists more or, below 0, less; null where the address has no row any more, or by an
- * erasure another one than `number`, which the list holds. In: the person's rows must have been fetched
+ * The write that counts suppression lists more or, below 0, less; null if the address no longer has a row, or if an
+ * erasure gave it another number than `number`, the one in the list. The person's rows must have been fetched
  * (`personFacts`).
  */
 export function countListOp(
@@ -201,7 +204,7 @@ export function countListOp(
   return { key, write: 'HSET', args: [hmac, packPerson({ ...row, suppressions })] }
 }
 
-/** The row of an address, null where it has none. It must have been fetched (`personFacts`). */
+/** The row of an address, or null. It must have been fetched (`personFacts`). */
 export function personRowIn(facts: Facts, { hmac, shard, accountId }: Account & { hmac: string }): PersonRow | null {
   const packed =
     facts.field(firstPersonsKey(shard, accountId), hmac) ??
@@ -217,14 +220,14 @@ interface Placed {
 
 interface Rows {
   readonly key: string
-  /** Bucket of the numbers; -1: the first hash. */
+  /** Bucket of the numbers; -1 for the first hash. */
   readonly bucket: number
   /** Numbers given out, or -1 before it was looked at. */
   count: number
   readonly writes: string[]
 }
 
-/** Numbers of the persons of one turn; what is new or was last named in an earlier month is written by `ops`. */
+/** Numbers of the persons of one turn; `ops` writes those that are new or were last named in an earlier month. */
 export class PersonNumbers {
   private readonly account: Account
   private readonly facts: Facts
@@ -232,7 +235,7 @@ export class PersonNumbers {
   private readonly first: Rows
   private readonly buckets = new Map<number, Rows>()
 
-  /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for whoever is named. */
+  /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for everyone named. */
   constructor(facts: Facts, account: Account) {
     this.facts = facts
     this.account = account
@@ -244,7 +247,7 @@ export class PersonNumbers {
     return this.placeOf(person, month).row.number
   }
 
-  /** The same of who sends a message of the account. */
+  /** The same for the sender of a message of the account. */
   numberOfFrom(person: NamedPerson, month: string): number {
     const placed = this.placeOf(person, month)
     if (placed.row.sends !== true) {
@@ -255,12 +258,12 @@ export class PersonNumbers {
     return placed.row.number
   }
 
-  /** The number of who has sent to the account in `month`: it gets no address by that. */
+  /** The number of a sender to the account in `month`, without storing an address. */
   numberOfSender(hmac: string, month: string): number {
     return this.numberOf({ hmac, address: null }, month)
   }
 
-  /** The writes that what was named so far needs: at most one for each hash. */
+  /** The writes for the persons named so far, at most one for each hash. */
   ops(): Op[] {
     const ops: Op[] = []
     addWrites(ops, this.first)
@@ -303,7 +306,7 @@ export class PersonNumbers {
     const isNumberOnly = address === null
     const row = { number, month, suppressions: 0, isNumberOnly }
     rows.writes.push(hmac, packPerson(row))
-    // How a request wrote it is that request's: it stands in the head of its message.
+    // The spelling of a request is stored in the head of its message.
     if (address !== null) rows.writes.push(String(number), address.toLowerCase())
     return { rows, row }
   }
@@ -328,7 +331,7 @@ function stamp(rows: Rows, { person, packed, month }: { person: Numbered; packed
   const before = unpackPerson(packed)
   const isNamedFirst = before.isNumberOnly === true && address !== null
   const isNumberOnly = before.isNumberOnly === true && address === null
-  // Nearly every message names whom others of this month have named: a copy of each row costs 3 µs of such a message.
+  // Nearly every message names persons already named this month: copying each row would cost 3 µs per message.
   if (before.month >= month && !isNamedFirst) return { rows, row: before }
   const row = { ...before, month: before.month < month ? month : before.month, isNumberOnly }
   rows.writes.push(hmac, packPerson(row))

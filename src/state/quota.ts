@@ -1,11 +1,11 @@
 /**
  * quota - what a period has taken, and whether a request still fits.
  *
- * States: a counter is `[period, n, before, gap]`: `n` of the latest period seen, `before` of the one that lies `gap`
- * periods earlier; a `gap` of 1 and a `before` of 0 are left off. A clock that goes back counts on in `before`: it
- * neither resets the latest period nor is held up by it, even when the latest lies far ahead.
+ * States: a counter is `[period, n, before, gap]`: `n` of the latest period seen, `before` of the one `gap` periods
+ * earlier; a `gap` of 1 and a `before` of 0 are left off. If the clock goes back, counting continues in `before`: the
+ * latest period is neither reset nor blocking, even if it is far ahead.
  *
- * Guarantees: all or nothing: a request that does not fit under every limit takes nothing.
+ * Guarantees: all or nothing. A request that does not fit under every limit uses nothing.
  *
  * Spec limit.entry, limit.refusal
  */
@@ -18,7 +18,7 @@ export type LimitScope = 'account' | 'server' | 'test'
 /** A counter as it is stored. */
 export type Period = readonly number[]
 
-/** One limit as it stands at a moment. */
+/** The state of one limit at an instant. */
 export interface Limit {
   readonly scope: LimitScope
   readonly period: PeriodUnit
@@ -30,7 +30,7 @@ export interface Limit {
 /** `[month, 1 once warned, the cap that was told as reached or 0]`; zeros at the end are left off. */
 export type CapTold = readonly number[]
 
-/** Number of the period that an instant lies in: UTC minutes since 1970, or UTC year x 12 + month. */
+/** Number of the period of an instant: UTC minutes since 1970, or UTC year x 12 + month. */
 export function periodOf(unit: PeriodUnit, nowMs: number): number {
   return unit === 'minute' ? Math.floor(nowMs / MINUTE_MS) : monthOf(nowMs)
 }
@@ -40,7 +40,7 @@ export function resetsAtMs(unit: PeriodUnit, nowMs: number): number {
   return unit === 'minute' ? (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS : monthStartMs(monthOf(nowMs) + 1)
 }
 
-/** What the period numbered `now` has taken. */
+/** The use of the period numbered `now`. */
 export function used(counter: Period | null | undefined, now: number): number {
   if (counter === null || counter === undefined) return 0
   const latest = counter[0] ?? 0

@@ -1,24 +1,24 @@
 /**
- * remember - values made of an id, kept while they are asked for: names and references that every message needs again.
+ * remember - values derived from an id, cached while in use: names and references that every message needs again.
  *
- * A name made anew for each message is a new text each time, which every table that it is looked up in has to read
- * whole before it can say that it knows it. What is remembered is the same text, and known at once.
+ * A name built for each message is a new string each time, which every table has to hash completely for a lookup. A
+ * cached name is the same string, and found at once.
  *
- * Guarantees: what is made follows from the id alone, so it makes no difference whether it was remembered. Bounded: two
- * generations; what is asked for again becomes young, and when there are enough young ones the old are forgotten.
+ * Guarantees: a value depends on the id alone, so caching makes no difference. Bounded: two generations; requested
+ * values become young, and when there are enough young ones the old are dropped.
  */
 
 const YOUNG_MAX = 2_048
-/** Places for what is asked for shortly; a power of two, and more than all batches of a process hold at once. */
+/** Slots for short-lived values; a power of two, and more than all batches of a process use at once. */
 const PLACES = 1_024
 /** Characters at the end of an id that its place follows from. */
 const PLACED_BY = 12
 
-/** `make`, of which the last few thousand values are remembered. */
+/** `make`, with the last few thousand values cached. */
 export function remember<Value>(make: (id: string) => Value): (id: string) => Value {
   let young = new Map<string, Value>()
   let old = new Map<string, Value>()
-  // What one message asks for, it asks for several times in a row.
+  // A message requests the same value several times in a row.
   let last: { readonly id: string; readonly value: Value } | null = null
 
   function look(id: string): Value {
@@ -40,8 +40,8 @@ export function remember<Value>(make: (id: string) => Value): (id: string) => Va
 }
 
 /**
- * `make`, whose values are remembered shortly: for ids of which each is asked for some times in a row and never again.
- * One that comes to the same place takes it, and nothing is kept in order.
+ * `make`, with values cached briefly, for ids that are requested some times in a row and never again. A value with the
+ * same slot replaces the old one; no order is kept.
  */
 export function rememberShortly<Value>(make: (id: string) => Value): (id: string) => Value {
   const known: ({ readonly id: string; readonly value: Value } | undefined)[] = Array.from({ length: PLACES })

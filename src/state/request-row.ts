@@ -1,18 +1,18 @@
 /**
- * request-row - requests that were answered of late, packed
+ * request-row - recent requests, packed
  *
  * Keys: `requests:<account>:<r or a>`, refused and answered: streams, an entry for each second of each process that
- * answered any; `c` how many requests the stream has ever had with this entry, and the text of its rows: `p` as it is,
- * or where that is long and most of it is not ids, `z` base64 of it deflated. They are written beside the commits: a
- * crash loses a second of them, and no actor reads them.
+ * answered any; `c` the total number of requests of the stream up to this entry, and the text of its rows: `p` plain,
+ * or `z` deflated in base64 if it is long and mostly not ids. They are written outside of commits: a crash loses one
+ * second, and no actor reads them.
  *
- * The text is JSON, `{k: [kind], r: [row]}`. What requests of a client share is a kind, which stands once: `[server
+ * The text is JSON, `{k: [kind], r: [row]}`. The common fields of a client's requests are a kind, stored once: `[server
  * short or 0, method, path or 0, status, code or 0, issue or 0, prefix, client or 0, user agent or 0]`, zeros at the
- * end left off. A row is `[request id, ms, place of its kind, message ids short]`; the place is left off where it is
- * 0 and no message id follows. Of a request id that differs from the first in the end of its time and its count alone,
- * these stand. Text of before is a list of `[request id, server short or 0, method, path or 0, status, code
- * or 0, issue or 0, prefix, ms, client or 0, user agent or 0, [message ids]]`. No body and no address: what looks like
- * one in a user agent or in the name of a field is masked.
+ * end left off. A row is `[request id, ms, place of its kind, message ids short]`; the place is left off if it is 0 and
+ * no message id follows. A request id that differs from the first only in the end of its time and its count is stored
+ * as these. An older text is a list of `[request id, server short or 0, method, path or 0, status, code or 0, issue or
+ * 0, prefix, ms, client or 0, user agent or 0, [message ids]]`. No body and no address: texts like addresses in a user
+ * agent or a field name are masked.
  *
  * Spec request.log
  */
@@ -29,7 +29,7 @@ export interface RequestRow {
   /** Null of an account's key. */
   readonly serverId: string | null
   readonly method: string
-  /** Template of the route; null where none is. */
+  /** Template of the route; null if there is none. */
   readonly path: string | null
   readonly status: number
   readonly error: string | null
@@ -53,11 +53,11 @@ export const REQUESTS_FIELD = 'c'
 export const REQUEST_ROWS_FIELD = 'p'
 export const REQUEST_DEFLATED_FIELD = 'z'
 const TIME_DIGITS = 12
-/** What of a request id differs between those of one process within a minute: `xxxx-7ccc`. */
+/** The part of a request id that differs between those of one process within a minute: `xxxx-7ccc`. */
 const ID_FROM = 9
 const ID_TO = 18
 const ID_CHARS = 36
-/** Of the rows of an entry: a dozen of them. */
+/** For the rows of an entry, about a dozen. */
 const BYTES_AT_FIRST = 512
 /** Memory that is kept for the next entry. */
 const BYTES_KEPT_MAX = 32_768
@@ -67,14 +67,14 @@ export function requestsKey(shard: number, accountId: string, result: RequestRes
   return `${shardTag(shard)}:requests:${accountId}:${result[0]}`
 }
 
-/** Time in a Request-Id, in ms; NaN where it is no uuid. */
+/** Time in a Request-Id, in ms; NaN if it is not a uuid. */
 export function msOfRequest(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, TIME_DIGITS), 16)
 }
 
 /**
- * Rows that wait to be the text of an entry, packed as they come: as values they would outlive the young generation,
- * and collecting them would cost more than packing them.
+ * Rows for the text of an entry, packed at once: as objects they would outlive the young generation, and collecting
+ * them would cost more than packing.
  */
 export class RequestRows {
   /** Rows that wait. */
@@ -100,7 +100,7 @@ export class RequestRows {
     this.count += 1
   }
 
-  /** The text of all rows; none waits any more. */
+  /** Returns the text of all rows, and clears them. */
   take(): string {
     const text = `{"k":[${[...this.kinds.keys()].join(',')}],"r":[${this.bytes.toString('latin1', 0, this.length)}]}`
     this.kinds.clear()

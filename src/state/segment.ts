@@ -2,16 +2,16 @@
  * segment - the stretch of a server's log that a message belongs to, with its head, status and postings.
  *
  * States: a segment is open from its first message until one comes that belongs to another UTC month (live) or day
- * (test) of ids, or that it has no room for. A full one stays open for messages of the millisecond it ended in, so that
- * segments never overlap in time: the time in an id alone tells its segment.
+ * (test) of ids, or does not fit. A full one stays open for messages of the millisecond it ended in, so that segments
+ * never overlap in time: the time in an id alone tells its segment.
  *
- * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by how many
- * recipients the one before had: the most after a full one (256 of sent mail), fewer after a busy one (64), else 1,
- * because a stream costs kilobytes however few entries it has. A segment of one bucket has no postings at all: its log
- * names the same persons and tags. On a live server it ends where it would be busy, so that no search walks a long log.
- * Test servers have no postings.
+ * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by the number
+ * of recipients of the previous one: the most after a full one (256 for sent mail), fewer after a busy one (64),
+ * otherwise 1, because a stream costs kilobytes however few entries it has. A segment of one bucket has no postings at
+ * all: its log names the same persons and tags. On a live server it ends before it becomes busy, so that no search
+ * walks a long log. Test servers have no postings.
  *
- * Key: `segments:<server>`; the open segment stands in the server's counters
+ * Key: `segments:<server>`; the open segment is in the server's counters
  */
 
 import { dayName, endOfNameMs, monthName } from './calendar.ts'
@@ -51,11 +51,11 @@ export const SEGMENT_BOUNDS: SegmentBounds = {
 /** Bytes of a recipient's status that every segment has room for; an outcome adds what goes beyond. */
 export const STATUS_BYTES = 128
 
-/** What the names of segments with one bucket end with. */
+/** The end of the names of segments with one bucket. */
 const UNPOSTED_END = '-1'
 const TEST_NAME_CHARS = 8
 
-/** What wants to go in. */
+/** The load of a message or mail on a segment. */
 export interface SegmentLoad {
   readonly idMs: number
   readonly test: boolean
@@ -97,7 +97,7 @@ export function bucketsOfSegment(name: string): number {
   return Number(name.slice(name.lastIndexOf('-') + 1))
 }
 
-/** Whether a segment's messages are posted; else they are found from its log alone. */
+/** Whether a segment has postings; otherwise its messages are found through its log. */
 export function hasPostings(name: string): boolean {
   return !name.endsWith(UNPOSTED_END)
 }

@@ -1,7 +1,7 @@
 /**
  * server - a server of an account: its mode, its own limits, its live keys.
  *
- * Counters `server:<id>`: what its minute and month have taken, and the open segment of its log.
+ * Counters `server:<id>`: the use of its minute and month, and the open segment of its log.
  *
  * Spec server.read
  */
@@ -27,13 +27,13 @@ export interface ServerState {
   readonly monthlyCap: number | null
   readonly defaultStreamId: string
   readonly keys: readonly LiveKey[]
-  /** Whether it has any webhook, enabled or not; absent: it has none. */
+  /** Whether it has any webhook, enabled or not; absent if it has none. */
   readonly hasWebhooks?: boolean
   /** Set once it was removed: it has no key then, and is not shown. */
   readonly removedAtMs?: number
 }
 
-/** What an order may change of a server. */
+/** Changes of a server by an order. */
 export type ServerChanges = Partial<Pick<ServerState, 'name' | 'perMinuteLimit' | 'monthlyCap'>>
 
 /** Figures of one hour, stream by stream (`message/hour-count.ts`). */
@@ -46,9 +46,9 @@ export interface ServerCounters {
   readonly segment?: Segment
   /** Recipients accepted in the hour that runs. */
   readonly hour?: HourCounters
-  /** What was told of the monthly cap. */
+  /** Events sent about the monthly cap. */
   readonly monthTold?: CapTold
-  /** Until when somebody listens to its events. */
+  /** Until when a feed of its events is open. */
   readonly listenedUntilMs?: number
   /** Broadcasts that are open. */
   readonly openBroadcasts?: number

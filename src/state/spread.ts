@@ -1,8 +1,7 @@
 /**
  * spread - a number between 0 and 1 that follows from a text alone.
  *
- * Decisions draw no random numbers: what must not happen everywhere at once is spread by the name of what it happens
- * to.
+ * Decisions draw no random numbers: work that must not happen everywhere at once is spread by a hash of its name.
  */
 
 const FNV_OFFSET = 0x811c9dc5

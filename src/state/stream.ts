@@ -1,5 +1,5 @@
 /**
- * stream - a stream of a server: what a send goes on.
+ * stream - a stream of a server, which every send uses.
  *
  * States: active, paused (`pausedAtMs`, by the complaint brake), archived (`archivedAtMs`, for good).
  *
@@ -24,13 +24,13 @@ export interface StreamState {
   readonly pausedAtMs: number | null
   /** Of an inbound stream; null = the default. */
   readonly contentRetentionDays: number | null
-  /** Messages of broadcasts a minute, where an operator has set another pace; null or absent: the default. */
+  /** Messages of broadcasts a minute, if an operator has set a pace; null or absent for the default. */
   readonly pacePerMinute?: number | null
   /** Whether anybody was ever suppressed on it; until then no send looks. */
   readonly hasSuppressions?: true
 }
 
-/** What a client may change of a stream. */
+/** Changes of a stream by a client. */
 export interface StreamChanges {
   readonly name?: string
   readonly contentRetentionDays?: number | null
@@ -76,7 +76,7 @@ export function makeDefaultStream(streamId: string, serverId: string, createdAtM
   return makeStream({ streamId, serverId, kind: 'transactional', name, createdAtMs, isDefault: true })
 }
 
-/** All that makes a stream: its state, its names, its place in the server's list. */
+/** Everything that creates a stream: its state, its names, its place in the server's list. */
 export function newStreamStaged(
   stream: StreamState,
   { shard, accountId }: { readonly shard: number; readonly accountId: string },

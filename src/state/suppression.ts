@@ -2,12 +2,12 @@
  * suppression - the list of addresses that a stream no longer writes to, packed small.
  *
  * States of an address on a stream: none, manual, hard_bounce, unsubscribe, spam_complaint. It only gets worse: a worse
- * reason takes the entry over, its id and its time of creation stay. Lifting removes it.
+ * reason updates the entry, but its id and time of creation are kept. Lifting removes it.
  *
  * Keys: `suppressed:<stream>:<x>` HMAC -> `[suppression short, person number, reason letter, message short or 0, code
- * or 0, response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id =
- * suppression id, field `s` = `<stream short>.<HMAC>`. An entry of the stream whose row is gone, or names another
- * suppression, was lifted. Neither holds an address: the person number leads to it.
+ * or 0, response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id = suppression id, field `s`
+ * = `<stream short>.<HMAC>`. An entry whose row is missing, or names another suppression, was lifted. Neither has an
+ * address: the person number leads to it.
  *
  * Spec suppression.entry, suppression.worse
  */
@@ -26,14 +26,14 @@ export interface Suppression {
   /** Person number of the address. */
   readonly number: number
   readonly reason: SuppressionReason
-  /** The message whose end it was; null where there was none. */
+  /** The message that caused it, or null. */
   readonly messageId: string | null
   readonly code: number | null
   /** The address in it is masked. */
   readonly response: string | null
 }
 
-/** Where the row of an entry stands. */
+/** The place of an entry's row. */
 export interface SuppressionPlace {
   readonly streamId: string
   readonly hmac: string
@@ -50,7 +50,9 @@ export function isWorse(reason: SuppressionReason, than: SuppressionReason): boo
   return RANKS[reason] > RANKS[than]
 }
 
-/** Whether the client may lift it: what a person asked for, only support lifts. Spec suppression.lift */
+/**
+ * Whether the client may lift it; only the operator may lift suppressions requested by a person. Spec suppression.lift
+ */
 export function isLiftable(reason: SuppressionReason): boolean {
   return reason === 'manual' || reason === 'hard_bounce'
 }
@@ -60,7 +62,7 @@ export function suppressedKeyOf(shard: number, { streamId, hmac }: SuppressionPl
   return suppressedKey(shard, streamId, (bucketOfHmac(hmac) >> 4).toString(16))
 }
 
-/** The reads that tell which of the addresses are suppressed: one for each slice of the list. */
+/** The reads of the suppressions of addresses, one for each slice of the list. */
 export function suppressedFacts(shard: number, streamId: string, hmacs: Iterable<string>): Fact[] {
   const slices = new Map<string, string[]>()
   for (const hmac of hmacs) {
@@ -72,7 +74,7 @@ export function suppressedFacts(shard: number, streamId: string, hmacs: Iterable
   return Array.from(slices, ([key, fields]): Fact => ({ read: 'fields', key, fields }))
 }
 
-/** The entry of an address, null where it is not suppressed. Its fact must have been fetched. */
+/** The entry of an address, null if it is not suppressed. Its fact must have been fetched. */
 export function suppressionIn(facts: Facts, shard: number, place: SuppressionPlace): Suppression | null {
   const packed = facts.field(suppressedKeyOf(shard, place), place.hmac)
   return packed === null ? null : unpackSuppression(packed)
@@ -107,7 +109,7 @@ export function unpackSuppression(text: string): Suppression {
   }
 }
 
-/** The read of a suppression's entry in its server's list, which tells its place. */
+/** The read of a suppression's entry in its server's list, which has its place. */
 export function placeFact(
   shard: number,
   { serverId, suppressionId }: { readonly serverId: string; readonly suppressionId: string },
@@ -121,7 +123,7 @@ export function packPlace({ streamId, hmac }: SuppressionPlace): string {
   return `${shortId(streamId)}.${hmac}`
 }
 
-/** Unpacks an entry of a server's list of suppressions; null for one that is none. */
+/** Unpacks an entry of a server's list of suppressions; null if malformed. */
 export function placeOf(entry: Entry): SuppressionPlace | null {
   const packed = entry.fields[entry.fields.indexOf(SUPPRESSION_FIELD) + 1]
   const dot = packed?.indexOf('.') ?? -1

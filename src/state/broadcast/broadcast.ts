@@ -1,8 +1,8 @@
 /**
- * broadcast - one submission to many recipients on a broadcast stream: what it is, and how far it has come.
+ * broadcast - one submission to many recipients on a broadcast stream: its definition and progress.
  *
- * States: accepted -> processing (the first message was released) -> completed; accepted or processing -> cancelled.
- * Beside them it may be paused. What it says to people is content (`content.ts`): no address and no subject is in here.
+ * States: accepted -> processing (the first message was released) -> completed; accepted or processing -> cancelled. It
+ * may also be paused. Its texts are content (`content.ts`): this state has no address and no subject.
  *
  * Counters `broadcast:<id>`, while it is open: `{released, failed, bucket, after}`; at its end they are part of the
  * state.
@@ -28,10 +28,10 @@ export interface BroadcastState {
   readonly streamId: string
   readonly test: boolean
   readonly lane: LanePrefix
-  /** Under which its content lies. */
+  /** The id of its content. */
   readonly contentId: string
   readonly parts: readonly SharedPart[]
-  /** Of recipients, each a part of content of its own. */
+  /** Buckets of recipients, each a separate part of content. */
   readonly buckets: number
   /** Person number and HMAC of the sender, and the domain that it sends from. */
   readonly sender: number
@@ -74,11 +74,11 @@ export interface Progress {
   readonly failed: number
   /** The bucket that is being released, from 0. */
   readonly bucket: number
-  /** HMAC of the last recipient of it that was; '' before the first. */
+  /** HMAC of the last released recipient; '' before the first. */
   readonly after: string
 }
 
-/** What an open broadcast begins with. */
+/** The initial progress of a broadcast. */
 export const NO_PROGRESS: Progress = { released: 0, failed: 0, bucket: 0, after: '' }
 /** Days after which what was not released fails: content must not be kept for ever. */
 const LIVE_DAYS = 30
@@ -123,7 +123,7 @@ export function isOpenBroadcast({ endedAtMs }: Pick<BroadcastState, 'endedAtMs'>
   return endedAtMs === null
 }
 
-/** What has become of its messages, as anybody reads it. In: the counters of an open one. */
+/** The public counts of its messages. Takes the counters of an open one. */
 export function countsOf(
   broadcast: BroadcastState,
   progress: Progress | null,

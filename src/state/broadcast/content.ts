@@ -1,13 +1,12 @@
 /**
- * content - what a broadcast says, and to whom: parts of content under one id, all of them erasable.
+ * content - the texts and recipients of a broadcast: parts of content under one id, all erasable.
  *
  * `body` is text and html with their placeholders, `a<k>` attachment k, `head` a head (`message/head.ts`) of no
  * recipient; each bucket of recipients is `r<k>`, JSON `[[hmac, address, name or 0, substitutions, metadata, own
  * subject]…]` sorted by HMAC. k is the first bits of the HMAC, so one person is in one bucket. A bucket goes when it is
  * released.
  *
- * A released message has in place of a body of its own a chunk of encoding 3: JSON
- * `[contentId of the broadcast, substitutions]`.
+ * Instead of a body, a released message has a chunk of encoding 3: JSON `[contentId of the broadcast, substitutions]`.
  *
  * Spec broadcast.release, retention.content
  */
@@ -22,7 +21,7 @@ import { type BroadcastState, broadcastEndsAtMs, type SharedPart } from './broad
 export const HEAD_PART = 'head'
 /** The most that a broadcast has: 50,000 recipients are some 100 in each. */
 export const BUCKETS_MAX = 512
-/** Recipients, and bytes, of a bucket on average: a step of the release parses one. */
+/** Average recipients and bytes of a bucket; a step of the release parses one. */
 const BUCKET_RECIPIENTS = 200
 const BUCKET_BYTES = 128 * 1024
 
@@ -46,17 +45,17 @@ export interface BucketRow {
   readonly substitutions: Readonly<Record<string, string>>
   /** Its own, which goes over the broadcast's. */
   readonly metadata: Readonly<Record<string, string>>
-  /** As it reads for this recipient; null where the subject has no placeholder. */
+  /** The subject for this recipient; null if the subject has no placeholder. */
   readonly subject: string | null
 }
 
-/** What a released message says: the broadcast's content with its own values. */
+/** The content of a released message: the broadcast's content with individual values. */
 export interface OwnContent {
   readonly contentId: string
   readonly substitutions: Readonly<Record<string, string>>
 }
 
-/** How many buckets so many recipients need: a power of two. */
+/** The number of buckets for so many recipients, a power of two. */
 export function bucketCount(recipients: number, bytes: number): number {
   const wanted = Math.max(recipients / BUCKET_RECIPIENTS, bytes / BUCKET_BYTES)
   let count = 1
@@ -97,7 +96,7 @@ export function unpackBucket(text: string, after = ''): BucketRow[] {
   return rows
 }
 
-/** Packs what a released message says: one chunk. */
+/** Packs the content of a released message into one chunk. */
 export function packListed({ contentId, substitutions }: OwnContent): Uint8Array {
   const json = JSON.stringify([contentId, substitutions])
   const chunk = Buffer.alloc(HEADER_BYTES + Buffer.byteLength(json))
@@ -107,7 +106,7 @@ export function packListed({ contentId, substitutions }: OwnContent): Uint8Array
   return chunk
 }
 
-/** What a released message says, from its only chunk; null where that is a body of another kind. */
+/** The content of a released message, from its only chunk; null if that is a body of another kind. */
 export function readListed([chunk]: InlinePart['chunks']): OwnContent | null {
   if (chunk === undefined || chunk[0] !== ENCODING_LISTED) return null
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -119,8 +118,8 @@ export function readListed([chunk]: InlinePart['chunks']): OwnContent | null {
 }
 
 /**
- * Writes that keep what all messages share for as long as those released at `nowMs` need it; attachments, as long as
- * any may be released: nobody knows for how long it is held back.
+ * Writes that keep the shared content for as long as messages released at `nowMs` need it, and attachments for as long
+ * as any message may be released, because a broadcast can be held back for an unknown time.
  */
 export function keepSharedOps(
   shard: number,
@@ -138,7 +137,7 @@ export function keepSharedOps(
 /** Writes that let the attachments go once the last attempt of a broadcast that ended at `nowMs` is over. */
 export function endFilesOps(shard: number, broadcast: BroadcastState, nowMs: number): Op[] {
   const { contentId, parts } = broadcast
-  // After its time they are gone by themselves, or nearly: what is not there takes no expiry.
+  // After this time they have expired, or nearly: a missing key takes no expiry.
   if (nowMs >= broadcastEndsAtMs(broadcast)) return []
   const files = parts.filter(({ part }) => isAttachment(part))
   return files.flatMap((part) => expiryOps({ shard, contentId }, part, nowMs + ATTACHMENT_MS))

@@ -1,7 +1,8 @@
 /**
- * note - what became of recipients of a broadcast, as the operator's log and figures tell it: ids and numbers alone
+ * note - the outcome of recipients of a broadcast for the operator's log and metrics: only ids and numbers
  *
- * Guarantee: the notes of a broadcast that has ended add up to its `total`, as far as a commit's notes were heard.
+ * Guarantee: the notes of a broadcast that has ended add up to its `total`, as far as the notes of commits were
+ * received.
  */
 
 import type { Note } from '../../../cluster/behaviour.ts'
@@ -12,23 +13,23 @@ export interface BroadcastNote extends Note {
   readonly broadcastId: string
   readonly released: number
   readonly failed: number
-  /** How it ended with them, and all of its recipients; null while it goes on. */
+  /** How it ended, and the number of all its recipients; null while it continues. */
   readonly ended: BroadcastEnd | null
 }
 
-/** An end, as the log tells it. */
+/** The end of a broadcast, for the log. */
 export interface BroadcastEnd {
   readonly result: 'completed' | 'cancelled'
   readonly released: number
   readonly failed: number
 }
 
-/** Whether a note tells of a broadcast. */
+/** Whether a note is about a broadcast. */
 export function isBroadcastNote(note: Note): note is BroadcastNote {
   return 'broadcastId' in note
 }
 
-/** What a step has done. In: the counts before it and after it. */
+/** The result of a step. Takes the counts before and after it. */
 export function stepNote(
   { broadcastId }: BroadcastState,
   { before, after }: { readonly before: Progress; readonly after: Progress },
@@ -37,7 +38,7 @@ export function stepNote(
   return { broadcastId, released: after.released - released, failed: after.failed - failed, ended: null }
 }
 
-/** An end: what is left is never released. */
+/** The end: the remaining messages are never released. */
 export function endNote(
   { broadcastId, total }: BroadcastState,
   progress: Progress,

@@ -1,5 +1,5 @@
 /**
- * act - the log of what the members of an account did: writes, sign-ins, reads of content, limits that were reached.
+ * act - the log of actions of an account's members: writes, sign-ins, reads of content, limits reached.
  *
  * An entry is written by the commit that makes the act true. It holds ids, never an address.
  *
@@ -15,10 +15,10 @@ import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
 import { monthName, monthOf, monthStartMs } from '../calendar.ts'
 import { actsKey } from './places.ts'
 
-/** What somebody did, as it comes in the body of a command. */
+/** An action of a user, in the body of a command. */
 export interface MemberAct {
   readonly accountId: string
-  /** Null: nobody who is known. */
+  /** Null for an unknown user. */
   readonly userId: string | null
   /** Name of a route, or `signIn`, `signInRefused`, `limitReached`. */
   readonly act: string

@@ -1,8 +1,9 @@
 /**
- * challenge - that a step was taken: of signing in, of setting up a second factor. What has not been used is nowhere.
+ * challenge - the record of a completed step of signing in, or of setting up a second factor. An unused step is not
+ * stored.
  *
- * Who begins a step gets a token that only this installation makes (`src/dashboard/factor/challenge.ts`), so that
- * beginning one costs no memory; its id stands here once the step is taken, until its time is over.
+ * Beginning a step returns a token that only this installation can make (`src/dashboard/factor/challenge.ts`) and
+ * stores nothing; its id is stored here once the step is completed, until the token expires.
  *
  * Key: `challenge:<id>` hash `used`, on the shard of its user; it expires when the token does
  *
@@ -12,7 +13,7 @@
 import type { FactOf, Op } from '../../../cluster/behaviour.ts'
 import { challengeKey } from './places.ts'
 
-/** A step of somebody: the token's id, and when it ends by itself. */
+/** A step of a user: the token's id and its expiry. */
 export interface Step {
   readonly id: string
   readonly endsAtMs: number

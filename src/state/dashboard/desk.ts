@@ -1,8 +1,8 @@
 /**
  * desk - the operator's view in a browser: sessions that were opened with the operator's key, and links that open one.
  *
- * A session is a row like a key's, which names the key that it was opened with and ends with it. All links lie in one
- * hash: one that is used takes the others of its key with it.
+ * A session is a row like a key's, which names the key that it was opened with and ends with it. All links are in one
+ * hash: using one removes the others of its key.
  *
  * Keys, all on shard 0: `key:<sha256>` hash `kind` (`operator`), `tokenId` (of the key), `revoked`, `operator` (SHA-256
  * of the key); it expires with the session. `desk-links` hash linkId -> `[SHA-256 of the key, tokenId, ends ms]`; it
@@ -18,7 +18,7 @@ import { deskLinksKey } from './places.ts'
 /** Where the operator's keys live. */
 export const DESK_SHARD = 0
 
-/** The operator's key that stands behind a session or a link. */
+/** The operator's key behind a session or a link. */
 export interface DeskKey {
   /** SHA-256 of the key, hex. */
   readonly operatorHash: string
@@ -43,7 +43,7 @@ export function unpackDeskLink(text: string): DeskLink {
   return { operatorHash, tokenId, endsAtMs }
 }
 
-/** The link of an id while it works; null: none. In: what `deskLinksFact` has read. */
+/** The valid link of an id, or null. Takes the result of `deskLinksFact`. */
 export function deskLinkIn(links: ReadonlyMap<string, string>, linkId: string, nowMs: number): DeskLink | null {
   const packed = links.get(linkId)
   const link = packed === undefined ? null : unpackDeskLink(packed)
@@ -60,7 +60,7 @@ export function deskLinkOps(linkId: string, link: DeskLink, others: readonly Pic
   ]
 }
 
-/** The writes of a new session. In: the hash of its token. */
+/** The writes of a new session. Takes the hash of its token. */
 export function deskSessionOps(hash: string, { operatorHash, tokenId }: DeskKey, endsAtMs: number): Op[] {
   const key = apiKeyKey(DESK_SHARD, hash)
   const fields = { kind: 'operator', tokenId, revoked: '', operator: operatorHash }

@@ -10,7 +10,7 @@ import { makeLinkId, shardOfLink } from './link.ts'
 export const LINK_ID_BYTES = 16
 const TOKEN = /^([0-9a-f]{34})\.([\w-]{43})$/
 
-/** A link's id. In: its shard, and `LINK_ID_BYTES` of randomness. */
+/** A link's id. Takes its shard, and `LINK_ID_BYTES` of randomness. */
 export function newLinkId(shard: number, random: Buffer): string {
   return makeLinkId(shard, random.toString('hex'))
 }
@@ -20,7 +20,7 @@ export function formatLinkToken(linkId: string, key: Buffer): string {
   return `${linkId}.${macOf(linkId, key).toString('base64url')}`
 }
 
-/** Where a browser finds the dashboard: by a name, which a browser trusts without TLS as no IP address. */
+/** The dashboard's URL for a browser: with a host name, which browsers trust without TLS, unlike an IP address. */
 export function dashboardBase(baseUrl: string): string {
   return baseUrl.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, '$1localhost')
 }
@@ -30,7 +30,7 @@ export function linkUrl(baseUrl: string, linkId: string, key: Buffer): string {
   return `${baseUrl}/dashboard/link#${formatLinkToken(linkId, key)}`
 }
 
-/** Reads a token; null where this installation has not made it. */
+/** Reads a token; null if this installation has not made it. */
 export function parseLinkToken(token: string, key: Buffer): { readonly linkId: string; readonly shard: number } | null {
   const [, linkId = '', mac = ''] = TOKEN.exec(token) ?? []
   const shard = shardOfLink(linkId)

@@ -1,17 +1,17 @@
 /**
- * link - a link by which somebody comes in, once.
+ * link - a single-use link into the dashboard.
  *
- * Its token is its id with a MAC over it, so the store holds nothing that works. The first two hex digits of the id are
- * its shard: a user's for `sign-in` and `reset`, an account's for `setup` and `invitation`. `round` is how often links
- * of its kind were used when it was made: one that is used uses up its siblings.
+ * Its token is its id with a MAC, so the store holds no usable token. The first two hex digits of the id are its shard:
+ * a user's for `sign-in` and `reset`, an account's for `setup` and `invitation`. `round` is the number of used links of
+ * its kind when it was made: using one invalidates its siblings.
  *
- * Links of the operator for one address are siblings in all accounts: one that was made before another of them was used
- * works no more, and none works once the key that made it was revoked.
+ * Links of the operator for one address are siblings in all accounts: using one invalidates those made before, and none
+ * works once the key that made it is revoked.
  *
  * Keys: `link:<id>` hash `purpose`, `owner` (user or account), `invitation`, `address`, `level`, `round`, `made`,
- * `ends`, `used`, `operator` (SHA-256 of the key that made it), `factors` (not empty: its use takes away its user's
+ * `ends`, `used`, `operator` (SHA-256 of the key that made it), `factors` (not empty if its use removes its user's
  * second factors); it expires a day after its end. `used-links:<HMAC>`, on the shard of the address's HMAC: hash `at`,
- * as long as links that were made before may live
+ * as long as earlier links may be valid
  *
  * Spec link.once, link.purpose, link.operator
  */
@@ -26,19 +26,19 @@ import { linkKey, usedLinksKey } from './places.ts'
 
 export interface StoredLink {
   readonly purpose: LinkPurpose
-  /** The user of `sign-in` and `reset`, else the account. */
+  /** The user of `sign-in` and `reset`, otherwise the account. */
   readonly ownerId: string
   readonly invitationId: string | null
-  /** Null: whoever has it says who he is. */
+  /** Null if its user enters an address. */
   readonly address: string | null
-  /** What it makes of whom it lets in; null where it makes nobody a member. */
+  /** The role that its user gets; null if it makes no member. */
   readonly level: Level | null
   readonly round: number
   readonly madeAtMs: number
   readonly endsAtMs: number
-  /** SHA-256 of the operator's key that has made it; null: no operator has. */
+  /** SHA-256 of the operator's key that has made it; null if no operator made it. */
   readonly operatorHash: string | null
-  /** Whether using it takes away the second factors of who has its address. */
+  /** Whether using it removes the second factors of the user with its address. */
   readonly removesFactors: boolean
 }
 
@@ -69,12 +69,12 @@ export function linkEndMs(purpose: LinkPurpose, nowMs: number): number {
   return nowMs + LIVES_MS[purpose]
 }
 
-/** Makes the id of a link. In: its shard, 32 random hex digits. */
+/** Makes the id of a link. Takes its shard and 32 random hex digits. */
 export function makeLinkId(shard: number, random: string): string {
   return shard.toString(16).padStart(2, '0') + random
 }
 
-/** The shard of a link's id; null where it is none. */
+/** The shard of a link's id; null if it is not one. */
 export function shardOfLink(linkId: string): number | null {
   if (!LINK_ID.test(linkId)) return null
   const shard = Number.parseInt(linkId.slice(0, 2), 16)
@@ -86,7 +86,7 @@ export function linkFact(shard: number, linkId: string): FactOf<'fields'> {
   return { read: 'fields', key: linkKey(shard, linkId), fields: LINK_FIELDS }
 }
 
-/** The link that `linkFact` has read; null where there is none, it was used, or its time is over. */
+/** The link read by `linkFact`; null if it does not exist, was used, or has expired. */
 export function linkOfRow(row: readonly (string | null)[], nowMs: number): StoredLink | null {
   const [purpose, owner, invitation, address, level, round, made, ends, used, operator, factors] = row
   if (!purpose || used || Number(ends) <= nowMs) return null
@@ -104,7 +104,7 @@ export function linkOfRow(row: readonly (string | null)[], nowMs: number): Store
   }
 }
 
-/** A link that is made; it leaves second factors alone where it does not say that it removes them. */
+/** A link that is made; by default it does not remove second factors. */
 export type NewLink = Omit<StoredLink, 'removesFactors'> & Partial<Pick<StoredLink, 'removesFactors'>>
 
 /** The writes of a new link. */
@@ -140,7 +140,7 @@ export function usedLinksFact(shard: number, hmac: string): FactOf<'fields'> {
   return { read: 'fields', key: usedLinksKey(shard, hmac), fields: ['at'] }
 }
 
-/** Whether a link that was made then still works. In: what `usedLinksFact` has read. */
+/** Whether a link made then still works. Takes the result of `usedLinksFact`. */
 export function isLaterThanUse([at]: readonly (string | null | undefined)[], madeAtMs: number): boolean {
   return at === null || at === undefined || madeAtMs > Number(at)
 }

@@ -1,5 +1,5 @@
 /**
- * member - a user's place in an account, who is invited into it, and what its administrators have set.
+ * member - membership of a user in an account, invitations, and the settings of its administrators.
  *
  * Keys: `members:<account>` hash userId -> `[level, since ms]`; `invitations:<account>` hash invitationId ->
  * `[address, level, created ms, sent ms]`; `settings:<account>` hash `hideContent`, `application`
@@ -29,7 +29,7 @@ export interface StoredInvitation {
   readonly sentAtMs: number
 }
 
-/** What an account asked for. */
+/** An account's application for approval. */
 export interface Application {
   readonly monthlyVolume: number
   readonly purpose: string
@@ -37,7 +37,7 @@ export interface Application {
   readonly atMs: number
 }
 
-/** What administrators have set of an account. */
+/** The settings of an account's administrators. */
 export interface Settings {
   readonly requireSecondFactor: boolean
   readonly hideContent: boolean
@@ -68,7 +68,7 @@ export function invitationsFact(shard: number, accountId: string): FactOf<'hash'
   return { read: 'hash', key: invitationsKey(shard, accountId) }
 }
 
-/** The read of what is set. */
+/** The read of the settings. */
 export function settingsFact(shard: number, accountId: string): FactOf<'fields'> {
   return { read: 'fields', key: settingsKey(shard, accountId), fields: SETTINGS_FIELDS }
 }
@@ -96,7 +96,7 @@ export function invitationEndMs({ sentAtMs }: Pick<StoredInvitation, 'sentAtMs'>
   return sentAtMs + INVITATION_DAYS * DAY_MS
 }
 
-/** What `settingsFact` has read. */
+/** The settings read by `settingsFact`. */
 export function settingsOfRow(row: readonly (string | null)[]): Settings {
   const [hideContent, application, setups, secondFactor] = row
   return {
@@ -107,7 +107,7 @@ export function settingsOfRow(row: readonly (string | null)[]): Settings {
   }
 }
 
-/** The fields of what changes of the settings. */
+/** The fields of changed settings. */
 export function fieldsOfSettings(settings: Partial<Settings>): string[] {
   const { requireSecondFactor, hideContent, application, setups } = settings
   const flag = (value: boolean | undefined) => (value === undefined ? undefined : value ? '1' : '')

@@ -1,9 +1,9 @@
 /**
  * session - a signed-in browser in one account: a row like a key's, under the hash of its token.
  *
- * The row holds what every request asks of it: whose it is, what its member may do, until when it lives. Another role,
- * a removal and an end are written into it by the commit that makes them true, so who reads it reads the truth. A
- * request proves itself by `<level>.<SHA-256>`: the level is the least that what it asks for takes.
+ * The row has the data that every request needs: its user, the role of its member, its expiry. A changed role, a
+ * removal and an end are written into it by their own commit, so the row is always current. A request proves itself by
+ * `<level>.<SHA-256>`, with the lowest sufficient level.
  *
  * Key: `key:<sha256>` hash `kind` (`session`), `accountId`, `tokenId` (the session), `revoked`, `userId`, `level`,
  * `since`, `seen`, `confirmed`, `factor`, `needsFactor`; it expires with the session
@@ -17,7 +17,7 @@ import type { Level } from '../../../schemas/route.ts'
 import { DAY_MS, MINUTE_MS } from '../calendar.ts'
 import { apiKeyKey } from '../keys.ts'
 
-/** What stands in the row of a session. */
+/** The row of a session. */
 export interface SessionRow {
   readonly accountId: string
   readonly sessionId: string
@@ -27,9 +27,9 @@ export interface SessionRow {
   readonly seenMs: number
   /** Until when its user counts as confirmed; 0: not. */
   readonly confirmedMs: number
-  /** Until when a second factor that was shown or set up in this session counts as just shown; 0: none was. */
+  /** Until when a second factor that was shown or set up in this session counts as just shown; 0 if none. */
   readonly factorMs: number
-  /** Whether its account takes a second factor that was neither shown nor set up in it yet. */
+  /** Whether its account requires a second factor that was neither used nor set up in this session yet. */
   readonly needsFactor: boolean
 }
 
@@ -49,12 +49,12 @@ export const SESSION_FIELDS = [
 
 /** A session that was not used for this long is noted as used again. */
 export const SEEN_EACH_MS = 10 * MINUTE_MS
-/** How long a session that has ended can still be told from one that never was. */
+/** How long an ended session is distinguished from an unknown one. */
 const ENDED_MS = DAY_MS
 const LEVELS = 'rwa'
 const PROOF = /^([rwa])\.([0-9a-f]{64})$/
 
-/** What a request of a session proves itself with. */
+/** The proof of a session in a request. */
 export function proofOf(level: Level, hash: string): string {
   return `${level}.${hash}`
 }
@@ -75,7 +75,7 @@ export function sessionFact(shard: number, hash: string): FactOf<'fields'> {
   return { read: 'fields', key: apiKeyKey(shard, hash), fields: SESSION_FIELDS }
 }
 
-/** The session that a row tells of, by the names of its fields; null where there is none or it has ended. */
+/** The session in a row, by the names of its fields; null if it does not exist or has ended. */
 export function sessionOfRow(row: ReadonlyMap<string, string | null>): SessionRow | null {
   const text = (name: string): string => row.get(name) ?? ''
   const level = text('level') as Level
@@ -99,7 +99,7 @@ export function sessionEndMs({ sinceMs, seenMs }: Pick<SessionRow, 'sinceMs' | '
   return Math.min(sinceMs + SESSION_DAYS * DAY_MS, seenMs + SESSION_IDLE_DAYS * DAY_MS)
 }
 
-/** Until when a confirmation of this moment holds. */
+/** The expiry of a confirmation made now. */
 export function confirmedUntilMs(nowMs: number): number {
   return nowMs + CONFIRMED_MINUTES * MINUTE_MS
 }

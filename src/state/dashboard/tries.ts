@@ -1,9 +1,9 @@
 /**
- * tries - how often somebody has tried something in the last fifteen minutes, exact at any moment.
+ * tries - exact counts of tries in the last fifteen minutes.
  *
  * Key: `tries:<what>.<a or c>.<HMAC>`, of an address or a client, `tries:<what>.d.<deviceId>` and
- * `tries:<what>.u.<userId>` zset, a try by its instant; what is older than the window goes with the next try, the key
- * with the last one. Everything that is counted of one address, client, device or user lies on one shard.
+ * `tries:<what>.u.<userId>` zset, a try by its instant; older tries are removed with the next try, the key with the
+ * last one. All counts of one address, client, device or user are on one shard.
  *
  * Spec session.limits
  */
@@ -14,7 +14,7 @@ import { MINUTE_MS } from '../calendar.ts'
 import { triesKey } from './places.ts'
 
 const WINDOW_MS = TRIES_MINUTES * MINUTE_MS
-/** A set holds what its limit lets in, and what has not been cleared away. */
+/** A set has the tries within its limit, and those not cleared yet. */
 const READ_MAX = 1_000
 
 /** The read that counting needs. */
@@ -22,19 +22,19 @@ export function triesFact(shard: number, name: string): Fact & { read: 'sorted' 
   return { read: 'sorted', key: triesKey(shard, name), min: 0, max: Number.MAX_SAFE_INTEGER, count: READ_MAX }
 }
 
-/** Whether one more fits, and when the next does where not. In: the tries with their instants. */
+/** Whether one more is allowed, otherwise when the next is. Takes the tries with their instants. */
 export function judgeTries(
   tries: readonly (readonly [string, number])[],
   { max, nowMs }: { readonly max: number; readonly nowMs: number },
 ): { readonly resetsAtMs: number | null; readonly past: readonly string[] } {
   const fresh = tries.filter(([, atMs]) => atMs > nowMs - WINDOW_MS).map(([, atMs]) => atMs)
   const past = tries.filter(([, atMs]) => atMs <= nowMs - WINDOW_MS).map(([member]) => member)
-  // The limit is free again once only max - 1 of them are left.
+  // The next try is allowed once only max - 1 are left.
   const oldest = fresh.sort((one, other) => one - other)[fresh.length - max]
   return { resetsAtMs: oldest === undefined ? null : oldest + WINDOW_MS, past }
 }
 
-/** The writes of one try. `id` tells it from all others. */
+/** The writes of one try. `id` is unique. */
 export function tryOps(shard: number, name: string, of: { id: string; nowMs: number; past: readonly string[] }): Op[] {
   const key = triesKey(shard, name)
   return [

@@ -1,8 +1,8 @@
 /**
- * user-list - the accounts that stand on a user's list, of which of them it is unsure, and when they are asked.
+ * user-list - the accounts on a user's list, the uncertain ones, and when they are checked.
  *
- * The account decides who is its member; the list follows (`src/actors/dashboard/join.ts` tells in which steps). Each
- * step notes its account in `unsure`, and makes the user due to be looked at (`user-look.ts` there).
+ * The account decides its members; the list follows (in the steps of `src/actors/dashboard/join.ts`). Each step records
+ * its account in `unsure`, and schedules a check of the user (`user-look.ts` there).
  *
  * Item: `<user short>` of the lane `users`, one of a user
  *
@@ -16,8 +16,8 @@ import { USERS_LANE, userKey, userSessionsKey } from './places.ts'
 import { fieldsOfUser, NO_FACTORS, type User } from './user.ts'
 
 /**
- * An account does what it is asked for so long after the step that comes before it, and not later: a process that was
- * frozen in between changes nothing when it goes on.
+ * An account executes a step only within this time after the previous one, so that a process that was frozen in between
+ * changes nothing when it resumes.
  */
 export const STEP_MS = 5 * MINUTE_MS
 /** How long after the last step of an account it is asked again: later than any order about it can still come true. */
@@ -34,7 +34,7 @@ export function afterStep(before: UserList, accountId: string, to: Pick<User, 'a
   } satisfies UserList
 }
 
-/** The writes of a list; who is out of every account keeps no second factor and no list of sessions. */
+/** The writes of a list; a user without an account keeps no second factor and no list of sessions. */
 export function userListOps(shard: number, userId: string, list: UserList): Op[] {
   const isOut = list.accounts.length === 0
   const args = fieldsOfUser({ ...list, ...(isOut && NO_FACTORS) })
@@ -47,7 +47,7 @@ export function isStepUnderWay(sinceMs: number | undefined, nowMs: number): bool
   return sinceMs !== undefined && sinceMs + LOOK_AFTER_MS > nowMs
 }
 
-/** When a user is looked at next; nothing where his list is sure, and not empty. Who is new has made no step yet. */
+/** When a user is checked next; never if the list is certain and not empty. A new user has made no step yet. */
 export function userLookDues(
   { userId, createdAtMs, accounts, unsure }: Pick<User, 'userId' | 'createdAtMs' | 'accounts' | 'unsure'>,
   nowMs: number,

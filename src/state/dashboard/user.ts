@@ -1,12 +1,12 @@
 /**
- * user - somebody who signs in: address, name, password, second factors, and the index of accounts.
+ * user - a person who signs in: address, name, password, second factors, and the index of accounts.
  *
  * Keys, on the shard of the HMAC of the address: `logins` hash HMAC -> userId; `user:<id>` hash `address`, `name`,
- * `created`, `password` (scrypt), `links` (how often links of it were used), `accounts` (JSON, an index: the account
- * decides), `joins` (how many steps were taken on that list), `unsure` (JSON, account -> ms of the last of them, until
- * the account was asked again), `devices` (JSON, ids, the last that signed in first), `totp` (the authenticator's
- * secret, sealed), `step` (the last of its steps that was used), `codes` (JSON, HMACs of recovery codes that were not
- * used), `passkeys` (JSON); `sessions:<user>` hash sessionId -> `[accountId, hash, ms, user agent]`
+ * `created`, `password` (scrypt), `links` (number of used links), `accounts` (JSON, an index: the account decides),
+ * `joins` (number of steps on that list), `unsure` (JSON, account -> ms of the last step, until the account was
+ * checked), `devices` (JSON, ids, the last one to sign in first), `totp` (the authenticator's secret, sealed), `step`
+ * (the last used time step), `codes` (JSON, HMACs of unused recovery codes), `passkeys` (JSON); `sessions:<user>` hash
+ * sessionId -> `[accountId, hash, ms, user agent]`
  *
  * Spec member.index, session.password, session.factor, session.passkey, session.list
  */
@@ -20,12 +20,12 @@ export interface User {
   readonly address: string
   readonly name: string
   readonly createdAtMs: number
-  /** Null: none was chosen. */
+  /** Null if none was chosen. */
   readonly password: string | null
-  /** How often a link of this user was used: links made before are used with it. */
+  /** The number of used links of this user: using one invalidates earlier ones. */
   readonly linkRound: number
   readonly accounts: readonly string[]
-  /** How many steps were taken on that list: what was read of it before says so. */
+  /** The number of steps on that list, which shows whether an earlier read is outdated. */
   readonly joins: number
   /** Accounts that were put there or taken off, or are about to be, -> when, ms: it may be half done. */
   readonly unsure: Readonly<Record<string, number>>
@@ -47,7 +47,7 @@ export interface StoredPasskey {
   readonly credentialId: string
   /** COSE key, base64url. */
   readonly publicKey: string
-  /** How often it was used, as far as it says; 0: it does not. */
+  /** Its reported signature counter; 0 if it has none. */
   readonly counter: number
   readonly transports: readonly string[]
   readonly name: string
@@ -56,7 +56,7 @@ export interface StoredPasskey {
   readonly usedAtMs: number | null
 }
 
-/** Where a session of a user lies. */
+/** The place of a user's session. */
 export interface SessionPlace {
   readonly accountId: string
   /** SHA-256 of its token, hex. */
@@ -81,10 +81,10 @@ export const USER_FIELDS = [
   'devices',
 ] as const
 
-/** What a user has who never had a second factor, or none any more. */
+/** The factors of a user without a second factor. */
 export const NO_FACTORS = { totp: null, totpStep: 0, codes: [], passkeys: [] } as const
 
-/** What a user has beside a password. */
+/** The second factors of a user. */
 export function factorsOf({ totp, passkeys }: Pick<User, 'totp' | 'passkeys'>): ('totp' | 'passkey')[] {
   return [...(totp === null ? [] : (['totp'] as const)), ...(passkeys.length === 0 ? [] : (['passkey'] as const))]
 }
@@ -99,7 +99,7 @@ export function userFact(shard: number, userId: string): FactOf<'fields'> {
   return { read: 'fields', key: userKey(shard, userId), fields: USER_FIELDS }
 }
 
-/** The read of who has an address. */
+/** The read of the user with an address. */
 export function loginFact(shard: number, hmac: string): FactOf<'fields'> {
   return { read: 'fields', key: loginsKey(shard), fields: [hmac] }
 }
@@ -109,7 +109,7 @@ export function userSessionsFact(shard: number, userId: string): FactOf<'hash'> 
   return { read: 'hash', key: userSessionsKey(shard, userId) }
 }
 
-/** The user that `userFact` has read; null where there is none. */
+/** The user read by `userFact`, or null. */
 export function userOfRow(userId: string, row: readonly (string | null)[]): User | null {
   const [address, name, created, password, links, accounts, totp, step, codes, passkeys, joins, unsure, devices] = row
   if (address === null || address === undefined) return null
@@ -131,7 +131,7 @@ export function userOfRow(userId: string, row: readonly (string | null)[]): User
   }
 }
 
-/** The fields of a user, or of what changes of one, as they are stored. */
+/** The stored fields of a user, or of its changes. */
 export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
   const { address, name, createdAtMs, password, linkRound, accounts, totp, totpStep, codes } = user
   const { passkeys, joins, unsure, devices } = user
@@ -163,7 +163,7 @@ export function namedSessions(rows: ReadonlyMap<string, string>): NamedSession[]
   return [...rows].map(([sessionId, text]) => ({ sessionId, ...unpackSessionPlace(text) }))
 }
 
-/** Packs where a session lies. */
+/** Packs the place of a session. */
 export function packSessionPlace({ accountId, hash, createdAtMs, userAgent }: SessionPlace): string {
   return JSON.stringify([accountId, hash, createdAtMs, userAgent])
 }

@@ -1,11 +1,11 @@
 /**
- * content-head - what goes with the content of a received message: its place in the content store, the key to it, and
- * what a list shows of its header.
+ * content-head - the data of a received message that is kept as long as its content: its place in the content store,
+ * the key, and the header fields for lists.
  *
  * Packed: `[object, key, parsed object, envelope sender, From address, From name, subject, date ms, named, ip, HELO]`,
- * 0 for what is absent, zeros at the end left off. `named` are hashes of the addresses of To, Cc, Bcc, Reply-To and
- * Sender, six bytes each, one after the other; a `+` before them says that the mail names more. Who deletes the row has
- * erased the content, in every copy of the content store.
+ * 0 for absent values, zeros at the end left off. `named` are hashes of the addresses of To, Cc, Bcc, Reply-To and
+ * Sender, six bytes each, one after the other; a `+` before them means that the mail names more. Deleting the row
+ * erases the content in every copy of the content store.
  *
  * Key: `received-head:<server>:<yyyymmdd>:<0-f>`, the day and its sixteenth, an hour and a half, in which the message
  * was received; field = the message's short id. The key expires on day 32, by when the sweep has come by.
@@ -22,7 +22,7 @@ import { trimZeros } from './trim.ts'
 
 /** Sixteenths of a day. */
 const SLICES = 16
-/** How long a slice is: an object is named by a row of the slice of its time, or of one beside it. */
+/** Length of a slice: an object is named by a row in the slice of its time, or in a neighbouring one. */
 export const HEAD_SLICE_MS = DAY_MS / SLICES
 
 export interface ContentHead {
@@ -30,7 +30,7 @@ export interface ContentHead {
   readonly objectId: string
   /** The key of the mail's objects, sealed. */
   readonly key: string
-  /** Id of the parse result's object; null until there is one, and where nothing was parsed. */
+  /** Id of the parse result's object; null until there is one, and if nothing was parsed. */
   readonly parsedId: string | null
   /** MAIL FROM; null for `<>`. */
   readonly sender: string | null
@@ -39,11 +39,11 @@ export interface ContentHead {
   readonly subject: string | null
   readonly dateMs: number | null
   readonly named: NamedHashes
-  /** The session, for another look at what the DNS could not tell; null once nothing is open. */
+  /** The session, for completing verdicts that DNS failures left open; null once none is open. */
   readonly session: ReceivedSession | null
 }
 
-/** Who brought a mail. */
+/** The sender's session of a mail. */
 export interface ReceivedSession {
   readonly ip: string
   readonly helo: string
@@ -52,7 +52,7 @@ export interface ReceivedSession {
 /** Keyed hashes of the addresses that a mail names, eight characters each, in one text. */
 export interface NamedHashes {
   readonly hashes: string
-  /** False where the mail names more. */
+  /** False if the mail names more. */
   readonly isWhole: boolean
 }
 
@@ -134,7 +134,9 @@ export function headExpiresAtMs(ms: number): number {
   return (Math.floor(ms / DAY_MS) + RECEIVED_DAYS + 1) * DAY_MS
 }
 
-/** A new id of an object: the moment that leads to its row, and chance. `random` answers a number in [0, 1). */
+/**
+ * A new id of an object: the instant that leads to its row, and random characters. `random` returns a number in [0, 1).
+ */
 export function newObjectId(ms: number, random: () => number): string {
   return newCmdId(ms, random)
 }

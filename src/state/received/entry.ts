@@ -18,7 +18,7 @@ export interface ReceivedEntry {
   readonly streamId: string
   /** Person number of the envelope sender; 0 for `<>`. */
   readonly sender: number
-  /** Keyed hash of what stands after the plus sign of the address; null where nothing does. */
+  /** Keyed hash of the text after the plus sign of the address, or null. */
   readonly plusHash: string | null
 }
 
@@ -35,7 +35,7 @@ export function unpackReceivedEntry(text: string): ReceivedEntry {
   return { streamId: idOfShort(stream), sender: sender ?? 0, plusHash: plusHash || null }
 }
 
-/** The message of a log's entry; null where the entry is none of a received message. */
+/** The message of a log's entry; null if the entry is not a received message. */
 export function receivedEntryOf({ fields }: Entry): ReceivedEntry | null {
   const at = fields.indexOf(RECEIVED_FIELD)
   const packed = at < 0 ? undefined : fields[at + 1]

@@ -2,7 +2,7 @@
  * judge-item - the name of a received message in the lane in which it is judged again:
  * `<server short>.<segment>.<message short>.<round>.<first round ms, base 36>`.
  *
- * Each account has a lane of its own, as in parsing. The first round is part of parsing and has no item.
+ * Each account has its own lane, as in parsing. The first round is part of parsing and has no item.
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'

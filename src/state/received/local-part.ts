@@ -13,13 +13,13 @@ const UUID_CHARS = 36
 export interface InboundLocalPart {
   /** In lower case. */
   readonly streamId: string
-  /** As it was written, where that is another spelling. */
+  /** The original spelling, if it differs. */
   readonly spelledId: string | null
-  /** What stands after the first plus sign; null where nothing does. */
+  /** The text after the first plus sign, or null. */
   readonly mailboxHash: string | null
 }
 
-/** Reads the local part of an inbound address; null where it names no stream. */
+/** Reads the local part of an inbound address; null if it names no stream. */
 export function parseInboundLocalPart(localPart: string): InboundLocalPart | null {
   const plus = localPart.indexOf('+')
   const spelled = plus < 0 ? localPart : localPart.slice(0, plus)

@@ -2,7 +2,7 @@
  * look-item - the name of a received message in the lane in which its header is read for an erasure:
  * `<erasure id>.<server short>.<segment>.<message short>`.
  *
- * Each account has a lane of its own, as in parsing.
+ * Each account has its own lane, as in parsing.
  */
 
 import { formatParseItem, type ReceivedPlace, readParseItem } from './parse-item.ts'

@@ -2,8 +2,8 @@
  * object - the names of a received mail's objects, and which rows may name them.
  *
  * An object's id begins with the moment at which the mail came, so its day follows from the id, and so do the rows that
- * can name it: those of that moment's slice, and of the ones beside it, because a mail takes its time to arrive. The
- * name holds the server too: whoever finds an object finds its rows without an index.
+ * can name it: those of that moment's slice, and of the ones beside it, because a mail takes time to arrive. The name
+ * includes the server, so that an object leads to its rows without an index.
  */
 
 import { msOfCmdId } from '../../../cluster/cmd-id.ts'
@@ -25,7 +25,7 @@ export interface SoughtRow {
   readonly slices: readonly string[]
 }
 
-/** Where the row that names an object would be; null where the name is none of a received mail. */
+/** The place of the row that would name an object; null if the name is not of a received mail. */
 export function rowOfObject(name: string): SoughtRow | null {
   const named = parseObjectName(name)
   if (named === null || named.tree !== 'in' || named.leaf[SHORT_CHARS] !== '-') return null

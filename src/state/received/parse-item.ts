@@ -2,7 +2,7 @@
  * parse-item - the name of a received message in the lane in which it is parsed:
  * `<server short>.<segment>.<message short>`.
  *
- * Each account has a lane of its own: one account's mail that takes long holds up nobody else's.
+ * Each account has its own lane, so that slow mail of one account delays no other.
  */
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'

@@ -1,13 +1,13 @@
 /**
- * posting - where a received message of a busy segment is found from who sent it, and from what stands after
- * the plus sign of the address it came to.
+ * posting - an index of received messages of a busy segment by sender, and by the text after the plus sign of their
+ * address.
  *
- * The envelope's sender and the hash are posted with the message, under the rank of its id. Who its From names is known
- * once it was parsed, and messages are parsed out of order, so that posting has a rank of its own, above the message's,
- * and says how far below the message is. A bucket is therefore read whole and sorted. Where From and the envelope name
- * the same person there is no second posting.
+ * The envelope's sender and the hash are posted with the message, under the rank of its id. The address in From is
+ * known after parsing, and messages are parsed out of order, so that posting has its own rank, above the message's, and
+ * the distance to it. A bucket is therefore read completely and sorted. If From and the envelope name the same person,
+ * there is no second posting.
  *
- * Packed: `<number>` or `<number> <ms below, base 36>.<counter, base 36>`; the hash as it is. A segment of one bucket
+ * Packed: `<number>` or `<number> <ms below, base 36>.<counter, base 36>`; the unchanged hash. A segment of one bucket
  * has no postings: its log names the sender, its standings From.
  *
  * Keys: `received-by-person:<server>:<segment>:<bucket>` field `p`, `received-by-hash:…` field `h`
@@ -42,7 +42,7 @@ interface SegmentPlace {
   readonly segment: string
 }
 
-/** The postings that come with a message, none in a segment without them. In: 0 and null for what it does not have. */
+/** The postings that come with a message, none in a segment without postings. Takes 0 and null for missing values. */
 export function receivedPostingOps(
   place: SegmentPlace,
   { messageId, sender, plusHash }: { messageId: string; sender: number; plusHash: string | null },
@@ -55,7 +55,7 @@ export function receivedPostingOps(
   return ops
 }
 
-/** The posting of whom its From names, where that is not who sent it. */
+/** The posting of the person in From, if different from the envelope sender. */
 export function fromPostingOps(
   context: Pick<Context, 'newId'>,
   place: SegmentPlace,
@@ -106,7 +106,7 @@ export function receivedSegmentKeys(place: SegmentPlace): string[] {
   ]
 }
 
-/** Every key of its postings; none where it has none. */
+/** Every key of its postings; empty if none. */
 export function receivedPostingKeys({ shard, serverId, segment }: SegmentPlace): string[] {
   if (!hasPostings(segment)) return []
   return Array.from({ length: bucketsOfSegment(segment) }, (_, bucket) => [

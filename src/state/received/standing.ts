@@ -1,10 +1,9 @@
 /**
  * standing - what stays of a received message for as long as its reference, beside its entry in the log.
  *
- * States: received (nothing is known but its size and address) -> parsed. Packed:
- * `[size, flags, attachments, issue letter, six verdict letters, checked after ms, mailbox hash, stream's id as it was
- * spelled, From number]`, 0 for what is absent, zeros at the end left off. Letters are places in the words of the
- * contract (`schemas/inbound.ts`), in base 36.
+ * States: received (only its size and address are known) -> parsed. Packed: `[size, flags, attachments, issue letter,
+ * six verdict letters, checked after ms, mailbox hash, stream's id as spelled, From number]`, 0 for absent values,
+ * zeros at the end left off. Letters are places in the words of the contract (`schemas/inbound.ts`), in base 36.
  *
  * Key: `received-state:<server>:<segment>`, field = the message's short id
  *
@@ -26,7 +25,7 @@ import { trimZeros } from './trim.ts'
 export interface ReceivedStanding {
   /** As received. */
   readonly sizeBytes: number
-  /** False until its outcome: nothing is told of it by events. */
+  /** False until its outcome; no event is sent before. */
   readonly isParsed: boolean
   readonly hasText: boolean
   readonly hasHtml: boolean
@@ -34,9 +33,9 @@ export interface ReceivedStanding {
   readonly parseIssue: ParseIssue | null
   readonly authentication: Authentication
   readonly checkedAtMs: number | null
-  /** What stands after the plus sign of the address it was sent to. */
+  /** The text after the plus sign of its address. */
   readonly mailboxHash: string | null
-  /** The stream's id in that address where it was not written in lower case. */
+  /** The spelling of the stream's id in that address, if not in lower case. */
   readonly spelledId: string | null
   /** Person number of the first mailbox of From; 0 for none. */
   readonly from: number
@@ -74,7 +73,7 @@ export function packStanding(standing: ReceivedStanding, receivedAtMs: number): 
       standing.attachmentCount,
       parseIssue === null ? 0 : ISSUES.indexOf(parseIssue).toString(BASE),
       checkedAtMs === null ? 0 : packVerdicts(authentication),
-      // Never 0, which says that nothing was checked.
+      // Never 0, which means that nothing was checked.
       checkedAtMs === null ? 0 : Math.max(1, checkedAtMs - receivedAtMs),
       standing.mailboxHash ?? 0,
       standing.spelledId ?? 0,
@@ -143,7 +142,7 @@ function wordOf<Word extends string>(words: readonly Word[], letter: string | un
   return words[Number.parseInt(letter ?? '0', BASE)] as Word
 }
 
-/** A text of digits alone is a text too: only the number 0 says that there is none. */
+/** A text of digits is a text too: only the number 0 means none. */
 function textOf(value: string | 0 | undefined): string | null {
   return typeof value === 'string' ? value : null
 }

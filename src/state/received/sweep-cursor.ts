@@ -1,7 +1,7 @@
 /**
  * sweep-cursor - the counters of a server's received mail: the open segment, and how far content has left
  *
- * Owner `received:<server>`: `{segment, freed}`; `freed` is the entry id below which no message has content any more.
+ * Owner `received:<server>`: `{segment, freed}`; `freed` is the entry id below which no message has content.
  */
 
 import type { Segment } from '../segment.ts'

@@ -1,4 +1,4 @@
-/** trim - packed values end with the last one that says something */
+/** trim - packed values end with the last significant one */
 
 /** Leaves zeros at the end of a packed list off, the first value aside. */
 export function trimZeros<Value>(packed: Value[]): Value[] {

@@ -1,12 +1,12 @@
 /**
- * delivery - how one delivery fares, packed small, and where it lies.
+ * delivery - the state of one delivery, packed, and its place.
  *
  * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted.
- * One that was queued before its webhook was last switched off is dead, whatever its record says.
+ * One that was queued before its webhook was last switched off is dead, whatever its record contains.
  *
  * Packed: `[letter, attempts, last status code, delivered, last error, next attempt, base, failures, queued, answer]`;
  * letters p v d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery
- * that was delivered at once takes some 16 bytes, and what its receiver said.
+ * that succeeds at once takes some 16 bytes, plus the receiver's reply.
  *
  * From a delivery's id alone it is found in two rounds of reading: the slices that begin on the day of the id, up to
  * it; then its entry in the queue of the last of them, or of the one before (two slices may share a millisecond), or
@@ -25,7 +25,7 @@ import { type EventReference, parseDeliveryItem, QUEUE_FIELD, type WebhookItem }
 import { sliceEndMs } from './slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
 
-/** Spec webhook.delivery: what is told of an attempt that failed, beside `http_<status>`. */
+/** Spec webhook.delivery: the errors of a failed attempt, in addition to `http_<status>`. */
 export type PostError =
   | 'timeout'
   | 'redirect'
@@ -45,7 +45,7 @@ export interface DeliveryRecord {
   readonly attempts: number
   readonly lastStatusCode: number | null
   readonly lastError: string | null
-  /** What the receiver said last, without addresses; null: nothing, or it was emptied. */
+  /** The receiver's last reply, without addresses; null if none, or erased. */
   readonly lastResponse: string | null
   readonly deliveredAtMs: number | null
   /** Null unless pending. */
@@ -58,7 +58,7 @@ export interface DeliveryRecord {
   readonly queuedAtMs: number | null
 }
 
-/** A delivery, by what its item says. */
+/** A delivery, from the name of its item. */
 export interface DeliveryPlace {
   readonly shard: number
   readonly webhookId: string
@@ -72,14 +72,14 @@ const STATUSES = { p: 'pending', v: 'delivered', d: 'dead' } as const
 const LETTERS = { pending: 'p', delivered: 'v', dead: 'd' } as const
 /** Spec retention.delivery: days for which delivered ones are kept. */
 const DELIVERED_DAYS = 30
-/** Places within a millisecond that the score of a dead delivery tells apart: what a double has left. */
+/** Positions within a millisecond in the score of a dead delivery, from the remaining bits of a double. */
 const SCORES_PER_MS = 4_096
 /** The next score. */
 export const DEAD_SCORE_STEP = 1 / SCORES_PER_MS
 
 /** Slices of one day: 50 million deliveries. */
 const DAY_SLICES_MAX = 1_000
-/** Deliveries of one score among the dead: it tells some 4,000 of one millisecond apart. */
+/** Maximum dead deliveries of one score, which distinguishes some 4,000 of one millisecond. */
 const SAME_SCORE_MAX = 1_000
 const CANDIDATES = 2
 
@@ -96,7 +96,7 @@ function packRecord(record: DeliveryRecord, createdAtMs: number): string {
   return JSON.stringify(packed)
 }
 
-/** Unpacks what `packRecord` made; null, where there is no record, is a fresh delivery. */
+/** Unpacks a result of `packRecord`; null, for a missing record, is a fresh delivery. */
 export function unpackRecord(text: string | null, createdAtMs: number): DeliveryRecord {
   const packed = (text === null ? ['p'] : JSON.parse(text)) as Packed
   const [letter, attempts = 0, code = 0, delivered = 0, error = 0, next = 0, base = 0, failures = 0] = packed
@@ -118,8 +118,8 @@ export function unpackRecord(text: string | null, createdAtMs: number): Delivery
 }
 
 /**
- * Attempts of a delivery that were ever begun. In: its row of `claims`, which counts those since it was last queued and
- * goes when it ends; null for none.
+ * The number of attempts ever begun. Takes its row of `claims`, which counts those since it was last queued and is
+ * removed at its end, or null.
  */
 export function attemptsMade({ attempts, base }: DeliveryRecord, row: string | null): number {
   return Math.max(attempts, base + attemptsOfRow(row))
@@ -139,7 +139,7 @@ export function isSwitchedOff(
   return record.queuedAtMs === null ? deliveryId < off.id : record.queuedAtMs <= off.atMs
 }
 
-/** A record as it counts, with what a switch-off has made of it. */
+/** The effective record, after a switch-off of the webhook. */
 export function shownRecord(
   webhook: Pick<WebhookState, 'off'>,
   { deliveryId, record }: { deliveryId: string; record: DeliveryRecord },
@@ -166,7 +166,7 @@ export function deadOps(place: DeliveryPlace, { item, record }: { item: string; 
   return [recordOp(place, record), { key, write: 'ZADD', args: [String(deadScore(deliveryId)), item] }]
 }
 
-/** Where a delivery stands among the dead: in ms, those of one millisecond in the order of their ids. */
+/** The score of a dead delivery: ms, and the order of ids within one millisecond. */
 export function deadScore(deliveryId: string): number {
   const { ms, counter } = partsOf(deliveryId)
   return ms + Math.min(counter, SCORES_PER_MS - 1) * DEAD_SCORE_STEP
@@ -186,7 +186,7 @@ export function recordFact(
   return { read: 'fields', key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
 }
 
-/** The reads of what a delivery's end needs: its record, and its row of `claims`. */
+/** The reads for a delivery's end: its record, and its row of `claims`. */
 export function deliveryFacts(shard: number, webhookId: string, item: string): Fact[] {
   return [
     recordFact(shard, webhookId, parseDeliveryItem(item)),
@@ -194,7 +194,7 @@ export function deliveryFacts(shard: number, webhookId: string, item: string): F
   ]
 }
 
-/** A webhook's counters once `count` of its deliveries wait no more. */
+/** A webhook's counters with `count` fewer pending deliveries. */
 export function lessPending(
   webhookId: string,
   counters: WebhookCounters | null,
@@ -204,7 +204,7 @@ export function lessPending(
   return { owner: webhookOwner(webhookId), value: { ...(counters ?? { slice: null }), pending } }
 }
 
-/** Whether what a delivery tells of is past its age: a message by its own, anything else by the delivery's. */
+/** Whether the subject of a delivery has expired: a message by its own age, anything else by the delivery's. */
 export function isGone(
   { deliveryId, reference }: { deliveryId: string; reference: EventReference },
   at: { nowMs: number; test: boolean },
@@ -232,7 +232,7 @@ export function daySlicesFact(shard: number, webhookId: string, deliveryId: stri
   return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: ms, count: DAY_SLICES_MAX }
 }
 
-/** The second round, for what the first has found: two reads for each slice. */
+/** The second round, with two reads for each slice of the first. */
 export function placeFacts(
   slices: readonly (readonly [string, number])[],
   { shard, webhookId, deliveryId }: { shard: number; webhookId: string; deliveryId: string },
@@ -245,7 +245,7 @@ export function placeFacts(
   ])
 }
 
-/** The item that the second round has found; null: there is no such delivery. In: its answers, in order. */
+/** The item that the second round has found; null if there is no such delivery. Takes its answers, in order. */
 export function foundItem(answers: readonly unknown[], deliveryId: string): string | null {
   for (let at = 0; at < answers.length; at += 2) {
     const [entry] = answers[at] as readonly Entry[]

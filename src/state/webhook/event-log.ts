@@ -49,7 +49,7 @@ export function eventSlicesFact(
   return { read: 'sorted', key: eventSlicesKey(shard, serverId), min: 0, max, count, ...(newest && { newest }) }
 }
 
-/** Writes events down. Out: the writes, and the open slice after them. */
+/** Records events. Returns the writes, and the open slice after them. */
 export function logEvents(
   { shard, serverId }: { readonly shard: number; readonly serverId: string },
   before: Slice | null,

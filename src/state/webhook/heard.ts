@@ -1,11 +1,10 @@
 /**
- * heard - the events of a server that somebody listens to, kept for a while so that a feed can go on where it was cut
- * off
+ * heard - the events of a server with a live feed, kept for a while so that an interrupted feed can resume
  *
  * Keys: `heard:<server>`: a stream; entry id = the id of the feed's entry; field `r` = the reference of the event.
- * Counters `heard:<server>` -> {count, marks}: how many entries were written since the last mark, and the first id of
- * each thousand. It holds the last 10,000 events at least and 11,000 at most, without a gap: where nobody has listened
- * it begins anew.
+ * Counters `heard:<server>` -> {count, marks}: the number of entries since the last mark, and the first id of each
+ * thousand. It holds at least the last 10,000 events and at most 11,000, without a gap: after a time without a feed it
+ * starts again.
  *
  * Spec event.feed
  */
@@ -17,7 +16,7 @@ import { heardKey } from '../keys.ts'
 import type { ServerCounters } from '../server.ts'
 import { type EventReference, formatReference, parseReference } from './item.ts'
 
-/** Entries between two marks: by so many more than what is promised the stream may be longer. */
+/** Entries between two marks, by which the stream may exceed the promised length. */
 const MARK_ENTRIES = 1_000
 const MARKS_MAX = FEED_EVENTS_KEPT / MARK_ENTRIES
 const FIELD = 'r'
@@ -36,7 +35,7 @@ export function heardOwner(serverId: string): string {
   return `heard:${serverId}`
 }
 
-/** Until when events of a server are written down, which somebody listened to until then at the most. */
+/** Until when events of a server are recorded, at most until a feed of it was open. */
 export function keptUntilMs(counters: ServerCounters | null): number {
   const { listenedUntilMs } = counters ?? {}
   return listenedUntilMs === undefined ? 0 : listenedUntilMs + FEED_KEPT_MINUTES * 60_000
@@ -49,7 +48,7 @@ export interface HeardEvent {
   readonly reference: EventReference
 }
 
-/** Writes events down. Out: the writes, and the counters after them. */
+/** Records events. Returns the writes, and the counters after them. */
 export function writeHeard(
   { shard, serverId }: { readonly shard: number; readonly serverId: string },
   before: HeardCounters | null,

@@ -1,5 +1,5 @@
 /**
- * item - the name of one delivery in its webhook's lane: which delivery, and which event it tells of.
+ * item - the name of one delivery in its webhook's lane: the delivery, and its event.
  *
  * `<deliveryId>.<slice>.<reference>`, and a reference is one of
  *
@@ -8,7 +8,7 @@
  *   <letter>.<scope>.<cap>.<used>.<occurred at ms>               an event of a cap
  *   T<letter>.<made-up short>                                    an example
  *
- * Names sort by the delivery's id. The reference alone is what a signal about the event says. No personal data in it.
+ * Names sort by the delivery's id. A signal about the event contains only the reference. No personal data in it.
  */
 
 import type { Entry } from '../../../cluster/behaviour.ts'
@@ -35,7 +35,7 @@ export interface InboundReference {
   readonly messageId: string
 }
 
-/** What has happened to a server's mail, sent or received. */
+/** A reference to a server's mail, sent or received. */
 export type MailReference = MessageReference | InboundReference
 
 /** An event of a cap, whole. */

@@ -1,9 +1,9 @@
 /**
  * of-message - the deliveries of a message's events, found without an index.
  *
- * An event and its deliveries are made in one commit, and a delivery's id carries its millisecond. So of each webhook a
- * few entries are looked at, from the time of the event on: in the queue, and among the dead where the queue has gone.
- * In: the time of an event. Two rounds of reading: the slices that may hold it, then their entries.
+ * An event and its deliveries are made in one commit, and a delivery's id carries its millisecond. So a few entries of
+ * each webhook are checked, from the time of the event on: in the queue, and among the dead if they have left the
+ * queue. Takes the time of an event. Two rounds of reading: the slices that may hold it, then their entries.
  *
  * Spec webhook.of-message
  */
@@ -13,13 +13,13 @@ import { DAY_MS } from '../calendar.ts'
 import { deadKey, queueKey, slicesKey } from '../keys.ts'
 import { itemOf, type MessageReference, parseDeliveryItem, type WebhookItem } from './item.ts'
 
-/** Ids run ahead of the clock where many are made at once, or where it went back. */
+/** Ids run ahead of the clock if many are made at once, or if it went back. */
 const AHEAD_MS = 2_000
 /** Entries of one slice that are looked at for one time. */
 const ENTRIES_MAX = 500
 /** Slices of one day: 50 million deliveries. */
 const DAY_SLICES_MAX = 1_000
-/** What ends within the time that is looked at, and what was full just before. */
+/** Maximum slices: those that end within the searched time, and one that was full just before. */
 const CANDIDATES = 3
 
 /** Where the deliveries of an event are looked for. */
@@ -43,7 +43,7 @@ export function slicesAtFact({ shard, webhookId, occurredAtMs }: EventPlace): Fa
   return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: occurredAtMs + AHEAD_MS, count: DAY_SLICES_MAX }
 }
 
-/** The second round, for what the first has found: two reads for each slice. */
+/** The second round, with two reads for each slice of the first. */
 export function entriesAtFacts(
   slices: readonly (readonly [string, number])[],
   { shard, webhookId, occurredAtMs }: EventPlace,
@@ -61,7 +61,7 @@ export function entriesAtFacts(
   ])
 }
 
-/** The deliveries of a message that the second round has found, each once. In: its answers for a place, in order. */
+/** The deliveries of a message that the second round has found, each once. Takes its answers for a place, in order. */
 export function itemsOfMessage(
   answers: readonly unknown[],
   { webhookId }: Pick<EventPlace, 'webhookId'>,

@@ -11,7 +11,7 @@ import type { FactOf } from '../../../cluster/behaviour.ts'
 import { dayName, endOfNameMs } from '../calendar.ts'
 import { slicesKey } from '../keys.ts'
 
-/** Deliveries of one slice: a hash of their records has 5 MB then. */
+/** Deliveries of one slice: the hash of their records then has 5 MB. */
 const DELIVERIES_MAX = 50_000
 
 /** Slices of thirteen months, several a day. */
@@ -33,7 +33,7 @@ export interface Slice {
 }
 
 /**
- * The slice that a delivery made at `nowMs` goes into. In: the open one, null for none; `period` names the day of an
+ * The slice that a delivery made at `nowMs` goes into. Takes the open one or null; `period` names the day of an
  * instant, or the month.
  */
 export function enterSlice(

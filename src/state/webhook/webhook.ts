@@ -1,11 +1,11 @@
 /**
  * webhook - a webhook of a server, and the list of a server's webhooks that every event is held against.
  *
- * States (webhook.states): enabled, disabled, removed. What was queued before the last switch-off is dead, whatever its
- * record still says, so a switch is one small commit however much is queued.
+ * States (webhook.states): enabled, disabled, removed. Deliveries queued before the last switch-off are dead, whatever
+ * their record contains, so a switch is one small commit however many are queued.
  *
- * Two entities: `webhook:<id>` holds all of one; `webhooks:<server>` what an announcement needs of each, so that an
- * event is held against them without a read. A server says itself whether it has any.
+ * Two entities: `webhook:<id>` has everything of one; `webhooks:<server>` has the data of each that an announcement
+ * needs, so that an event is matched without a read. The server's state has a flag whether it has any.
  *
  * Spec webhook.states, webhook.filter
  */
@@ -32,7 +32,7 @@ export interface WebhookState {
   readonly accountId: string
   readonly serverId: string
   readonly url: string
-  /** What URLs of a server are compared by. */
+  /** Hash by which the URLs of a server are compared. */
   readonly urlHash: string
   readonly events: readonly EventName[]
   /** Messages of this stream only; null = of every stream. */
@@ -52,7 +52,7 @@ export interface WebhookState {
   readonly createdAtMs: number
   /** Oldest first. */
   readonly secrets: readonly WebhookSecret[]
-  /** The last switch-off: what was queued before is dead. */
+  /** The last switch-off: deliveries queued before are dead. */
   readonly off: SwitchOff | null
   readonly removedAtMs: number | null
 }
@@ -70,7 +70,7 @@ export interface MetadataEntry {
   readonly value: string
 }
 
-/** What an announcement needs of a webhook. */
+/** The data of a webhook that an announcement needs. */
 export interface Subscriber {
   readonly webhookId: string
   readonly events: readonly EventName[]
@@ -81,7 +81,7 @@ export interface Subscriber {
   readonly metadata?: MetadataEntry
 }
 
-/** What an announcement needs of a webhook. */
+/** The data of a webhook that an announcement needs. */
 export function subscriberOf(webhook: WebhookState): Subscriber {
   const { webhookId, events, streamId, enabled, tagHash, metadata } = webhook
   return {
@@ -98,7 +98,7 @@ export type ListenersEvent =
   | { readonly type: 'set'; readonly listener: Subscriber }
   | { readonly type: 'removed'; readonly webhookId: string }
 
-/** Counters of a webhook: what waits, and the slice that is open. */
+/** Counters of a webhook: pending deliveries, and the open slice. */
 export interface WebhookCounters {
   readonly pending: number
   readonly slice: Slice | null
