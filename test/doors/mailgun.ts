@@ -3,6 +3,7 @@
  */
 
 import { createRequire } from 'node:module'
+import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/http/key.ts'
 import { until } from '../support/machine/until.ts'
@@ -89,6 +90,15 @@ t.test('mailgun: a form of a URL, at a time, once for one key', async (t) => {
   t.match(await ask({ ...plain, subject: 'Other' }, 'once'), { status: 400 })
   t.match(await readMessage(first.json.id ?? ''), { sendAt: new Date(time).toISOString() })
   t.match(await ask({ ...plain, 'o:deliverytime': 'soon' }), { status: 400, json: { message: /^o:deliverytime/ } })
+})
+
+t.test('mailgun: a stream is an attachment', async (t) => {
+  const pieces = ['first ', 'second ünïcode']
+  const data = Readable.from(pieces.map((piece) => Buffer.from(piece)))
+  const size = Buffer.byteLength(pieces.join(''))
+  const attachment = { data, filename: 'notes.txt', contentType: 'text/plain', knownLength: size }
+  const sent = await mailgun.messages.create(DOMAIN, { ...plain, attachment: [attachment] })
+  t.match((await readMessage(sent.id)).attachments, [{ name: 'notes.txt', size }])
 })
 
 t.test('mailgun: what is not offered is refused with the error of the client', async (t) => {

@@ -21,13 +21,13 @@ export function readFields(
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fields: {}, issues: [{ path: '', message: 'Must be an object' }] }
   const issues: Issue[] = []
+  const fields: Record<string, unknown> = {}
   for (const path in value) {
     if (issues.length === ISSUES_MAX) break
+    const field = (value as Fields)[path]
+    // Names of `known` are ours, so none of them is `__proto__`.
     if (!known.has(path)) issues.push({ path, message: notOffered.get(path) ?? 'Unknown field' })
+    else if (field !== null) fields[path] = field
   }
-  const given = [...known].flatMap((name) => {
-    const field = Object.hasOwn(value, name) ? (value as Fields)[name] : null
-    return field === null ? [] : [[name, field] as const]
-  })
-  return { fields: Object.fromEntries(given), issues }
+  return { fields, issues }
 }

@@ -77,13 +77,15 @@ export function makeOwnApi({ handlers, baseUrl, nowMs }: OwnApiDeps): OwnApi {
   }
 }
 
+const NO_QUERY = { ok: true, value: Object.freeze({}) } as const
+
 function check(
   { body, query }: ContentCheck,
   asked: Asked,
 ):
   | { readonly body: unknown; readonly query: Readonly<Record<string, string>> }
   | { readonly issues: readonly Issue[] } {
-  const parameters = query(new URLSearchParams(asked.query).toString())
+  const parameters = asked.query === undefined ? NO_QUERY : query(new URLSearchParams(asked.query).toString())
   if (!parameters.ok) return parameters
   if (body === null || asked.pieces !== undefined) return { body: undefined, query: parameters.value }
   const content = body(asked.body)

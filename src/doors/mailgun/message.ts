@@ -40,8 +40,11 @@ export function mailgunField(path: string): string {
   return path.replace(/^attachments\b.*$/, 'attachment').replace(/^(from|to|cc|bcc)\..*$/, '$1')
 }
 
+/** The fields of a form; one of a URL has no files. */
+export type Form = Iterable<[string, string | File]>
+
 /** Maps a form. In: the mode of the key's server. */
-export async function mapForm(form: FormData, mode: 'live' | 'test'): Promise<MappedForm> {
+export async function mapForm(form: Form, mode: 'live' | 'test'): Promise<MappedForm> {
   const issues: Issue[] = []
   const headers: Record<string, string> = {}
   const metadata: Record<string, string> = {}
@@ -90,7 +93,8 @@ interface Given<Value = unknown> {
 
 function setOnce(fields: Record<string, unknown>, { name, key = name, value, issues }: Given & { key?: string }): void {
   if (Object.hasOwn(fields, key)) issues.push({ path: name, message: 'Given more than once' })
-  else Object.defineProperty(fields, key, { value, enumerable: true, writable: true, configurable: true })
+  else if (key === '__proto__') Object.defineProperty(fields, key, { value, enumerable: true })
+  else fields[key] = value
 }
 
 /** Clients send an empty text beside an HTML body. */

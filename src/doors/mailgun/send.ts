@@ -4,15 +4,16 @@
 
 import type { Stream } from '../../../schemas/stream.ts'
 import type { EdgeRequest } from '../../http/request.ts'
-import type { Answer } from '../../http/respond.ts'
+import { type Answer, refuse } from '../../http/respond.ts'
 import { formatMessageId } from '../../mail/compose/compose.ts'
 import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
-import { answerWith, type OwnApi, refuseFields } from '../common/own-api.ts'
+import { answerWith, isReply, type OwnApi, type OwnRefusal, refuseFields } from '../common/own-api.ts'
 import { pageFrom } from '../common/pages.ts'
+import { decodeParam } from '../common/path-address.ts'
 import { broadcastField, mapBroadcast } from './broadcast.ts'
 import { refuseDomain } from './domain.ts'
-import { mailgunField, mapForm } from './message.ts'
+import { type Form, mailgunField, mapForm } from './message.ts'
 
 const STREAM_NAME = 'mailgun'
 /** Names the headers that a form is read by. */
@@ -24,13 +25,19 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   if (form === null) return refuseFields([{ path: '', message: 'Body is not a valid form' }])
   const mapped = await mapForm(form, (request.key as ServerKey).mode)
   if ('issues' in mapped) return refuseFields(mapped.issues)
-  const missing = await refuseDomain(request, own)
-  if (missing !== null) return missing
   const { body, variables } = mapped
+  // A message from the domain of the path is refused by our own route if the domain may not be used.
+  const isOwn = domainOf(body) === decodeParam(request, 'domain').toLowerCase()
+  const missing = isOwn && variables === null ? null : await refuseDomain(request, own)
+  if (missing !== null) return missing
   if (variables !== null) return sendToMany(request, own, { body, variables })
   // Each repeat has another boundary, so an Idempotency-Key is bound to the fields of the form.
-  const asked = { body: structuredClone(body), idempotencyKey: request.idempotencyKey, rename: mailgunField }
+  const { idempotencyKey } = request
+  const checked = idempotencyKey === null ? body : structuredClone(body)
+  const asked = { body: checked, idempotencyKey, rename: mailgunField }
   const answer = await own.call('sendEmail', { ...request, body }, asked)
+  if (isOwn && isReply(answer) && (answer.json as OwnRefusal | undefined)?.error === 'domain_not_verified')
+    return refuse('not_found', {}, 'Domain not found')
   return answerWith<{ messageId: string }>(answer, ({ messageId }) => {
     return { json: sentOf(messageId, body), messageIds: [messageId] }
   })
@@ -67,6 +74,11 @@ async function findBroadcastStream(request: EdgeRequest, own: OwnApi): Promise<S
   return { answer: refuseFields([{ path: '', message }]) }
 }
 
+function domainOf({ from }: Readonly<Record<string, unknown>>): string {
+  const address = typeof from === 'string' ? from : (from as { readonly email: string } | undefined)?.email
+  return (address ?? '').slice((address ?? '').lastIndexOf('@') + 1).toLowerCase()
+}
+
 function sentOf(messageId: string, { from }: Readonly<Record<string, unknown>>): object {
   const address = typeof from === 'string' ? from : (from as { readonly email: string }).email
   const id = formatMessageId({ messageId, from: { address: address.toLowerCase(), name: null } })
@@ -78,11 +90,12 @@ const FIELDS_MAX = 2_000
 const PART_ENDS_MAX = 10_000
 
 /** RFC 7578, or the form of a URL. The body is at most 10 MiB; null for one with too many fields as well. */
-async function readForm({ body, named }: EdgeRequest): Promise<FormData | null> {
+async function readForm({ body, named }: EdgeRequest): Promise<Form | null> {
   const headers = { [FORM_HEADER]: named[FORM_HEADER] ?? '' }
   const isMultipart = /^\s*multipart\//i.test(headers[FORM_HEADER])
   const [end, endsMax] = isMultipart ? ['\r\n--', PART_ENDS_MAX] : ['&', FIELDS_MAX]
   if (hasMore(body as Buffer, end, endsMax)) return null
+  if (!isMultipart) return new URLSearchParams((body as Buffer).toString())
   try {
     return await new Response(new Uint8Array(body as Buffer), { headers }).formData()
   } catch {

@@ -88,6 +88,28 @@ t.test('message: sent again after a question, to those who did not get it [membe
   await context.close()
 })
 
+t.test('message: a scheduled one shows its time and is cancelled after a question [message.cancel]', async (t) => {
+  const sendAt = new Date(Date.now() + 3_600_000).toISOString()
+  const body = { from: 'a@simulator.test', to: ['delivered@simulator.test'], subject: 'Later', text: 'Hello', sendAt }
+  const { messageId } = (await service.call('POST /v1/email', { token, body })).json
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  await page.goto(`${origin}/dashboard/servers/${testServerId}/messages?status=scheduled`)
+  await page.getByRole('link', { name: 'Later' }).click()
+  await page.getByText('Scheduled for').waitFor()
+  t.same(await findingsOf(page), [])
+  await keepPictures(page, 'scheduled')
+  const head = page.locator('main')
+  await head.getByRole('button', { name: 'Cancel', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel message' }).click()
+  await page.getByText('The message is cancelled').waitFor()
+  await page.getByText('Scheduled for').waitFor({ state: 'detached' })
+  const { json } = await service.call(`GET /v1/messages/${messageId}`, { token })
+  t.equal(json.recipients[0].status, 'cancelled')
+  t.same(faults, [])
+  await context.close()
+})
+
 t.test('message: copied as the request that made it, with its real content [dashboard.page]', async (t) => {
   const request = {
     from: { email: 'accounts@simulator.test', name: 'Northwind' },
