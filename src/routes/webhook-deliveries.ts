@@ -7,6 +7,7 @@
 
 import { msOf } from '../../cluster/id.ts'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
+import { EVENTS_OF_FORMAT } from '../../schemas/webhook.ts'
 import type { QueuedReply, ReplayCursor, ReplayDeadReply } from '../actors/webhook/replay.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
@@ -14,7 +15,7 @@ import { parseDeliveryItem } from '../state/webhook/item.ts'
 import { formatEvent } from '../views/format/event.ts'
 import { readEventSource } from '../views/format/source.ts'
 import type { EventReader } from '../views/message/event.ts'
-import { type DeliveriesPage, formatDelivery, listDeliveries, readDelivery } from '../views/webhook.ts'
+import { type DeliveriesPage, formatDelivery, listDeliveries, readDelivery, readWebhook } from '../views/webhook.ts'
 import type { Replied } from './answer.ts'
 import { askOnWebhook, idBeside, onWebhook, orderOnWebhook, type WebhookDeps } from './webhooks.ts'
 
@@ -82,9 +83,16 @@ export function makeReplayDead(deps: DeliveryDeps): HandlerOf<'replayDead'> {
 
 /** POST /v1/webhooks/{webhookId}/test. Spec webhook.example */
 export function makeTestWebhook(deps: DeliveryDeps): HandlerOf<'testWebhook'> {
-  return (request) => {
+  return async (request) => {
     const { event } = request.body
-    return orderOnWebhook(deps, request, { name: 'example-event', body: { event }, answer: answerQueued })
+    const seen = await readWebhook(deps.read, request.key, request.params.webhookId ?? '')
+    // The turn refuses what cannot be read, in the contract's order.
+    const format = typeof seen === 'string' ? 'sendwright' : (seen.format ?? 'sendwright')
+    const known: readonly string[] = EVENTS_OF_FORMAT[format]
+    if (known.includes(event))
+      return orderOnWebhook(deps, request, { name: 'example-event', body: { event }, answer: answerQueued })
+    const issues = [{ path: 'event', message: `Has no counterpart in the format ${format} of the webhook` }]
+    return refuse('invalid_request', { issues })
   }
 }
 

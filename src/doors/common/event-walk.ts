@@ -7,7 +7,7 @@ import { EVENT_LOG_DAYS, EVENTS_PAGE_MAX } from '../../../schemas/limits.ts'
 import type { EventName } from '../../../schemas/webhook.ts'
 import type { EdgeRequest } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import type { OwnApi } from './own-api.ts'
+import { isReply, type OwnApi } from './own-api.ts'
 import { pageFrom, readOwnPages } from './pages.ts'
 
 /** A message's event as our search answers it. */
@@ -74,6 +74,8 @@ export async function walkEvents(request: EdgeRequest, own: OwnApi, asked: WalkA
         return pageFrom<WalkedEvent>(await own.call('searchEvents', request, { body }), 'events')
       }
       const seen = await readOwnPages(read, { pagesMax: Math.max(1, CALLS_MAX - calls), keep })
+      // Searches are bounded: what was found before the bound is a page of its own.
+      if ('answer' in seen && found.length > 0 && isBusy(seen.answer)) return { events: found, isWhole: false }
       if ('answer' in seen) return seen
       calls += seen.pages
       inSpan.push(...seen.items)
@@ -83,6 +85,10 @@ export async function walkEvents(request: EdgeRequest, own: OwnApi, asked: WalkA
     spanMs *= GROWTH
   }
   return { events: found, isWhole: toMs <= fromMs }
+}
+
+function isBusy(answer: Answer): boolean {
+  return isReply(answer) && answer.status === 429
 }
 
 function instantOf(ms: number): string {

@@ -15,7 +15,7 @@ import type { DoorHandler } from '../common/door-table.ts'
 import { isAccepted, isReply, type OwnApi, type OwnRefusal, refuseFields } from '../common/own-api.ts'
 import { CODES, errorOf, type PostmarkError, presentPostmark, refuseAs } from './errors.ts'
 import { type MappedEmail, mapEmail, postmarkField } from './message.ts'
-import { findStream } from './streams.ts'
+import { findIn, listAll } from './streams.ts'
 
 /** Messages of one batch. */
 const BATCH_MAX = 500
@@ -108,23 +108,24 @@ async function sendChunk(request: EdgeRequest, own: OwnApi, { chunk, start, tota
 
 type Mapped = MappedEmail | { readonly answer: Answer }
 
-/** Maps messages and finds the streams that they name, each once. */
-async function mapAll(request: EdgeRequest, own: OwnApi, values: readonly unknown[]): Promise<Mapped[]> {
-  const streams = new Map<string, Awaited<ReturnType<typeof findStream>>>()
-  const mapped: Mapped[] = []
-  for (const value of values) mapped.push(await withStream(mapEmail(value)))
-  return mapped
+/** Maps messages. The streams of the server are read once, if a message names one. */
+async function mapAll(request: EdgeRequest, own: OwnApi, values: readonly unknown[]): Promise<readonly Mapped[]> {
+  const mapped = values.map((value) => mapEmail(value))
+  if (!mapped.some((one) => 'stream' in one && isOther(one.stream))) return mapped
+  const streams = await listAll(request, own)
+  if ('answer' in streams) return mapped.map(() => streams)
+  return mapped.map((one) => {
+    if ('issues' in one || !isOther(one.stream)) return one
+    const found = typeof one.stream === 'string' ? findIn(streams, one.stream) : undefined
+    return found === undefined
+      ? { issues: [MISSING_STREAM] }
+      : { ...one, body: { ...one.body, streamId: found.streamId } }
+  })
+}
 
-  async function withStream(one: MappedEmail): Promise<Mapped> {
-    if ('issues' in one || one.stream === null) return one
-    if (typeof one.stream !== 'string') return { issues: [{ path: 'MessageStream', message: 'Must be a text' }] }
-    const name = one.stream.toLowerCase()
-    if (name === DEFAULT_STREAM) return one
-    const found = streams.get(name) ?? (await findStream(request, own, name))
-    streams.set(name, found)
-    if ('answer' in found) return found.isMissing ? { issues: [MISSING_STREAM] } : found
-    return { ...one, body: { ...one.body, streamId: found.streamId } }
-  }
+/** Whether a message names a stream that is not the default one. */
+function isOther(stream: unknown): boolean {
+  return stream !== null && !(typeof stream === 'string' && stream.toLowerCase() === DEFAULT_STREAM)
 }
 
 const MISSING_STREAM = { path: 'MessageStream', message: 'This server has no stream of that name' }

@@ -49,11 +49,16 @@ export async function listAll(
 export async function findStream(request: EdgeRequest, own: OwnApi, name: string): Promise<FoundStream> {
   const streams = await listAll(request, own)
   if ('answer' in streams) return { ...streams, isMissing: false }
-  const sought = name.toLowerCase()
-  const found = streams.find((one) => streamNameOf(one).toLowerCase() === sought || one.streamId === sought)
+  const found = findIn(streams, name)
   if (found !== undefined) return found
   const answer = refuseAs(404, CODES.unknownStreamId, "The message stream for the provided 'ID' was not found.")
   return { answer, isMissing: true }
+}
+
+/** Finds a stream among those of the server by its name or id, in any case. */
+export function findIn(streams: readonly Stream[], name: string): Stream | undefined {
+  const sought = name.toLowerCase()
+  return streams.find((one) => streamNameOf(one).toLowerCase() === sought || one.streamId === sought)
 }
 
 /** Names of streams by id. */
