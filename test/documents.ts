@@ -45,6 +45,9 @@ const OTHERS: readonly string[] = [
   'docs/guides/webhook-events.md',
 ]
 
+/** Their blocks of `shell` need a public name, or a program of others that no test has: they are shown and not run. */
+const SHOWN: readonly string[] = ['docs/operate/backup.md', 'docs/operate/certificates.md']
+
 const { makeClientPackage } = (await import(join(ROOT, 'src/client/make.mjs'))) as {
   makeClientPackage(root: string, into: string): Promise<void>
 }
@@ -130,6 +133,7 @@ for (const name of DOCUMENTS.filter((one) => !OTHERS.includes(one))) {
 function runnerOf({ document, language, code }: Block): string | null {
   if (OTHERS.includes(document) || language in RUNNERS) return language
   if (language === 'yaml') return document === 'docs/start/ci.md' ? 'ci-guide' : null
+  if (language === 'shell') return SHOWN.includes(document) ? 'shown' : null
   if (language === 'json') return code.includes('messagesPerSecond') ? 'site limits' : null
   // What root types on a server is typed there: on a machine of its own.
   if (TRIED.includes(document) && ['bash', 'nginx'].includes(language)) return 'trial'

@@ -25,6 +25,8 @@ touch "$root/dev/console"
 mount -t tmpfs tmpfs "$root/sys/fs/cgroup"
 mount -t cgroup2 none "$root/sys/fs/cgroup"
 rm -f "$root/etc/resolv.conf"
+# An installation on the machine below is not there.
+rm -rf "$root/var/lib/sendwright" "$root/var/backups/sendwright" "$root/etc/sendwright" "$root"/opt/sendwright*
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 hostname trial
 ip link set lo up

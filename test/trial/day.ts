@@ -100,9 +100,13 @@ async function publish(ask: Ask, out: string): Promise<void> {
 
 /** A backup, a mail that comes after it, and the restore: the state of the copy point. */
 async function backUp(day: Day): Promise<void> {
-  const [backup, restore, ...others] = bashOf('docs/operate/backup.md')
-  if (backup === undefined || restore === undefined || others.length > 0) throw new Error('Backup, restore, no more')
-  await must(day, backup.code)
+  const [backup, keep, nightly, restore, ...others] = bashOf('docs/operate/backup.md')
+  if (restore === undefined || others.length > 0) throw new Error('A backup, kept ones, the timer, and the restore')
+  for (const block of [backup, keep, nightly]) await must(day, block?.code ?? '')
+  const made = 'systemctl start sendwright-backup && ls /var/backups/sendwright'
+  const kept = (await must(day, made)).trim().split('\n')
+  // One by hand, which has a name of its own; one of the block, and one of the timer's unit.
+  if (kept.length !== 3 || !kept.includes('monday')) throw new Error(`Kept: ${kept}`)
   const subjects = async (): Promise<string> => await must(day, `${SETTINGS}sendwright message search --json`)
   const send = 'sendwright send --from a@simulator.test --to b@simulator.test --text T --wait --subject'
   await must(day, `${SETTINGS}${send} Later`)
