@@ -7,6 +7,7 @@
  * Spec refusal.order, error.body
  */
 
+import { OPERATOR_ROLES } from './operator/role.ts'
 import { INSTANT, UUID } from './shape.ts'
 
 /** One row: the meaning of a code on the wire. */
@@ -58,6 +59,10 @@ export const REFUSALS = [
   row('unauthorized', 401, 'API key missing, malformed, unknown or revoked'),
   row('method_not_allowed', 405, 'Method not allowed on this path: see the Allow header'),
   row('wrong_token_kind', 403, 'This kind of key cannot be used for this operation'),
+  row('role_not_allowed', 403, "The role of this operator's key does not include this operation", {
+    role: { enum: OPERATOR_ROLES },
+    required: { enum: OPERATOR_ROLES },
+  }),
   row('unsupported_media_type', 415, 'Body must be application/json without a Content-Encoding'),
   row('invalid_request', 400, 'Request does not match the route', { issues: ISSUES }, ['issues']),
   row('idempotency_key_reused', 422, 'This Idempotency-Key was already used with a different request: use a new key'),
@@ -92,6 +97,7 @@ export const REFUSALS = [
   row('stream_exists', 409, 'A stream with this name already exists', { streamId: UUID }),
   row('inbound_stream_exists', 409, 'The server already has an active inbound stream', { streamId: UUID }),
   row('token_limit', 409, 'There are already 2 active keys: revoke one first', { max: COUNT }),
+  row('last_operator_key', 409, 'This is the last active admin key: create another one first'),
   row('broadcast_not_open', 409, 'The broadcast is already completed or cancelled'),
   row('default_stream', 409, 'The default stream cannot be archived'),
   row('server_exists', 409, 'A server with this name already exists', { serverId: UUID }),

@@ -7,6 +7,7 @@
  */
 
 import { BODY_BYTES_MAX } from './limits.ts'
+import { roleOfRoute } from './operator/role.ts'
 import type { RefusalCode } from './refusals.ts'
 
 export type KeyKind = 'S' | 'A' | 'O'
@@ -104,7 +105,9 @@ export function route<const Name extends string, const Keys extends KeyKind = 'S
     refusals: [],
     ...(rest as Rest<KeyKind, object | null>),
   }
-  return row as Route<Name, Keys, Body>
+  const isRestricted = row.keys.includes('O') && roleOfRoute(row) !== 'readOnly'
+  const refusals: readonly RefusalCode[] = isRestricted ? ['role_not_allowed', ...row.refusals] : row.refusals
+  return { ...row, refusals } as Route<Name, Keys, Body>
 }
 
 /** Minimal type of the document of the interface; OpenAPI 3.1 defines the rest. */

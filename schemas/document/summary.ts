@@ -119,6 +119,9 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readEntity: 'Read the last states of an account, server, stream or other entity',
   findMessage: 'Find a message by its id: the status of its recipients, and their queued work',
   revealMessage: 'Read a message with its text and addresses; the audit log records it',
+  listOperatorKeys: 'List the keys of the operators',
+  createOperatorKey: "Create an operator's key; its value is shown only once",
+  revokeOperatorKey: "Revoke an operator's key, and end its sessions",
   readAudit: 'List the actions of operators',
 }
 

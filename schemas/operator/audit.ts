@@ -23,13 +23,14 @@ const AUDIT_ENTRY = {
     auditId: UUID,
     at: INSTANT,
     actor: UUID_OR_NULL,
+    actorName: { ...TEXT_OR_NULL, description: "Name of the operator's key; null: no key, or one that is unknown" },
     act: { type: 'string' },
     targets: TEXT_MAP,
     note: TEXT_OR_NULL,
     before: FIELDS_OR_NULL,
     after: FIELDS_OR_NULL,
   },
-  required: ['auditId', 'at', 'actor', 'act', 'targets', 'note', 'before', 'after'],
+  required: ['auditId', 'at', 'actor', 'actorName', 'act', 'targets', 'note', 'before', 'after'],
   additionalProperties: false,
 } as const
 

@@ -26,6 +26,7 @@ import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
 import { ENTITY, SHARD_LIST } from './cluster.ts'
 import { HEALTH } from './health.ts'
 import { FOUND_MESSAGE } from './message.ts'
+import { OPERATOR_KEY, OPERATOR_KEY_BODY, OPERATOR_KEY_LIST, OPERATOR_KEY_MADE } from './operator-key.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
 import { DESK_LINK_BODY, OPERATOR_SESSION } from './session.ts'
 
@@ -272,6 +273,26 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: NOTE_BODY,
     success: { status: 200, body: FOUND_MESSAGE },
+  }),
+  listOperatorKeys: route('listOperatorKeys', 'GET', '/v1/operator/tokens', {
+    listener: 'operator',
+    keys: ['O'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: OPERATOR_KEY_LIST },
+  }),
+  createOperatorKey: route('createOperatorKey', 'POST', '/v1/operator/tokens', {
+    listener: 'operator',
+    keys: ['O'],
+    body: OPERATOR_KEY_BODY,
+    success: { status: 201, body: OPERATOR_KEY_MADE },
+    refusals: ['wrong_token_kind', 'token_limit'],
+  }),
+  revokeOperatorKey: route('revokeOperatorKey', 'POST', '/v1/operator/tokens/{tokenId}/revoke', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: OPERATOR_KEY },
+    refusals: ['last_operator_key'],
   }),
   readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
     listener: 'operator',

@@ -54,6 +54,7 @@ import { reveal } from './message/reveal.ts'
 import { orderScheduled } from './message/schedule.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
+import { createOperatorKey, noteOperatorUse, revokeOperatorKey } from './operator/operator-key.ts'
 import { createServer } from './server/create-server.ts'
 import { createStream } from './server/create-stream.ts'
 import { operateStream } from './server/operate-stream.ts'
@@ -134,6 +135,9 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     resumeAccount,
     closeAccount,
     operateStream,
+    createOperatorKey,
+    revokeOperatorKey,
+    noteOperatorUse,
     orderQueue,
     retryLane,
     dropItem,

@@ -18,7 +18,8 @@ import { addEventCommands } from './events.ts'
 import { addImportCommands } from './import.ts'
 import { addInboundCommands } from './inbound.ts'
 import { addMessageCommands } from './message.ts'
-import { addOperatorLinkCommand } from './operator-link.ts'
+import { addOperatorCommands } from './operator/keys.ts'
+import { addOperatorLinkCommand } from './operator/link.ts'
 import { addQueueCommands } from './queue.ts'
 import { addRequestCommands } from './requests.ts'
 import { addSendCommands } from './send.ts'
@@ -87,6 +88,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addOperatorLinkCommand(program, ended)
   addServerCommands(program, ended)
   addTokenCommands(program, ended)
+  addOperatorCommands(program, ended)
   addQueueCommands(program, ended)
   addClusterCommands(program, ended)
   addStoreCommands(program, ended)

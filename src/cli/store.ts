@@ -37,7 +37,8 @@ export function addStoreCommands(program: Command, ended: (code: number) => void
     })
   program
     .command('operator-key')
-    .description('create an operator key directly in the store and revoke all others, after the key was lost')
+    .description('create an admin key directly in the store, after the last one was lost')
+    .option('--revoke-others', 'revoke all other operator keys, after one has leaked')
     .option('--json', 'print the key as one line of JSON')
     .action(async (options) => ended(await makeKey(options)))
   program
@@ -60,9 +61,9 @@ export function addStoreCommands(program: Command, ended: (code: number) => void
     })
 }
 
-async function makeKey({ json }: { json?: boolean }): Promise<number> {
+async function makeKey({ json, revokeOthers = false }: { json?: boolean; revokeOthers?: boolean }): Promise<number> {
   const { makeOperatorKey } = await import('../service/operator-key.ts')
-  const made = await inStore(makeOperatorKey)
+  const made = await inStore((config) => makeOperatorKey(config, { revokeOthers }))
   if (json) console.log(JSON.stringify(made))
   else {
     console.log(made.token)

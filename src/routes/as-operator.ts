@@ -1,5 +1,6 @@
 /**
- * as-operator - what every operator route does first: the key is live now, and a write comes with who orders it
+ * as-operator - what every operator route does first: the key is active now and its role suffices, and a write comes
+ * with the operator that orders it
  *
  * An operator's key is no entity's, so it is looked up uncached: a revocation holds from its answer on.
  *
@@ -7,11 +8,12 @@
  */
 
 import type { Ask } from '../../cluster/work.ts'
+import { includesRole, roleOfRoute } from '../../schemas/operator/role.ts'
 import type { RouteName } from '../../schemas/routes.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { OperatorAct } from '../state/audit.ts'
-import { isOperatorLive } from '../views/account.ts'
+import { activeRoleOf } from '../views/account.ts'
 import type { OperatorKey, Reader } from '../views/key.ts'
 
 /** What the operator routes need. */
@@ -38,9 +40,13 @@ export type OperatorHandler<Body> = (request: OperatorRequest<Body>, by: Operato
 /** Makes the handler of an operator route. */
 export function asOperator<Body>(read: Reader, handle: OperatorHandler<Body>): Handler<OperatorRequest<Body>> {
   return async (request) => {
-    const isLive = await isOperatorLive(read, request.key)
-    if (isLive === null) return refuse('unavailable')
-    return isLive ? handle(request, actOf(request)) : refuse('unauthorized')
+    const role = await activeRoleOf(read, request.key)
+    if (role === null) return refuse('unavailable')
+    if (role === false) return refuse('unauthorized')
+    const required = roleOfRoute(request.route)
+    return includesRole(role, required)
+      ? handle(request, actOf(request))
+      : refuse('role_not_allowed', { role, required })
   }
 }
 

@@ -25,8 +25,10 @@ import { startSubmission } from '../reception/submission/open.ts'
 import { type PublicDeps, publicHandlers } from '../routes/handlers.ts'
 import { type OperatorListenerDeps, operatorHandlers } from '../routes/operator/handlers.ts'
 import { operatorPageHandlers, type PageDeps, pageHandlers } from '../routes/page-handlers.ts'
+import { DESK_SHARD } from '../state/dashboard/desk.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { openRequestLog } from '../store/request-log.ts'
+import { notingUse } from './operator-use.ts'
 
 /** Dependencies of the handlers of all routes, and of mail reception. */
 export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & LiveDeps & InlineDeps & MxDeps['handlers']
@@ -143,10 +145,13 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
 const REQUESTS_LOST = 'One second of the request log is lost'
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
+  const { ask, newCmdId, nowMs } = deps.handlers
+  const note = (tokenId: string) => ask(DESK_SHARD, { name: 'note-operator-use', cmdId: newCmdId(), body: { tokenId } })
   const { operatorHost: host, operatorPort: port, trustedProxies } = config
   const hasAll = config.roles.includes('http')
   const routes = [...routesOf('operator', deps, hasAll ? ROUTE_NAMES : OWN_ROUTES), ...(hasAll ? operatorPages() : [])]
-  const { engine, keys } = deps
+  const { engine } = deps
+  const keys = notingUse(deps.keys, { note, nowMs })
   return startListener({ engine, host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
 }
 

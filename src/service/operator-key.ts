@@ -1,5 +1,5 @@
 /**
- * operator-key - creates a new operator key directly in the store after the key was lost, and revokes all others
+ * operator-key - creates an admin key directly in the store, after the last one was lost
  *
  * No state holds operator keys and no turn reads them: they are read at each request, so writing them without the
  * shard's owner is safe. All writes are one transaction, with an entry in the audit log whose actor is no key.
@@ -39,25 +39,29 @@ export interface MadeOperatorKey {
 }
 
 /** Makes the key. Throws Error when there is no store or it does not answer. */
-export function makeOperatorKey(config: Config): Promise<MadeOperatorKey> {
+export function makeOperatorKey(
+  config: Config,
+  { revokeOthers }: { readonly revokeOthers: boolean },
+): Promise<MadeOperatorKey> {
   return withStore(config, async (nodes) => {
-    const made = await writeKey(nodes)
+    const made = await writeKey(nodes, revokeOthers)
     return { ...made, ...tellFirstRun(config.dataDir, made.token) }
   })
 }
 
-async function writeKey(nodes: Nodes): Promise<Omit<MadeOperatorKey, 'path' | 'broken'>> {
+async function writeKey(nodes: Nodes, revokeOthers: boolean): Promise<Omit<MadeOperatorKey, 'path' | 'broken'>> {
   const nowMs = Math.floor(await readTimeMs(nodes, SHARD))
   const ids = makeIds({ shard: SHARD, last: '', random: Math.random })
   const tokenId = ids.next(nowMs)
   const { token, hash, prefix } = makeKey('ok', SHARD)
   const known = Object.entries(await readRow(nodes, SHARD, tokensKey(SHARD, OPERATOR_OWNER)))
   const live = known.map(([id, row]) => ({ tokenId: id, token: unpackToken(row) })).filter(isLive)
-  const revoked = live.map((one) => one.tokenId)
+  const ended = revokeOthers ? live : []
+  const revoked = ended.map((one) => one.tokenId)
   const grant = { kind: 'operator', accountId: null, serverId: null, mode: null, streamId: null } as const
   const ops = [
-    ...newKeyOps(SHARD, { hash, prefix }, { ...grant, tokenId, name: KEY_NAME, createdAtMs: nowMs }),
-    ...live.flatMap((one) =>
+    ...newKeyOps(SHARD, { hash, prefix }, { ...grant, tokenId, name: KEY_NAME, role: 'admin', createdAtMs: nowMs }),
+    ...ended.flatMap((one) =>
       revokedKeyOps(SHARD, OPERATOR_OWNER, { ...one, token: { ...one.token, revokedAtMs: nowMs } }),
     ),
     ...entryOps(SHARD, {
@@ -66,8 +70,8 @@ async function writeKey(nodes: Nodes): Promise<Omit<MadeOperatorKey, 'path' | 'b
       act: 'makeOperatorKey',
       note: null,
       targets: { tokenId },
-      before: { live: revoked },
-      after: { live: [tokenId], prefix },
+      before: { live: live.map((one) => one.tokenId) },
+      after: { live: [...live.map((one) => one.tokenId).filter((id) => !revoked.includes(id)), tokenId], prefix },
     }),
   ]
   await writeRows(nodes, SHARD, { name: 'key', ops })

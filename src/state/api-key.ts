@@ -12,6 +12,7 @@
 
 import type { Op } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
+import type { OperatorRole } from '../../schemas/operator/role.ts'
 import { apiKeyKey, tokenIdsKey, tokensKey } from './keys.ts'
 
 export type ApiKeyKind = 'server' | 'account' | 'operator'
@@ -35,6 +36,8 @@ export interface ApiKey {
   /** The server's default stream. */
   readonly streamId: string | null
   readonly revokedAtMs: number | null
+  /** Of an operator's key; null for others. */
+  readonly role: OperatorRole | null
 }
 
 /** A key in the list of its owner. */
@@ -44,6 +47,10 @@ export interface StoredToken {
   readonly hash: string
   readonly createdAtMs: number
   readonly revokedAtMs: number | null
+  /** Of an operator's key; absent for others, and in rows of earlier versions, which are an admin's. */
+  readonly role?: OperatorRole
+  /** Of an operator's key the time of its last use, to the hour; absent: none is recorded. */
+  readonly usedAtMs?: number
 }
 
 /** A key in a command, without its value. */
@@ -88,38 +95,60 @@ export function unpackApiKey(fields: ReadonlyMap<string, string>): ApiKey | null
     mode: (fields.get('mode') || null) as ApiKey['mode'],
     streamId: fields.get('streamId') || null,
     revokedAtMs: Number(fields.get('revoked') || 0) || null,
+    role: roleOfField(kind, fields.get('role')),
   }
 }
 
 /** Packs a key of an owner's list. */
-export function packToken({ name, prefix, hash, createdAtMs, revokedAtMs }: StoredToken): string {
+export function packToken({ name, prefix, hash, createdAtMs, revokedAtMs, role, usedAtMs }: StoredToken): string {
   const packed: unknown[] = [name, prefix, hash, createdAtMs]
-  if (revokedAtMs !== null) packed.push(revokedAtMs)
+  if (role !== undefined) packed.push(revokedAtMs, role, usedAtMs ?? null)
+  else if (revokedAtMs !== null) packed.push(revokedAtMs)
   return JSON.stringify(packed)
 }
 
 /** Unpacks a key of an owner's list. */
 export function unpackToken(text: string): StoredToken {
-  const [name, prefix, hash, createdAtMs, revokedAtMs] = JSON.parse(text) as [string, string, string, number, number?]
-  return { name, prefix, hash, createdAtMs, revokedAtMs: revokedAtMs ?? null }
+  const [name, prefix, hash, createdAtMs, revokedAtMs = null, role, usedAtMs] = JSON.parse(text) as [
+    string,
+    string,
+    string,
+    number,
+    (number | null)?,
+    OperatorRole?,
+    (number | null)?,
+  ]
+  const used = typeof usedAtMs === 'number' ? { usedAtMs } : {}
+  return { name, prefix, hash, createdAtMs, revokedAtMs, ...(role !== undefined && { role }), ...used }
 }
 
-/** Owner and name of a new key. */
-export interface KeyGrant extends Omit<ApiKey, 'revokedAtMs'> {
+/** Owner, name and role of a new key. */
+export interface KeyGrant extends Omit<ApiKey, 'revokedAtMs' | 'role'> {
+  /** Of an operator's key. */
+  readonly role?: OperatorRole
   readonly name: string
   readonly createdAtMs: number
 }
 
 /** Writes of a new key; the state of its owner is not among them. */
 export function newKeyOps(shard: number, { hash, prefix }: NewKey, grant: KeyGrant): Op[] {
-  const { kind, accountId, serverId, tokenId, mode, streamId, name, createdAtMs } = grant
+  const { kind, accountId, serverId, tokenId, mode, streamId, role, name, createdAtMs } = grant
   const ownerId = serverId ?? accountId ?? OPERATOR_OWNER
-  const token = packToken({ name, prefix, hash, createdAtMs, revokedAtMs: null })
+  const token = packToken({ name, prefix, hash, createdAtMs, revokedAtMs: null, ...(role !== undefined && { role }) })
   return [
     {
       key: apiKeyKey(shard, hash),
       write: 'HSET',
-      args: fieldsOf({ kind, accountId, serverId, tokenId, mode, streamId, revoked: '' }),
+      args: fieldsOf({
+        kind,
+        accountId,
+        serverId,
+        tokenId,
+        mode,
+        streamId,
+        revoked: '',
+        ...(role !== undefined && { role }),
+      }),
     },
     { key: tokensKey(shard, ownerId), write: 'HSET', args: [tokenId, token] },
     { key: tokenIdsKey(shard, ownerId), write: 'ZADD', args: [String(msOf(tokenId)), tokenId] },
@@ -136,6 +165,11 @@ export function revokedKeyOps(
     { key: apiKeyKey(shard, token.hash), write: 'HSET', args: ['revoked', String(token.revokedAtMs)] },
     { key: tokensKey(shard, ownerId), write: 'HSET', args: [tokenId, packToken(token)] },
   ]
+}
+
+/** The role in a row of an operator's key; rows without one are an admin's. */
+export function roleOfField(kind: string, role: string | null | undefined): OperatorRole | null {
+  return kind === 'operator' ? ((role || 'admin') as OperatorRole) : null
 }
 
 function fieldsOf(values: Readonly<Record<string, string | null>>): string[] {

@@ -7,6 +7,7 @@
  */
 
 import type { Account, AccountApplication } from '../../schemas/account.ts'
+import type { OperatorRole } from '../../schemas/operator/role.ts'
 import type { AccountCounters, AccountState } from '../state/account.ts'
 import { DESK_SHARD } from '../state/dashboard/desk.ts'
 import type { Application } from '../state/dashboard/member.ts'
@@ -16,19 +17,31 @@ import { keyFact, type OperatorKey, ownerOfRow, type Reader } from './key.ts'
 import { formatLimit } from './server.ts'
 
 /**
- * Whether an operator's key is live now, of a session also the key that it was opened with; null when the store did not
- * answer.
+ * The role of an operator's key that is active now; of a session the key that it was opened with must be active too,
+ * and its role holds. Out: false if it is not active; null if the store did not answer.
  */
-export async function isOperatorLive(
+export async function activeRoleOf(
   read: Reader,
   { hash, operatorHash }: Pick<OperatorKey, 'hash' | 'operatorHash'>,
-): Promise<boolean | null> {
+): Promise<OperatorRole | false | null> {
   const hashes = operatorHash === null ? [hash] : [hash, operatorHash]
   const seen = await read(
     DESK_SHARD,
     hashes.map((one) => keyFact(DESK_SHARD, one)),
   )
-  return seen === null ? null : hashes.every((one, at) => ownerOfRow(one, seen[at])?.kind === 'operator')
+  if (seen === null) return null
+  const owners = hashes.map((one, at) => ownerOfRow(one, seen[at]))
+  const key = owners.at(-1)
+  return owners.every((owner) => owner?.kind === 'operator') && key?.kind === 'operator' ? key.role : false
+}
+
+/** Whether an operator's key is active now; null if the store did not answer. */
+export async function isOperatorLive(
+  read: Reader,
+  key: Pick<OperatorKey, 'hash' | 'operatorHash'>,
+): Promise<boolean | null> {
+  const role = await activeRoleOf(read, key)
+  return role === null ? null : role !== false
 }
 
 /** The resource of an account. */

@@ -14,7 +14,9 @@
 
 import type { FactOf, FactValue, ValueOf, ViewFact } from '../../cluster/behaviour.ts'
 import { SHARDS } from '../../cluster/id.ts'
+import type { OperatorRole } from '../../schemas/operator/role.ts'
 import type { Level } from '../../schemas/route.ts'
+import { roleOfField } from '../state/api-key.ts'
 import { holdsLevel, parseProof, SESSION_FIELDS, type SessionRow, sessionOfRow } from '../state/dashboard/session.ts'
 import { apiKeyKey } from '../state/keys.ts'
 
@@ -60,6 +62,8 @@ export interface OperatorKey extends Key {
   readonly kind: 'operator'
   /** Of a session the SHA-256 of the key that it was opened with, and with which it ends; null: it is a key itself. */
   readonly operatorHash: string | null
+  /** Of a session it is unknown here: that of its key holds. */
+  readonly role: OperatorRole
 }
 
 /** A session of the dashboard. */
@@ -80,7 +84,7 @@ export interface SoughtKey {
 
 /** Keys remembered at once: some 10 MB. */
 const REMEMBERED_MAX = 20_000
-const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked', 'operator'] as const
+const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked', 'operator', 'role'] as const
 const ALL_FIELDS = [...FIELDS, ...SESSION_FIELDS.filter((field) => !FIELDS.some((known) => known === field))]
 
 /** The fact that holds the row of a key, or of a session. In: its hash, or the proof of a session. */
@@ -93,9 +97,10 @@ export function ownerOfRow(proof: string, row: readonly (string | null)[] | unde
   const session = parseProof(proof)
   const hash = session?.hash ?? proof
   if (session !== null || row?.[0] === 'session') return sessionOf(hash, session?.level ?? 'r', row ?? [])
-  const [kind, accountId, serverId, tokenId, mode, streamId, revoked, operator] = row ?? []
+  const [kind, accountId, serverId, tokenId, mode, streamId, revoked, operator, role] = row ?? []
   if (!tokenId || revoked) return null
-  if (kind === 'operator') return { kind, tokenId, hash, operatorHash: operator || null }
+  if (kind === 'operator')
+    return { kind, tokenId, hash, operatorHash: operator || null, role: roleOfField(kind, role) ?? 'admin' }
   if (kind === 'account' && accountId) return { kind, accountId, tokenId, hash }
   if (kind !== 'server' || !accountId || !serverId || !streamId || (mode !== 'live' && mode !== 'test')) return null
   return { kind, accountId, serverId, tokenId, mode, defaultStreamId: streamId, hash }

@@ -170,9 +170,11 @@ t.test('inspect message: by its id alone, without its text unless it is revealed
 })
 
 t.test('operator-key: a new key works, the old one does not, and the act is logged [operator.key]', async (t) => {
-  const { json } = await runJson('operator-key')
+  const kept = await runJson('operator-key')
+  t.same(kept.json.revoked, [], 'others remain')
+  const { json } = await runJson('operator-key', '--revoke-others')
   t.match(json, { token: /^ok_/, path: join(service.dataDir, 'first-run.json') })
-  t.equal(json.revoked.length, 1)
+  t.equal(json.revoked.length, 2)
   const audit = (token: string) => service.operate('GET /v1/operator/audit?limit=1', { token })
   t.equal((await audit(operatorToken)).status, 401)
   t.match((await audit(json.token)).json.entries, [
@@ -181,12 +183,12 @@ t.test('operator-key: a new key works, the old one does not, and the act is logg
   const file = JSON.parse(readFileSync(join(service.dataDir, 'first-run.json'), 'utf8'))
   t.match(file, { operatorToken: json.token, account, liveServer })
   t.equal((await run('account', 'list')).code, 0, 'commands find it')
-  t.match(await run('operator-key'), { code: 0, out: /^ok_\S+\n$/, err: /Revoked: 1/ })
+  t.match(await run('operator-key', '--revoke-others'), { code: 0, out: /^ok_\S+\n$/, err: /Revoked: 1/ })
   const path = join(service.dataDir, 'first-run.json')
   const whole = readFileSync(path, 'utf8')
   writeFileSync(path, whole.slice(0, 40))
   const broken = await run('operator-key')
-  t.match(broken, { code: 0, out: /^ok_\S+\n$/, err: /Set SENDWRIGHT_OPERATOR_TOKEN to it\. Revoked: 1/ })
+  t.match(broken, { code: 0, out: /^ok_\S+\n$/, err: /Set SENDWRIGHT_OPERATOR_TOKEN to it\. Revoked: 0/ })
   t.ok(broken.err.startsWith(`${path} is broken (`), 'the file is named')
   t.match(broken.err, /and was left as it is: restore it from a backup, or remove it\n/)
   t.equal(readFileSync(path, 'utf8'), whole.slice(0, 40))

@@ -30,7 +30,7 @@ const { name: _name, createdAtMs: _createdAtMs, ...OWNER } = SERVER_KEY
 t.test('api-key: a new key is found by its hash and listed with its owner', async (t) => {
   const [record, token, listing] = newKeyOps(3, { hash: 'h', prefix: 'sk_1' }, SERVER_KEY)
   t.equal(record?.key, apiKeyKey(3, 'h'))
-  t.same(unpackApiKey(mapOf(record?.args ?? [])), { ...OWNER, revokedAtMs: null })
+  t.same(unpackApiKey(mapOf(record?.args ?? [])), { ...OWNER, revokedAtMs: null, role: null })
   t.equal(token?.key, tokensKey(3, 'srv'))
   const listed = unpackToken(String(token?.args[1]))
   t.same(listed, { name: 'Shop', prefix: 'sk_1', hash: 'h', createdAtMs: 5, revokedAtMs: null })
@@ -47,7 +47,7 @@ t.test('api-key: an operator’s key has no account, no server and no mode', asy
     streamId: null,
   }
   const [record, token] = newKeyOps(0, { hash: 'h', prefix: 'ok_1' }, { ...owner, name: 'First key', createdAtMs: 5 })
-  t.same(unpackApiKey(mapOf(record?.args ?? [])), { ...owner, revokedAtMs: null })
+  t.same(unpackApiKey(mapOf(record?.args ?? [])), { ...owner, revokedAtMs: null, role: 'admin' })
   t.equal(token?.key, tokensKey(0, OPERATOR_OWNER))
 })
 
@@ -57,6 +57,11 @@ t.test('api-key: nothing under a hash, revoked, live', async (t) => {
   t.equal(unpackApiKey(revoked)?.revokedAtMs, 77)
   const token = { name: 'n', prefix: 'p', hash: 'h', createdAtMs: 1, revokedAtMs: 9 }
   t.same(unpackToken(packToken(token)), token)
+  for (const one of [
+    { ...token, role: 'support' as const },
+    { ...token, revokedAtMs: null, role: 'readOnly' as const, usedAtMs: 7 },
+  ])
+    t.same(unpackToken(packToken(one)), one)
   t.ok(hasLiveKey([{ tokenId: 't', hash: 'h' }], 'h'))
   t.notOk(hasLiveKey([{ tokenId: 'h', hash: 't' }], 'h'))
   t.notOk(hasLiveKey([], 'h'))

@@ -33,6 +33,7 @@ import {
   makeReadReadiness,
   type OperatorHealthDeps,
 } from './health.ts'
+import { makeCreateOperatorKey, makeListOperatorKeys, makeRevokeOperatorKey } from './keys.ts'
 import { makeCreateAccountLink, type OperatorLinkDeps } from './links.ts'
 import { makeFindMessage, makeRevealMessage, type OperatorMessageDeps } from './messages.ts'
 import {
@@ -109,6 +110,9 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     patchAccount: makePatchAccount(deps),
     readShards: makeReadShards(deps),
     readEntity: makeReadEntity(deps),
+    listOperatorKeys: makeListOperatorKeys(deps),
+    createOperatorKey: makeCreateOperatorKey(deps),
+    revokeOperatorKey: makeRevokeOperatorKey(deps),
     readAudit: makeReadAudit(deps),
     findMessage: makeFindMessage(deps),
     revealMessage: makeRevealMessage(deps),

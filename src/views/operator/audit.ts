@@ -15,6 +15,7 @@ import { auditKey } from '../../state/keys.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import { type Page, readNewest } from '../newest.ts'
+import { readOperatorNames } from './operator-keys.ts'
 
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
@@ -31,10 +32,20 @@ export async function readAudit(read: Reader, { limit, after }: Page, nowMs: num
     if (members === null) return null
     found.push(...members)
   }
-  const entries = found.slice(0, limit).map((member) => formatAudit(unpackAudit(member)))
+  const records = found.slice(0, limit).map(unpackAudit)
+  const names = await readOperatorNames(
+    read,
+    records.flatMap(({ actor }) => actor ?? []),
+  )
+  if (names === null) return null
+  const entries = records.map((record) => formatAudit(record, names))
   return { entries, next: found.length > limit ? (entries.at(-1)?.auditId ?? null) : null }
 }
 
-function formatAudit({ auditId, actor, act, targets, note, before, after }: AuditRecord): AuditEntry {
-  return { auditId, at: formatInstant(msOf(auditId)), actor, act, targets, note, before, after }
+function formatAudit(
+  { auditId, actor, act, targets, note, before, after }: AuditRecord,
+  names: ReadonlyMap<string, string>,
+): AuditEntry {
+  const actorName = actor === null ? null : (names.get(actor) ?? null)
+  return { auditId, at: formatInstant(msOf(auditId)), actor, actorName, act, targets, note, before, after }
 }

@@ -159,6 +159,19 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: null,
     targets: ['tokenId'],
   },
+  createOperatorKey: {
+    path: '/tokens',
+    body: { name: 'Sam', role: 'support' },
+    before: null,
+    after: { name: 'Sam', role: 'support' },
+    targets: ['tokenId'],
+  },
+  revokeOperatorKey: {
+    path: '/tokens/{tokenId}/revoke',
+    before: { revokedAtMs: null },
+    after: {},
+    targets: ['tokenId'],
+  },
 }
 
 function queueAct(order: string) {

@@ -26,7 +26,7 @@ export function makeKeyRing() {
 
 function ownerOf(kind: TokenKind, hash: string): KeyOwner {
   const key = { tokenId: kind, hash }
-  if (kind === 'ok') return { ...key, kind: 'operator', operatorHash: null }
+  if (kind === 'ok') return { ...key, kind: 'operator', operatorHash: null, role: 'admin' }
   if (kind === 'ak') return { ...key, kind: 'account', accountId: 'account' }
   const mode = kind === 'sk' ? 'live' : 'test'
   return { ...key, kind: 'server', accountId: 'account', serverId: 'server', mode, defaultStreamId: 'stream' }

@@ -1,9 +1,9 @@
-/** operator-link - `sendwright operator-link`: a link to the operator console, for users who must not see the key. */
+/** link - `sendwright operator-link`: a link to the operator console, for users who must not see the key. */
 import type { Command } from 'commander'
-import type { LinkMade } from '../../schemas/dashboard/link.ts'
-import { type ClientOptions, makeClient } from './console/client.ts'
-import { withNote } from './console/options.ts'
-import { type Ended, print } from './console/print.ts'
+import type { LinkMade } from '../../../schemas/dashboard/link.ts'
+import { type ClientOptions, makeClient } from '../console/client.ts'
+import { withNote } from '../console/options.ts'
+import { type Ended, print } from '../console/print.ts'
 
 const PATH = '/v1/operator/link'
 
