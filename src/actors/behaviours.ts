@@ -74,7 +74,7 @@ import { addSecret, removeSecret } from './webhook/secrets.ts'
 import { WEBHOOK_SWEEP_TIMER, webhookSweep } from './webhook/sweep.ts'
 import { OFF_TIMER, settleOff, switchWebhook } from './webhook/switch.ts'
 
-/** What members of an account may order: it is logged with who did. */
+/** Orders of members of an account, logged with their author. */
 const BY_MEMBERS: readonly CommandType[] = [
   orderBroadcast,
   addDomain,

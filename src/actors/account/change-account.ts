@@ -2,9 +2,9 @@
  * change-account - an operator approves, pauses, resumes or closes an account, or changes its figures.
  *
  * States: pending -> active (approve); active <-> paused, with accepted mail held or not; any -> closed for good.
- * Closing lets held mail go: what was accepted is still delivered. Figures count from the next request on.
- * Every such order is one rule; `makeAccountAct` does what all have in common: it finds the account, refuses a closed
- * one, records what changed, writes the audit entry and releases mail that was held.
+ * Closing releases held mail: accepted mail is still delivered. Limits apply from the next request on. Every such order
+ * is one rule; `makeAccountAct` does the common part: it finds the account, refuses a closed one, records the changes,
+ * writes the audit entry and releases held mail.
  *
  * Spec account.states, account.limits, account.hold, operator.account, operator.audit
  */
@@ -27,7 +27,7 @@ import { settingsIn } from '../dashboard/link.ts'
 import { releaseDue } from '../message/held.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
-/** What every such order holds. */
+/** The common fields of every such order. */
 export interface AccountAct {
   readonly accountId: string
   readonly by: OperatorAct
@@ -40,7 +40,7 @@ export interface AccountActReply {
   readonly counters: AccountCounters | null
 }
 
-/** What an order makes of an account that is not closed; a refusal where it cannot. */
+/** The effect of an order on an account that is not closed, or a refusal. */
 export type AccountRule<Body> = (
   account: AccountState,
   body: Body,
@@ -148,14 +148,14 @@ function approve(
   return isPending ? { ...limits, status: 'active' } : refuse('account_not_pending')
 }
 
-/** The smallest cap that holds the volume applied for. A volume above all of them is refused. */
+/** The smallest cap that holds the volume applied for. A volume above all caps is refused. */
 function capApplied({ application }: Settings): number | Refusal<Refused> {
   if (application === null) return MONTHLY_CAP_DEFAULT
   const { monthlyVolume } = application
   return APPROVED_CAPS.find((cap) => cap >= monthlyVolume) ?? refuse('invalid_request', { monthlyVolume })
 }
 
-/** A pause with another `hold` than the one that stands takes its place. */
+/** A pause with a different `hold` replaces the current one. */
 function pause({ status, held }: AccountState, { hold }: PauseAccountBody): ReturnType<AccountRule<never>> {
   if (status === 'pending') return refuse('account_not_active')
   return status === 'paused' && held === hold ? {} : { status: 'paused', held: hold }

@@ -1,13 +1,13 @@
 /**
  * create-account - makes an account with its first servers, their default streams and their first keys.
  *
- * Keys come as hash and prefix; whoever ordered the account made the values and shows them.
+ * Keys come as hash and prefix; the author of the order made the values and shows them.
  *
- * `placeAccount` chooses its shard. Messages of one shard that come in together share a commit, and with it most of
- * what a commit costs; messages of different shards never do. So accounts are not spread as thin as they could be: of
- * the shards that one process runs over one Redis two are filled first, then the next two. While one waits for its
- * commit the other decides. Where several processes run shards, or several Redis hold them, each has its even share;
- * with several Redis one shard of each is enough, since a process decides for one while others of its own wait.
+ * `placeAccount` chooses its shard. Concurrent messages of one shard share a commit, and most of its cost; messages of
+ * different shards never do. So accounts are not spread evenly: of the shards that one process runs over one Redis, two
+ * are filled first, then the next two. While one waits for its commit, the other decides. If several processes run
+ * shards, or several Redis hold them, each gets an even share; with several Redis one shard of each is enough, because
+ * a process decides for one while its others wait.
  *
  * Spec account.create
  */
@@ -31,12 +31,12 @@ export interface CreateAccountBody {
   readonly name: string
   readonly status: AccountStatus
   readonly accountKey: NewKey | null
-  /** Only on shard 0, where the operator's keys live. */
+  /** Only on shard 0, which holds the operator's keys. */
   readonly operatorKey: NewKey | null
   readonly servers: readonly NewServer[]
   /** Addresses to mail about the account; they stay out of every state and stream. */
   readonly administrators?: readonly string[]
-  /** The links by which they are invited as administrators, in their order; absent: nobody is invited. */
+  /** The links of the invitations of administrators, in order; absent if there are none. */
   readonly invitationLinkIds?: readonly string[]
   /** The link by which the first person comes into the dashboard; absent: none. */
   readonly setupLinkId?: string
@@ -162,8 +162,8 @@ function subjectOf({ administrators = [] }: CreateAccountBody, account: AccountS
 }
 
 /**
- * The shard of the next account. In: how many accounts each shard holds; of each the name of who runs it and of where
- * it lies (`worker/redis`), none where that is the same for all.
+ * The shard of the next account. Takes the number of accounts of each shard, and the name of its worker and Redis
+ * (`worker/redis`), empty if the same for all.
  */
 export function placeAccount(counts: readonly number[], places: readonly string[] = []): number {
   const shares = new Map<string, number[]>()
@@ -183,7 +183,7 @@ function runnerOf(place: string): string {
   return place.slice(0, place.indexOf('/'))
 }
 
-/** Among the shards of one share: the first few that have room, the least of them. */
+/** Among the shards of one share: the first few with room, of these the one with the fewest accounts. */
 function placeAmong(
   shards: readonly number[],
   { counts, together }: { counts: readonly number[]; together: number },

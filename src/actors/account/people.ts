@@ -1,9 +1,9 @@
 /**
- * people - removes the rows of persons that no message names any more, hash by hash, each month.
+ * people - removes the rows of persons that no message names, hash by hash, each month.
  *
- * A person last named in a month goes 14 months later: the last message of that month is past its age then. Who is on a
- * suppression list stays. One timer walks the first persons of an account and, where these are not all, its buckets;
- * its months begin at a moment of the first day that follows from the account's id, so that not all accounts are walked
+ * A person last named in a month is removed 14 months later, when the last message of that month has expired. Persons
+ * on a suppression list are kept. One timer walks the first persons of an account and its other buckets, if any; it
+ * starts at a time of the first day of the month that depends on the account's id, so that not all accounts are walked
  * at once.
  *
  * Spec retention.person
@@ -42,13 +42,13 @@ export const people: CommandType<TimerBody, null> = {
     const due: Due = isLast
       ? firstPeopleDue(accountId, nowMs)
       : { lane: TIMERS_LANE, item: itemOf(accountId, place + 1), atMs: nowMs }
-    // That the first hash is full says that there are buckets: its count stays.
+    // A full first hash means that there are buckets, so its count is kept.
     const keepsCount = place === FIRST && !isAll
     return { kind: 'done', reply: null, ops: rowOps(key, rows, { month: monthOf(nowMs), keepsCount }), due: [due] }
   },
 }
 
-/** Writes that remove what is past its age from a hash; all of it where nobody is left. */
+/** Writes that remove expired rows from a hash, or the whole hash if no person is left. */
 function rowOps(
   key: string,
   rows: ReadonlyMap<string, string>,

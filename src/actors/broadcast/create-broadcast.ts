@@ -1,8 +1,8 @@
 /**
- * create-broadcast - may this broadcast be accepted, and what makes it true.
+ * create-broadcast - decides whether a broadcast is accepted, and makes its writes.
  *
- * Content and buckets of recipients were written before, under their final names and with a minute to live; the commit
- * gives each its expiry and is refused where one is missing. Who is suppressed was left out before: `total` and
+ * Content and buckets of recipients were written before, under their final names with a lifetime of a minute; the
+ * commit sets each expiry and is refused if one is missing. Suppressed recipients were left out before: `total` and
  * `suppressed` are final here.
  *
  * Guarantees: one commit behind the 202; a refusal counts nothing and leaves the Idempotency-Key free; no address is in
@@ -62,12 +62,12 @@ export interface CreateBroadcastBody {
   readonly tagHash: string | null
   readonly lane: LanePrefix
   readonly contentId: string
-  /** What all messages share. */
+  /** The shared parts of content. */
   readonly parts: readonly SharedPart[]
   readonly buckets: number
   readonly total: number
   readonly suppressed: number
-  /** As built: the whole, and its largest message where that passes the bound of one; null: it does not. */
+  /** Size as built of the whole; and of its largest message if that may exceed the limit, otherwise null. */
   readonly sizeBytes: number
   readonly largestBytes: number | null
   readonly idempotency: IdempotencyInput | null
@@ -84,7 +84,7 @@ export interface BroadcastAccepted {
 
 type Reply = BroadcastAccepted | Refused
 
-/** What the steps look at. */
+/** Input of the steps. */
 interface CreateTurn {
   readonly body: CreateBroadcastBody
   readonly account: AccountState
@@ -92,7 +92,7 @@ interface CreateTurn {
   readonly stream: StreamState | null
   readonly accountCounters: AccountCounters | null
   readonly serverCounters: ServerCounters | null
-  /** Of the month: the minute does not hold broadcasts. */
+  /** Limits of the month; those of the minute do not apply to broadcasts. */
   readonly limits: readonly Limit[]
   readonly requested: number
   readonly states: States
@@ -162,7 +162,7 @@ function keyIsLive(
   return { body, account, server, stream, accountCounters, serverCounters, limits, requested: body.total, ...given }
 }
 
-/** The broadcast as it was then: nothing of it is read again. Spec request.idempotency */
+/** The stored answer, without reading the broadcast again. Spec request.idempotency */
 function answerBefore({ body, states, facts, context }: CreateTurn): Decision<Reply> | null {
   if (body.idempotency === null) return null
   const record = findRecord(facts, body.idempotency, context)
@@ -224,7 +224,7 @@ function streamTakesMail({ stream }: CreateTurn): Decision<Reply> | null {
 }
 
 function capHolds(turn: CreateTurn): Decision<Reply> | null {
-  // Nobody is left to send to: that takes nothing, even where a cap was lowered below what is used.
+  // Without recipients nothing is used, even if a cap was lowered below its use.
   if (turn.requested === 0) return null
   const named = firstRefusal(turn.limits, turn.requested)
   if (named === null) return null
@@ -298,7 +298,7 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
   return telling === null ? begun : announced(begun, telling.staged)
 }
 
-/** Writes that make the content stay until the broadcast must have ended, and what was released by then has. */
+/** Writes that keep the content until the broadcast and its released messages must have ended. */
 function contentOps(shard: number, broadcast: BroadcastState): Op[] {
   const { contentId, buckets, total } = broadcast
   const endsAtMs = broadcastEndsAtMs(broadcast)

@@ -1,5 +1,5 @@
 /**
- * end-broadcast - the two timers that every broadcast has: what is left of it fails in the end, and its resource goes
+ * end-broadcast - the two timers of every broadcast: unreleased messages fail at its end, and its resource is removed
  * with the log.
  *
  * Keys: running, broadcasting, broadcasts, content
@@ -26,7 +26,7 @@ import { BROADCAST_END_TIMER, BROADCAST_FORGET_TIMER, endWrites, runningFact } f
 
 const NOTHING = { kind: 'done', reply: null } as const
 
-/** Ends a broadcast whose time is over, whatever held it back: it was paused, or its stream was. */
+/** Ends a broadcast whose time is over, even if it or its stream is paused. */
 export const endBroadcast: CommandType<TimerBody, null> = {
   name: 'end-broadcast',
   frees: true,
@@ -48,7 +48,7 @@ export const endBroadcast: CommandType<TimerBody, null> = {
   },
 }
 
-/** Takes an ended broadcast away once no message of it is in the log any more. */
+/** Removes an ended broadcast once none of its messages is in the log. */
 export const forgetBroadcast: CommandType<TimerBody, null> = {
   name: 'forget-broadcast',
   frees: true,

@@ -1,9 +1,9 @@
 /**
- * order-broadcast - cancel, pause, resume: what a client orders of an open broadcast.
+ * order-broadcast - cancel, pause, resume: orders of a client about an open broadcast.
  *
- * Cancel: what was not released never is, and counts as failed; what was is on its way. Pause puts it behind all
- * that run, resume behind nobody. What is so already is answered as it is, but an ended one takes no
- * order.
+ * Cancel: unreleased messages are never sent and count as failed; released ones are delivered. Pause moves it behind
+ * all running ones, resume to the front. A repeated order is answered with the current state, but an ended broadcast
+ * takes no order.
  *
  * Spec broadcast.cancel, broadcast.pause
  */

@@ -1,10 +1,10 @@
 /**
  * release-broadcast - one step of a stream's broadcasts: some messages of the one whose turn it is enter the log.
  *
- * A step reads the bucket, the persons and the list that it needs, and writes all of its messages, the cursor, the
- * counters and the next step in one commit: no crash releases one twice or leaves one out. What holds a stream back
- * (its pause, a held account, a domain that may not be sent from) makes the step write nothing and place no timer;
- * whoever ends that places one. Who is being erased is left out, and counts as failed.
+ * A step reads the bucket, the persons and the list that it needs, and writes all its messages, the cursor, the
+ * counters and the next step in one commit: no crash releases one twice or skips one. If the stream is held (by its
+ * pause, a held account, an unusable domain), the step writes nothing and places no timer; the order that ends the hold
+ * places one. Persons being erased are left out, and count as failed.
  *
  * Guarantees: `released + failed = total` at the end, whatever happens; no more than the pace, and no burst after a
  * stop.
@@ -58,12 +58,12 @@ import { BROADCAST_TIMER, endWrites, runningFact, stepDue } from './running.ts'
 /** Messages of one step: one commit. */
 const STEP_MESSAGES = 50
 const MINUTE_MS = 60_000
-/** What a step may be late before its stream's plan begins anew: no burst after a stop. */
+/** Maximum delay of a step before its stream's schedule restarts, so that no burst follows a stop. */
 const LATE_MS_MAX = 1000
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
-/** What a step has found. */
+/** Facts read by a step. */
 interface Step {
   readonly broadcast: BroadcastState
   readonly stream: StreamState
@@ -104,7 +104,7 @@ function streamOf({ item }: TimerBody): string {
   return item.slice(BROADCAST_TIMER.length + 1)
 }
 
-/** A member that names no open broadcast holds nobody up. */
+/** An entry without an open broadcast is removed. */
 function forget(broadcastId: string, of: { streamId: string; context: Context }): Done<null> {
   const { streamId, context } = of
   const op = { key: runningKey(context.shard, streamId), write: 'ZREM', args: [broadcastId] } as const
@@ -233,7 +233,7 @@ function written(
   }
 }
 
-/** What is left of it is never released. */
+/** Ends the broadcast: its remaining messages are never released. */
 function end(found: Step, status: 'completed' | 'cancelled'): Done<null> {
   const { broadcast, running, progress, states, context } = found
   const { shard, nowMs } = context

@@ -1,8 +1,7 @@
 /**
- * released - what a step of a release writes for its messages: as an acceptance does, with all that they share left
- * off.
+ * released - the writes of a release step for its messages: those of an acceptance, without the shared parts.
  *
- * Who came onto the stream's list since the submission is logged as suppressed, and told so.
+ * Recipients suppressed since the submission are logged as suppressed, with an event.
  *
  * Keys: log, head, status, segments, by-person, by-tag, person, bodies, content
  *
@@ -78,7 +77,7 @@ export class Released {
     return this.#segment === null ? counted : { ...counted, segment: this.#segment }
   }
 
-  /** The hour that runs with these messages, and what has ended before it. Spec stats.count */
+  /** The current hour with these messages, and the finished one before it. Spec stats.count */
   get hour(): ReturnType<typeof countInHour> {
     const { stream, context } = this.#of
     const name = stream.isDefault ? DEFAULT_STREAM : shortId(stream.streamId)
@@ -202,7 +201,7 @@ export class Released {
   }
 }
 
-/** What is this message's own: the rest is in the broadcast's head. */
+/** The individual part of this message; the rest is in the broadcast's head. */
 function packOwnHead(
   { broadcastId, contentId, parts }: BroadcastState,
   { address, name, metadata, subject }: BucketRow,

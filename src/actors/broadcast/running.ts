@@ -3,8 +3,8 @@
  *
  * `running:<stream>` holds the open ones by their turn, which grows by one with each message: the least is next, so two
  * share a stream's pace message by message; a paused one has a turn behind all others. A timer `broadcast:<stream>`
- * takes one step; it is placed by whoever makes that there is something to do, and by each step for the next.
- * `broadcasting:<account>` names the streams to wake when what held all of an account is over.
+ * takes one step; it is placed by orders that create work, and by each step for the next. `broadcasting:<account>`
+ * names the streams to wake when a hold of the account ends.
  *
  * Spec broadcast.release, broadcast.fair
  */
@@ -57,10 +57,10 @@ export function wakeDue(accountId: string, nowMs: number, fromMs = 0): Due {
   return { lane: TIMERS_LANE, item: `${BROADCAST_WAKE_TIMER}:${accountId}.${fromMs}`, atMs: nowMs }
 }
 
-/** Turn of a paused one: behind all that run, and found where its account is closed. */
+/** Turn of a paused one, behind all running ones, so that it is found when its account is closed. */
 export const PAUSED_TURN = 2 ** 52
 
-/** The turn with which one begins, or goes on: that of the one that is next. `running`: of `leastTurnFact`. */
+/** The turn of a starting or resumed one: that of the next one. `running` is the result of `leastTurnFact`. */
 export function turnBeside(running: readonly (readonly [string, number])[]): number {
   const least = running[0]?.[1] ?? 0
   return least < PAUSED_TURN ? least : 0
@@ -76,7 +76,7 @@ export function runningFact(shard: number, streamId: string): SortedFact {
   return { ...leastTurnFact(shard, streamId), count: 2 }
 }
 
-/** What the end of a broadcast writes, whatever ended it. `all`: both of `runningFact`. */
+/** The writes of a broadcast's end, whatever its reason. `all`: both results of `runningFact`. */
 export function endWrites(
   broadcast: BroadcastState,
   of: {

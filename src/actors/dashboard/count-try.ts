@@ -1,7 +1,7 @@
 /**
- * count-try - one try of somebody counts, or is refused: a password, a link to be mailed, an invitation.
+ * count-try - counts or refuses one try: a password, a request for a link, an invitation.
  *
- * A try counts before anybody looks whether it is a good one, so what is answered tells nothing.
+ * A try counts before it is checked, so that the answer reveals nothing.
  *
  * Spec session.limits
  */
@@ -11,7 +11,7 @@ import { judgeTries, triesFact, tryOps } from '../../state/dashboard/tries.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
 export interface CountTryBody {
-  /** What is tried, and by whom: `<what>.<a or c>.<HMAC>`, `<what>.d.<deviceId>`, `<what>.u.<userId>`. */
+  /** The kind of the try, and its subject: `<what>.<a or c>.<HMAC>`, `<what>.d.<deviceId>`, `<what>.u.<userId>`. */
   readonly name: string
   /** Tries that fit. */
   readonly max: number

@@ -1,7 +1,7 @@
 /**
- * desk - the operator comes into his view: with his key or by a link that was made with it, and leaves.
+ * desk - operator sessions: opened with the key or a link made with it, and ended.
  *
- * What is opened or made ends with the key: who reads a session looks at the key too.
+ * Sessions and links end with the key: reading a session checks the key too.
  *
  * Keys: key, desk-links
  *

@@ -1,9 +1,9 @@
 /**
  * factor - second factors of a user are used and changed, on the shard of his address.
  *
- * What is used is used once: a step of an authenticator, a recovery code, a count of a passkey, and the step of signing
- * in that it is shown for. What was verified was verified of the password that the user had then: where that is another
- * one now, nothing happens. With the first factor all sessions end that were opened without one.
+ * Everything is used once: a time step of an authenticator, a recovery code, a counter of a passkey, and the sign-in
+ * step it is used for. The verification belongs to the user's password at that time: if that has changed, nothing
+ * happens. Adding the first factor ends all sessions opened without one.
  *
  * Spec session.factor, session.passkey
  */
@@ -26,7 +26,7 @@ import { type Refused, refuse } from '../order/refusal.ts'
 import { sessionsOf, userIn } from './user.ts'
 import { userNoticeDues } from './user-notice.ts'
 
-/** What was shown and found right. */
+/** A verified factor. */
 export type Shown =
   | { readonly kind: 'totp'; readonly step: number }
   | { readonly kind: 'code'; readonly hmac: string }
@@ -34,7 +34,7 @@ export type Shown =
 
 export interface TakeStepBody {
   readonly userId: string
-  /** Null: no step, a confirmation by code. */
+  /** Null for a confirmation by code, without a step. */
   readonly step: Step | null
   readonly expects: Pick<User, 'password'>
   readonly shown: Shown
@@ -57,7 +57,7 @@ export const takeStep: CommandType<TakeStepBody, { readonly kind: 'taken' } | Re
   },
 }
 
-/** What the use of a factor changes; null where it was used before, or is none of the user's any more. */
+/** The changes by using a factor; null if it was used before, or no longer belongs to the user. */
 function changesOfUse(user: User, shown: Shown, nowMs: number): Partial<User> | null {
   if (shown.kind === 'totp') {
     return user.totp !== null && shown.step > user.totpStep ? { totpStep: shown.step } : null
@@ -68,13 +68,13 @@ function changesOfUse(user: User, shown: Shown, nowMs: number): Partial<User> | 
   }
   const { passkeyId, counter } = shown
   const known = user.passkeys.find((one) => one.passkeyId === passkeyId)
-  // WebAuthn 7.2 step 22: a passkey that counts and has not counted on is a copy.
+  // WebAuthn 7.2 step 22: a passkey whose counter has not increased is a copy.
   if (known === undefined || (known.counter > 0 && counter <= known.counter)) return null
   const used = { ...known, counter, usedAtMs: nowMs }
   return { passkeys: user.passkeys.map((one) => (one === known ? used : one)) }
 }
 
-/** What is changed of a user's factors; `codes`: recovery codes that are taken where he has none. */
+/** A change of a user's factors; `codes`: recovery codes, stored if the user has none. */
 export type FactorChange =
   | { readonly kind: 'totp'; readonly sealed: string; readonly step: number; readonly codes: readonly string[] }
   | {
@@ -89,14 +89,14 @@ export type FactorChange =
 
 export interface ChangeFactorsBody {
   readonly userId: string
-  /** Null: one order, no step of two. */
+  /** Null for a single order without steps. */
   readonly step: Step | null
   readonly change: FactorChange
   /** Of whom it was asked. */
   readonly expects: Pick<User, 'password'>
   /** The session that asks. */
   readonly sessionId: string
-  /** Whether a factor was just shown in it: who has one changes nothing without. */
+  /** Whether a factor was just used in it: a user with a factor cannot change anything without it. */
   readonly showsFactor: boolean
   /** Whether the last factor may go. */
   readonly mayBeLast: boolean
@@ -107,7 +107,7 @@ export interface FactorsChanged {
   readonly passkeys: readonly StoredPasskey[]
   /** Whether the codes that came with the change are the user's now. */
   readonly takesCodes: boolean
-  /** Sessions that end with the first factor: their rows are to be ended, then they are to be forgotten. */
+  /** Sessions that end with the first factor: first their rows are ended, then their list entries are removed. */
   readonly ended: readonly NamedSession[]
 }
 
@@ -150,7 +150,7 @@ export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refu
   },
 }
 
-/** Refuses what was asked of another password, without a factor where there is one, or past a limit; else null. */
+/** Refuses a change for an outdated password, without a required factor, or past a limit; otherwise null. */
 function refuseChange(
   user: User,
   { change, expects, showsFactor }: Pick<ChangeFactorsBody, 'change' | 'expects' | 'showsFactor'>,

@@ -1,9 +1,9 @@
 /**
- * join - somebody becomes a member of an account or is one no more, on the shard of his address: a step of two shards.
+ * join - joining and leaving an account, on the shard of the user's address: one of the steps on two shards.
  *
- * The account's shard holds who its members are, and decides. The user's shard holds his row with the list of his
- * accounts: an index, from which follow where he may sign in and whether he is forgotten. Nothing is written on both at
- * once, so the list says which of its accounts it is unsure of, and each of them is asked again (`user-look.ts`).
+ * The account's shard has its members, and decides. The user's shard has the user's row with the list of accounts: an
+ * index that decides where the user may sign in and whether the user is deleted. The two are never written together, so
+ * the list marks uncertain accounts, and each of these is checked again (`user-look.ts`).
  *
  * Steps, each a commit of one shard; U is the user's, A the account's:
  *
@@ -18,21 +18,21 @@
  * | `join-account` (U) | account off the list, unsure | the same, or a user without one | forgets him |
  *
  * Guarantees:
- * - A member is on his user's list: it is put there before the account says yes. Where a removal crosses his joining,
- *   and the process of the latter dies, it may be missing until the look, and is unsure then: nobody is forgotten of
- *   whom a step may be under way.
- * - The account does what it is asked within five minutes of the step before (`untilMs`, held against its own clock in
- *   the turn), or not at all. Half an hour after the last step nothing is on its way any more, so what the account says
- *   then stays true until another step, which the count shows. The list follows it: whatever was left half done has
- *   ended in one of the two whole states, a member who is on the list or neither.
- * - Who stands on no list and in no step is forgotten by that look: row, address, sessions. Who becomes a member in
- *   that time stays, with what he had; a step that begins after he is gone is refused.
- * - A list is never cut: who is in as many accounts as may be is refused another one before its link is used.
- * - Where the user's shard is away, somebody is removed without a step before it: that he is out holds. What is left
- *   is asked for again by whoever removed him, and seen by the walk of the next night (`src/service/user-walk.ts`).
+ * - A member's account is on the user's list: it is added before the account accepts. If a removal and a join overlap,
+ *   and the process of the join dies, it may be missing until the check, and is marked uncertain: no user is deleted
+ *   while a step may be in progress.
+ * - The account executes an order within five minutes of the previous step (`untilMs`, compared with its own clock in
+ *   the turn), or not at all. Half an hour after the last step none is in progress, so the account's answer is valid
+ *   until another step, which the count shows. The list follows it: every interrupted step has ended in one of two
+ *   consistent states, a member on the list or neither.
+ * - That check deletes users without an account or a step: row, address, sessions. A user who becomes a member in that
+ *   time is kept with all data; a step that begins after the deletion is refused.
+ * - A list is never truncated: a user with the maximum number of accounts is refused before the link is used.
+ * - If the user's shard is unreachable, a member is removed without the previous step: the removal is valid. The
+ *   administrator's next attempt, or the walk of the next night, completes it (`src/service/user-walk.ts`).
  *
- * A removal ends the operator's links for its member first: afterwards one of them could bring him back in between.
- * Where the account then says no, they have ended all the same.
+ * A removal ends the operator's links for its member first: otherwise one of them could bring the member back in
+ * between. They end even if the account then refuses.
  *
  * Spec member.index, member.accounts, session.factor, link.operator
  */
@@ -86,7 +86,7 @@ export interface BeginLeaveBody extends BeginJoinBody {
   readonly hmac: string
 }
 
-/** Comes before the account is asked, for who is on its user's list; of anybody else nothing is touched. */
+/** The step before the account is asked, for a user with the account on the list; for others it changes nothing. */
 export const beginLeave: CommandType<BeginLeaveBody, StepBegun | Refused> = {
   name: 'begin-leave',
   entities: () => [],
@@ -109,17 +109,17 @@ export interface JoinAccountBody {
   readonly userId: string
   readonly accountId: string
   readonly isMember: boolean
-  /** The count when it was read that he is no member; where it is another one, nothing happens. */
+  /** The count when the user was read as no member; if it differs, nothing happens. */
   readonly joins?: number
 }
 
 export interface ListChanged {
   readonly kind: 'joined'
-  /** False: another step was taken meanwhile, and the list is as it was. */
+  /** False if another step was taken in the meantime: the list is unchanged. */
   readonly isDone: boolean
 }
 
-/** The last joined account stands first. */
+/** The account joined last comes first. */
 export const joinAccount: CommandType<JoinAccountBody, ListChanged | Refused> = {
   name: 'join-account',
   entities: () => [],

@@ -1,8 +1,8 @@
 /**
  * link - links are made, mailed, and used once.
  *
- * What is mailed waits in the lane of notices as `link.<id>.<ms>`; its text is made of the row when it is sent. A link
- * that is used up makes a member (`setup`, `invitation`), or lets its user in (`sign-in`, `reset`).
+ * Mail with a link waits in the lane of notices as `link.<id>.<ms>`; its text is made from the row when it is sent.
+ * Using a link makes a member (`setup`, `invitation`), or signs its user in (`sign-in`, `reset`).
  *
  * Spec link.once, link.purpose, link.mail, link.operator
  */
@@ -85,7 +85,7 @@ export interface AccountLinkMade {
   readonly endsAtMs: number
 }
 
-/** A link that an operator hands to somebody himself. The log names the account and the role, never the address. */
+/** A link that an operator passes on. The log names the account and the role, never the address. */
 export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade | Refused> = {
   name: 'make-account-link',
   entities: ({ accountId }) => [accountRef(accountId)],
@@ -114,11 +114,11 @@ export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade |
 export interface EndLinksBody {
   /** Of the address. */
   readonly hmac: string
-  /** When the link was made that is used; null: none is, all end. */
+  /** When the used link was made; null to end all. */
   readonly madeAtMs: number | null
 }
 
-/** Uses up the operator's links for an address, on the shard of its HMAC: of several at once one works. */
+/** Uses up the operator's links for an address, on the shard of its HMAC: of several used at once only one works. */
 export const endLinks: CommandType<EndLinksBody, { readonly kind: 'ended' } | Refused> = {
   name: 'end-links',
   entities: () => [],
@@ -136,13 +136,13 @@ export function linkDue(linkId: string, nowMs: number): Due {
   return { lane: NOTICE_LANE, item: `link.${linkId}.${nowMs}`, atMs: nowMs }
 }
 
-/** The link of an item of the lane of notices; null where it tells of something else. */
+/** The link of an item of the lane of notices; null if it is another notice. */
 export function linkOfItem(item: string): { readonly linkId: string; readonly atMs: number } | null {
   const found = ITEM.exec(item)
   return found === null ? null : { linkId: found[1] as string, atMs: Number(found[2]) }
 }
 
-/** The link that a turn has read; null where it does not work any more. */
+/** The link that a turn has read; null if it no longer works. */
 export function linkIn(facts: Facts, shard: number, linkId: string, nowMs: number): StoredLink | null {
   const { key, fields } = linkFact(shard, linkId)
   return linkOfRow(
@@ -185,7 +185,7 @@ export interface UseAccountLinkBody {
   readonly linkId: string
   readonly accountId: string
   readonly userId: string
-  /** From when on nothing happens, ms (`join.ts`); absent: whoever orders it does not know of that. */
+  /** Deadline in ms (`join.ts`); absent from processes that do not send it. */
   readonly untilMs?: number
 }
 
@@ -194,7 +194,7 @@ export interface MemberMade {
   readonly level: Level
 }
 
-/** Makes its user a member; one who is a member already keeps what he may do where that is more. */
+/** Makes its user a member; an existing member keeps a higher role. */
 export const useAccountLink: CommandType<UseAccountLinkBody, MemberMade | Refused> = {
   name: 'use-account-link',
   entities: ({ accountId }) => [accountRef(accountId)],
@@ -232,7 +232,7 @@ export const useAccountLink: CommandType<UseAccountLinkBody, MemberMade | Refuse
   },
 }
 
-/** The link while it works: its siblings were not used, what it stands for is still there. */
+/** The link if it works: its siblings were not used, and its subject still exists. */
 function workingLink(
   facts: Facts,
   shard: number,

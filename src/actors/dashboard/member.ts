@@ -33,9 +33,9 @@ import { memberTopic } from './session.ts'
 
 export interface ChangeMemberBody extends Proof {
   readonly userId: string
-  /** Null: no member any more. */
+  /** Null for a removed member. */
   readonly level: Level | null
-  /** From when on nothing happens, ms (`join.ts`); absent: no step came before it. */
+  /** Deadline in ms (`join.ts`); absent without a previous step. */
   readonly untilMs?: number
 }
 
@@ -81,7 +81,7 @@ export const changeMember: CommandType<ChangeMemberBody, MemberReply | Refused> 
   },
 }
 
-/** What a change of a member writes into his sessions; those that have ended by themselves leave the list. */
+/** The writes of a member's change into the member's sessions; expired ones are removed from the list. */
 function sessionWrites(
   { accountId, userId, level }: ChangeMemberBody,
   sessions: ReadonlyMap<string, string>,
@@ -100,7 +100,7 @@ function sessionWrites(
     const row = sessionIn(hash, turn)
     if (row === null || 'kind' in row) return [{ key: index, write: 'HDEL', args: [sessionId] }]
     const key = apiKeyKey(shard, hash)
-    // It may end while this is written: what is written anew then ends with it.
+    // The row may expire during the write, so its expiry is set again.
     return [
       { key, write: 'HSET', args: ['level', level] },
       { key, write: 'PEXPIREAT', args: [String(sessionEndMs(row))] },
@@ -111,7 +111,7 @@ function sessionWrites(
 export interface InviteBody extends Proof {
   readonly address: string
   readonly level: Level
-  /** Who has the address, where anybody has. */
+  /** The user with the address, if any. */
   readonly knownUserId: string | null
   readonly linkId: string
 }
@@ -219,7 +219,7 @@ export function invitationLinkOps(
   })
 }
 
-/** Refuses who may not order, and orders about a closed account; null where the order holds. */
+/** Refuses orders without permission, and about a closed account; null if the order is allowed. */
 export function refusePeople(
   order: Proof,
   states: States,

@@ -1,10 +1,9 @@
 /**
  * session - a session begins, is used, is confirmed, ends, on the shard of its account.
  *
- * It begins for a member only. Where the account takes a second factor and none was shown in it, it is good for
- * setting one up, or showing one, and for nothing else: what its user sets up in another session says nothing of this
- * one. One that was ended before it has begun does not begin: whoever ends a user's sessions has then ended those too
- * that are on their way.
+ * Only members get a session. If the account requires a second factor and none was used in it, the session only allows
+ * setting one up or using one: a factor set up in another session does not count here. A session ended before it has
+ * begun does not begin: ending a user's sessions also ends those in progress.
  *
  * Spec session.life, session.confirm, session.factor
  */
@@ -40,11 +39,11 @@ export interface MemberSession {
 }
 
 export interface OpenSessionBody extends MemberSession {
-  /** Whether whoever opens it has just shown a password or a factor. */
+  /** Whether its user has just entered a password or a factor. */
   readonly isConfirmed: boolean
   /** When it began, in ms: another account makes none longer. */
   readonly sinceMs: number
-  /** Until when a factor that was shown in it counts as just shown, in ms; 0: none was. */
+  /** Until when a factor used in it counts as recent, in ms; 0 if none. */
   readonly factorMs: number
 }
 
@@ -128,7 +127,7 @@ export const endSession: CommandType<MemberSession, { readonly kind: 'ended' }> 
 
 export interface MarkSessionBody {
   readonly hash: string
-  /** Whether its user has shown a password or a factor; else it was only used. */
+  /** Whether its user has entered a password or a factor; otherwise it was only used. */
   readonly isConfirmed: boolean
   /** Whether what he has shown, or set up, is a second factor. */
   readonly showsFactor?: boolean
@@ -164,7 +163,7 @@ export const markSession: CommandType<MarkSessionBody, SessionReply | Refused> =
   },
 }
 
-/** What is said when sessions of a member end or change. */
+/** Topic for ended or changed sessions of a member. */
 export function memberTopic(accountId: string, userId: string): string {
   return `member:${accountId}:${userId}`
 }

@@ -1,5 +1,5 @@
 /**
- * settings - what administrators set of their account, what a pending one asks for, and that something was done.
+ * settings - settings of an account by its administrators, the application of a pending one, and notes of actions.
  *
  * Spec member.settings, member.application, member.audit
  */
@@ -84,7 +84,7 @@ function settingsOps(shard: number, accountId: string, settings: Partial<Setting
   return args.length === 0 ? [] : [{ key: settingsKey(shard, accountId), write: 'HSET', args }]
 }
 
-/** That somebody did something that changes nothing else: content was read, a limit was reached. */
+/** Records an action that changes nothing else: content was read, a limit was reached. */
 export const noteAct: CommandType<MemberAct, { readonly kind: 'noted' }> = {
   name: 'note-act',
   entities: () => [],
@@ -95,14 +95,14 @@ export const noteAct: CommandType<MemberAct, { readonly kind: 'noted' }> = {
   },
 }
 
-/** The body of a command that a member has ordered: who, and as what it is logged. */
+/** The body of a member's order: its author, and the logged action. */
 export interface OrderedByMember {
   readonly member?: MemberAct
-  /** A page has looked by itself: it is logged where it has changed something. */
+  /** An automatic check by a page, logged only if it has changed something. */
   readonly isLook?: boolean
 }
 
-/** A command type whose decisions log the member who ordered them, where one has. */
+/** A command type whose decisions log the member who ordered them, if any. */
 export function logged<Body, Reply>(type: CommandType<Body, Reply>): CommandType<Body, Reply> {
   return {
     ...type,

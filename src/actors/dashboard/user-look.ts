@@ -1,13 +1,13 @@
 /**
- * user-look - a user's accounts are asked whether he is a member, his list follows, and who has none is forgotten.
+ * user-look - checks a user's accounts for membership, updates the list, and deletes users without an account.
  *
- * It comes half an hour after the last step on an account (`join.ts`), or by order of the walk that meets every user
- * each night (`src/service/user-walk.ts`): of users from before there were such steps, and of whatever else has come
- * apart. An account of which a step may still be under way is left alone, and the look comes again for it.
+ * It comes half an hour after the last step on an account (`join.ts`), or by order of the nightly walk over users
+ * (`src/service/user-walk.ts`): for users from before these steps existed, and for other inconsistencies. An account
+ * with a step that may still be in progress is skipped and checked again later.
  *
  * States of the item: waiting -> claimed, with the accounts to ask -> asked, on their shards -> the list as they say. A
- * step that was taken meanwhile shows in the count: then nothing is settled and it begins anew. A look that dies in
- * between asks again; one that ends late or twice changes nothing.
+ * step in the meantime shows in the count: then nothing is settled and the check starts again. A check that dies in
+ * between is repeated; one that ends late or twice changes nothing.
  *
  * Spec member.index
  */
@@ -22,16 +22,16 @@ import { userIn } from './user.ts'
 
 /** An account that did not answer is asked again so much later. */
 const AGAIN_MS = MINUTE_MS
-/** The timer by which users were forgotten before there were looks. */
+/** The timer that deleted users before these checks existed. */
 export const FORGET_USER_TIMER = 'forget-user'
 
-/** What a look asks. */
+/** The question of a check. */
 export interface UserLookJob extends Pick<User, 'userId' | 'address' | 'joins'> {
   /** Whether he is a member there. */
   readonly accounts: readonly string[]
 }
 
-/** What accounts have said. */
+/** The answers of accounts. */
 export interface UserFound extends Pick<UserLookJob, 'joins' | 'accounts'> {
   /** Of the address. */
   readonly hmac: string
@@ -40,7 +40,7 @@ export interface UserFound extends Pick<UserLookJob, 'joins' | 'accounts'> {
 }
 
 export interface UserLookOutcome {
-  /** Null: one of them did not answer. */
+  /** Null if an account did not answer. */
   readonly found: UserFound | null
 }
 
@@ -76,7 +76,7 @@ export const userLookOutcome: CommandType<OutcomeBody<UserLookOutcome>, null> = 
       return { kind: 'done', reply: null, due: [userLookDue(user.userId, nowMs + AGAIN_MS)] }
     const settled = settle(user, found)
     const isIn = settled.accounts.length > 0 || Object.keys(settled.unsure).length > 0
-    // Who was made a moment ago is about to make his first step.
+    // A user created a moment ago is about to make the first step.
     if (isIn || isStepUnderWay(user.createdAtMs, nowMs))
       return {
         kind: 'done',
@@ -89,7 +89,7 @@ export const userLookOutcome: CommandType<OutcomeBody<UserLookOutcome>, null> = 
   },
 }
 
-/** The list as the accounts say; it keeps its order, and is sure of those that were asked. */
+/** The list by the answers of the accounts; it keeps its order, and the checked ones are certain. */
 function settle(user: User, { accounts, memberOf }: UserFound): User {
   const isKept = (one: string) => memberOf.includes(one) || !accounts.includes(one)
   const added = memberOf.filter((one) => !user.accounts.includes(one))

@@ -1,8 +1,8 @@
 /**
- * user-notice - who can sign in is told by mail what has changed of how he does
+ * user-notice - notifies users by mail of changes to their sign-in
  *
- * Whoever has changed it in his place is seen that way. The item waits in the lane of notices, in the commit of the
- * change; whom it is for is read when it is sent, so who is forgotten meanwhile is told nothing.
+ * This reveals changes by someone else. The item is placed in the lane of notices by the commit of the change; the
+ * recipient is read when it is sent, so users deleted in the meantime get none.
  *
  * Item: `me.<what>.<user short>.<ms>`
  *
@@ -13,7 +13,7 @@ import type { Due } from '../../../cluster/behaviour.ts'
 import { idOfShort, shortId } from '../../../cluster/id.ts'
 import { NOTICE_LANE } from '../../state/dashboard/places.ts'
 
-/** What has changed, as items name it. */
+/** Kinds of changes, as items name them. */
 export const USER_NOTICES = [
   'totp',
   'remove-totp',
@@ -28,20 +28,20 @@ export type UserNotice = (typeof USER_NOTICES)[number]
 
 const ITEM = /^me\.([a-z-]+)\.([^.]+)\.(\d+)$/
 
-/** An item of the lane that tells a user. */
+/** An item of the lane for a user. */
 export interface UserNoticeItem {
   readonly what: UserNotice
   readonly userId: string
   readonly atMs: number
 }
 
-/** The item that tells a user; none for what he is told nothing of. */
+/** The item for a user; none for changes without a notice. */
 export function userNoticeDues(what: string | undefined, userId: string, nowMs: number): Due[] {
   if (!isUserNotice(what)) return []
   return [{ lane: NOTICE_LANE, item: `me.${what}.${shortId(userId)}.${nowMs}`, atMs: nowMs }]
 }
 
-/** What an item of the lane of notices tells a user; null where it tells of something else. */
+/** The user notice of an item of the lane; null if it is another notice. */
 export function userNoticeOfItem(item: string): UserNoticeItem | null {
   const [, what, short = '', atMs] = ITEM.exec(item) ?? []
   return isUserNotice(what) ? { what, userId: idOfShort(short), atMs: Number(atMs) } : null

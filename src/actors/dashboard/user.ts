@@ -1,9 +1,9 @@
 /**
  * user - users are made and changed, and their sessions are listed, on the shard of their address.
  *
- * A change, and a session that begins, may say what they were made of: where that has changed meanwhile, nothing
- * happens. No session begins without a second factor where its user has one. One that ends stays on its user's list
- * until its row has ended: nobody forgets one that lives. The device of a new session is listed with it; a change of
+ * A change, and a new session, may name the values they are based on: if these have changed in the meantime, nothing
+ * happens. No session begins without a second factor if its user has one. An ended session stays on its user's list
+ * until its row has ended, so that no live one is dropped. The device of a new session is listed with it; a change of
  * password ends all devices.
  *
  * Spec session.password, session.list
@@ -72,17 +72,17 @@ export const addUser: CommandType<AddUserBody, UserReply> = {
 export interface ChangeUserBody {
   readonly userId: string
   readonly changes: Partial<Omit<User, 'userId'>>
-  /** What the change was made of. */
+  /** The values that the change is based on. */
   readonly expects?: Partial<Omit<User, 'userId'>>
   /** Ends all sessions but this one (null: all); absent: none. */
   readonly endsAllBut?: string | null
-  /** Of another password: what its user is told; else that it is another one. */
+  /** The notice for a new password; by default, that it was changed. */
   readonly tells?: UserNotice
 }
 
 export interface UserChanged {
   readonly kind: 'changed'
-  /** Sessions that end with the change: their rows are to be ended, then they are to be forgotten. */
+  /** Sessions that end with the change: first their rows are ended, then their list entries are removed. */
   readonly ended: readonly NamedSession[]
 }
 
@@ -115,11 +115,11 @@ export interface IndexSessionBody {
   readonly userAgent: string
   /** When the session that this one takes the place of began, in ms; null: it is the first. */
   readonly sinceMs: number | null
-  /** What its user had shown who he is with: a password that is another one now opens nothing. */
+  /** The password that the user had entered: a changed one opens no session. */
   readonly expects: Pick<User, 'password'>
   /** Whether a second factor was shown too. */
   readonly showsFactor: boolean
-  /** The device that signs in; absent: none is known. */
+  /** The device that signs in; absent if unknown. */
   readonly deviceId?: string
 }
 
@@ -128,7 +128,7 @@ export interface SessionIndexed {
   readonly sessionId: string
   /** When it began, in ms. */
   readonly sinceMs: number
-  /** The oldest, where there would be too many: their rows are to be ended, then they are to be forgotten. */
+  /** The oldest ones, if there would be too many: first their rows are ended, then their list entries are removed. */
   readonly ended: readonly NamedSession[]
 }
 

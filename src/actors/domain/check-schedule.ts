@@ -1,8 +1,8 @@
 /**
  * check-schedule - when the records of a sending domain are looked up by themselves.
  *
- * A newcomer is waited for closely and then less and less; a domain in its warning has a day to be mended, so it is
- * looked at hourly. A domain that has lost its verification is waited for like a new one.
+ * A new domain is checked often at first and then less and less; a domain in its warning has a day to be fixed, so it
+ * is checked hourly. A domain that has lost its verification is checked like a new one.
  *
  * Nobody waits for the records of a domain that only test servers use: it is looked at once a day.
  *
@@ -22,7 +22,7 @@ const FIRST_CHECK_MS = 30_000
 const CLOSELY_MS = HOUR_MS
 const HOURLY_MS = 3 * DAY_MS
 
-/** What the schedule looks at. */
+/** Input of the schedule. */
 export type Scheduled = Pick<
   DomainState,
   'domainId' | 'verified' | 'failingSinceMs' | 'unverifiedSinceMs' | 'pending' | 'isTestOnly'

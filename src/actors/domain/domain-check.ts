@@ -1,9 +1,9 @@
 /**
- * domain-check - looks at the records of sending domains: a timer for each domain, a lane for the look-ups, and what a
- * look-up makes of the domain.
+ * domain-check - checks the records of sending domains: a timer for each domain, a lane for the lookups, and the effect
+ * of a lookup on the domain.
  *
- * The timer only says that it is time and sets itself anew, so a look-up that is lost takes nothing with it. The
- * look-up is an effect, and what it found is recorded like the finding of the verify operation.
+ * The timer only triggers the lookup and sets itself again, so a lost lookup does not stop the schedule. The lookup is
+ * an effect, and its result is recorded like that of the verify operation.
  *
  * Items: timer `check:<domainId>`; lane `check`, item = domainId.
  *
@@ -44,10 +44,10 @@ import { administratorsFact, noticeDues, noticeOf } from './notice.ts'
 
 export const CHECK_LANE = 'check'
 
-/** What a look-up needs. */
+/** Input of a lookup. */
 export type CheckJob = Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey' | 'pending'>
 
-/** It is time to look: the look-up is due, and so is the next time. */
+/** Makes the lookup due, and sets the next time. */
 export const checkTimer: CommandType<TimerBody, null> = {
   name: 'check timer',
   entities: ({ item }) => [domainRef(domainOfTimer(item))],
@@ -87,7 +87,7 @@ export const checkOutcome: CommandType<OutcomeBody<DomainCheck>, null> = {
   },
 }
 
-/** A domain after a look-up, and what that writes. */
+/** A domain after a lookup, and the writes. */
 interface Recorded {
   readonly kind: 'recorded'
   readonly domain: DomainState
@@ -120,7 +120,7 @@ export const recordCheck: CommandType<RecordCheckBody, RecordCheckReply | Refuse
   },
 }
 
-/** What a look-up makes of a domain; first asks for what it writes besides: whom to tell, the key that is to follow. */
+/** The effect of a lookup on a domain; first requests the additional data: the administrators, the pending key. */
 export function recordFinding(
   domain: DomainState,
   check: DomainCheck,
@@ -165,7 +165,7 @@ export function recordFinding(
   }
 }
 
-/** Records since when look-ups decide nothing. A verified domain goes on the list that the operator is shown. */
+/** Records since when lookups are inconclusive. A verified domain is added to the operator's list. */
 function undecided(domain: DomainState, { shard, nowMs }: Context): Recorded {
   if (domain.undecidedSinceMs !== undefined) return unchanged(domain)
   const { domainId, verified } = domain
@@ -183,7 +183,7 @@ function unchanged(domain: DomainState): Recorded {
   return { kind: 'recorded', domain, staged: {} }
 }
 
-/** What waits to be looked up of a domain that is removed. */
+/** The pending lookups of a removed domain. */
 export function endChecks(domainId: string): { readonly lane: string; readonly item: string }[] {
   return [
     { lane: TIMERS_LANE, item: checkTimerItem(domainId) },

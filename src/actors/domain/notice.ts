@@ -1,12 +1,12 @@
 /**
- * notice - what the service writes to people by itself: what becomes of sending domains, links into the
- * dashboard, and what has changed of how somebody signs in to it.
+ * notice - mail from the service itself: notices about sending domains, dashboard links, and changes of a user's
+ * sign-in.
  *
- * A notice is no message of any server: it is in no log, counts on no limit and makes no event. It waits in a lane of
- * its own and is retried as mail is. An account without administrators has one notice too, which only the operator's
- * log gets to see.
+ * A notice is not a message of a server: it is in no log, counts against no limit and has no events. It waits in a
+ * separate lane and is retried like mail. An account without administrators has one notice too, which is only written
+ * to the operator's log.
  *
- * A link is written while it works; its text is made of its row, its token by whoever sends it.
+ * A link is mailed while it works; its text is made from its row, its token by the sending process.
  *
  * Item: `link.<link>.<ms>`, `me.<what>.<user short>.<ms>`, or
  * `<kind>.<domain short>.<place of the administrator or ->.<ms>`.
@@ -40,7 +40,7 @@ import { userIn } from '../dashboard/user.ts'
 import { type UserNoticeItem, userNoticeOfItem } from '../dashboard/user-notice.ts'
 import type { AttemptOutcome } from '../message/attempted.ts'
 
-/** `warning`: a record is gone, mail still goes out. `ended`: it does no more. */
+/** `warning`: a record is missing, mail is still sent. `ended`: mail is refused. */
 export type NoticeKind = 'warning' | 'ended'
 
 /** A link to be mailed. */
@@ -52,7 +52,7 @@ export interface LinkJob {
   readonly accountName: string | null
 }
 
-/** What a user is to be told. */
+/** A notice for a user. */
 export interface UserNoticeJob extends UserNoticeItem {
   readonly kind: 'me'
   readonly address: string
@@ -65,7 +65,7 @@ export interface DomainNoticeJob {
   readonly domain: DomainState
   /** When it came to this. */
   readonly atMs: number
-  /** Null: the account has no administrator. */
+  /** Null if the account has no administrator. */
   readonly address: string | null
 }
 
@@ -80,7 +80,7 @@ interface NoticeItem {
   readonly atMs: number
 }
 
-/** What a change of a domain's state is told as; null: as nothing. */
+/** The notice for a change of a domain's state, or null. */
 export function noticeOf(before: DomainState, after: DomainState): NoticeKind | null {
   if (!before.verified) return null
   if (!after.verified) return 'ended'
@@ -131,7 +131,7 @@ export const prepareNotice: CommandType<PrepareBody, NoticeJob | null> = {
     const domain = states.get<DomainState | null>(domainRef(domainId))
     if (domain === null) return { kind: 'done', reply: null }
     const address = place === null ? null : facts.field(addressFact(domain, place).key, place)
-    // An administrator who is one no more is told nothing.
+    // A former administrator gets no notice.
     if (place !== null && address === null) return { kind: 'done', reply: null }
     return { kind: 'done', reply: { kind, domain, atMs, address } }
   },
@@ -152,7 +152,7 @@ export const noticeOutcome: CommandType<OutcomeBody<NoticeOutcome>, null> = {
   },
 }
 
-/** What mails a link; nothing where it works no more. */
+/** The job that mails a link; none if it no longer works. */
 function prepareLink(linkId: string, states: States, facts: Facts, context: Context): Decision<LinkJob | null> {
   const link = linkIn(facts, context.shard, linkId, context.nowMs)
   if (link === null || link.address === null) return { kind: 'done', reply: null }

@@ -1,7 +1,7 @@
 /**
  * remove-domain - removes a sending domain: new sends from it are refused at once.
  *
- * Accepted mail still goes out signed, so its keys and its states stay until no mail of it can be under way.
+ * Accepted mail is still sent signed, so its keys and states are kept until none of its mail can be in flight.
  *
  * Spec domain.remove
  */

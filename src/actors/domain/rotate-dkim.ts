@@ -1,8 +1,8 @@
 /**
  * rotate-dkim - orders another DKIM key for a sending domain. It signs as soon as a look-up finds its record.
  *
- * Until then everything stays as it is; ordered again meanwhile, the answer is the same key. The record of the former
- * key has to stay for as long as mail that it signed may be under way.
+ * Until then nothing changes; a repeated order returns the same key. The record of the former key has to stay published
+ * as long as mail signed with it may be in flight.
  *
  * Spec domain.rotate
  */

@@ -1,13 +1,13 @@
 /**
  * erase - the order to erase a person from all servers of an account.
  *
- * The commit of the 202 cuts the address off: the row that leads from its HMAC to its number goes, and under the number
- * stands the pseudonym from then on. So whatever is accepted later names another number and is left alone, and what
- * waits for the address finds none to go to. The rest is done step by step (`walk.ts`); erasures of an account are
- * carried out one after the other.
+ * The commit of the 202 separates the address: the row that leads from its HMAC to its number is removed, and the
+ * number leads to the pseudonym from then on. So later data uses a new number and is not erased, and pending mail to
+ * the address finds no recipient. The rest is done step by step (`walk.ts`); erasures of an account are executed one
+ * after the other.
  *
- * Guarantees: no address in the command, which has its HMAC and the pseudonym; each order is an erasure of its own, and
- * a second one of the same address finds what came since.
+ * Guarantees: no address in the command, which has its HMAC and the pseudonym; each order is a separate erasure, and a
+ * second one of the same address erases later data.
  *
  * Keys: erasing, erasures, person, audit
  *
@@ -38,7 +38,7 @@ import { keyOfNumber, type PersonRow, packErased, personFacts, personRowIn } fro
 import { type AccountOrder, refuseOrder } from '../order/domain.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
-/** Erasures of an account that may wait; then no more are taken until some are done. */
+/** Maximum pending erasures of an account; beyond it orders are refused until some are done. */
 export const ERASURES_OPEN_MAX = 10_000
 
 export interface EraseBody extends AccountOrder {
@@ -46,9 +46,9 @@ export interface EraseBody extends AccountOrder {
   readonly hmac: string
   /** Its local part. */
   readonly pseudonym: string
-  /** What stands behind the address's @, in lower case. */
+  /** The part after the address's @, in lower case. */
   readonly domain: string
-  /** Where the address is an inbound stream's; null: it is none. */
+  /** The inbound stream of the address, or null. */
   readonly mailbox: ErasedMailbox | null
 }
 
@@ -84,7 +84,7 @@ export const erase: CommandType<EraseBody, ErasureOrdered | Refused> = {
       receivedMessages: null,
     }
     const row = personRowIn(facts, { shard, accountId, hmac })
-    // From before it was noted who sends: whoever is of a sending domain may have.
+    // For data from before senders were recorded: any address of a sending domain may have sent.
     const mayHaveSent = facts.field(namesKey(shard, accountId), domainName(domain)) !== null
     const walk: ErasureWalk = {
       hmac,
@@ -125,7 +125,7 @@ function domainFact(shard: number, accountId: string, domain: string): Fact {
   return { read: 'fields', key: namesKey(shard, accountId), fields: [domainName(domain)] }
 }
 
-/** The address leads nowhere any more, and its number to the pseudonym. */
+/** The address leads nowhere, and its number to the pseudonym. */
 function cutOps(
   of: { shard: number; accountId: string; hmac: string; erasureId: string; pseudonym: string },
   row: PersonRow,
@@ -133,7 +133,7 @@ function cutOps(
   const { shard, accountId, hmac, erasureId, pseudonym } = of
   const key = keyOfNumber(shard, accountId, row.number)
   const cut: Op = { key, write: 'HDEL', args: [hmac] }
-  // Who has only sent to the account has no address there.
+  // A person who has only sent to the account has no address there.
   if (row.isNumberOnly === true) return [cut]
   const months = [row.month, monthName(msOf(erasureId))].sort()
   return [cut, { key, write: 'HSET', args: [String(row.number), packErased(months[1] as string, pseudonym)] }]

@@ -1,8 +1,8 @@
 /**
- * erased-content - what takes away all that a message says, wherever it lies
+ * erased-content - removes the content of a message from all places
  *
- * Parts in Redis are unlinked by their names, which follow from the message: whether they are there is not asked.
- * What lies in the content store cannot be opened without its key, which goes with the head; the lane `unlink` removes
+ * Parts in Redis are unlinked by their names, which follow from the message, without checking that they exist. Objects
+ * in the content store cannot be opened without their key, which is removed with the head; the lane `unlink` removes
  * the objects themselves.
  */
 
@@ -25,20 +25,20 @@ export interface ErasedMessage {
   readonly sizeBytes: number | null
 }
 
-/** What erasing the content of messages writes. */
+/** The writes for erasing the content of messages. */
 export interface ContentEnd {
   readonly ops: readonly Op[]
   readonly due: readonly Due[]
-  /** A small body lies in a hash with others. */
+  /** A small body is in a hash with others. */
   readonly body: { readonly key: string; readonly field: string } | null
 }
 
-/** As text a body can take so many times the bytes of the message: what was Latin-1 is UTF-8. */
+/** The text of a body can have this many times the bytes of the message, as Latin-1 becomes UTF-8. */
 const BODY_GROWTH = 3
 const BODY_CHUNKS_MAX = chunksOf(MESSAGE_BYTES_MAX)
 const NOTHING: ContentEnd = { ops: [], due: [], body: null }
 
-/** The writes and removals of one message's content; nothing of what has gone by its age. */
+/** The writes and removals of one message's content; none for expired content. */
 export function endContent(context: Pick<Context, 'shard' | 'nowMs'>, message: ErasedMessage): ContentEnd {
   const { shard, nowMs } = context
   const { contentId, head, submittedAtMs, test } = message
@@ -66,7 +66,7 @@ function unlinks(shard: number, contentId: string, chunks: number): Op[] {
 
 /** Chunks that a body in Redis has at most. */
 function bodyChunks({ head, sizeBytes }: ErasedMessage): number {
-  // What lies beside objects, and a broadcast's own values, is small.
+  // Content stored in addition to objects, and individual values of a broadcast, are small.
   if (head.stored !== null || head.broadcast !== null) return 1
   return sizeBytes === null ? BODY_CHUNKS_MAX : Math.min(BODY_CHUNKS_MAX, chunksOf(sizeBytes * BODY_GROWTH))
 }

@@ -1,5 +1,5 @@
 /**
- * erased-messages - what erasing some messages of a segment writes: heads, statuses, content, and what is told of it
+ * erased-messages - the writes for erasing some messages of a segment: heads, statuses, content, and events
  *
  * Spec erasure.messages, message.states
  */
@@ -87,7 +87,7 @@ export class ErasedMessages {
     }
   }
 
-  /** All of it. */
+  /** All writes. */
   staged(): Staged {
     const { server, segment, context } = this.#of
     const rows = new MessageRows(context.shard, { serverId: server.serverId, segment })
@@ -116,12 +116,12 @@ export class ErasedMessages {
     this.#bodies.set(key, [...(this.#bodies.get(key) ?? []), field])
   }
 
-  /** A recipient: what is said of the person goes, and who waits ends. */
+  /** A recipient: texts about the person are removed, and pending recipients end. */
   #end(message: PersonsMessage, { recipient, state }: { recipient: number; state: RecipientState }): void {
     const { server, segment, walk, context } = this.#of
     const { entry, messageId, short } = message
     const isOwn = entry.recipients[recipient] === walk.number
-    // Of mail from the person any server may have said who sent it.
+    // For mail from the person, any server may have named the sender.
     const said = isOwn || entry.sender === walk.number ? state.events.map(withoutResponse) : state.events
     const end = isOpen(state.status) ? endOf(isOwn, context.nowMs) : null
     if (end === null && said.every((event, n) => event === state.events[n])) return
@@ -136,12 +136,12 @@ export class ErasedMessages {
   }
 }
 
-/** How a recipient that waits ends: the person's own is told to nobody. */
+/** The end of a pending recipient; that of the person gets no event. */
 function endOf(isOwn: boolean, nowMs: number): StatusEvent {
   return isOwn ? { event: 'cancelled', occurredAtMs: nowMs } : failedEvent(nowMs)
 }
 
-/** The same event where there was nothing to take out. */
+/** The same event if there was nothing to remove. */
 function withoutResponse(event: StatusEvent): StatusEvent {
   return 'response' in event && event.response !== null ? { ...event, response: null } : event
 }

@@ -1,6 +1,6 @@
 /**
- * erased-received - what erasing a received message writes: its head row goes, which is the key to its content, its
- * objects are ordered removed, and what stood after the plus sign of its address goes too
+ * erased-received - the writes for erasing a received message: its head row, which has the key to its content, is
+ * removed, its objects are ordered removed, and the text after the plus sign of its address is removed too
  */
 
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
@@ -14,19 +14,19 @@ import { rowWrites } from '../inbound/rows.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
 
 /**
- * Its sender was looked at before its event was announced: by a moment, or by as long as the store was away and as the
- * clock of who looked was slow.
+ * Its sender was looked at before its event was announced: by a moment, or by as long as the store was unreachable or
+ * the clock was slow.
  */
 const ANNOUNCED_MS = DAY_MS
 
 export interface ErasedReceived {
   readonly ops: readonly Op[]
   readonly due: readonly Due[]
-  /** 1 where it had content. */
+  /** 1 if it had content. */
   readonly count: 0 | 1
 }
 
-/** The writes and removals. In: its rows as they are; the head is null once its content has left. */
+/** The writes and removals. Takes its current rows; the head is null once its content has expired. */
 export function eraseReceived(
   context: Pick<Context, 'shard' | 'nowMs'>,
   place: ReceivedPlace,
@@ -44,7 +44,7 @@ export function eraseReceived(
   return { ops, due: objects.map((id) => unlinkReceivedDue(context, serverId, id)), count: 1 }
 }
 
-/** When the event of a received message was announced; nothing while it is not parsed. In: its standing. */
+/** When the event of a received message was announced; nothing while it is not parsed. Takes its standing. */
 export function toldOfReceived(
   messageId: string,
   { isParsed, checkedAtMs }: Pick<ReceivedStanding, 'isParsed' | 'checkedAtMs'>,

@@ -1,10 +1,9 @@
 /**
- * look - received mail of which only its header tells whether it names who is being erased: it is read, and the answer
- * decides.
+ * look - received mail whose header has to be read to know whether it names the person being erased.
  *
- * States of an item: placed by the walk -> looked; where the content store did not answer, again after a second, two,
- * four, up to a minute: the erasure is pending for as long. A mail that five claims brought no answer for is erased.
- * Guarantees: each is counted off once; the last one that a walk waits for has it go on.
+ * States of an item: placed by the walk -> looked; if the content store did not answer, again after a second, two,
+ * four, up to a minute; the erasure stays pending. A mail without an answer after five claims is erased. Guarantees:
+ * each is counted once; the last one resumes the waiting walk.
  *
  * Lane: `look/<account>`, item `<erasure id>.<server short>.<segment>.<message short>`
  *
@@ -50,7 +49,7 @@ export const prepareLook: CommandType<PrepareBody, LookJob | null> = {
       const { sizeBytes } = standing
       return { kind: 'done', reply: { accountId: accountOfLookLane(lane), ...place, hmac: walk.hmac, sizeBytes, head } }
     }
-    // Its content has left meanwhile: nobody need look.
+    // Its content has expired in the meantime: no check is needed.
     return { reply: null, ...lookedAt(walk, { lane, erasureId, nowMs }) }
   },
 }
@@ -85,7 +84,7 @@ export const lookOutcome: CommandType<OutcomeBody<LookOutcome>, null> = {
   },
 }
 
-/** One look fewer; with the last one the walk goes on. */
+/** One check fewer; with the last one the walk continues. */
 function lookedAt(walk: ErasureWalk, of: { lane: string; erasureId: string; nowMs: number }) {
   const { lane, erasureId, nowMs } = of
   const looks = walk.looks - 1

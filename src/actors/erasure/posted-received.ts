@@ -2,8 +2,8 @@
  * posted-received - which received messages of a segment may be the person's, from its postings: those it sent, whose
  * From names it, or that came to its address
  *
- * Whom else a mail names is not posted, so this serves for what stood after the plus sign of mail whose content is
- * gone. Buckets are read in their own order, a part in each step: that of the person's number, then that of the hash.
+ * Other addresses in a mail have no postings, so this covers the text after the plus sign of mail with expired content.
+ * Buckets are read in their own order, a part in each step: that of the person's number, then that of the hash.
  *
  * Keys: `received-by-person received-by-hash:<server>:<segment>:<bucket>`, `received:<server>:<segment>`
  *
@@ -24,12 +24,12 @@ const STEP_POSTED = 100
 
 type RangeFact = Fact & { readonly read: 'range' }
 
-/** What a step found. */
+/** Results of a step. */
 export interface PostedEntries {
   readonly kind: 'posted'
   /** Each once. */
   readonly entries: readonly Entry[]
-  /** Where the next one goes on; null: all postings were looked at. */
+  /** The position of the next one; null if all postings were checked. */
   readonly posted: PostedPlace | null
 }
 

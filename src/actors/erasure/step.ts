@@ -1,7 +1,7 @@
 /**
- * step - what a step of an erasure is given, and what it answers
+ * step - the input and result of a step of an erasure
  *
- * Each step is one commit: what it writes, what it counts, and where the next one goes on.
+ * Each step is one commit: its writes, its counts, and the position of the next one.
  */
 
 import type { Context, Facts, Need, Staged, States } from '../../../cluster/behaviour.ts'
@@ -20,12 +20,12 @@ export interface ServerStep {
   readonly context: Context
 }
 
-/** What a step has done. */
+/** The result of a step. */
 export interface Stepped {
   readonly kind: 'stepped'
-  /** Where the walk goes on; null: this phase of the server is over. */
+  /** The position of the walk; null if this phase of the server is over. */
   readonly place: WalkPlace | null
-  /** What came to be counted. */
+  /** Counts of the step. */
   readonly messages?: number
   readonly receivedMessages?: number
   readonly looks?: number

@@ -1,9 +1,10 @@
 /**
- * walk-broadcasts - the broadcasts of a server: nobody who is erased waits in one, and none goes on from who is.
+ * walk-broadcasts - the broadcasts of a server: erased persons are removed from them, and those sent by one are
+ * cancelled.
  *
- * Of an open one the bucket that may hold the person is written anew without it, and it counts as failed; one from the
- * person is cancelled, and what all of its messages share goes, also of one that has ended. Until a step comes by, the
- * release leaves the person out by itself (`release-broadcast.ts`).
+ * The bucket of an open one that may hold the person is rewritten without the person, who counts as failed; one from
+ * the person is cancelled, and its shared content is removed, also of an ended one. Until then the release skips the
+ * person (`release-broadcast.ts`).
  *
  * Keys: `broadcasts:<server>`, `content:<contentId>:r<k>`, `:head`, `:body`, `:a<k>`
  *
@@ -32,7 +33,7 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 /** Broadcasts of one step. */
 const STEP_BROADCASTS = 50
 
-/** Of these the ones that may hold the person: a bucket has 128 KB. */
+/** Maximum broadcasts of a step that may hold the person, because a bucket has 128 KB. */
 const STEP_SUSPECTS = 4
 
 /** One step: it ends with the first broadcast that it writes something of, or the last suspect. */
@@ -41,7 +42,7 @@ export function walkBroadcasts(step: ServerStep): StepResult {
   const fact = broadcastsFact(context.shard, server.serverId, step)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   const all = facts.sorted(fact).map(([broadcastId]) => broadcastId)
-  // What was submitted after the order is later mail.
+  // Broadcasts submitted after the order are later mail.
   const ids = all.filter((id) => id > place.after && id < erasureId)
   if (ids.length === 0) return OVER
   const refs = ids.map(broadcastRef)
@@ -84,7 +85,7 @@ function broadcastsFact(
   return { read: 'sorted', key: broadcastsKey(shard, serverId), min, max: msOf(erasureId), count: STEP_BROADCASTS }
 }
 
-/** One from the person: cancelled where it is open, and what it says goes. */
+/** One from the person: cancelled if it is open, and its content is removed. */
 function endBroadcast(step: ServerStep, broadcast: BroadcastState): Staged | Need {
   const { states, facts, context } = step
   const { shard, nowMs } = context
@@ -107,11 +108,11 @@ function endBroadcast(step: ServerStep, broadcast: BroadcastState): Staged | Nee
     shard,
     nowMs,
   })
-  // An expiry wants its key to be there: it comes before the end of it.
+  // An expiry needs an existing key, so it comes before the removal.
   return { ...writes, ops: [...writes.ops, ...gone], due: [...writes.due, stepDue(streamId, nowMs)] }
 }
 
-/** An open one: the person leaves its bucket; null where it is in none. */
+/** An open one: the person leaves its bucket; null if it is in none. */
 function leaveOut(step: ServerStep, broadcast: BroadcastState): Staged | Need | null {
   const { walk, states, facts, context } = step
   const { shard } = context

@@ -1,5 +1,5 @@
 /**
- * walk-lists - the suppression lists of a server: an erasure lifts none and takes out what servers have said.
+ * walk-lists - the suppression lists of a server: an erasure lifts none, and removes replies of servers.
  *
  * An entry stays, under the HMAC of the address, and leads to the pseudonym. The reply that it may hold can name the
  * person in a form that nobody recognizes as an address, so it goes.

@@ -1,12 +1,12 @@
 /**
- * walk-log - the sent messages of a server, segment by segment: those to the person, found by its postings, and those
- * from it, found in the whole log.
+ * walk-log - the sent messages of a server, segment by segment: those to the person, found by postings, and those from
+ * the person, found in the whole log.
  *
- * Of each message the head is emptied and all content taken away. The person's own recipient loses what servers said;
- * where it still waits it ends as cancelled, told to nobody, and the others of its message, which has no content any
- * more, fail and bounce. Nothing is looked for in lanes: an item of an ended recipient goes when its turn comes.
+ * The head of each message is emptied and all content removed. The person's own recipient loses the replies of servers;
+ * if pending, it ends as cancelled without an event, and the others of the message, which no longer has content,
+ * bounce. Lanes are not searched: an item of an ended recipient is removed when it is due.
  *
- * Guarantees: a message is counted in the commit that empties its head, once, and only where it is to the person; a
+ * Guarantees: a message is counted in the commit that empties its head, once, and only if it is to the person; a
  * message of a number that was given out after the order is never touched.
  *
  * Keys: `segments:<server>`, `by-person log head status:<server>:<segment>`, bodies, content
@@ -31,19 +31,18 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Messages that one step erases: more in one commit hold up those who send. */
 const STEP_MESSAGES = 200
-/** Entries that one step looks at: of a posting's bucket, of a log. */
+/** Entries that one step reads: of a posting's bucket, of a log. */
 const POSTINGS_LOOKED_AT = 250
 const ENTRIES_LOOKED_AT = 250
-/** Recipients of one step, but for those of its first message: each has a status, and one that fails is announced. */
+/** Recipients of one step, without those of its first message: each has a status, and one that fails is announced. */
 const STEP_RECIPIENTS = 150
 /**
- * Writes of one step beside those of heads, statuses and small bodies, which go together; each names a key of some 80
- * bytes and nothing else. A body in Redis whose size is not known yet is 41 chunks: a step erases 8 messages of that
- * kind. The last message may go beyond it, by its own chunks (some 200) and by what webhooks are told of its
- * recipients.
+ * Writes of one step apart from heads, statuses and small bodies, which are combined; each names only a key of some 80
+ * bytes. A body in Redis whose size is not known yet is 41 chunks: a step erases 8 messages of that kind. The last
+ * message may go beyond it, by its own chunks (some 200) and by the webhook events of its recipients.
  */
 const STEP_WRITES = 300
-/** What announcing an event writes for each webhook: its entry in the queue and its place in the lane. */
+/** The writes of an announced event for each webhook: its entry in the queue and its place in the lane. */
 const WRITES_OF_EVENT = 2
 
 type RangeFact = Fact & { readonly read: 'range' }
@@ -55,7 +54,7 @@ export function walkLog(step: ServerStep): StepResult {
   return place.segment === null ? nextSegment(step) : walkSegment(step, place.segment)
 }
 
-/** The reads of a step in the midst of a segment, which follow from where it is. */
+/** The reads of a step within a segment, which depend on its position. */
 export function logStepFacts(shard: number, step: Pick<ServerStep, 'erasureId' | 'walk' | 'place'>): RangeFact[] {
   const { place } = step
   return place.segment === null ? [] : [rangeFact(shard, { ...step, serverId: place.serverId }, place.segment)]
@@ -92,7 +91,7 @@ function rangeFact(
 interface Candidate {
   readonly entryId: string
   readonly messageId: string
-  /** Null until it is read: a posting names a message only. */
+  /** Null until it is read, because a posting only names a message. */
   readonly entry: LogEntry | null
 }
 
@@ -114,7 +113,7 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   return eraseMessages(step, { segment, candidates, next })
 }
 
-/** Whether the postings of a segment tell all that is sought in it. */
+/** Whether the postings of a segment are sufficient. */
 function isPostedFor({ sends }: ErasureWalk, segment: string): boolean {
   return hasPostings(segment) && !sends
 }
@@ -169,7 +168,7 @@ function eraseMessages(
   return { kind: 'stepped', place: withTold(next(done), erased.told, context.nowMs), messages: erased.messages, staged }
 }
 
-/** A message of the person with what its log entry says; null: it has left the log. */
+/** A message of the person with its log entry; null if it has left the log. */
 interface Logged {
   readonly messageId: string
   readonly short: string
@@ -186,7 +185,7 @@ function withinBound(logged: readonly Logged[]): readonly Logged[] {
   return end < 0 ? logged : logged.slice(0, end)
 }
 
-/** What a step must know to tell of recipients that fail. */
+/** The states that a step needs to announce failed recipients. */
 function toldRefs({ serverId, hasWebhooks }: ServerState): Ref[] {
   return hasWebhooks ? [serverRef(serverId), listenersRef(serverId)] : [serverRef(serverId)]
 }

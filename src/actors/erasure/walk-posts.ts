@@ -1,13 +1,13 @@
 /**
- * walk-posts - the deliveries of a server's webhooks: what receivers answered to events of mail that was erased goes.
+ * walk-posts - the deliveries of a server's webhooks: removes the receivers' answers to events of erased mail.
  *
- * A delivery tells of a message by reference, and its body is made anew for each attempt. What the receiver said is
- * kept without addresses; it can still name the person. Whether a message was erased its head tells, so this is last,
- * and waits for headers that are being read. What ends later keeps no answer by itself (`posted.ts`).
+ * A delivery refers to a message, and its body is rebuilt for each attempt. The receiver's answer is stored without
+ * addresses, but can still name the person. The head of a message shows whether it was erased, so this phase is last,
+ * and waits for headers that are being read. Later attempts store no answer (`posted.ts`).
  *
- * A delivery is made with its event, and its id has that time. So of each webhook those times are looked at when events
- * of the person's mail were announced, however many deliveries there are besides; where that is not known, at all. Of a
- * slice first the queue is looked at; once it is thinned, those that are listed as dead, for they have left the queue.
+ * A delivery is made with its event, and its id has that time. So each webhook is checked for the times at which events
+ * of the person's mail were announced, or completely if these are unknown. In a slice the queue is read first; once it
+ * is thinned, the deliveries listed as dead, because they have left the queue.
  *
  * Keys: `slices:<webhook>`, `queue dead delivery:<webhook>:<slice>`, head, received-head
  *
@@ -26,15 +26,15 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Deliveries of one step. */
 const STEP_DELIVERIES = 500
-/** In place of an entry's id, before the delivery to go on from, where the dead are walked. */
+/** Replaces an entry's id, before the delivery to continue from, while the dead are walked. */
 const DEAD = 'dead:'
-/** A webhook, and which of the spans. What a version before wrote there has no number of a span. */
+/** A webhook, and the number of a span, which earlier versions did not write. */
 const AT_SPAN = /^\S+ \d+(?: |$)/
 
 type SortedFact = Fact & { readonly read: 'sorted' }
 type RangeFact = Fact & { readonly read: 'range' }
 
-/** One step. `after` is the webhook, which of the spans, and where to go on in a slice, with blanks between them. */
+/** One step. `after` is the webhook, the number of the span, and the position in a slice, separated by blanks. */
 export function walkPosts(step: ServerStep): StepResult {
   const { place, states } = step
   const { segment, after } = place
@@ -86,7 +86,7 @@ interface SliceStep extends SpanStep {
   readonly slice: string
 }
 
-/** Where a step goes on in its slice; null: it is through with it. */
+/** The position of a step in its slice; null if it is done. */
 function placeAfter({ place, webhookId, index }: SliceStep, from: string | null): WalkPlace {
   if (from === null) return { ...place, segment: null, after: `${webhookId} ${index}` }
   return { ...place, after: `${webhookId} ${index} ${from}` }
@@ -103,7 +103,7 @@ function walkQueue(step: SliceStep, from: string): StepResult {
   const forget = forgetAnswers(step, entries.map(itemOf))
   if ('kind' in forget) return forget
   const isMore = entries.length === STEP_DELIVERIES
-  // What leaves the queue from here on is listed then, or was looked at.
+  // Deliveries that leave the queue from here on are listed then, or were checked.
   const end = isThinned(slice, nowMs) ? DEAD : null
   const place = placeAfter(step, isMore ? entryIdAfter((entries.at(-1) as Entry).id) : end)
   return { kind: 'stepped', place, staged: { ops: forget.ops } }

@@ -1,14 +1,14 @@
 /**
- * walk-received - the received mail of a server whose content may be kept: whatever is from the person, names it, or
- * came to its address loses its content.
+ * walk-received - the received mail of a server whose content may be kept: mail from the person, mail that names the
+ * person, and mail to the person's address lose their content.
  *
- * The log is walked over the days for which content is kept. Who sent a mail, as its envelope and its From say, is told
- * by numbers; whom it names by hashes in its head row. Where these are not all, or it was not parsed yet, its header is
- * read (`look.ts`). The row that goes is the key to the content in every copy of the content store.
+ * The log is walked over the days for which content is kept. The senders of a mail, in its envelope and From, are
+ * numbers; the addresses it names are hashes in its head row. If these are incomplete, or it was not parsed yet, its
+ * header is read (`look.ts`). The removed row has the key to the content in every copy of the content store.
  *
- * Of mail from before these days there is still what stood after the plus sign of its address. Where a person may have
- * written, or has such an address, postings tell which mail that is, of segments that have them (`posted-received.ts`);
- * of the others the log is walked. What had nothing there is not looked at any further.
+ * Older mail still has the text after the plus sign of its address. If the person may have written, or has such an
+ * address, postings lead to that mail in segments with postings (`posted-received.ts`); in the others the log is
+ * walked. Mail without such a text is skipped.
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
@@ -33,7 +33,7 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Messages of one step whose rows are read. */
 const STEP_MESSAGES = 200
-/** Entries that one step looks at where most tell enough by themselves. */
+/** Entries that one step reads if most of them are sufficient alone. */
 const OLD_LOOKED_AT = 1_000
 
 type RangeFact = Fact & { readonly read: 'range' }
@@ -45,7 +45,7 @@ export function walkReceived(step: ServerStep): StepResult {
   return place.segment === null ? nextSegment(step) : walkSegment(step, place.segment)
 }
 
-/** The reads of a step in the midst of a segment, which follow from where it is. */
+/** The reads of a step within a segment, which depend on its position. */
 export function receivedStepFacts(shard: number, { erasureId, place }: Pick<ServerStep, 'erasureId' | 'place'>) {
   const { segment } = place
   if (segment === null || hasOldPostings(erasureId, segment, place)) return []
@@ -69,12 +69,12 @@ function keptFromMs(erasureId: string): number {
   return msOf(erasureId) - (RECEIVED_DAYS + 1) * DAY_MS
 }
 
-/** Whether postings tell of what a segment has from before content is kept, and were not all looked at. */
+/** Whether a segment has postings for its older mail that were not all checked. */
 function hasOldPostings(erasureId: string, segment: string, { segmentMs, after }: WalkPlace): boolean {
   return after === '' && hasPostings(segment) && segmentMs < keptFromMs(erasureId)
 }
 
-/** The segment in which the oldest content lies that is kept, or the one after the last. */
+/** The segment with the oldest stored content, or the one after the last. */
 function nextSegment({ server, walk, erasureId, place, facts, context }: ServerStep): StepResult {
   const key = receivedSegmentsKey(context.shard, server.serverId)
   const begins = place.segmentMs < 0 && !mayHavePlus(walk)
@@ -130,7 +130,7 @@ function walkPostings(step: ServerStep, segment: string): StepResult {
   return eraseOf(step, { segment, messages: messagesOf(step, entries), next })
 }
 
-/** Erases those of a segment's messages that are the person's. In: where the walk goes on. */
+/** Erases those of a segment's messages that are the person's. Takes the next position of the walk. */
 function eraseOf(
   step: ServerStep,
   { segment, messages, next }: { segment: string; messages: readonly Message[]; next: WalkPlace },
@@ -179,7 +179,7 @@ function eraseOf(
   }
 }
 
-/** Whether a message is from the person, names it, or came to its address; `unknown`: only its header tells. */
+/** Whether a message is from the person, names it, or came to its address; `unknown`: its header must be read. */
 function isOfPerson(
   { number, hmac, mailbox }: ErasureWalk,
   of: { entry: ReceivedEntry; standing: ReceivedStanding; head: ContentHead | null },
@@ -192,7 +192,7 @@ function isOfPerson(
   return standing.isParsed && head.named.isWhole ? false : 'unknown'
 }
 
-/** Those that may have content, or what stood after a plus sign. */
+/** Messages that may have content, or a text after a plus sign. */
 function messagesOf({ server, erasureId, context }: ServerStep, entries: readonly Entry[]): Message[] {
   const { shard } = context
   const { serverId } = server

@@ -1,11 +1,11 @@
 /**
  * walk - carries erasures out, one step after the other, each its own commit.
  *
- * First goes what commands have said that no behaviour could bear; then server by server, those that were removed too,
- * as their data is kept: suppression lists, broadcasts, the log, received mail, and what webhooks answered. Where the
- * walk is stands in the counters of the erasure, in the commit of what it did there, so that a crash repeats no count
- * and leaves nothing out. Once all is walked, and every header read that had to be, the erasure is done, and the
- * account's next one begins.
+ * First the content of commands whose behaviour threw is removed; then, server by server, including removed servers,
+ * whose data is kept: suppression lists, broadcasts, the log, received mail, and answers of webhooks. The position of
+ * the walk is in the counters of the erasure, written by the commit of each step, so that a crash repeats no count and
+ * skips nothing. Once everything is walked, and every required header read, the erasure is done, and the account's next
+ * one begins.
  *
  * Keys: erasures, erasing, erased, servers, removed, unborne, staged
  *
@@ -53,9 +53,9 @@ import { logStepFacts, walkLog } from './walk-log.ts'
 import { walkPosts } from './walk-posts.ts'
 import { receivedStepFacts, walkReceived } from './walk-received.ts'
 
-/** Servers of a list that are looked at for the next one: those of one millisecond, and one. */
+/** Servers of a list read to find the next one: those of one millisecond, and one more. */
 const SERVERS_LOOKED_AT = 16
-/** Commands whose words are taken away in one step. */
+/** Commands whose content is removed in one step. */
 const STEP_UNBORNE = 500
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
@@ -100,7 +100,7 @@ export const walkErasure: CommandType<TimerBody, null> = {
     const walk = states.counter<ErasureWalk>(erasureOwner(erasureId))
     if (walk === null) return NOTHING
     const turn: Turn = { accountId, erasureId, walk, states, facts, context }
-    // The last look goes on.
+    // The last check resumes the walk.
     if (waitsForLooks(walk)) return NOTHING
     if (walk.place === null) return finish(turn)
     const result = stepAt(turn, walk.place)
@@ -116,7 +116,7 @@ function stepAt(turn: Turn, place: WalkPlace): StepResult {
   const ref = serverRef(place.serverId)
   if (!states.has(ref)) return { kind: 'need', entities: [ref] }
   const server = states.get<ServerState | null>(ref)
-  // It has gone meanwhile, with all that was left of it.
+  // It was removed in the meantime, with all its data.
   if (server === null) return { kind: 'stepped', place: { ...place, phase: 'seek' } }
   const result = PHASES[phase]({ ...turn, server, place })
   return result.kind === 'need' || result.place !== null ? result : { ...result, place: nextPhase(place) }
@@ -138,7 +138,7 @@ function nextServer({ accountId, facts, context }: Turn, place: WalkPlace): Step
   return { kind: 'stepped', place: { ...WALK_BEGIN, phase: 'seek', list: 'removed' } }
 }
 
-/** What commands have said that no behaviour could bear: it may hold anybody's data, and goes. */
+/** Removes the content of commands whose behaviour threw, because it may be anyone's data. */
 function forgetUnborne({ facts, context }: Turn, place: WalkPlace): StepResult {
   const { shard, nowMs } = context
   const days = [nowMs - DAY_MS, nowMs].map((ms) => unborneFact(shard, Math.floor(ms / DAY_MS)))
@@ -157,7 +157,7 @@ function unborneFact(shard: number, day: number): SortedFact {
   return { read: 'sorted', key: unborneKey(shard, day), min: 0, max: Number.MAX_SAFE_INTEGER, count: STEP_UNBORNE }
 }
 
-/** What a step wrote, with where the walk is after it. */
+/** The writes of a step, with the new position of the walk. */
 function written({ accountId, erasureId, walk, context }: Turn, result: Stepped): Done<null> {
   const { staged = {}, messages = 0, receivedMessages = 0, looks = 0 } = result
   const after: ErasureWalk = {

@@ -1,11 +1,10 @@
 /**
- * judged - another look at who sent a received message, where the DNS could not tell at the first one.
+ * judged - repeats the authentication of a received message that the DNS left incomplete.
  *
- * States of an item: due -> looked; while something is missing and a round is left, the next one is due. A look that
- * brought nothing (the content store was away, five claims without an outcome) is a round too. After the last one, or
- * once nothing is missing, ip and HELO name leave the head row.
- * Guarantees: what had been found stands; no second event; a message that has left, or whose content has, is not
- * brought back.
+ * States of an item: due -> looked; while something is missing and a round is left, the next one is due. A round
+ * without a result (the content store was unreachable, five claims without an outcome) counts too. After the last one,
+ * or once nothing is missing, IP address and HELO name are removed from the head row. Guarantees: earlier results are
+ * kept; no second event; an expired message, or expired content, is not restored.
  *
  * Keys: `received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`
  *
@@ -18,7 +17,7 @@ import { accountOfJudgeLane, judgeDue, readJudgeItem } from '../../state/receive
 import type { CheckResult, ParseJob } from './parse-job.ts'
 import { rowFacts, rowsIn, rowWrites } from './rows.ts'
 
-/** How a round ended; null: nothing could be looked at. */
+/** The result of a round; null if nothing could be checked. */
 export type JudgeOutcome = { readonly check: CheckResult | null }
 
 export const prepareJudge: CommandType<PrepareBody, ParseJob | null> = {

@@ -1,5 +1,5 @@
 /**
- * parse-job - what parsing a received message needs, and what it brings
+ * parse-job - input and result of parsing a received message
  *
  * Spec inbound.parse, inbound.authentication
  */
@@ -16,15 +16,15 @@ export interface ParseJob extends ReceivedPlace {
   readonly head: ContentHead
 }
 
-/** What the checks of who sent it said, and when. */
+/** The results of the sender's authentication, and their time. */
 export interface CheckResult {
   readonly authentication: Authentication
   readonly checkedAtMs: number
 }
 
-/** What a mail says of itself. */
+/** The parsed fields of a mail. */
 export interface ParseResult {
-  /** Id of the object that holds all of it; null where nothing was parsed. */
+  /** Id of the object with the full result; null if nothing was parsed. */
   readonly parsedId: string | null
   readonly hasText: boolean
   readonly hasHtml: boolean
@@ -35,9 +35,9 @@ export interface ParseResult {
   readonly subject: string | null
   readonly dateMs: number | null
   readonly named: NamedHashes
-  /** Null where the checks have not run. */
+  /** Null if the checks have not run. */
   readonly check: CheckResult | null
 }
 
-/** How parsing ended; `later`: the content store did not answer, it is tried again. */
+/** How parsing ended; `later`: the content store did not answer, and parsing is retried. */
 export type ParseOutcome = { readonly result: 'parsed'; readonly parsed: ParseResult } | { readonly result: 'later' }

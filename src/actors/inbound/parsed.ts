@@ -1,10 +1,10 @@
 /**
- * parsed - what parsing a received message makes of it: its standing, what lists show, and the `inbound` event.
+ * parsed - the effect of parsing a received message: its standing, the fields for lists, and the `inbound` event.
  *
- * States of an item: received -> parsed (the event is told in the same commit); where the content store did not answer,
- * again after a minute, two, four, up to an hour. One that five claims brought no outcome for is `parser_error`, and
- * told. What the DNS could not tell about its sender is looked at again (`judged.ts`).
- * Guarantees: the event is told once; a message that left meanwhile is not brought back, and its result's object goes.
+ * States of an item: received -> parsed (the event is in the same commit); if the content store did not answer, again
+ * after a minute, two, four, up to an hour. One without an outcome after five claims is `parser_error`, with an event.
+ * Verdicts that the DNS left open are completed later (`judged.ts`). Guarantees: one event; a message that expired in
+ * the meantime is not restored, and its result's object is removed.
  *
  * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person:<server>:<segment>:<bucket>`, `person:<account>`
@@ -30,7 +30,7 @@ import { announced, announceMessages } from '../webhook/announce.ts'
 import type { CheckResult, ParseJob, ParseOutcome, ParseResult } from './parse-job.ts'
 import { rowFacts, rowsIn, rowWrites } from './rows.ts'
 
-/** A message of which nothing could be told. */
+/** The result for an unreadable message. */
 const UNREADABLE: ParseResult = {
   parsedId: null,
   hasText: false,
@@ -93,7 +93,7 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
     if (unread.length > 0) return { kind: 'need', facts: unread }
     const persons = new PersonNumbers(facts, account)
     const receivedAtMs = msOf(place.messageId)
-    // Whose mail was erased meanwhile gets no number by it.
+    // A person whose mail was erased in the meantime gets no number.
     const isKept = parsed.from !== null && head !== null
     const from = isKept ? persons.numberOfSender(parsed.from.hmac, monthName(receivedAtMs)) : 0
     const news = { kind: 'inbound', event: 'inbound', segment: place.segment, messageId: place.messageId } as const
@@ -105,7 +105,7 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
       ...fromPostingOps(context, { shard, ...place }, { messageId: place.messageId, sender: message.sender, from }),
       ...persons.ops(),
     ]
-    // An erasure, or the end of its content, took the row: nothing of it comes back.
+    // An erasure, or the end of its content, removed the row: nothing is restored.
     const round = head === null || parsed.check === null ? null : nextRound(place, parsed.check)
     const due = [...(head === null ? unwanted : []), ...(round === null ? [] : [judgeDue(account.accountId, round)])]
     const written: Done<null> = { kind: 'done', reply: null, done, ops, due }
@@ -113,7 +113,7 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
   },
 }
 
-/** What becomes of the rows. */
+/** Writes of the rows. */
 function rowOps(
   shard: number,
   place: ReceivedPlace,
@@ -143,13 +143,13 @@ function rowOps(
     subject: parsed.subject,
     dateMs: parsed.dateMs,
     named: parsed.named,
-    // Who brought it is only wanted for another look.
+    // The session is only needed for another round.
     session: check !== null && nextRound(place, check) !== null ? head.session : null,
   }
   return rowWrites(shard, place, { standing: told, head: known })
 }
 
-/** The round that looks once more for what the DNS could not tell; null where nothing is missing. */
+/** The next round for open verdicts; null if none is missing. */
 function nextRound(place: ReceivedPlace, { authentication, checkedAtMs }: CheckResult): JudgeRound | null {
   const atMs = nextRoundAtMs(authentication, { firstAtMs: checkedAtMs, rounds: 1 })
   return atMs === null ? null : { place, round: 2, firstAtMs: checkedAtMs, atMs }

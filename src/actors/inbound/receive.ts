@@ -1,12 +1,12 @@
 /**
  * receive - a mail that came in becomes a message of each inbound stream that it is for, or of none.
  *
- * The raw mail lies in the content store before the command is handed over. One commit writes, for each recipient, log
- * entry, standing, head and the item that parses it, and charges the account's minute; 250 follows the commit. What the
- * recipients were accepted by is looked at again: a stream may have been archived while the mail came.
+ * The raw mail is in the content store before the command is sent. One commit writes, for each recipient, log entry,
+ * standing, head and the item that parses it, and charges the account's minute; 250 follows the commit. The conditions
+ * for the recipients are checked again, because a stream may have been archived while the mail arrived.
  *
  * Guarantees: all recipients or none; the minute is charged here and nowhere else; the same bytes sent twice are two
- * messages, as a sender that did not hear 250 sends them again (RFC 1047).
+ * messages, because a sender that did not receive 250 sends them again (RFC 1047).
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person received-by-hash:<server>:<segment>:<bucket>`, `person:<account>`
@@ -43,7 +43,7 @@ import type { ParseJob } from './parse-job.ts'
 export interface ReceivedRecipient {
   readonly serverId: string
   readonly streamId: string
-  /** The stream's id as the envelope spelled it, where that is not in lower case. */
+  /** The stream's id as spelled in the envelope, if not in lower case. */
   readonly spelledId: string | null
   readonly mailboxHash: string | null
   /** Keyed hash of the mailbox hash. */
@@ -71,7 +71,7 @@ export type ReceiveReply =
   | { readonly kind: 'received'; readonly messageIds: readonly string[] }
   | { readonly kind: 'refused'; readonly why: 'gone' | 'rate_limited' }
 
-/** Timer of what leaves by its age. */
+/** Timer that removes expired mail. */
 export const RECEIVED_TIMER = 'received'
 
 export const receive: CommandType<ReceiveBody, ReceiveReply> = {
@@ -124,7 +124,9 @@ function serversOf(recipients: readonly ReceivedRecipient[]): string[] {
   return [...new Set(recipients.map(({ serverId }) => serverId))]
 }
 
-/** Whether a recipient is still one: its stream is live, and of a server of the account that was not removed. */
+/**
+ * Whether a recipient is still valid: its stream is active, and its server belongs to the account and was not removed.
+ */
 function isLive({ serverId, streamId }: ReceivedRecipient, { accountId }: ReceiveBody, states: States): boolean {
   const server = states.get<ServerState | null>(serverRef(serverId))
   const stream = states.get<StreamState | null>(streamRef(streamId))
@@ -132,7 +134,7 @@ function isLive({ serverId, streamId }: ReceivedRecipient, { accountId }: Receiv
   return stream !== null && stream.serverId === serverId && stream.kind === 'inbound' && stream.archivedAtMs === null
 }
 
-/** What the messages of one mail write. */
+/** The writes of the messages of one mail. */
 class Receipt {
   readonly ops: Op[] = []
   readonly due: Due[] = []
@@ -200,7 +202,7 @@ class Receipt {
     if (!opened) return segment.name
     const key = receivedSegmentsKey(context.shard, serverId)
     this.ops.push({ key, write: 'ZADD', args: [String(idMs), segment.name] })
-    // The first of all begins the sweep; it goes on for as long as there is a segment.
+    // The first message begins the sweep, which continues as long as there is a segment.
     if (open === null) this.due.push(receivedSweepDue(serverId, context.nowMs))
     return segment.name
   }

@@ -32,7 +32,7 @@ export interface ReceivedRows {
   readonly head: ContentHead | null
 }
 
-/** What was read. */
+/** The rows read. */
 export function rowsIn(facts: Facts, shard: number, { serverId, segment, messageId }: ReceivedPlace): ReceivedRows {
   const short = shortId(messageId)
   const standing = facts.field(receivedStateKey(shard, serverId, segment), short)
@@ -43,7 +43,7 @@ export function rowsIn(facts: Facts, shard: number, { serverId, segment, message
   }
 }
 
-/** The writes of both; the head where there is one. */
+/** The writes of both; the head if there is one. */
 export function rowWrites(
   shard: number,
   { serverId, segment, messageId }: ReceivedPlace,

@@ -1,16 +1,16 @@
 /**
  * sweep-received - removes what is past its age of a server's received mail, each day, in small steps.
  *
- * References first: a segment that is past its age whole goes as a whole, of the oldest one the oldest messages. Then
- * content: the log is walked from where all content has left on, and each message that has been kept for the days of
- * its stream loses its head row, which is the key to its content, in the commit that orders its objects removed. While
- * more is left the next step is due at once, else in a day; without a segment there is no next one.
+ * References first: expired segments are removed as a whole, then the oldest messages of the oldest one. Then content:
+ * the log is walked from the end of the removed content on, and each message past the retention of its stream loses its
+ * head row, which has the key to its content, in the commit that orders its objects removed. While more is left the
+ * next step is due at once, otherwise in a day; without a segment there is no next one.
  *
- * Item: `received:<server>`, in the midst of the walk `received:<server>:<entry id to go on from>`, with `:f` behind it
- * while no message before that one has content any more
+ * Item: `received:<server>`, within the walk `received:<server>:<entry id to continue from>`, followed by `:f` while no
+ * earlier message has content
  *
- * Of a segment that is past its age in part, postings go by the time at which they were written: one that says what a
- * late parsing found goes as late.
+ * In a partly expired segment, postings are removed by the time at which they were written: one of a late parsing is
+ * removed later.
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
@@ -40,7 +40,7 @@ import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
 const STEP_MESSAGES = 100
 /** Ends an item of the walk while nothing before it has content. */
 const FREED = 'f'
-/** Segments of one step that go whole: each has up to 130 keys. */
+/** Whole segments removed in one step; each has up to 130 keys. */
 const STEP_SEGMENTS = 8
 
 type SortedFact = Fact & { readonly read: 'sorted' }
@@ -49,7 +49,7 @@ type RangeFact = Fact & { readonly read: 'range' }
 /** A step of a server's sweep. */
 interface Step {
   readonly serverId: string
-  /** Where the walk goes on; null: it begins. */
+  /** The position of the walk; null at its beginning. */
   readonly cursor: string | null
   /** Whether nothing before the cursor has content. */
   readonly isFreed: boolean
@@ -66,7 +66,7 @@ export const sweepReceived: CommandType<TimerBody, null> = {
   facts: (body, _states, { shard }) => [oldestSegments(shard, parse(body).serverId)],
   decide(body, states, facts, context): Decision<null> {
     const { shard } = context
-    // What is read follows from it, in several rounds: it must stand still meanwhile.
+    // The reads of several rounds depend on it, so it must not change in between.
     const nowMs = context.nowMs - (context.nowMs % MINUTE_MS)
     const { serverId, cursor, isFreed: wasFreed } = parse(body)
     const counters = states.counter<ReceivedCounters>(receivedOwner(serverId)) ?? {}
@@ -135,7 +135,7 @@ function goOn(step: Step, after: readonly [string, number] | undefined): Done<nu
   return { kind: 'done', reply: null, due: [nextDue(step, after)] }
 }
 
-/** The youngest message that may have to go: a stream keeps content for a day at least. */
+/** The latest message that may have to be removed: a stream keeps content for at least a day. */
 function latestMs({ nowMs }: Step): number {
   return nowMs - DAY_MS
 }
@@ -152,7 +152,7 @@ function oldestSegments(shard: number, serverId: string): SortedFact {
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: STEP_SEGMENTS + 1 }
 }
 
-/** The segment that an entry id lies in, if any does. */
+/** The segment of an entry id, if any. */
 function segmentAt(shard: number, serverId: string, entryId: string): SortedFact {
   const max = msOfEntry(entryId)
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: 1, newest: true }
@@ -172,7 +172,7 @@ function entriesFact({ shard, serverId, nowMs }: Step, segment: string, from: st
   return { read: 'range', key: receivedKey(shard, serverId, segment), from, to, count: STEP_MESSAGES }
 }
 
-/** A message of the walk, and where its head row is. */
+/** A message of the walk, and the place of its head row. */
 interface Message {
   readonly entryId: string
   readonly messageId: string
@@ -191,7 +191,7 @@ function messagesOf(entries: readonly Entry[], { step }: { step: Step; segment: 
   })
 }
 
-/** The removals of what a head row names. */
+/** The removals of the objects in a head row. */
 function unlinks(context: { shard: number; nowMs: number }, serverId: string, packed: string): Due[] {
   const { objectId, parsedId } = unpackContentHead(packed)
   return [objectId, parsedId]
@@ -205,7 +205,7 @@ function headOps(messages: readonly Message[]): Op[] {
   return [...byKey].flatMap(([key, shorts]) => deleteOps(key, shorts))
 }
 
-/** What is past its age of the references; null: nothing is. */
+/** The expired references, or null. */
 function pastReferences(
   step: Step,
   segments: readonly (readonly [string, number])[],

@@ -10,7 +10,7 @@ import { type DomainState, domainRef } from '../../state/domain.ts'
 import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
-/** Who orders. */
+/** The author of an order. */
 export interface AccountOrder {
   readonly accountId: string
   /** SHA-256 of the account key, hex, or the proof of a session. */
@@ -35,7 +35,7 @@ export function refuseOrder(order: AccountOrder, states: States, turn: Turn): Re
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 
-/** The domain that the order names, null where the account has none of that id. */
+/** The domain that the order names, null if the account has none with that id. */
 export function domainOfOrder({ accountId, domainId }: DomainOrder, states: States): DomainState | null {
   const domain = states.get<DomainState | null>(domainRef(domainId))
   return domain === null || domain.accountId !== accountId || domain.removedAtMs !== null ? null : domain

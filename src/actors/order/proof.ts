@@ -1,5 +1,5 @@
 /**
- * proof - whether what an order proves itself with holds at its turn: an API key, or a session of the dashboard.
+ * proof - whether the proof of an order is valid in its turn: an API key, or a session of the dashboard.
  *
  * A key is live while its owner's state holds its hash. A session is looked for in its row, as a fact of the turn, and
  * must still allow what the order takes; a row that was not read yet is asked for first.
@@ -19,20 +19,20 @@ import {
   sessionOfRow,
 } from '../../state/dashboard/session.ts'
 
-/** What a turn reads besides states. */
+/** Reads of a turn apart from states. */
 export interface Turn {
   readonly facts: Facts
   readonly context: Pick<Context, 'shard' | 'nowMs'>
 }
 
-/** What an order proves itself with, for whose account. */
+/** The proof of an order, and its account. */
 export interface Proof {
   readonly accountId: string
   /** SHA-256 of an API key, hex; or `<level>.<SHA-256>` of a session. */
   readonly keyHash: string
 }
 
-/** Whether a proof holds. In: the live keys of whoever may order. Out: what is to be read first, where it is needed. */
+/** Whether a proof is valid. Takes the active keys that may give the order. Returns the needed reads, if any. */
 export function proves({ accountId, keyHash }: Proof, keys: readonly LiveKey[], turn: Turn): boolean | Need {
   if (hasLiveKey(keys, keyHash)) return true
   const proof = parseProof(keyHash)

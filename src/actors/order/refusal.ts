@@ -1,5 +1,5 @@
 /**
- * refusal - how a turn says no: a code of the table, with what its answer holds beside it.
+ * refusal - the refusal of a turn: a code of the table, with the additional fields of its answer.
  *
  * Instants in `extra` are milliseconds under names that end in `AtMs`; the edge writes them as `…At`.
  */
@@ -7,7 +7,7 @@
 import type { Refusal } from '../../../cluster/behaviour.ts'
 import type { RefusalCode } from '../../../schemas/refusals.ts'
 
-/** What a refused asker gets. */
+/** The reply to a refused command. */
 export interface Refused {
   readonly kind: 'refused'
   readonly code: RefusalCode

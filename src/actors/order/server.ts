@@ -1,8 +1,8 @@
 /**
- * server - who orders about the servers of an account, and what every such order is refused for, in order.
+ * server - the authors of orders about an account's servers, and the refusals of every such order, in order.
  *
- * Servers are managed by the keys of their account and by operators. That an operator's key is live is looked at before
- * the order: it lies on another shard.
+ * Servers are managed by the keys of their account and by operators. An operator's key is checked before the order,
+ * because it is on another shard.
  *
  * Spec refusal.order, account.closed
  */
@@ -14,7 +14,7 @@ import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
 import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
-/** Who orders about an account's servers. */
+/** The author of an order about an account's servers. */
 export interface AccountOrderer {
   readonly accountId: string
   /** SHA-256 of the account key, hex, or the proof of a session; null for an operator. */
@@ -48,7 +48,7 @@ export function accountOfOrder(
   return refuse(by === undefined ? 'account_not_active' : 'account_closed')
 }
 
-/** The server that an order names, null where the account has none of that id. */
+/** The server that an order names, null if the account has none with that id. */
 export function serverOfOrder({ accountId, serverId }: ServerOrder, states: States): ServerState | null {
   return shownServer(states.get<ServerState | null>(serverRef(serverId)), accountId)
 }

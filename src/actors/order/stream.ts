@@ -11,7 +11,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
-/** Who orders. */
+/** The author of an order. */
 export interface ServerKeyOrder {
   readonly accountId: string
   readonly serverId: string
@@ -29,7 +29,7 @@ export interface Tenant {
   readonly server: ServerState
 }
 
-/** What orders about a stream answer. */
+/** The reply to orders about a stream. */
 export interface StreamReply {
   readonly kind: 'stream'
   readonly stream: StreamState
@@ -61,7 +61,7 @@ export function refuseClosed({ account }: Tenant): Refusal<Refused> | null {
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 
-/** The stream that the order names, null where the server has none of that id. */
+/** The stream that the order names, null if the server has none with that id. */
 export function streamOfOrder({ serverId, streamId }: StreamOrder, states: States): StreamState | null {
   const stream = states.get<StreamState | null>(streamRef(streamId))
   return stream?.serverId === serverId ? stream : null

@@ -1,8 +1,8 @@
 /**
- * token - who orders about the keys of a server or of an account, and what every such order is refused for.
+ * token - the authors of orders about the keys of a server or an account, and the refusals of every such order.
  *
  * A server's keys are managed by its own keys, by its account's and by operators; an account's by its own and by
- * operators. That an operator's key is live is looked at before the order: it lies on another shard.
+ * operators. An operator's key is checked before the order, because it is on another shard.
  *
  * Spec refusal.order, key.live.max
  */
@@ -15,7 +15,7 @@ import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
 import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
-/** Whose keys an order is about, and who gives it. */
+/** The owner of the keys, and the author of the order. */
 export interface TokenOrder {
   readonly accountId: string
   /** Null for the account's own keys. */
@@ -24,16 +24,16 @@ export interface TokenOrder {
   readonly orderedBy: ApiKey['kind']
   /** SHA-256 of that key, hex, or the proof of a session. */
   readonly keyHash: string
-  /** The operator, where one orders. */
+  /** The operator, if one gives the order. */
   readonly by?: OperatorAct
 }
 
-/** The owner of keys, as its state stands. */
+/** The state of the owner of keys. */
 export interface KeyHolder {
   readonly ref: Ref
   readonly ownerId: string
   readonly keys: readonly LiveKey[]
-  /** What a new key of this owner may do. */
+  /** The permissions of a new key of this owner. */
   readonly grant: Pick<ApiKey, 'kind' | 'accountId' | 'serverId' | 'mode' | 'streamId'>
 }
 

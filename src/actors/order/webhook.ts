@@ -21,7 +21,7 @@ export function webhookOrderEntities({ accountId, serverId, webhookId }: Webhook
   return [accountRef(accountId), serverRef(serverId), webhookRef(webhookId)]
 }
 
-/** The same where the order changes what an announcement goes through. */
+/** The same if the order changes data that announcements read. */
 export function listenerOrderEntities(body: WebhookOrder): Ref[] {
   return [...webhookOrderEntities(body), listenersRef(body.serverId)]
 }

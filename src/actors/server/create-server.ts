@@ -22,7 +22,7 @@ export interface CreateServerBody extends AccountOrderer {
   readonly server: NewServer
 }
 
-/** A server and what its limits follow from. */
+/** A server, and the data of its limits. */
 export interface ServerReply {
   readonly kind: 'server'
   readonly server: ServerState

@@ -1,7 +1,8 @@
 /**
  * operate-stream - what an operator does to a stream: pause, resume, pace.
  *
- * Already so: answered as it is. Resuming takes the counters of the brake away, so that its window begins anew.
+ * A repeated order is answered with the current state. Resuming removes the counters of complaints, so that their
+ * window restarts.
  *
  * Spec operator.stream, stream.brake
  */
@@ -49,7 +50,7 @@ export const operateStream: CommandType<OperateStreamBody, StreamReply | Refused
   },
 }
 
-/** What the order changes; null where it is so already. */
+/** The event of the order; null if nothing changes. */
 function eventOf(order: StreamAct, stream: StreamState, nowMs: number): StreamEvent | null {
   if (order.act === 'pause') return stream.pausedAtMs === null ? { type: 'paused', pausedAtMs: nowMs } : null
   if (order.act === 'resume') return stream.pausedAtMs === null ? null : { type: 'resumed' }

@@ -1,8 +1,8 @@
 /**
  * patch-stream - renames a stream, changes how long an inbound one keeps content, or archives it for good.
  *
- * A shorter time applies at the next sweep to what is stored. An archived stream takes no new messages; what it holds
- * is still delivered. Its name stays taken. Once its inbound stream is archived, a server may have another one.
+ * A shorter time applies at the next sweep to what is stored. An archived stream accepts no new messages; its queued
+ * mail is still delivered. Its name stays reserved. Once its inbound stream is archived, a server may have another one.
  *
  * Spec stream.patch, stream.name, stream.archive
  */
@@ -39,7 +39,7 @@ export const patchStream: CommandType<PatchStreamBody, StreamReply | Refused> = 
     if ('kind' in tenant) return tenant
     const { accountId, serverId, changes } = body
     const stream = streamOfOrder(body, states)
-    // Only the stream's kind tells that the body is wrong, which comes before the account's state.
+    // Whether the body is valid depends on the stream's kind, and this refusal comes before the account's state.
     if (stream !== null && stream.kind !== 'inbound' && changes.contentRetentionDays !== undefined)
       return refuse('invalid_request')
     const refusal = refuseClosed(tenant)

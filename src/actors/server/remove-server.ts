@@ -1,9 +1,8 @@
 /**
- * remove-server - removes a server: its keys are revoked at once, its name is free again, it is shown no more.
+ * remove-server - removes a server: its keys are revoked at once, its name is free again, and it is no longer listed.
  *
- * Its webhooks go with it. A timer archives its streams in small steps; nobody can read them any more, and an inbound
- * one refuses mail to its address from then on. What is queued still goes out, and what it has stored
- * leaves with its age: the sweep goes on.
+ * Its webhooks are removed with it. A timer archives its streams in small steps; they can no longer be read, and
+ * inbound ones refuse mail from then on. Queued mail is still delivered, and stored data expires: the sweep continues.
  *
  * Spec server.remove, stream.archive
  */
@@ -50,7 +49,7 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     })
     ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [serverName(name)] })
     ops.push({ key: serversKey(shard, accountId), write: 'ZREM', args: [serverId] })
-    // What it has stored is still somebody's: an erasure finds it here.
+    // Its stored data may still be personal: an erasure finds the server here.
     ops.push({ key: removedServersKey(shard, accountId), write: 'ZADD', args: [String(msOf(serverId)), serverId] })
     ops.push(...auditOpsOf(context, body.by, { targets: { accountId, serverId }, before: { name, mode }, after: null }))
     const webhooks = hooks.map((ref) => states.get<WebhookState | null>(ref)).filter((webhook) => webhook !== null)

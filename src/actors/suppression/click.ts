@@ -39,14 +39,14 @@ export function unsubscribeDue(click: Click, nowMs: number): Due {
   return { lane: TIMERS_LANE, item: formatClick(click), atMs: nowMs + UNDO_MS }
 }
 
-/** The reads that tell whether somebody's click waits: one for each source. */
+/** The reads of a person's pending clicks, one for each source. */
 export function clickFacts(shard: number, of: Clicker): (Fact & { read: 'score' })[] {
   return SOURCES.map((source) => {
     return { read: 'score', key: laneKey(shard, TIMERS_LANE), member: formatClick({ ...of, source }) }
   })
 }
 
-/** The timers of somebody's clicks that wait. Their facts must have been fetched. */
+/** The timers of a person's pending clicks. Their facts must have been fetched. */
 export function waitingClicks(facts: Facts, shard: number, of: Clicker): string[] {
   return clickFacts(shard, of).flatMap(({ key, member }) => (facts.score(key, member) === null ? [] : [member]))
 }

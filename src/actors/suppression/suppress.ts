@@ -1,11 +1,11 @@
 /**
  * suppress - puts the recipient of a message onto its stream's suppression list.
  *
- * What it needs to know (stream, person, whether the address is on the list already) is read only now: most outcomes
- * suppress nobody.
+ * Its data (stream, person, whether the address is already on the list) is read only now, because most outcomes
+ * suppress no address.
  *
- * Guarantees: one entry for each stream and address; entry, row, count of the person's lists and the stream's mark come
- * in the commit of the event that says so.
+ * Guarantees: one entry for each stream and address; entry, row, count of the person's lists and the stream's mark are
+ * in the commit of the event.
  *
  * Spec suppression.entry, suppression.worse, stream.brake
  */
@@ -31,7 +31,7 @@ import {
   suppressionIn,
 } from '../../state/suppression.ts'
 
-/** What a turn has at hand. */
+/** Context of a turn. */
 export interface SuppressTurn {
   readonly states: States
   readonly facts: Facts
@@ -47,16 +47,16 @@ export interface SuppressInput {
   readonly code: number | null
   /** The address in it is masked. */
   readonly response: string | null
-  /** Whether the same turn counts a delivery: a simulated complaint comes with one. */
+  /** Whether the same turn counts a delivery: a simulated complaint includes one. */
   readonly delivered?: true
 }
 
-/** What a turn writes of a stream and its list. */
+/** The writes of a turn about a stream and its list. */
 export type StreamWrites = Required<Pick<Staged, 'ops' | 'events' | 'counters'>>
 
 export const NO_WRITES: StreamWrites = { ops: [], events: [], counters: [] }
 
-/** What suppressing writes; or what has to be read before that can be said, twice at most. */
+/** The writes of a suppression, or the reads needed first, twice at most. */
 export function suppressRecipient(turn: SuppressTurn, input: SuppressInput): StreamWrites | Need {
   const { states, facts, context } = turn
   const { item, hmac } = input
@@ -133,8 +133,8 @@ export function rowOp(shard: number, place: SuppressionPlace, entry: Suppression
 }
 
 /**
- * What a delivery on a broadcast stream writes, or its state to be read first: the delivery that makes the window large
- * enough may stop the stream, as a complaint may.
+ * The writes of a delivery on a broadcast stream, or the state to be read first: a delivery that makes the window large
+ * enough may pause the stream, like a complaint.
  *
  * Spec stream.brake
  */

@@ -1,8 +1,8 @@
 /**
  * sweep-suppressions - removes the suppression lists of a removed server, in small steps.
  *
- * Its lists are the last to go: while there is mail a bounce may still add to them. Each entry that goes is one list
- * less for its person, who can be forgotten once no list and no message names them.
+ * Its lists are removed last, because bounces may add to them while there is mail. Each removed entry is one list less
+ * for its person, who can be removed once no list and no message names them.
  *
  * Spec server.remove, retention.person
  */
@@ -35,7 +35,7 @@ export function listedFact({ shard, serverId }: Omit<ListsOf, 'accountId'>): Fac
   return { read: 'range', key: suppressionsKey(shard, serverId), from: '-', to: '+', count: STEP_SUPPRESSIONS }
 }
 
-/** The writes of one step, or what it has to read; null when no entry is left. `listedFact` must have been fetched. */
+/** The writes of one step, or its reads; null if no entry is left. `listedFact` must have been fetched. */
 export function sweepListed(facts: Facts, of: ListsOf): Required<Pick<Done<null>, 'ops'>> | Need | null {
   const entries = facts.range(listedFact(of))
   const last = entries.at(-1)
@@ -55,7 +55,7 @@ export function sweepListed(facts: Facts, of: ListsOf): Required<Pick<Done<null>
     const { hmac } = place
     const key = suppressedKeyOf(shard, place)
     rows.set(key, [...(rows.get(key) ?? []), hmac])
-    // One from before an erasure is not counted with who has the address now.
+    // An entry from before an erasure does not count for the new person of the address.
     if (personRowIn(facts, { shard, accountId, hmac })?.number !== current.number) continue
     fewer.set(hmac, { number: current.number, lists: (fewer.get(hmac)?.lists ?? 0) + 1 })
   }
@@ -79,7 +79,7 @@ function factsOf(places: readonly SuppressionPlace[], { shard, accountId }: List
   ]
 }
 
-/** The suppression of an entry; null where it was lifted since. */
+/** The suppression of an entry; null if it was lifted since. */
 function currentOf(
   facts: Facts,
   shard: number,

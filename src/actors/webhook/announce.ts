@@ -1,12 +1,13 @@
 /**
  * announce - the one place that every event of the catalogue passes on its way to clients.
  *
- * Each event gets an entry in the event log of its server, and each enabled webhook whose filters let it through gets a
- * delivery: a reference in its queue and an item in its lane, all in the commit of the event itself. Listeners get a
- * signal once that commit is confirmed; for who listens, or did ten minutes ago, the references are written down too.
+ * Each event gets an entry in the event log of its server, and each enabled webhook with matching filters gets a
+ * delivery: a reference in its queue and an item in its lane, all in the commit of the event itself. Live feeds get a
+ * signal once that commit is confirmed; while a feed is open, and for ten minutes afterwards, the references are
+ * recorded too.
  *
- * Guarantees: a server without webhooks, to which nobody listens, costs one entry an event; a webhook's deliveries are
- * due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
+ * Guarantees: a server without webhooks and feeds costs one entry per event; a webhook's deliveries are due in the
+ * order of their ids; queued and dead deliveries together are bounded (`backlog.ts`).
  *
  * A command that announces names `serverRef` and `serverOwner` of the event's server, and `eventLogOwner` where events
  * are likely.
@@ -54,19 +55,19 @@ export interface AnnounceTurn {
   readonly context: Context
 }
 
-/** What has happened to recipients of one server's messages, or which messages it has received. */
+/** Events of recipients of one server's messages, or of its received messages. */
 export interface MessageNews {
   readonly serverId: string
   readonly news: readonly MailReference[]
   /**
-   * Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks.
+   * Streams of these messages, in order, if the command knows them; otherwise they are read if a webhook needs them.
    */
   readonly streamIds?: readonly string[]
-  /** Their labels, likewise: of messages that the same commit writes down. */
+  /** Their labels, under the same condition: for messages written by the same commit. */
   readonly labels?: readonly Labels[]
 }
 
-/** What has happened to a cap, and the servers with webhooks that are told. */
+/** An event of a cap, and the servers whose webhooks get it. */
 export interface CapNews {
   readonly reference: CapReference
   readonly serverIds: readonly string[]
@@ -94,7 +95,7 @@ export function acceptedTopic(serverId: string): string {
   return `accepted:${serverId}`
 }
 
-/** Says to who listens which messages a turn has accepted: nobody else pays for it. */
+/** Notifies live feeds of the messages that a turn has accepted, at no cost without feeds. */
 export function acceptedSignals(
   serverId: string,
   messageIds: readonly string[],
@@ -104,7 +105,7 @@ export function acceptedSignals(
   return [{ topic: acceptedTopic(serverId), text: messageIds.join(' ') }]
 }
 
-/** Topic of the signals that a key of a server was revoked: whoever listens with it is to look again. */
+/** Topic of the signals that a key of a server was revoked: feeds opened with it have to check it again. */
 export function keysTopic(serverId: string): string {
   return `keys:${serverId}`
 }
@@ -115,8 +116,8 @@ export function accountTopic(accountId: string, mode: ServerMode): string {
 }
 
 /**
- * Announces events of messages, sent or received; of received ones `streamIds` is given. Out: what to stage beside the
- * event itself, or what must be read first.
+ * Announces events of messages, sent or received; for received ones `streamIds` is given. Returns the staged data in
+ * addition to the event itself, or the reads needed first.
  */
 export function announceMessages({ serverId, news, streamIds, labels }: MessageNews, turn: AnnounceTurn): Announced {
   const { states, context } = turn
@@ -143,7 +144,7 @@ export function announceMessages({ serverId, news, streamIds, labels }: MessageN
   return { kind: 'told', staged: withKept(queue.staged(), kept) }
 }
 
-/** Writes events into the log of their server, and down for who listens, or did a moment ago. */
+/** Writes events into the log of their server, and records them for current and recent feeds. */
 function keep(
   serverId: string,
   news: readonly EventReference[],
@@ -190,7 +191,7 @@ export function announceCaps(news: readonly CapNews[], turn: AnnounceTurn): Anno
   return { kind: 'told', staged: kept.reduce(withKept, queue.staged()) }
 }
 
-/** A decision with what an announcement stages beside it. */
+/** A decision with the staged data of an announcement. */
 export function announced<Reply>(done: Done<Reply>, { ops, counters, due, absent, signals }: Staged): Done<Reply> {
   if (ops === undefined && signals === undefined) return done
   return {
@@ -217,7 +218,7 @@ export class DeliveryQueue {
     this.signals = signals
   }
 
-  /** A new delivery of a webhook. Out: its id, and the slice that it lies in. */
+  /** A new delivery of a webhook. Returns its id and its slice. */
   add(webhookId: string, reference: EventReference): { readonly deliveryId: string; readonly slice: string } {
     const { context, states } = this.turn
     const { shard } = context
@@ -235,7 +236,7 @@ export class DeliveryQueue {
     // By the id's time, not the clock's: ids rise whatever the clock does, and so the order of attempts does too.
     this.due.push({ lane: postLane(webhookId), item, atMs: createdAtMs })
     if (pending > WEBHOOK_BACKLOG_MAX) this.due.push(backlogDue(webhookId, context.nowMs))
-    // Neither claimed nor attempted: whoever claims it next need not read that.
+    // Neither claimed nor attempted: its next claim need not read that.
     this.absent.push({ key: claimsKey(shard), fields: [item] })
     this.absent.push({ key: deliveryKey(shard, webhookId, name), fields: [shortId(deliveryId)] })
     return { deliveryId, slice: name }

@@ -1,9 +1,9 @@
 /**
- * backlog - ends the oldest deliveries of a webhook of which too many wait. They are dead and may be replayed.
+ * backlog - ends the oldest deliveries of a webhook with too many pending ones. They become dead and may be replayed.
  *
- * A cursor goes along the deliveries: what lies before it was found to wait no more. A delivery that was replayed
- * counts by the place of its first queueing, so the cursor goes back to it. Of a slice that is thinned, what waits
- * again is listed among the dead.
+ * A cursor moves along the deliveries: those before it are no longer pending. A replayed delivery counts by the place
+ * of its first queueing, so the cursor goes back to it. In a thinned slice, replayed deliveries are listed among the
+ * dead.
  *
  * Spec webhook.backlog
  */
@@ -96,7 +96,7 @@ function idOf(item: string): string {
   return item.slice(BACKLOG_TIMER.length + 1)
 }
 
-/** The reads of what is kept of a slice from a delivery on; '' = from the first. */
+/** The reads of a slice from a delivery on; '' = from the first. */
 function listedFacts(
   { shard, webhookId, slice }: { shard: number; webhookId: string; slice: string },
   { from, isThin }: { from: string; isThin: boolean },

@@ -1,8 +1,8 @@
 /**
  * filter - which events of messages a webhook gets: those of its names, its stream, its tag and its metadata entry
  *
- * Rows of a message are read only if a webhook asks for them. A message that its own commit writes down has no rows
- * yet: its command names them.
+ * Rows of a message are read only if a webhook asks for them. A message written by the same commit has no rows yet: its
+ * command has the data.
  *
  * Keys: `log head:<server>:<segment>`, `content:<id>:head:0`
  *
@@ -31,7 +31,7 @@ export interface Labels {
 export interface FilterInput {
   readonly server: ServerState
   readonly news: readonly MailReference[]
-  /** Streams and labels of the messages where the command knows them. */
+  /** Streams and labels of the messages if the command knows them. */
   readonly streamIds?: readonly string[] | undefined
   readonly labels?: readonly Labels[] | undefined
   /** Webhooks that get at least one of the events by its name. */
@@ -52,7 +52,7 @@ export class NewsFilter {
     this.#of = of
   }
 
-  /** Reads that the filters need. Those of broadcasts follow from the others: ask again once these are there. */
+  /** Reads that the filters need. Those of broadcasts depend on the others: ask again once these are read. */
   reads(): readonly Fact[] {
     const { wanted, news, streamIds, labels, turn } = this.#of
     const needsStream = streamIds === undefined && wanted.some(({ streamId }) => streamId !== null)
@@ -73,7 +73,7 @@ export class NewsFilter {
     return facts
   }
 
-  /** Whether a webhook gets an event. In: the event and its place among the news. */
+  /** Whether a webhook gets an event. Takes the event and its place among the news. */
   passes(listener: Subscriber, place: number, one: MailReference): boolean {
     const { streamId, tagHash, metadata } = listener
     if (!wants(listener, one.event)) return false
@@ -110,7 +110,7 @@ export class NewsFilter {
     return { tagHash, metadata, sharedIn: broadcast?.contentId || null }
   }
 
-  /** A value of a message's own metadata, or else of its broadcast's. */
+  /** A value of a message's own metadata, otherwise of its broadcast's. */
   #valueOf({ metadata, sharedIn }: Labels, name: string): string | null {
     if (Object.hasOwn(metadata, name)) return metadata[name] ?? null
     const { facts, context } = this.#of.turn

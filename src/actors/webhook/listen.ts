@@ -1,9 +1,9 @@
 /**
- * listen - somebody listens to a server's events for the next minute: until then each event is told by a signal, and
- * written down for ten minutes more, so that a feed that was cut off can go on.
+ * listen - keeps a server's live feed open for the next minute: until then each event is signalled, and recorded for
+ * ten minutes more, so that an interrupted feed can resume.
  *
- * Who listens asks again before the minute is over. A server that nobody listens to pays nothing: where nobody has
- * listened for the ten minutes, what was written goes, and the next who listens begins anew.
+ * A feed repeats the command before the minute is over. A server without feeds pays nothing: ten minutes after the last
+ * feed the recorded events are removed, and the next feed starts from scratch.
  *
  * Keys: heard
  *
@@ -18,10 +18,10 @@ import { type HeardCounters, heardOwner, keptUntilMs, NOTHING_HEARD } from '../.
 import { proves } from '../order/proof.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
-/** Who listens asks again within this. */
+/** A feed repeats the command within this time. */
 export const LISTEN_MS = 60_000
 
-/** Timer that lets go what was written down for who listens. */
+/** Timer that removes the events recorded for feeds. */
 export const HEARD_TIMER = 'heard'
 
 export interface ListenBody {
@@ -66,7 +66,7 @@ export const listen: CommandType<ListenBody, ListenReply | Refused> = {
   },
 }
 
-/** What was written down goes once nobody has listened for as long as it is kept; else it is looked at again then. */
+/** Removes recorded events once no feed was open for their retention; otherwise sets the timer again. */
 export const forgetHeard: CommandType<TimerBody, null> = {
   name: 'forget-heard',
   frees: true,

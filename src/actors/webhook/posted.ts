@@ -2,10 +2,10 @@
  * posted - what the end of an attempt at a webhook makes of its delivery.
  *
  * States (webhook.delivery): pending ends delivered by a 2xx, waits for the next attempt after a failure, and is dead
- * after the last one, or at once where the failure is final.
+ * after the last one, or at once if the failure is final.
  *
- * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has
- * counted every attempt that was begun. Of mail that was erased meanwhile nothing is kept of what the receiver said.
+ * Guarantees: a 2xx counts for any attempt, a failure only for the current one; a final record has counted every
+ * attempt begun. For mail erased in the meantime, the receiver's answer is not stored.
  *
  * Spec webhook.delivery, webhook.retry, erasure.messages, erasure.received
  */
@@ -38,13 +38,13 @@ export interface PostOutcome {
   readonly result: 'delivered' | 'failed'
   readonly statusCode: number | null
   readonly error: PostError | null
-  /** What the receiver said, without addresses; absent where it said nothing. */
+  /** The receiver's answer, without addresses; absent if empty. */
   readonly response?: string
   /** Whether no other attempt can help. */
   readonly final: boolean
 }
 
-/** Nobody heard how five attempts ended. */
+/** Five attempts ended without an outcome. */
 const ABANDONED: PostOutcome = { result: 'failed', statusCode: null, error: 'timeout', final: true }
 
 interface EndedAttempt {
@@ -101,7 +101,7 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
-/** What is kept of what the receiver said: it may name who was erased while it was asked. */
+/** The stored part of the receiver's answer, which may name a person erased during the attempt. */
 function responseOf(
   { item, outcome }: OutcomeBody<PostOutcome>,
   { serverId }: WebhookState,
@@ -153,7 +153,7 @@ function dead({ body, place, record, counters }: EndedAttempt, error: PostError)
   }
 }
 
-/** The record of a delivery: it has ended, and hardly anybody looks at it again. */
+/** The record of a delivery: it is final, and rarely read again. */
 function fieldsOf({ shard, webhookId, deliveryId, slice }: DeliveryPlace): HashFields {
   return { key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
 }

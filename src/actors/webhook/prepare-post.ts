@@ -1,8 +1,8 @@
 /**
- * prepare-post - what an attempt at a webhook needs: where to, signed with what, telling of which event.
+ * prepare-post - the input of an attempt at a webhook: its URL, its secrets and its event.
  *
- * Guarantees: what was queued before a switch-off ends dead here, if the timer of the switch-off has not come to it
- * yet; of a webhook that was removed, and of a message past its age, nothing is posted any more.
+ * Guarantees: deliveries queued before a switch-off end dead here, if the timer of the switch-off has not reached them
+ * yet; for a removed webhook, or an expired message, nothing is posted.
  *
  * Spec webhook.attempt, webhook.states, retention.delivery
  */

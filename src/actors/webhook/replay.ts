@@ -1,11 +1,11 @@
 /**
  * replay - queues a delivery again, and an example of an event for the first time.
  *
- * The same delivery and event; the schedule of retries starts again, the count of attempts goes on. One that waits is
- * due now; one that is being attempted is left to that attempt, with the schedule before it again.
+ * The same delivery and event; the schedule of retries starts again, the count of attempts continues. A pending one is
+ * due now; one with an attempt in progress is left to it, with its schedule restarted.
  *
- * `replayDead` queues what is dead again, oldest first, a step at a time: a step looks at some slices from a cursor on
- * and takes no more than the backlog has room for. Who asks goes on until nothing is left.
+ * `replayDead` queues dead deliveries again, oldest first, step by step: a step reads some slices from a cursor on and
+ * takes no more than the backlog has room for. The caller repeats it until none is left.
  *
  * Spec webhook.replay, webhook.example
  */
@@ -125,16 +125,16 @@ export const example: CommandType<ExampleEventBody, QueuedReply | Refused> = {
 /** Deliveries of one step, and slices that it looks at. */
 const STEP_ITEMS = 200
 const STEP_SLICES = 20
-/** Read of a slice: of an old one, what was looked at last stays listed, and comes first again in the next step. */
+/** Read of a slice: in an old one, the last delivery read stays listed, and comes first again in the next step. */
 const READ_ITEMS = STEP_ITEMS + 1
 
 type SortedFact = Fact & { read: 'sorted' }
 
 export interface ReplayDeadBody extends WebhookOrder {
   readonly fromMs: number
-  /** Before this; null = whatever is there. */
+  /** Before this; null = no bound. */
   readonly toMs: number | null
-  /** Where to go on; null from the oldest. */
+  /** The position to continue from; null for the oldest. */
   readonly after: ReplayCursor | null
 }
 
@@ -208,8 +208,8 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
 }
 
 /**
- * The record of a delivery that is queued again: its next attempt is counted as one more than were ever begun. In: its
- * row of `claims`, which one that has not left its lane keeps, whatever became of it; null for none.
+ * The record of a delivery that is queued again: its next attempt number is one more than were ever begun. Takes its
+ * row of `claims`, which is kept while it is in its lane, or null.
  */
 export function requeued(
   before: DeliveryRecord,

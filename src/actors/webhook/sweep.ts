@@ -1,8 +1,8 @@
 /**
  * sweep - removes the deliveries of a webhook that are past their age, each day, in small steps.
  *
- * Of a slice that is 30 days old, what was delivered goes, with the queue; what is dead, or was and waits again, stays
- * listed among the dead. A slice whose messages are past their age goes whole.
+ * From a slice that is 30 days old, delivered ones are removed, with the queue; dead and replayed ones stay listed
+ * among the dead. A slice whose messages have expired is removed as a whole.
  *
  * Spec retention.delivery
  */
@@ -22,7 +22,7 @@ export const WEBHOOK_SWEEP_TIMER = 'webhook-sweep'
 
 const STEP_ENTRIES = 200
 const STEP_SLICES = 20
-/** Attempts and replays of a message's events go on for this long after it was accepted, at most. */
+/** Attempts and replays of a message's events end at most this long after its acceptance. */
 const TELLING_DAYS = 4
 
 type RangeFact = Fact & { read: 'range' }

@@ -1,8 +1,8 @@
 /**
- * switch - enables or disables a webhook. What was queued before a switch-off is dead with it.
+ * switch - enables or disables a webhook. Deliveries queued before a switch-off become dead.
  *
- * The switch itself is one small commit: what was queued is told from what comes later by its id
- * (`state/webhook/delivery.ts`). A timer then writes it down, some hundred deliveries a step.
+ * The switch itself is one small commit: ids distinguish deliveries queued before from later ones
+ * (`state/webhook/delivery.ts`). A timer then writes their records, some hundred deliveries a step.
  *
  * Spec webhook.switch, webhook.states
  */
@@ -69,7 +69,7 @@ export const switchWebhook: CommandType<SwitchWebhookBody, WebhookReply | Refuse
   },
 }
 
-/** Writes down that what was queued before the switch-off is dead. Item: `off:<webhookId>:<score to go on at>`. */
+/** Records that deliveries queued before the switch-off are dead. Item: `off:<webhookId>:<score to continue at>`. */
 export const settleOff: CommandType<TimerBody, null> = {
   name: 'settle off',
   frees: true,
@@ -112,7 +112,7 @@ export const settleOff: CommandType<TimerBody, null> = {
   },
 }
 
-/** The next step begins where this one ended, or where it began when it has moved everything there. */
+/** The next step begins where this one ended, or where this one began, if it has moved everything there. */
 function nextStep(
   { webhookId }: { webhookId: string },
   { waiting, ended, nowMs }: { waiting: readonly (readonly [string, number])[]; ended: number; nowMs: number },

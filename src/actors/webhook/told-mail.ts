@@ -1,7 +1,7 @@
 /**
- * told-mail - whether the mail that a delivery tells of was erased: then nothing is kept of what its receiver says
+ * told-mail - whether the mail of a delivery was erased: then its receiver's answer is not stored
  *
- * A sent message was erased when its head is empty; of a received one that has lost its content there is none.
+ * A sent message was erased if its head is empty; a received one without content has no head.
  *
  * Keys: `head:<server>:<segment>`, `received-head:<server>:<day>:<n>`
  *
@@ -14,7 +14,7 @@ import { MessageRows } from '../../state/message/row.ts'
 import { contentHeadKey } from '../../state/received/content-head.ts'
 import type { EventReference, MailReference } from '../../state/webhook/item.ts'
 
-/** Where the head of a message lies. */
+/** The place of a message's head. */
 export interface HeadPlace {
   readonly key: string
   readonly field: string
@@ -25,7 +25,7 @@ export function isOfMail(reference: EventReference): reference is MailReference 
   return reference.kind === 'message' || reference.kind === 'inbound'
 }
 
-/** Where the head of an event's message lies. */
+/** The place of the head of an event's message. */
 export function headPlace(shard: number, serverId: string, reference: MailReference): HeadPlace {
   const { messageId, segment } = reference
   if (reference.kind === 'inbound')
@@ -33,7 +33,7 @@ export function headPlace(shard: number, serverId: string, reference: MailRefere
   return new MessageRows(shard, { serverId, segment }).headPlace(messageId)
 }
 
-/** Whether the message of an event was erased. In: its head as it is stored; null: there is none. */
+/** Whether the message of an event was erased. Takes its stored head, or null. */
 export function isErasedMail({ kind }: Pick<MailReference, 'kind'>, head: string | null): boolean {
   return kind === 'inbound' ? head === null : head !== null && isErasedHead(unpackHead(head, 0))
 }
