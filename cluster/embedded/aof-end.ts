@@ -2,12 +2,13 @@
  * aof-end - the end of an append-only file that redis refuses to load: zeros or holes that a power cut left behind the
  * last command, on file systems that keep a file's size before its bytes
  *
- * Redis itself drops an incomplete last command. Other bytes are a "Bad file format", and it does not start. Bytes
- * after the size in the store's mark were never known to be on disk, so they contain no accepted mail. They are moved
- * into a separate file, and Redis starts. Damage before that size stops the start.
+ * Redis itself drops an incomplete last command. Other bytes are a "Bad file format", and it does not start. Redis
+ * syncs before it answers, so a power cut damages only bytes written after the last sync. Such an end is moved into a
+ * separate file, and Redis starts. Damage of synced data stops the start: it begins before the size in the store's
+ * mark, which is a lower bound, or whole commands follow it.
  */
 
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { AOF_DIRECTORY, type AofFiles } from './aof-files.ts'
 import { markPath, type StoreMark } from './store-mark.ts'
@@ -18,6 +19,8 @@ const LINE_BYTES_MAX = 64
 /** Limits of Redis for a client: number and length of arguments. */
 const ARGUMENTS_MAX = 1024 * 1024
 const ARGUMENT_BYTES_MAX = 512 * 1024 * 1024
+/** Starts of a command that are tried behind damaged bytes; with more, data is assumed there. */
+const STARTS_MAX = 10_000
 const STAR = 0x2a
 const HASH = 0x23
 const OWNER_ONLY = 0o600
@@ -42,12 +45,14 @@ export function cutUnreadableEnd(
   const path = join(directory, AOF_DIRECTORY, last.name)
   const file = openSync(path, 'r+')
   try {
-    const { readable, size } = readableBytes(file)
+    const { readable, damagedAt, size } = readableBytes(file)
     if (readable === size) return null
     const known = mark?.sizes[last.name]
-    if (known === undefined || readable < known) throw refusal({ path, readable, size, known, directory })
+    if (known === undefined || readable < known || hasCommandsBehind(file, damagedAt))
+      throw refusal({ path, readable, size, known, directory })
     const kept = join(directory, `unreadable-end.${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}.aof`)
     copyEnd(file, readable, kept)
+    syncPath(directory)
     ftruncateSync(file, readable)
     fsyncSync(file)
     return { path, bytes: size - readable, kept }
@@ -65,10 +70,12 @@ function refusal(at: {
 }): Error {
   const { path, readable, size, known, directory } = at
   const mark = markPath(directory)
-  const lost =
-    known === undefined
+  const isKnown = known !== undefined && readable < known
+  const lost = isKnown
+    ? `${known - readable} of them were known to be on disk: accepted data is damaged`
+    : known === undefined
       ? `Whether accepted data is in them is unknown, because ${mark} is missing`
-      : `${known - readable} of them were known to be on disk: accepted data is damaged`
+      : 'Whole commands are behind the damage: accepted data may be in them'
   return new Error(
     `${path} cannot be read from byte ${readable} on: ${size - readable} bytes are damaged. ${lost}. ` +
       'Restore a backup, or copy the directory and continue without these bytes: ' +
@@ -85,23 +92,61 @@ function copyEnd(file: number, from: number, to: string): void {
       writeSync(kept, bytes, 0, read)
     }
     fsyncSync(kept)
+  } catch (error) {
+    // On a full disk every start would leave one.
+    rmSync(to, { force: true })
+    throw error
   } finally {
     closeSync(kept)
   }
+}
+
+function syncPath(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
+
+/** Whether a whole command is somewhere behind the damaged one at a place of the file. */
+function hasCommandsBehind(file: number, damagedAt: number): boolean {
+  const reader = new Reader(file)
+  const bytes = Buffer.alloc(CHUNK_BYTES)
+  let tried = 0
+  for (let at = damagedAt + 1, read = 1; read > 0; at += read) {
+    read = readSync(file, bytes, 0, bytes.length, at)
+    for (let star = bytes.indexOf(STAR); star >= 0 && star < read; star = bytes.indexOf(STAR, star + 1)) {
+      tried += 1
+      if (tried > STARTS_MAX) return true
+      reader.at = at + star
+      const found = readCommand(reader)
+      if (reader.at <= reader.size && found !== 'end' && found !== 'damaged') return true
+    }
+  }
+  return false
 }
 
 /**
  * Bytes of an append-only file up to the last command that is whole and outside of a transaction, and its size. An end
  * that is merely incomplete counts as readable: redis drops it itself.
  */
-export function readableBytes(file: number): { readonly readable: number; readonly size: number } {
+export function readableBytes(file: number): {
+  readonly readable: number
+  /** Where the command begins that cannot be read; the size if there is none. */
+  readonly damagedAt: number
+  readonly size: number
+} {
   const reader = new Reader(file)
+  const { size } = reader
   let readable = 0
   let isInTransaction = false
   for (;;) {
+    const { at: damagedAt } = reader
     const found = readCommand(reader)
-    if (found === 'end') return { readable: reader.size, size: reader.size }
-    if (found === 'damaged') return { readable, size: reader.size }
+    if (found === 'end') return { readable: size, damagedAt: size, size }
+    if (found === 'damaged') return { readable, damagedAt, size }
     if (found === 'MULTI') isInTransaction = true
     if (found === 'EXEC') isInTransaction = false
     if (!isInTransaction) readable = reader.at
