@@ -16,8 +16,12 @@ import { type Backup, makeBackup } from './copy.ts'
 
 /** Names of backups in a folder of backups: the time in UTC, so that names sort by age. */
 const NAME = /^sendwright-\d{8}T\d{6}Z$/
+/** Names of backups in a folder that are being written, or that a killed command left. */
+const UNFINISHED = /^\.sendwright-\d{8}T\d{6}Z\.(\d+)\.new$/
+/** A running backup of another machine or container has a process id that is unknown here. */
+const LEFT_MS_MIN = 12 * 3_600_000
 /** The copy of an archive that is being written, inside DATA_DIR: on the same file system copies share blocks. */
-const UNPACKED = /^\.archive\.\d+$/
+const UNPACKED = /^\.\.?archive\.(\d+)(?:\.\d+\.new)?$/
 const MARK = 'last-backup'
 const OWNER_ONLY = 0o700
 
@@ -48,13 +52,32 @@ export async function backUpInto(
     .toISOString()
     .replace(/\.\d+Z$/, 'Z')
     .replace(/[-:]/g, '')
-  const made = await backUpTo(config, join(resolve(folder), `sendwright-${stamp}`), options)
-  const removed = readdirSync(folder)
-    .filter((name) => NAME.test(name))
-    .sort()
-    .slice(0, -keep)
+  const name = `sendwright-${stamp}`
+  const made = await backUpTo(config, join(resolve(folder), name), options)
+  return { ...made, removed: removeOldBackups(folder, { keep, made: name, nowMs: Date.now() }) }
+}
+
+/**
+ * Removes all but the newest `keep` backups of a folder, and what killed backups left. The backup just made remains,
+ * even if the clock was set back and others have later names. Only directories count. Returns the names of removed
+ * backups.
+ */
+export function removeOldBackups(
+  folder: string,
+  { keep, made, nowMs }: { readonly keep: number; readonly made: string; readonly nowMs: number },
+): string[] {
+  const names = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+  for (const name of names) {
+    const pid = Number(UNFINISHED.exec(name)?.[1])
+    if (pid > 0 && !isRunning(pid) && nowMs - statSync(join(folder, name)).mtimeMs > LEFT_MS_MIN)
+      rmSync(join(folder, name), { recursive: true, force: true })
+  }
+  const others = names.filter((name) => NAME.test(name) && name !== made).sort()
+  const removed = others.slice(0, Math.max(0, others.length - (keep - 1)))
   for (const name of removed) rmSync(join(folder, name), { recursive: true, force: true })
-  return { ...made, removed }
+  return removed
 }
 
 /**
@@ -65,7 +88,8 @@ export async function writeArchive(config: Config, options: BackupOptions = {}):
   const startedAtMs = Date.now()
   const isThere = existsSync(config.dataDir)
   for (const name of isThere ? readdirSync(config.dataDir).filter((one) => UNPACKED.test(one)) : [])
-    if (!isRunning(Number(name.split('.')[2]))) rmSync(join(config.dataDir, name), { recursive: true, force: true })
+    if (!isRunning(Number(UNPACKED.exec(name)?.[1])))
+      rmSync(join(config.dataDir, name), { recursive: true, force: true })
   const unpacked = join(config.dataDir, `.archive.${process.pid}`)
   try {
     const made = await makeBackup(config, unpacked, options)
