@@ -9,7 +9,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { type Certificate, type CertificatePlace, isPair, openCertificate } from './certificate.ts'
+import { type Certificate, type CertificatePlace, faultOfChain, isPair, openCertificate } from './certificate.ts'
 
 /** A renewed certificate is in use within a minute. */
 const CHECK_MS = 20_000
@@ -85,7 +85,9 @@ export function watchCertificate(
 async function readPair(certPath: string, keyPath: string): Promise<Certificate | string> {
   try {
     const [cert, key] = await Promise.all([readFile(certPath, 'utf8'), readFile(keyPath, 'utf8')])
-    return isPair({ cert, key }) ? { cert, key } : 'TLS_KEY is not the private key of TLS_CERT'
+    if (!isPair({ cert, key })) return 'TLS_KEY is not the private key of TLS_CERT'
+    const fault = faultOfChain({ cert, key })
+    return fault === null ? { cert, key } : `TLS does not take the chain in TLS_CERT: ${fault}`
   } catch (error) {
     return (error as Error).message
   }

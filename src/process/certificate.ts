@@ -9,6 +9,7 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { readNamedFile, WrongFile } from './named-file.ts'
 import { replaceFile } from './whole-file.ts'
 
@@ -79,7 +80,20 @@ function readCertificate(certPath: string, keyPath: string): Certificate {
     throw new WrongFile('TLS_CERT', { wanted: 'a certificate in PEM', path: certPath })
   if (!isPair({ cert, key }))
     throw new WrongFile('TLS_KEY', { wanted: 'the private key of TLS_CERT, in PEM', path: keyPath })
+  const fault = faultOfChain({ cert, key })
+  if (fault !== null)
+    throw new WrongFile('TLS_CERT', { wanted: `a certificate chain for TLS (${fault})`, path: certPath })
   return { cert, key }
+}
+
+/** Why TLS refuses a pair, such as a chain that was cut off; null if it does not. */
+export function faultOfChain(pair: Certificate): string | null {
+  try {
+    createSecureContext({ ...pair, minVersion: 'TLSv1.2' })
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 /** Whether both are valid PEM, and the key is the private key of the certificate. */

@@ -67,6 +67,20 @@ t.test('a renewed pair is loaded; half of one, or garbage, is not', async (t) =>
     await watch.check()
     t.same(watch.current, next)
   }
+  const renewed = renew()
+  // A chain of which only the first certificate is whole: the listeners could not use it.
+  const cutOff = `${renewed.cert}${first.cert.slice(0, 200)}\n`
+  replace(files.tlsCert, cutOff)
+  await watch.check()
+  t.same(watch.current, next)
+  t.match(lines.at(-1), /not loaded.*TLS does not take the chain/)
+  t.throws(() => watchCertificate(place, { log: { info() {}, warn() {}, error() {} } }), /TLS_CERT.*chain for TLS/)
+  replace(files.tlsCert, renewed.cert)
+  await watch.check()
+  t.same(watch.current, renewed, 'the whole one is loaded')
+  replace(files.tlsCert, next.cert)
+  replace(files.tlsKey, next.key)
+  await watch.check()
   rmSync(files.tlsCert)
   await watch.check()
   t.same(watch.current, next, 'a missing file changes nothing')
