@@ -54,10 +54,8 @@ export function makeExchange(options: SendwrightOptions): Exchange {
   const urlOf = ({ path, query }: Pick<Call, 'path' | 'query'>) => base + path + queryOf(query)
   const authorization = `Bearer ${key}`
   const reply = async (call: Call): Promise<Reply> => {
-    const { method, body, isSend = false, options: { signal, idempotencyKey } = {} } = call
-    const headers: Record<string, string> = { authorization }
-    if (body !== undefined) headers['content-type'] = 'application/json'
-    if (isSend) headers['idempotency-key'] = idempotencyKey ?? (await newUuid())
+    const { method, body, isSend = false, options: { signal } = {} } = call
+    const headers = await headersOf(call, authorization)
     const request = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
     const isRepeatable = isSend || method === 'GET' || /\/(?:search|preview)$/.test(call.path)
     for (let attempt = 0; ; attempt += 1) {
@@ -81,6 +79,17 @@ export function makeExchange(options: SendwrightOptions): Exchange {
       return outcome
     },
   }
+}
+
+/** Throws SendwrightError if the Idempotency-Key cannot be sent. */
+async function headersOf(call: Call, authorization: string): Promise<Record<string, string>> {
+  const { body, isSend = false, options: { idempotencyKey } = {} } = call
+  if (idempotencyKey !== undefined && !/^[\x20-\x7e]{1,255}$/.test(idempotencyKey))
+    throw new SendwrightError('idempotencyKey must be 1 to 255 printable ASCII characters')
+  const headers: Record<string, string> = { authorization }
+  if (body !== undefined) headers['content-type'] = 'application/json'
+  if (isSend) headers['idempotency-key'] = idempotencyKey ?? (await newUuid())
+  return headers
 }
 
 function checked(options: SendwrightOptions) {

@@ -1,6 +1,6 @@
 /** mail - calls about sent messages, received messages and events */
 import { WaitTimeoutError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
+import { type Exchange, pause } from './exchange.ts'
 import { type FollowOptions, followEvents } from './feed.ts'
 import type { CallOptions } from './options.ts'
 import { iterate } from './pages.ts'
@@ -9,6 +9,8 @@ import type { Message, MessageList, MessageSearch, MessageSummary } from './shap
 import type { ReceivedList, ReceivedMessage, ReceivedSearch, ReceivedSummary } from './shapes/received.ts'
 
 const TIMEOUT_SECONDS = 30
+/** From one search of a wait to the next, at least. */
+const SEARCH_MS = 1_000
 
 export interface WaitOptions extends CallOptions {
   /** Seconds after which the wait ends with an error. Default: 30 */
@@ -84,9 +86,12 @@ export function makeMessages({ ask, waitSecondsMax }: Exchange): Messages {
       for (;;) {
         const leftSeconds = Math.max(0, Math.ceil((endAtMs - performance.now()) / 1000))
         const waitSeconds = Math.min(leftSeconds, waitSecondsMax)
+        const askedAtMs = performance.now()
         const [found] = (await search({ ...body, limit: 1, waitSeconds }, options)).messages
         if (found !== undefined) return read(found.messageId, options)
         if (leftSeconds === 0) throw new WaitTimeoutError(`No message matched within ${timeoutSeconds} s`)
+        // An empty page can come early: the time limit of an attempt allows no wait, or a process stops.
+        await pause(Math.max(0, Math.min(askedAtMs + SEARCH_MS, endAtMs) - performance.now()), options.signal)
       }
     },
     read,

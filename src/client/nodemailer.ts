@@ -36,6 +36,8 @@ export interface SentInfo {
 
 /** A message as nodemailer gives it to a transport. */
 interface Mail {
+  /** As the caller wrote it: `normalize` adds an envelope and a Message-ID to each. */
+  readonly data: { readonly envelope?: unknown; readonly messageId?: unknown }
   normalize(callback: (error: Error | null, data: unknown) => void): void
 }
 
@@ -92,6 +94,8 @@ export function sendwrightTransport(options: SendwrightOptions): SendwrightTrans
     name: 'Sendwright',
     version: '1',
     send(mail, callback) {
+      const fault = envelopeFault(mail)
+      if (fault !== null) return callback(fault, undefined as unknown as SentInfo)
       mail.normalize((error, data) => {
         if (error !== null) return callback(error, undefined as unknown as SentInfo)
         sendOne(client, data as Data).then(
@@ -101,6 +105,16 @@ export function sendwrightTransport(options: SendwrightOptions): SendwrightTrans
       })
     },
   }
+}
+
+/** A message with an envelope of its own would go to other recipients than it names. */
+function envelopeFault({ data }: Mail): SendwrightError | null {
+  const field = (['envelope', 'messageId'] as const).find((name) => data[name] !== undefined && data[name] !== null)
+  return field === undefined ? null : notTaken(field)
+}
+
+function notTaken(field: string): SendwrightError {
+  return new SendwrightError(`The API does not take \`${field}\`: send it over SMTP`)
 }
 
 async function sendOne(client: Sendwright, data: Data): Promise<SentInfo> {
@@ -116,7 +130,7 @@ async function sendOne(client: Sendwright, data: Data): Promise<SentInfo> {
 
 function emailOf(data: Data): Email {
   const missing = NOT_OFFERED.find((field) => data[field] !== undefined && data[field] !== null)
-  if (missing !== undefined) throw new SendwrightError(`The API does not take \`${missing}\`: send it over SMTP`)
+  if (missing !== undefined) throw notTaken(missing)
   const { sendwright: { idempotencyKey: _key, ...fields } = {}, from, subject = '', text, html } = data
   const [sender] = addressesOf(from === undefined ? [] : [from])
   if (sender === undefined) throw new SendwrightError('The message has no `from`')

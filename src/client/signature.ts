@@ -3,7 +3,7 @@
  *
  * Spec client.verify, webhook.signature
  */
-import { SignatureError } from './errors.ts'
+import { SendwrightError, SignatureError } from './errors.ts'
 import { webCrypto } from './exchange.ts'
 import type { Event } from './shapes/events.ts'
 
@@ -36,12 +36,15 @@ export async function verifyWebhook(
   { toleranceSeconds = TOLERANCE_SECONDS }: VerifyOptions = {},
 ): Promise<Event> {
   const { t, signatures } = parse(headerIn(headers))
-  if (Math.abs(Date.now() / 1000 - Number(t)) > toleranceSeconds)
+  if (!(Math.abs(Date.now() / 1000 - Number(t)) <= toleranceSeconds))
     throw new SignatureError(`The signature is of another time (t=${t}): the request is a replay, or a clock is wrong`)
   const body = typeof rawBody === 'string' ? new TextEncoder().encode(rawBody) : rawBody
   const signed = joined(new TextEncoder().encode(`${t}.`), body)
   const { subtle } = await webCrypto()
   for (const one of [secret].flat()) {
+    // Some runtimes take an empty key, with which everybody can sign.
+    if (typeof one !== 'string' || one === '')
+      throw new SendwrightError('No secret: pass the signing secret of the webhook (whsec_...)')
     const raw = new TextEncoder().encode(one)
     const key = await subtle.importKey('raw', raw, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
     for (const signature of signatures)

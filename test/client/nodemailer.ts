@@ -73,6 +73,11 @@ t.test('nodemailer: what the API does not take is refused before it is sent [cli
     transport.sendMail({ ...plain, alternatives: [{ contentType: 'text/x', content: 'x' }] }),
     /alternatives/,
   )
+  await t.rejects(
+    transport.sendMail({ ...plain, envelope: { from: 'b@simulator.test', to: 'c@x.example' } }),
+    /envelope/,
+  )
+  await t.rejects(transport.sendMail({ ...plain, messageId: '<1@x.example>' }), /messageId/)
   await t.rejects(transport.sendMail({ ...plain, from: 'a@other.example' }), { code: 'domain_not_verified' })
   await t.rejects(transport.sendMail({ ...plain, attachments: [{ path: '/nowhere/at/all' }] }), /ENOENT/)
 })

@@ -7,7 +7,7 @@
 import { createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { ConnectionError, LimitError, Sendwright, ServiceError } from '../../src/client/sendwright.ts'
+import { ConnectionError, LimitError, Sendwright, ServiceError, WaitTimeoutError } from '../../src/client/sendwright.ts'
 import { startTestService } from '../support/service/service.ts'
 
 interface Reaction {
@@ -96,6 +96,18 @@ t.test('client: reads are repeated, other writes and long waits are not [client.
   t.equal(keys.length, 4)
   await t.rejects(client.send({ ...EMAIL, subject: '' }), { code: 'invalid_request' })
   t.equal(keys.length, 5, 'a refusal is final')
+})
+
+t.test('client: a wait that no attempt has time for asks once a second [client.types]', async (t) => {
+  const hasty = new Sendwright({ key: token, url, timeoutMs: 5_000 })
+  await t.rejects(hasty.messages.wait({ tag: 'nothing' }, { timeoutSeconds: 2 }), WaitTimeoutError)
+  t.ok(keys.length >= 2 && keys.length <= 4, `${keys.length} searches`)
+})
+
+t.test('client: a key that no header can hold is refused before a request [client.retries]', async (t) => {
+  for (const idempotencyKey of ['', 'a\r\nx: y', 'ü', 'x'.repeat(256)])
+    await t.rejects(client.send(EMAIL, { idempotencyKey }), { message: /^idempotencyKey must be/ })
+  t.equal(keys.length, 0)
 })
 
 t.test('client: an answer that is no JSON is an error that shows it [client.errors]', async (t) => {

@@ -37,3 +37,10 @@ t.test('client: what was changed, is old or is not signed is refused [client.ver
   ]
   for (const [text, headers, secret] of wrong) await t.rejects(verifyWebhook(text, headers, secret), SignatureError)
 })
+
+t.test('client: a secret that is not set is an error, and no key that anyone has [client.verify]', async (t) => {
+  const unset = undefined as unknown as string
+  for (const secret of ['', unset, [''], [unset]])
+    await t.rejects(verifyWebhook(body, headersAt(0), secret), { name: 'SendwrightError', message: /^No secret/ })
+  await t.rejects(verifyWebhook(body, headersAt(400), SECRET, { toleranceSeconds: Number.NaN }), SignatureError)
+})
