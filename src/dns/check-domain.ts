@@ -2,10 +2,10 @@
  * check-domain - looks up the two records of a sending domain and says of each what was found. Bounded at 8 s in all.
  *
  * Where the operator named DNS servers, those alone are asked. Otherwise a `missing` or `mismatch` of the system's
- * resolver is put to one authoritative server of the zone, and what that answers counts: a resolver may hold an absence
- * for hours after the record was made. A `dns_error` beside a record that is wrong is put to it too: a domain without
- * one record would stay verified as long as the other cannot be looked up. `dns_error` is always the resolver's
- * failure, never the authoritative server's.
+ * resolver is put to authoritative servers of the zone, and their answer counts: a resolver may hold an absence for
+ * hours after the record was made. A `dns_error` beside a record that is wrong is put to them too: a domain without one
+ * record would stay verified as long as the other cannot be looked up. `dns_error` is always the resolver's failure,
+ * never that of an authoritative server.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -19,6 +19,8 @@ import { createResolver } from './resolve.ts'
 const TOTAL_TIMEOUT_MS = 8000
 /** What one question to the authoritative server may take, so that two fit into the whole. */
 const AUTHORITATIVE_TIMEOUT_MS = 2500
+/** Servers of a zone that are asked, one after the other. */
+const AUTHORITATIVE_MAX = 2
 /** Names that a CNAME may lead through before the right one; resolvers give up at about as many. */
 const CHAIN_MAX = 8
 /** Steps up from the record's name to the zone's cut; a name has at most 127 labels, real ones below ten. */
@@ -155,13 +157,11 @@ async function compareChain(record: ExpectedRecord, targets: readonly string[], 
 }
 
 async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): Promise<Compared> {
-  const address = await findAuthoritative(record.host, deps)
-  if (address === null) return UNANSWERED
-  const server = address.includes(':')
-    ? `[${address}]:${deps.authoritative!.port}`
-    : `${address}:${deps.authoritative!.port}`
+  const addresses = await findAuthoritative(record.host, deps)
+  if (addresses.length === 0) return UNANSWERED
+  // One that fails or is silent is followed by the next, within the same time.
   const resolver = createResolver({
-    servers: [server],
+    servers: addresses.map((address) => `${address}:${deps.authoritative!.port}`),
     nowMs: deps.nowMs,
     totalTimeoutMs: AUTHORITATIVE_TIMEOUT_MS,
     queryTimeoutMs: AUTHORITATIVE_TIMEOUT_MS / 2,
@@ -171,23 +171,24 @@ async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): 
   return checked
 }
 
-/** The address of a server of the nearest zone above the name; null when none can be found or may be asked. */
-async function findAuthoritative(host: string, deps: CheckDomainDeps): Promise<string | null> {
+/** IPv4 addresses of two servers of the nearest zone above the name, as far as they can be found and may be asked. */
+async function findAuthoritative(host: string, deps: CheckDomainDeps): Promise<readonly string[]> {
   const labels = host.split('.')
   const stepsMax = Math.min(labels.length - 1, ZONE_STEPS_MAX)
   for (let step = 1; step <= stepsMax; step += 1) {
     const servers = await deps.resolver.look('NS', labels.slice(step).join('.'))
     // Above a zone that cannot be looked up a server has a referral only, which would read as an absence.
-    if (servers.status === 'failure') return null
-    for (const server of recordsOf(servers).slice(0, 2)) {
+    if (servers.status === 'failure') return []
+    const found: string[] = []
+    for (const server of recordsOf(servers).slice(0, AUTHORITATIVE_MAX)) {
       const addresses = recordsOf(await deps.resolver.look('A', server))
       // The owner of the zone chooses this address: without the check it could aim our questions at the inner network.
       const address = addresses.find((one) => isPublicAddress(one, deps.authoritative!.privateNetworksAllowed))
-      if (address !== undefined) return address
+      if (address !== undefined) found.push(address)
     }
-    if (servers.status === 'ok') return null
+    if (servers.status === 'ok' || found.length > 0) return found
   }
-  return null
+  return []
 }
 
 function recordsOf<T>(answer: DnsAnswer<T>): readonly T[] {

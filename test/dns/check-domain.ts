@@ -162,6 +162,18 @@ t.test('check-domain: a record that fails beside one that is missing is put to t
   t.same(await check(), { returnPath: 'missing', dkim: 'dns_error' }, 'a server above the zone only refers')
 })
 
+t.test('check-domain: the next authoritative server is asked after one that does not answer', async (t) => {
+  const authority = await startZone()
+  t.teardown(() => authority.close())
+  const authoritative = { port: authority.port, privateNetworksAllowed: ['127.0.0.0/8'] }
+  const { zone, check } = await withZone(t, { authoritative })
+  zone.set('acme.test', { type: 'NS', ns: 'dead.acme.test' }, { type: 'NS', ns: 'ns.acme.test' })
+  zone.set('dead.acme.test', { type: 'A', address: '127.0.0.9' })
+  zone.set('ns.acme.test', { type: 'A', address: '127.0.0.1' })
+  publish(authority)
+  t.same(await check(), { returnPath: 'ok', dkim: 'ok' })
+})
+
 t.test('check-domain: an authoritative server at a private address is not asked', async (t) => {
   const authority = await startZone()
   t.teardown(() => authority.close())
