@@ -18,6 +18,7 @@ import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
 import { mayBeTooLarge, RAW_ADDED_BYTES_MAX } from '../mail/compose/size.ts'
 import type { SimulateJob } from '../outbound/thread/thread-job.ts'
 import type { Metrics } from '../process/metrics.ts'
+import { contentIdOf } from '../state/object-name.ts'
 import { contentKeys, isInline, type PackedPart, packContent, packRaw, writeParts } from '../store/content.ts'
 import type { RoomLack } from '../store/fill.ts'
 import { divideContent, type OutgoingStore, objectNames, writeObjects } from '../store/outgoing.ts'
@@ -107,7 +108,7 @@ function ridesAlong(packed: readonly PackedMessage[]): boolean {
 }
 
 async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Packing[]): Promise<SendResult> {
-  const whole = await Promise.all(packing.map((one, place) => measured(deps, one, contentIdOf(order, place))))
+  const whole = await Promise.all(packing.map((one, place) => measured(deps, one, contentOf(order, place))))
   // If this check refuses but the turn accepts, the commit lacks the content and the answer is `unavailable`.
   if (ridesAlong(whole) || (await maySend(deps.read, order.key)) !== true) {
     const sending = prepare(deps, order, whole)
@@ -193,8 +194,8 @@ function acceptedPlaces({ messages }: SendOrder, result: SendResult): ReadonlySe
 }
 
 /** The content of a message goes by its command and its place in the request. */
-function contentIdOf({ cmdId }: SendOrder, place: number): string {
-  return `${cmdId}-${place}`
+function contentOf({ cmdId, messages }: SendOrder, place: number): string {
+  return contentIdOf(cmdId, { place, isScheduled: messages[place]?.sendAtMs != null })
 }
 
 /** Writes content that does not travel with the command. Returns false if a store did not take all. */
@@ -202,7 +203,7 @@ async function writeAhead({ outgoing }: SendDeps, sending: Sending): Promise<boo
   const { order, shard, packed, command } = sending
   const rides = command.blobs !== undefined
   const writing = packed.map(async ({ parts, objects }, place) => {
-    const contentId = contentIdOf(order, place)
+    const contentId = contentOf(order, place)
     const isKept = rides || parts.length === 0 || (await writeParts(outgoing.redis, { shard, contentId, parts }))
     if (!isKept || objects === null || outgoing.contents === null) return isKept
     return writeObjects(outgoing.contents, { shard, contentId, test: command.body.test }, objects)
@@ -222,7 +223,7 @@ async function takeAway(
   const names: string[] = []
   for (const [place, { parts, objects }] of packed.entries()) {
     if (accepted.has(place)) continue
-    const contentId = contentIdOf(order, place)
+    const contentId = contentOf(order, place)
     if (!rides) keys.push(...contentKeys(shard, contentId, parts))
     if (objects !== null) names.push(...objectNames({ shard, contentId, test }, objects.stored))
   }

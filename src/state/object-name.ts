@@ -7,7 +7,8 @@
  *
  * Outgoing: leaf `<contentId>.<part>`, the parts `body` (text and html) and `files` (all attachments, one after the
  * other). The content's id begins with its command's, and that with its time: the name follows from the id and is not
- * stored.
+ * stored. The id of a scheduled message ends with `s`: its attachments stay as long as its text, because its time may
+ * be changed.
  *
  * Spec retention.content, retention.attachments
  */
@@ -26,6 +27,8 @@ const LATE_MS = HOUR_MS
 /** Received content is kept 30 days: at the start of the day after the last one, nothing of the day is left. */
 export const RECEIVED_DAYS = 31
 const SHARD_DIGITS = 3
+/** The end of the id of a scheduled message's content: the digits of a place are before it. */
+const SCHEDULED = 's'
 const NAME = /^\d{3}\/(?:out|in)\/\d{8}\/[0-9A-Za-z_-]{1,80}(?:\.[a-z]{1,16})?$/
 
 export interface NamedObject {
@@ -58,13 +61,20 @@ export function parseObjectName(name: string): NamedObject | null {
   return { shard: Number(shard), tree: tree as Tree, day, leaf }
 }
 
-/** The name of outgoing content. Takes the message's contentId, and whether its server is a test server. */
+ * other). The content's id begins with its command's, and that with its time: the name follows from the id and is not
+ * stored. The id of a scheduled message ends with `s`: its attachments stay as long as its text, because its time may
+ * be changed.
 export function outgoingName(
   shard: number,
   { contentId, part, test }: { readonly contentId: string; readonly part: OutgoingPart; readonly test: boolean },
 ): string {
   const latestMs = msOfCmdId(contentId) + LATE_MS
-  const endsAtMs = part === 'body' ? contentExpiresAtMs(latestMs, test) : attachmentExpiresAtMs(latestMs)
+  const endsAtMs =
+    part === 'body'
+      ? contentExpiresAtMs(latestMs, test)
+      : contentId.endsWith(SCHEDULED)
+        ? contentExpiresAtMs(latestMs, false)
+        : attachmentExpiresAtMs(latestMs)
   return formatObjectName({ shard, tree: 'out', day: dayName(endsAtMs), leaf: `${contentId}.${part}` })
 }
 

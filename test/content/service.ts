@@ -42,6 +42,29 @@ function email(changes: object, to: string[] = ['person@simulator.test']): objec
 const contentKeys = async (): Promise<string[]> =>
   (await redis.keys('*content*')).filter((key) => /:content:/.test(key))
 
+t.test('content: attachments of a scheduled message stay for its new time, and go when it is cancelled', async (t) => {
+  room = 0
+  const dayMs = 86_400_000
+  const body = email({
+    attachments: [attachment(Buffer.from('confidential '.repeat(20_000)))],
+    sendAt: new Date(Date.now() + 3_600_000).toISOString(),
+  })
+  const { json } = await service.call('POST /v1/email', { token, body })
+  room = 256
+  const [only = ''] = objects()
+  const lastRead = new Date(Date.now() + 8 * dayMs).toISOString().slice(0, 10).replaceAll('-', '')
+  t.ok((only.split('/')[2] ?? '') > lastRead, only)
+  const sendAt = new Date(Date.now() + 1_000).toISOString()
+  t.equal((await service.call(`PATCH /v1/messages/${json.messageId}`, { token, body: { sendAt } })).status, 200)
+  const read = () => service.call(`GET /v1/messages/${json.messageId}`, { token })
+  await until(async () => (await read()).json.status === 'delivered', WAIT_MS)
+  await until(() => objects().length === 0, WAIT_MS)
+  const other = await service.call('POST /v1/email', { token, body })
+  t.equal(objects().length, 1)
+  t.equal((await service.call(`POST /v1/messages/${other.json.messageId}/cancel`, { token })).status, 200)
+  await until(() => objects().length === 0, WAIT_MS)
+})
+
 t.test('content: attachments lie in a file, encrypted, until the last recipient has ended', async (t) => {
   room = 0
   const bytes = Buffer.from('confidential '.repeat(20_000))

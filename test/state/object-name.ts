@@ -1,9 +1,10 @@
 /** object-name: the day in a name lies after the last moment that its content is read, and is swept after that. */
 import t from 'tap'
 import { newCmdId } from '../../cluster/cmd-id.ts'
+import { SEND_AT_DAYS_MAX } from '../../schemas/limits.ts'
 import { attachmentExpiresAtMs, contentExpiresAtMs } from '../../src/state/age.ts'
 import { DAY_MS, HOUR_MS, msOfCivil } from '../../src/state/calendar.ts'
-import { isObjectName, lastPastDay, outgoingName, receivedName } from '../../src/state/object-name.ts'
+import { contentIdOf, isObjectName, lastPastDay, outgoingName, receivedName } from '../../src/state/object-name.ts'
 
 const NOON = msOfCivil({ year: 2026, month: 11, day: 22 }) + 12 * HOUR_MS
 
@@ -35,6 +36,24 @@ t.test('object-name: outgoing content is not swept while it may be read, and a d
     }
   }
 })
+
+t.test(
+  'object-name: attachments of a scheduled message stay for every time that it may be given [send.at]',
+  async (t) => {
+    for (let ms = NOON; ms < NOON + DAY_MS; ms += 1_111_111) {
+      const contentId = contentIdOf(
+        newCmdId(ms, () => 0.5),
+        { place: 99, isScheduled: true },
+      )
+      const name = outgoingName(0, { contentId, part: 'files', test: false })
+      t.ok(isObjectName(name))
+      // Retries take 48 hours.
+      const lastReadMs = ms + (SEND_AT_DAYS_MAX + 2) * DAY_MS
+      if (lastPastDay('out', lastReadMs) >= dayOf(name)) t.fail(`files go early: ${name}`)
+      if (lastPastDay('out', contentExpiresAtMs(ms, false) + 2 * DAY_MS) < dayOf(name)) t.fail(`files stay: ${name}`)
+    }
+  },
+)
 
 t.test('object-name: received content goes with its day once 31 have passed since', async (t) => {
   const name = receivedName(0, { id: 'a', receivedAtMs: NOON })

@@ -27,6 +27,7 @@ import { postingOps } from '../../state/message/posting.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { statsFact, statsOps } from '../../state/message/stats-rows.ts'
 import { packStatus, statusField, suppressedStatus } from '../../state/message/status.ts'
+import { contentIdOf } from '../../state/object-name.ts'
 import { PersonNumbers } from '../../state/person.ts'
 import { enterSegment, hasPostings, type Segment, type SegmentBounds } from '../../state/segment.ts'
 import type { StreamState } from '../../state/stream.ts'
@@ -145,7 +146,8 @@ class Acceptance {
     const submittedAtMs = msOf(messageId)
     const head = packItemHead(item)
     const segment = this.enter(submittedAtMs, item.recipients.length, Buffer.byteLength(head) + FIELD_BYTES)
-    const contentId = `${cmdId}-${places === undefined ? index : places[index]}`
+    const place = places?.[index] ?? index
+    const contentId = contentIdOf(cmdId, { place, isScheduled: item.sendAtMs !== null })
     const placed = {
       item,
       stream: this.turn.streams[index] ?? null,
