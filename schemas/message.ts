@@ -216,7 +216,12 @@ export const MESSAGE = {
 /** Body of PATCH /v1/messages/{id}. Spec message.reschedule */
 export const MESSAGE_PATCH = {
   type: 'object',
-  properties: { sendAt: INSTANT },
+  properties: {
+    sendAt: {
+      ...INSTANT,
+      description: 'When to send the message: at most 27 days after it was accepted, 6 on a test server',
+    },
+  },
   required: ['sendAt'],
   additionalProperties: false,
 } as const

@@ -68,7 +68,7 @@ export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
 
 const SEND_TIME_MESSAGES = {
   past: 'Must not be more than 60 seconds in the past',
-  late: `Must be at most ${SEND_AT_DAYS_MAX} days ahead, ${TEST_SEND_AT_DAYS_MAX} on a test server`,
+  late: `Must be at most ${SEND_AT_DAYS_MAX} days after acceptance, ${TEST_SEND_AT_DAYS_MAX} on a test server`,
 } as const
 
 /** The issue of a time that a turn refuses: only the store's clock can tell. Spec send.at */

@@ -61,21 +61,26 @@ export function parseObjectName(name: string): NamedObject | null {
   return { shard: Number(shard), tree: tree as Tree, day, leaf }
 }
 
- * other). The content's id begins with its command's, and that with its time: the name follows from the id and is not
- * stored. The id of a scheduled message ends with `s`: its attachments stay as long as its text, because its time may
- * be changed.
+/** The id of a message's content. In: the id of its command, its place among the messages of the command. */
+export function contentIdOf(
+  cmdId: string,
+  { place, isScheduled }: { readonly place: number; readonly isScheduled: boolean },
+): string {
+  return `${cmdId}-${place}${isScheduled ? SCHEDULED : ''}`
+}
+
+/** The name of outgoing content. Takes the message's contentId, and whether its server is a test server. */
 export function outgoingName(
   shard: number,
   { contentId, part, test }: { readonly contentId: string; readonly part: OutgoingPart; readonly test: boolean },
 ): string {
   const latestMs = msOfCmdId(contentId) + LATE_MS
-  const endsAtMs =
-    part === 'body'
-      ? contentExpiresAtMs(latestMs, test)
-      : contentId.endsWith(SCHEDULED)
-        ? contentExpiresAtMs(latestMs, false)
-        : attachmentExpiresAtMs(latestMs)
-  return formatObjectName({ shard, tree: 'out', day: dayName(endsAtMs), leaf: `${contentId}.${part}` })
+  return formatObjectName({ shard, tree: 'out', day: dayName(endOf()), leaf: `${contentId}.${part}` })
+
+  function endOf(): number {
+    if (part === 'body') return contentExpiresAtMs(latestMs, test)
+    return contentId.endsWith(SCHEDULED) ? contentExpiresAtMs(latestMs, false) : attachmentExpiresAtMs(latestMs)
+  }
 }
 
 /** The name of received content. Takes a random id of letters, digits, `-` and `_`. */

@@ -50,7 +50,7 @@ export function endContent(context: Pick<Context, 'shard' | 'nowMs'>, message: E
   if (stored?.body === true) due.push(unlinkBodyDue(context, { contentId, test }))
   else ops.push(...unlinks(shard, contentId, bodyChunks(message)))
   if (stored?.files === true) due.push(unlinkDue(context, contentId))
-  else if (attachmentExpiresAtMs(submittedAtMs) + DAY_MS >= nowMs) {
+  else if (attachmentExpiresAtMs(Math.max(submittedAtMs, head.sendAtMs ?? 0)) + DAY_MS >= nowMs) {
     if (raw !== null) ops.push(...rawEndOps(shard, contentId, raw.bytes))
     const sizes = attachments.map(({ size }) => size)
     ops.push(...attachmentEndOps(shard, contentId, sizes))

@@ -65,7 +65,8 @@ export const orderScheduled: CommandType<OrderScheduledBody, OrderScheduledReply
     const { message, sendAtMs, test } = body
     const packed = rowsOf(context.shard, body).head(facts, shortId(message.messageId))
     if (packed === null) return refuse('not_found')
-    const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, { test, nowMs: context.nowMs })
+    const at = { test, nowMs: context.nowMs, acceptedAtMs: msOf(message.messageId) }
+    const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, at)
     if (fault !== null) return refuse('invalid_request', { sendAt: fault })
     const head = unpackHead(packed, message.lanes.length)
     if (head.sendAtMs === undefined) return refuse('message_not_scheduled')

@@ -15,13 +15,20 @@ import type { ServerCounters } from '../../state/server.ts'
 /** `past`: the time has passed. `late`: it is too far ahead. */
 export type SendTimeFault = 'past' | 'late'
 
-/** The reason why a message cannot be scheduled for `sendAtMs`; null: it can. */
+/**
+ * The reason why a message cannot be scheduled for `sendAtMs`; null: it can. In: when the message was accepted; absent:
+ * now. Another time does not prolong the retention of its content.
+ */
 export function sendTimeFault(
   sendAtMs: number,
-  { test, nowMs }: { readonly test: boolean; readonly nowMs: number },
+  {
+    test,
+    nowMs,
+    acceptedAtMs = nowMs,
+  }: { readonly test: boolean; readonly nowMs: number; readonly acceptedAtMs?: number },
 ): SendTimeFault | null {
   if (sendAtMs < nowMs - SEND_AT_PAST_SECONDS_MAX * 1000) return 'past'
-  return sendAtMs > nowMs + (test ? TEST_SEND_AT_DAYS_MAX : SEND_AT_DAYS_MAX) * DAY_MS ? 'late' : null
+  return sendAtMs > acceptedAtMs + (test ? TEST_SEND_AT_DAYS_MAX : SEND_AT_DAYS_MAX) * DAY_MS ? 'late' : null
 }
 
 /** The counters of a server once the first thing happens to a recipient of a scheduled message. Spec send.at */

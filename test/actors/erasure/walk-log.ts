@@ -83,6 +83,23 @@ t.test(
   },
 )
 
+t.test('walk-log: attachments of a scheduled message go as well, however long it has waited [send.at]', async (t) => {
+  const { world, tenant } = openWorld()
+  const attachments = [{ name: 'a.txt', contentType: null, contentId: null, size: 3, inline: false }]
+  const parts = [
+    { part: 'body', chunks: 1, blob: 0 },
+    { part: 'a0', chunks: 1, blob: 1 },
+  ]
+  const item = { ...mailTo(ADA), attachments, content: { parts, stored: null }, sendAtMs: NOW_MS + 20 * DAY_MS }
+  const blobs = ['body', 'abc'].map((text) => Buffer.from(`\0\0\x01${text}`))
+  send(world, tenant, { messages: [item] }, { blobs })
+  world.nowMs += 10 * DAY_MS
+  const contents = () => world.keyNames().filter((key) => key.includes(':content:'))
+  t.equal(contents().length, 1)
+  eraseNow(world, tenant, ADA)
+  t.same(contents(), [])
+})
+
 t.test(
   'walk-log: who waits ends as cancelled and is told to nobody; the others of the message fail [message.states]',
   async (t) => {
