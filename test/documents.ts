@@ -36,7 +36,10 @@ const RUNNERS: Readonly<Record<string, readonly string[]>> = {
 const TRIED: readonly string[] = ['install', 'upgrade', 'backup', 'many-processes'].map(
   (name) => `docs/operate/${name}.md`,
 )
-/** Whose blocks another test runs (`http/proxy.ts`, `cluster-guide.ts`, `ci-guide.ts`) or makes (`contract.ts`). */
+/**
+ * Whose blocks another test runs (`http/proxy.ts`, `cluster-guide.ts`) or makes (`contract.ts`); of other pages
+ * `ci-guide.ts` and `cli/mcp/mcp.ts` run those of other languages.
+ */
 const OTHERS: readonly string[] = [
   'docs/operate/proxy.md',
   'docs/operate/cluster.md',
@@ -132,6 +135,7 @@ for (const name of DOCUMENTS.filter((one) => !OTHERS.includes(one))) {
 /** Of a block: who runs it; null for nobody. */
 function runnerOf({ document, language, code }: Block): string | null {
   if (OTHERS.includes(document) || language in RUNNERS) return language
+  if (document === 'docs/guides/assistant.md') return 'mcp'
   if (language === 'yaml') return document === 'docs/start/ci.md' ? 'ci-guide' : null
   if (language === 'shell') return SHOWN.includes(document) ? 'shown' : null
   if (language === 'json') return code.includes('messagesPerSecond') ? 'site limits' : null

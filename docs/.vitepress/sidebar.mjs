@@ -12,6 +12,7 @@ const GROUPS = {
   Guides: [
     ['guides/sending', 'Sending'],
     ['guides/client', 'TypeScript client'],
+    ['guides/assistant', 'Use with an AI assistant'],
     ['guides/batches', 'Batches'],
     ['guides/broadcasts', 'Broadcasts'],
     ['guides/receiving', 'Receive mail'],

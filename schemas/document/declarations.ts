@@ -97,6 +97,9 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
     Erasure: answer('readErasure'),
     LimitEntry: component('LimitEntry'),
     Server: component('Server'),
+    StatsEntry: component('StatsEntry'),
+    StatsQuery: query('readStats'),
+    Stats: answer('readStats'),
     Page: query('listWebhooks'),
   },
 }

@@ -17,6 +17,7 @@ import { addEventSearchCommands } from './event-search.ts'
 import { addEventCommands } from './events.ts'
 import { addImportCommands } from './import.ts'
 import { addInboundCommands } from './inbound.ts'
+import { addMcpCommand } from './mcp/mcp.ts'
 import { addMessageCommands } from './message.ts'
 import { addOperatorCommands } from './operator/keys.ts'
 import { addOperatorLinkCommand } from './operator/link.ts'
@@ -71,6 +72,7 @@ export function makeProgram(ended: (code: number) => void): Command {
     })
   addSendCommands(program, ended)
   addMessageCommands(program, ended)
+  addMcpCommand(program, ended)
   addStatsCommands(program, ended)
   addRequestCommands(program, ended)
   addInboundCommands(program, ended)

@@ -20,7 +20,7 @@ import {
   makeSuppressions,
   type Suppressions,
 } from './resources.ts'
-import type { Server } from './shapes/resources.ts'
+import type { Server, Stats, StatsQuery } from './shapes/resources.ts'
 import type { Email, EmailAnswer } from './shapes/sending.ts'
 import { makeWebhooks, type Webhooks } from './webhooks.ts'
 
@@ -109,6 +109,11 @@ export class Sendwright {
   /** Sends up to 100 messages: all or none, unless `partial` is true. */
   sendBatch(batch: Batch, options?: SendOptions): Promise<BatchAnswer> {
     return this.#exchange.ask({ method: 'POST', path: '/v1/email/batch', body: batch, isSend: true, options })
+  }
+
+  /** Reads how many recipients were accepted, delivered, bounced and so on, by hour or day. */
+  readStats(query?: StatsQuery, options?: CallOptions): Promise<Stats> {
+    return this.#exchange.ask({ method: 'GET', path: '/v1/stats', query, options })
   }
 
   /** Reads the server of the key: its mode, its limits and its sending domains. */

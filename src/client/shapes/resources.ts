@@ -266,6 +266,45 @@ export interface Server {
   }[]
 }
 
+export interface StatsEntry {
+  /** When it happened */
+  at: string
+  /** Id of the stream */
+  streamId: string
+  /** Number of accepted recipients */
+  accepted: number
+  /** Number of delivered recipients */
+  delivered: number
+  /** Number of deferred attempts */
+  deferred: number
+  /** Number of recipients that bounced permanently */
+  hardBounced: number
+  /** Number of recipients that bounced temporarily */
+  softBounced: number
+  /** Number of recipients who complained */
+  complained: number
+  /** Number of recipients who unsubscribed */
+  unsubscribed: number
+  /** Whether, or how many, recipients are on the suppression list */
+  suppressed: number
+}
+
+export interface StatsQuery {
+  /** Sender, or start of the period */
+  from?: string
+  /** Recipients, or end of the period */
+  to?: string
+  /** Default: "day" */
+  by?: 'hour' | 'day'
+  /** Id of the stream */
+  streamId?: string
+}
+
+export interface Stats {
+  /** Statistics of each period */
+  stats: StatsEntry[]
+}
+
 export interface Page {
   /** Default: 50 */
   limit?: number
