@@ -19,6 +19,7 @@ async function fullPage(): Promise<string> {
     session: { protocol: 'TLSv1.3', isVerified: true, isNew: true },
   })
   metrics.received('inbound')
+  metrics.scheduled('accepted', 1)
   metrics.unsubscribed('view', 'ok')
   metrics.submitted('login', '235')
   metrics.parsed(null, 3)
@@ -55,7 +56,7 @@ t.test('metrics page: each metric says what it is in a sentence, once, and is na
     'none twice',
   )
   for (const [, , name = '', ...words] of helps.filter(([, , name]) => isOurs(name ?? ''))) {
-    t.match(words.join(' '), /^[A-Z][a-z]+ .+\.$/, name)
+    t.match(words.join(' '), /^[A-Z][a-z-]+,? .+\.$/, name)
     const type = lines.find((line) => line.startsWith(`# TYPE ${name} `))?.split(' ')[3]
     t.equal(type === 'counter', name.endsWith('_total'), `${name} is a ${type}`)
     if (type === 'histogram') t.match(name, /_seconds$/)

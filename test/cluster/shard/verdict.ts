@@ -62,7 +62,7 @@ t.test('verdict: what is done about each', async (t) => {
     works.every(({ late, broken, answer }) => !late && broken === null && answer === null),
     'nothing is changed',
   )
-  t.throws(() => on({ kind: 'lost' }), /in doubt/)
+  t.throws(() => on({ kind: 'lost' }), /unknown outcome/)
 })
 
 t.test(

@@ -48,6 +48,7 @@ const CASES: readonly (readonly [string, string, readonly string[], readonly str
       'https://a_b.example/@here',
       'https://acme.com?x',
       'https://acme.com:/',
+      'https://me:pass@acme.com/',
     ],
     [
       '',
@@ -65,8 +66,6 @@ const CASES: readonly (readonly [string, string, readonly string[], readonly str
       'https://acme.com/?a[]=1',
       'https://acme.com/%zz',
       'https://acme.com/#',
-      'https://me@acme.com/',
-      'https://me:pass@acme.com/',
       'https://acme.com:65536/',
       'https://1.2.3.456/',
       'https://[::1',
