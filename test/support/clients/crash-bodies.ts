@@ -51,7 +51,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   'sending-domain': ['com', 'a..b', 'simulator.test', `${'d.'.repeat(130)}com`],
   'header-name': ['from', 'ARC-Seal', 'X-Sendwright-A', 'a b', 'a:b', 'x'.repeat(77)],
   base64: ['YQ', 'Y Q==', '====', 'YQ==YQ=='],
-  'webhook-url': ['http://hooks.example', 'https://a:b@hooks.example', 'https://hooks.example/#', 'hooks.example', ''],
+  'webhook-url': ['http://hooks.example', 'https://a b@hooks.example', 'https://hooks.example/#', 'hooks.example', ''],
   uuid: ['1', '', '00000000-0000-7000-8000-00000000000g'],
   'date-time': ['2026-02-30T00:00:00Z', '2026-01-02', '0', '2026-01-02T03:04:05'],
 }
