@@ -19,6 +19,7 @@ import { benchPrimaries } from './figures/primaries.ts'
 import { benchReports } from './figures/reports.ts'
 import { benchRestart } from './figures/restart.ts'
 import { benchScale } from './figures/scale.ts'
+import { benchSealed } from './figures/sealed/sealed.ts'
 import { benchSearch } from './figures/search.ts'
 import { benchSizing } from './figures/sizing.ts'
 import { benchStart } from './figures/start.ts'
@@ -63,6 +64,7 @@ Options
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
   --held        primaries: messages are accepted and wait
+  --sealed      memory: of messages that have left Redis for the content store, and what sealing and reading take
   --dead N      delivery: dead destinations (100), each with --messages waiting (1,000)
   --profile     accept: functions with the most time of their own, and a .cpuprofile in data/
   --help        this text
@@ -83,6 +85,7 @@ const OPTIONS = {
   dead: { type: 'string' },
   kib: { type: 'string' },
   held: { type: 'boolean' },
+  sealed: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
 
@@ -96,6 +99,8 @@ async function main(): Promise<void> {
   if (values.help === true) console.log(HELP)
   else if (positionals[0] === 'accept')
     await benchAccept({ ...times, only: only ?? CONTESTANTS_USUAL, isProfiled: values.profile === true })
+  else if (positionals[0] === 'memory' && values.sealed === true)
+    await benchSealed(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'sizing') await benchSizing(readNumber('messages', values.messages, 3_000))
   else if (positionals[0] === 'lifecycle')

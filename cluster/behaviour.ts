@@ -80,7 +80,12 @@ export type ViewFact =
       readonly from: string
       readonly to: string
       readonly count: number
+      /** What the reader looks for: a source with an index may leave all other entries out. Redis ignores it. */
+      readonly hint?: EntryHint
     }
+
+/** Members of the entries that a reader looks for, each by the name of an index. */
+export type EntryHint = Readonly<Record<string, number>>
 
 /** A stream entry: its id and its fields in order, name and value by turns. */
 export interface Entry {

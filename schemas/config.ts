@@ -9,6 +9,8 @@ import { FIRST_KEY_SETTINGS } from './first-key-settings.ts'
 export type SettingKind =
   | { kind: 'choice'; choices: readonly string[] }
   | { kind: 'integer'; min: number; max: number }
+  /** A number of days, or `off`. */
+  | { kind: 'days'; min: number; max: number }
   | {
       kind:
         | 'path'
@@ -112,6 +114,15 @@ export const SETTINGS = [
     fallback: '`file`; with a Redis outside `DATA_DIR` `redis`',
     meaning:
       'Where large content is stored: `file` (in `DATA_DIR`, shared by all processes), `s3://bucket/prefix`, or `redis`.',
+  },
+  {
+    name: 'HOT_DAYS',
+    kind: 'days',
+    min: 4,
+    max: 400,
+    default: '7',
+    meaning:
+      'Days after which the message log moves from Redis to the content store, or `off`. Without a content store (`redis`) it stays in Redis.',
   },
   {
     name: 'S3_ENDPOINT',

@@ -24,7 +24,7 @@ const NONCE_BYTES = 12
 const ALGORITHM = 'aes-256-gcm'
 
 /** What an object is: the same mail's objects are not taken for each other. */
-export type ObjectKind = 'body' | 'files' | 'mail' | 'parsed'
+export type ObjectKind = 'body' | 'files' | 'mail' | 'parsed' | 'log'
 
 /** Which bytes of an object, from `from` on; `length` null is up to its end. */
 export interface Span {

@@ -49,7 +49,7 @@ export async function sweepContents(deps: SweepDeps): Promise<number> {
   }
   await step(() => contents.home.sweepUnfinished(deps.isLiving))
   for (const shard of deps.shards()) {
-    for (const tree of ['out', 'in'] as const) await step(() => sweepTree(deps, shard, tree))
+    for (const tree of ['out', 'in', 'cold'] as const) await step(() => sweepTree(deps, shard, tree))
     // A home that is away is away for every shard.
     if (result !== 'ok') break
   }

@@ -37,6 +37,8 @@ export interface Config {
   secretKey: string | null
   /** Null means files with the embedded Redis, otherwise Redis, unless the installation already uses another store. */
   contentStore: ContentStoreSetting | null
+  /** Days after which the log leaves Redis; null: it stays there. */
+  hotDays: number | null
   s3: { endpoint: string; region: string; accessKeyId: string; secretAccessKey: string } | null
   httpHost: string
   httpPort: number
@@ -193,6 +195,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     durability: read('DURABILITY') as Config['durability'],
     secretKey: read('SECRET_KEY') as string | null,
     contentStore: contentStoreOf(read('CONTENT_STORE') as readonly string[] | null),
+    hotDays: hotDaysOf(read('HOT_DAYS')),
     s3: s3Of(read),
     httpHost,
     httpPort,
@@ -241,6 +244,10 @@ function contentStoreOf(parsed: readonly string[] | null): ContentStoreSetting |
   if (parsed === null) return null
   const [kind, bucket = '', prefix = ''] = parsed
   return kind === 's3' ? { kind, bucket, prefix } : { kind: kind as 'file' | 'redis' }
+}
+
+function hotDaysOf(parsed: ParsedSetting): number | null {
+  return typeof parsed === 'number' ? parsed : null
 }
 
 function s3Of(read: (name: SettingName) => ParsedSetting): Config['s3'] {

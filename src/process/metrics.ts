@@ -70,6 +70,8 @@ export interface Metrics {
   firstPosted(ms: number): void
   /** An act on the content store ended. */
   contentDone(act: ContentActEnd): void
+  sealedActed(act: string, result: string): void
+  sealedRead(result: string): void
   /** Counts since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. Takes the current figures of the runtime by name, and those with labels. */
@@ -118,6 +120,8 @@ interface Counts {
   readonly contentObjects: Map<string, number>
   readonly contentBytes: Map<string, number>
   readonly contentSeconds: Map<string, number>
+  readonly sealedActs: Map<string, number>
+  readonly sealedReads: Map<string, number>
 }
 
 /** Makes the counters of this process. Takes the library that serves HTTP; null if it does not. */
@@ -172,13 +176,9 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     },
     posted: (result) => addTo(counts.posts, result),
     firstPosted: (ms) => counts.firstPosts.record(ms),
-    contentDone({ home, act, result, ms, bytes, objects }) {
-      const key = `${home} ${act}`
-      addTo(counts.contentActs, `${key} ${result}`)
-      addTo(counts.contentObjects, key, objects)
-      addTo(counts.contentBytes, key, bytes)
-      addTo(counts.contentSeconds, key, ms / 1000)
-    },
+    contentDone: (end) => countContent(counts, end),
+    sealedActed: (act, result) => addTo(counts.sealedActs, `${act} ${result}`),
+    sealedRead: (result) => addTo(counts.sealedReads, result),
     take() {
       const before = told
       told = sums(counts)
@@ -189,6 +189,14 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       return (await page)(figures, labelled)
     },
   }
+}
+
+function countContent(counts: Counts, { home, act, result, ms, bytes, objects }: ContentActEnd): void {
+  const key = `${home} ${act}`
+  addTo(counts.contentActs, `${key} ${result}`)
+  addTo(counts.contentObjects, key, objects)
+  addTo(counts.contentBytes, key, bytes)
+  addTo(counts.contentSeconds, key, ms / 1000)
 }
 
 /** Counters that have counted nothing. */
@@ -221,6 +229,8 @@ function makeCounts(): Counts {
     contentObjects: new Map(),
     contentBytes: new Map(),
     contentSeconds: new Map(),
+    sealedActs: new Map(),
+    sealedReads: new Map(),
   }
 }
 
@@ -351,6 +361,14 @@ function contentFigures({ posts, ...counts }: Counts): readonly PageFigure[] {
     ),
     labelled('content_bytes', 'Counts bytes written to and read from the content store.', contentBytes, ...of),
     labelled('content_seconds', 'Counts seconds spent in operations of the content store.', contentSeconds, ...of),
+    labelled(
+      'sealed_acts',
+      'Counts acts on sealed segments of the log, by result.',
+      counts.sealedActs,
+      'act',
+      'result',
+    ),
+    labelled('sealed_reads', 'Counts reads of sealed segments of the log, by result.', counts.sealedReads, 'result'),
   ]
 }
 

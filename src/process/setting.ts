@@ -36,6 +36,8 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
       return setting.choices.includes(text) ? text : new Mistake(`one of ${setting.choices.join(', ')}`)
     case 'integer':
       return parseInteger(text, setting)
+    case 'days':
+      return text === 'off' ? text : parseDays(text, setting)
     case 'bytes':
       return parseBytes(text)
     case 'path':
@@ -78,6 +80,11 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
 function parseInteger(text: string, { min, max }: { min: number; max: number }): number | Mistake {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   return value >= min && value <= max ? value : new Mistake(`an integer from ${min} to ${max}`)
+}
+
+function parseDays(text: string, bounds: { min: number; max: number }): number | Mistake {
+  const days = parseInteger(text, bounds)
+  return days instanceof Mistake ? new Mistake(`${days.sentence}, or off`) : days
 }
 
 /** As redis takes it: `512mb`, `2gb`; without a letter bytes. */

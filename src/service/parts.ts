@@ -14,9 +14,7 @@ import type { Role } from '../../schemas/config.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
 import type { Contents } from '../content/contents.ts'
 import { openContents } from '../content/open.ts'
-import { makeUnlinkLane } from '../content/unlink-lane.ts'
 import { makeUserLookLane } from '../dashboard/user-look-lane.ts'
-import { checkDomain } from '../dns/check-domain.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
 import type { Engine } from '../http/engine/engine.ts'
@@ -57,14 +55,13 @@ import { makeDomainFigures } from '../views/operator/undecided-domains.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
+import { makeDomainCheck } from './domain-check.ts'
 import { figuresOf } from './figures-of.ts'
 import type { RouteDeps } from './handlers.ts'
 import { makeHearNote } from './heard-notes.ts'
 import { roomLackOf, whyNotReady } from './readiness.ts'
+import { type LogStore, openLog } from './segments.ts'
 import { servedUrlsOf } from './served-urls.ts'
-
-/** Port of name servers, for the second opinion of a domain's check. */
-const DNS_PORT = 53
 
 /** Everything that a running service is made of. */
 export interface Parts {
@@ -108,6 +105,8 @@ export interface Parts {
   readonly received: ReceivedStore
   readonly parsing: Parsing
   readonly feeds: Pick<RouteDeps, 'openFeeds' | 'userFeeds' | 'waits'>
+  /** The message log, in Redis and in the content store. */
+  readonly logStore: LogStore
   /** Reads bodies of broadcasts. */
   readonly readRoom: ReadRoom
 }
@@ -188,10 +187,11 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     run: mailRoom.run,
     smtp,
   })
+  const logStore = openLog({ contents, secrets, store, readKeys, metrics, log, config })
   const webhooks = makeWebhookRoom({
     config,
     metrics,
-    read: makeReader(store),
+    read: logStore.read,
     sealingKey: secrets.sealingKey,
     resolver,
     ca: smtp.ca ?? null,
@@ -207,18 +207,12 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     await opened.close()
   }
   const mail = { outgoing, received, parsing, contents, mailRoom, outbound, delivering, webhooks }
-  const made = { ...mail, self, resolver, metrics, closeStore }
-  const check = makeCheck(config, resolver)
+  const made = { ...mail, logStore, self, resolver, metrics, closeStore }
+  const check = makeDomainCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites }
   return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
-}
-
-/** Looks up the records of sending domains: at the operator's name servers, otherwise also at the zone's own. */
-function makeCheck({ dnsServers, privateNetworksAllowed }: Config, resolver: Resolver): Parts['check'] {
-  const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
-  return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
 }
 
 /** The effective roles of a process: without its port it receives no mail. */
@@ -274,6 +268,7 @@ export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: 
     mayPost: (pass) => fence.look(pass),
     ...(room !== undefined && { room }),
   })
+  const logLanes = parts.logStore.lanes(clock, room)
   const looks = makeUserLookLane({ read: makeReader(store), loginHmac: secrets.loginHmac })
   const urls = servedUrlsOf(config)
   const worker = await startWorker({
@@ -281,7 +276,7 @@ export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: 
     fence,
     behaviours: {
       ...BEHAVIOURS,
-      lanes: [...lanes, ...domainLanes, posts, ...parts.parsing.lanes(room), makeUnlinkLane(parts.contents), looks],
+      lanes: [...lanes, ...domainLanes, posts, ...parts.parsing.lanes(room), ...logLanes, looks],
     },
     log,
     shards: SHARDS,
@@ -317,7 +312,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const condition = makeStoreCondition(parts.nodes, config.durability, parts.cluster)
   return {
     ask: makeAsk(parts, worker),
-    read: makeReader(store),
+    read: parts.logStore.read,
     readKeys,
     siteOf: outbound.siteOf,
     refreshHolds: outbound.holds.refresh,

@@ -79,6 +79,14 @@ export const headKey = (shard: number, serverId: string, segment: string): strin
 /** Hash: message and recipient -> status and events; a recipient without events has none. */
 export const statusKey = (shard: number, serverId: string, segment: string): string =>
   segmentNames(shard, serverId, segment).status
+/** Hash: sealed segment -> JSON of where its object is. */
+export const sealedKey = (shard: number, serverId: string): string => `${shardTag(shard)}:sealed:${serverId}`
+/** String: Bloom filter of the persons of a sealed segment. */
+export const sealedPersonsKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:sealed-persons:${serverId}:${segment}`
+/** Hash: recalled message of a sealed segment -> its packed log entry. */
+export const recalledKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:recalled:${serverId}:${segment}`
 /** Stream: postings of persons, one entry per message and bucket. Busy segments alone have postings. */
 export const byPersonKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
   `${shardTag(shard)}:by-person:${serverId}:${segment}:${bucket}`

@@ -1,9 +1,9 @@
 /**
  * object-name - the names of objects in the content store, and the day in each name
  *
- * `<shard>/<tree>/<yyyymmdd>/<leaf>`. Tree `out` is outgoing content, under the day after which it may be removed; tree
- * `in` is received content, under the day it was received. A day is a directory, or a prefix, so that expired days are
- * removed as a whole, and other days are not even listed.
+ * `<shard>/<tree>/<yyyymmdd>/<leaf>`. Tree `out` is outgoing content, tree `cold` sealed segments of the log, both
+ * under the day after which they may be removed; tree `in` is received content, under the day it was received. A day is
+ * a directory, or a prefix, so that expired days are removed as a whole, and other days are not even listed.
  *
  * Outgoing: leaf `<contentId>.<part>`, the parts `body` (text and html) and `files` (all attachments, one after the
  * other). The content's id begins with its command's, and that with its time: the name follows from the id and is not
@@ -17,7 +17,7 @@ import { msOfCmdId } from '../../cluster/cmd-id.ts'
 import { attachmentExpiresAtMs, contentExpiresAtMs } from './age.ts'
 import { DAY_MS, dayName, HOUR_MS } from './calendar.ts'
 
-export type Tree = 'out' | 'in'
+export type Tree = 'out' | 'in' | 'cold'
 export type OutgoingPart = 'body' | 'files'
 
 /**
@@ -29,7 +29,7 @@ export const RECEIVED_DAYS = 31
 const SHARD_DIGITS = 3
 /** The end of the id of a scheduled message's content: the digits of a place are before it. */
 const SCHEDULED = 's'
-const NAME = /^\d{3}\/(?:out|in)\/\d{8}\/[0-9A-Za-z_-]{1,80}(?:\.[a-z]{1,16})?$/
+const NAME = /^\d{3}\/(?:out|in|cold)\/\d{8}\/[0-9A-Za-z_-]{1,80}(?:\.[a-z]{1,16})?$/
 
 export interface NamedObject {
   readonly shard: number
@@ -93,5 +93,5 @@ export function receivedName(
 
 /** The last day of a tree that may be removed completely at `nowMs`, whatever the rows contain. */
 export function lastPastDay(tree: Tree, nowMs: number): string {
-  return dayName(tree === 'out' ? nowMs - DAY_MS : nowMs - (RECEIVED_DAYS + 1) * DAY_MS)
+  return dayName(tree === 'in' ? nowMs - (RECEIVED_DAYS + 1) * DAY_MS : nowMs - DAY_MS)
 }

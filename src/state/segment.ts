@@ -2,8 +2,8 @@
  * segment - the stretch of a server's log that a message belongs to, with its head, status and postings.
  *
  * States: a segment is open from its first message until one comes that belongs to another UTC month (live) or day
- * (test) of ids, or does not fit. A full one stays open for messages of the millisecond it ended in, so that segments
- * never overlap in time: the time in an id alone tells its segment.
+ * (test) of ids, that comes a week after its first, or that does not fit. A full one stays open for messages of the
+ * millisecond it ended in, so that segments never overlap in time: the time in an id alone tells its segment.
  *
  * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by the number
  * of recipients of the previous one: the most after a full one (256 for sent mail), fewer after a busy one (64),
@@ -14,8 +14,8 @@
  * Key: `segments:<server>`; the open segment is in the server's counters
  */
 
-import { dayName, endOfNameMs, monthName } from './calendar.ts'
-import { byPersonKey, byTagKey, headKey, logKey, statusKey } from './keys.ts'
+import { DAY_MS, dayName, endOfNameMs, monthName } from './calendar.ts'
+import { byPersonKey, byTagKey, headKey, logKey, recalledKey, sealedPersonsKey, statusKey } from './keys.ts'
 
 /** The open segment. */
 export interface Segment {
@@ -25,11 +25,15 @@ export interface Segment {
   readonly bytes: number
   /** Time in the last id that went in. */
   readonly lastMs: number
+  /** Time in the first one; absent in segments that an early version opened. */
+  readonly firstMs?: number
 }
 
 export interface SegmentBounds {
   readonly recipientsMax: number
   readonly bytesMax: number
+  /** A message this long after the first one opens another segment: segments leave Redis whole. Absent: none does. */
+  readonly msMax?: number
   /** Recipients that end a segment without postings, and from which on the segment after this one has them. */
   readonly busyRecipients: number
   /** Recipients from which on the segment after this one has the most buckets. */
@@ -42,6 +46,7 @@ export interface SegmentBounds {
 export const SEGMENT_BOUNDS: SegmentBounds = {
   recipientsMax: 50_000,
   bytesMax: 16 * 1024 * 1024,
+  msMax: 7 * DAY_MS,
   busyRecipients: 5_000,
   fullRecipients: 40_000,
   busyBuckets: 64,
@@ -77,13 +82,17 @@ export function enterSegment(
       recipients: open.recipients + recipients,
       bytes: open.bytes + bytes,
       lastMs: idMs,
+      ...(open.firstMs !== undefined && { firstMs: open.firstMs }),
     }
     return { segment, opened: false }
   }
   const samePeriod = open !== null && periodOfSegment(open.name) === period
   const place = samePeriod ? placeOfSegment(open.name) + 1 : 0
   const buckets = load.test || open === null ? 1 : bucketsAfter(open.recipients + recipients, bounds)
-  return { segment: { name: `${period}-${place}-${buckets}`, recipients, bytes, lastMs: idMs }, opened: true }
+  return {
+    segment: { name: `${period}-${place}-${buckets}`, recipients, bytes, lastMs: idMs, firstMs: idMs },
+    opened: true,
+  }
 }
 
 /** In: recipients of the segment before, those that found no room there among them. */
@@ -112,13 +121,19 @@ export function segmentEndMs(name: string): number {
   return endOfNameMs(periodOfSegment(name))
 }
 
-/** Every key of a segment. */
+/** Every key of a segment that is in Redis. */
 export function segmentKeys(shard: number, serverId: string, name: string): string[] {
   const keys = [logKey(shard, serverId, name), headKey(shard, serverId, name), statusKey(shard, serverId, name)]
   if (!hasPostings(name)) return keys
   for (let bucket = 0; bucket < bucketsOfSegment(name); bucket += 1)
     keys.push(byPersonKey(shard, serverId, name, bucket), byTagKey(shard, serverId, name, bucket))
   return keys
+}
+
+/** Every key of a segment, sealed or not. */
+export function allSegmentKeys(shard: number, serverId: string, name: string): string[] {
+  const sealed = [recalledKey(shard, serverId, name), sealedPersonsKey(shard, serverId, name)]
+  return [...segmentKeys(shard, serverId, name), ...sealed]
 }
 
 function staysOpen(
@@ -129,7 +144,9 @@ function staysOpen(
   if (periodOfSegment(open.name) !== period) return false
   const isShort = !load.test && !hasPostings(open.name)
   const recipientsMax = isShort ? Math.min(bounds.busyRecipients, bounds.recipientsMax) : bounds.recipientsMax
-  const fits = open.recipients + load.recipients <= recipientsMax && open.bytes + load.bytes <= bounds.bytesMax
+  const isYoung = open.firstMs === undefined || load.idMs - open.firstMs < (bounds.msMax ?? Number.POSITIVE_INFINITY)
+  const fits =
+    isYoung && open.recipients + load.recipients <= recipientsMax && open.bytes + load.bytes <= bounds.bytesMax
   return fits || load.idMs <= open.lastMs
 }
 

@@ -12,6 +12,7 @@ export interface KeyAnswers {
   readonly zrange: readonly string[]
   readonly zrangebyscore: readonly string[]
   readonly hget: string | null
+  readonly getrange: string
   readonly hkeys: readonly string[]
   /** The next cursor, and fields and values by turns. */
   readonly hscan: readonly [string, readonly string[]]

@@ -27,6 +27,8 @@ async function fullPage(): Promise<string> {
   metrics.posted('delivered')
   metrics.firstPosted(8)
   metrics.contentDone({ home: 'file', act: 'put', result: 'ok', ms: 2, bytes: 10, objects: 1 })
+  metrics.sealedActed('seal', 'sealed')
+  metrics.sealedRead('ok')
   metrics.broadcast({ released: 2, failed: 1 })
   metrics.requests.of({ method: 'GET', path: '/v1/messages/{id}' }).answered(200, 3)
   const figures = Object.fromEntries((Object.keys(FIGURES) as FigureName[]).map((name, at) => [name, at]))

@@ -83,10 +83,23 @@ for (const { name, open, load, into } of CASES) {
   })
 }
 
+t.test('segment: a week after its first message a segment ends, so that it can leave Redis', async (t) => {
+  const bounds = { ...BOUNDS, msMax: 1_000 }
+  const idMs = NOW_MS - 5_000
+  const { segment } = enterSegment(null, { ...LOAD, idMs }, bounds)
+  t.equal(segment.firstMs, idMs)
+  const late = enterSegment(segment, { ...LOAD, idMs: idMs + 999 }, bounds)
+  t.match(late, { opened: false, segment: { firstMs: idMs } })
+  t.match(enterSegment(late.segment, { ...LOAD, idMs: idMs + 1_000 }, bounds), { opened: true })
+  const { firstMs: _, ...early } = segment
+  t.match(enterSegment(early, { ...LOAD, idMs: idMs + 4_000 }, bounds), { opened: false }, 'opened by an early version')
+})
+
 t.test('segment: bounds of the product', async (t) => {
   t.same(SEGMENT_BOUNDS, {
     recipientsMax: 50_000,
     bytesMax: 16_777_216,
+    msMax: 604_800_000,
     busyRecipients: 5_000,
     fullRecipients: 40_000,
     busyBuckets: 64,

@@ -18,6 +18,7 @@ import {
   type StatusEvent,
   statusField,
   unpackStatus,
+  withoutResponse,
 } from '../../state/message/status.ts'
 import type { ServerState } from '../../state/server.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
@@ -139,9 +140,4 @@ export class ErasedMessages {
 /** The end of a pending recipient; that of the person gets no event. */
 function endOf(isOwn: boolean, nowMs: number): StatusEvent {
   return isOwn ? { event: 'cancelled', occurredAtMs: nowMs } : failedEvent(nowMs)
-}
-
-/** The same event if there was nothing to remove. */
-function withoutResponse(event: StatusEvent): StatusEvent {
-  return 'response' in event && event.response !== null ? { ...event, response: null } : event
 }

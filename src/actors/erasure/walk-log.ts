@@ -21,10 +21,12 @@ import { byPersonKey, segmentsKey } from '../../state/keys.ts'
 import { type LogEntry, logEntryOf } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, postsPerson } from '../../state/message/posting.ts'
 import { MessageRows } from '../../state/message/row.ts'
+import { coldDue } from '../../state/message/sealed.ts'
 import { statusField } from '../../state/message/status.ts'
 import { bucketsOfSegment, hasPostings } from '../../state/segment.ts'
 import { type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { listenersRef, type Subscriber } from '../../state/webhook/webhook.ts'
+import { thaw } from '../message/thaw.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { ErasedMessages, type PersonsMessage } from './erased-messages.ts'
 import { OVER, type ServerStep, type StepResult } from './step.ts'
@@ -34,6 +36,8 @@ const STEP_MESSAGES = 200
 /** Entries that one step reads: of a posting's bucket, of a log. */
 const POSTINGS_LOOKED_AT = 250
 const ENTRIES_LOOKED_AT = 250
+/** Sealed segments whose rewrites one step orders. */
+const SEALED_AT_ONCE = 50
 /** Recipients of one step, without those of its first message: each has a status, and one that fails is announced. */
 const STEP_RECIPIENTS = 150
 /**
@@ -55,24 +59,52 @@ export function walkLog(step: ServerStep): StepResult {
 }
 
 /** The reads of a step within a segment, which depend on its position. */
-export function logStepFacts(shard: number, step: Pick<ServerStep, 'erasureId' | 'walk' | 'place'>): RangeFact[] {
-  const { place } = step
-  return place.segment === null ? [] : [rangeFact(shard, { ...step, serverId: place.serverId }, place.segment)]
+export function logStepFacts(shard: number, step: Pick<ServerStep, 'erasureId' | 'walk' | 'place'>): Fact[] {
+  const { serverId, segment } = step.place
+  if (segment === null) return []
+  return [rangeFact(shard, { ...step, serverId }, segment), new MessageRows(shard, { serverId, segment }).sealedFact()]
 }
 
-function nextSegment({ server, erasureId, place, facts, context }: ServerStep): StepResult {
+function nextSegment(step: ServerStep): StepResult {
+  const { server, erasureId, place, facts, context } = step
   const fact: Fact & { read: 'sorted' } = {
     read: 'sorted',
     key: segmentsKey(context.shard, server.serverId),
     min: place.segmentMs + 1,
     max: msOf(erasureId),
-    count: 1,
+    count: SEALED_AT_ONCE,
   }
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
-  const [found] = facts.sorted(fact)
-  if (found === undefined) return OVER
-  const [segment, segmentMs] = found
-  return { kind: 'stepped', place: { ...place, segment, segmentMs, after: '' } }
+  const found = facts.sorted(fact)
+  const [first] = found
+  if (first === undefined) return OVER
+  const rows = found.map(([segment]) => new MessageRows(context.shard, { serverId: server.serverId, segment }))
+  const reads = rows.map((one) => one.sealedFact())
+  if (!reads.every((one) => facts.has(one))) return { kind: 'need', facts: reads }
+  const hot = rows.findIndex((one) => !one.isSealed(facts))
+  const sealed = hot < 0 ? found : found.slice(0, hot)
+  const last = sealed.at(-1)
+  if (last === undefined) {
+    const [segment, segmentMs] = first
+    return { kind: 'stepped', place: { ...place, segment, segmentMs, after: '' } }
+  }
+  return eraseSealed(
+    step,
+    sealed.map(([segment]) => segment),
+    { ...place, segmentMs: last[1] },
+  )
+}
+
+/** Orders the rewrites of sealed segments; the walk waits for them before its last phase. */
+function eraseSealed(
+  { server: { serverId }, accountId, erasureId, context }: ServerStep,
+  segments: readonly string[],
+  place: WalkPlace,
+): StepResult {
+  const due = segments.map((segment) => {
+    return coldDue(accountId, { act: 'erase', serverId, segment, erasureId, step: 0 }, context.nowMs)
+  })
+  return { kind: 'stepped', place: { ...place, segment: null, after: '' }, looks: due.length, staged: { due } }
 }
 
 function rangeFact(
@@ -99,7 +131,11 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const { server, place, facts, context } = step
   const { shard } = context
   const fact = rangeFact(shard, { ...step, serverId: server.serverId }, segment)
-  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const rows = new MessageRows(shard, { serverId: server.serverId, segment })
+  const reads = [fact, rows.sealedFact()]
+  if (!reads.every((one) => facts.has(one))) return { kind: 'need', facts: reads }
+  // Sealed under the walk: its log is empty here. What was erased before has an empty head and is not counted again.
+  if (rows.isSealed(facts)) return eraseSealed(step, [segment], place)
   const looked = facts.range(fact)
   const candidates = candidatesOf(step, segment, looked).slice(0, STEP_MESSAGES)
   const next = (erased: number): WalkPlace => {
@@ -164,7 +200,11 @@ function eraseMessages(
   const { news, streamIds } = erased
   const told = announceMessages({ serverId, news, streamIds }, { states, facts, context })
   if (told.kind === 'need') return told
-  const { kind: _, reply: __, ...staged } = announced({ kind: 'done', reply: null, ...erased.staged() }, told.staged)
+  const own = erased.staged()
+  const thawed = thaw(rows, facts, context)
+  const ops = [...(own.ops ?? []), ...thawed.ops]
+  const due = [...(own.due ?? []), ...thawed.due]
+  const { kind: _, reply: __, ...staged } = announced({ kind: 'done', reply: null, ...own, ops, due }, told.staged)
   return { kind: 'stepped', place: withTold(next(done), erased.told, context.nowMs), messages: erased.messages, staged }
 }
 

@@ -24,6 +24,7 @@ import type {
   Need,
   Op,
   OutcomeBody,
+  States,
 } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { classifyReply } from '../../mail/classify.ts'
@@ -62,6 +63,7 @@ import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { withoutScheduled } from './send-time.ts'
+import { mayBeSealed, thaw } from './thaw.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
 export interface AttemptOutcome {
@@ -145,7 +147,7 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
   frees: true,
   entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
   counters: (body) => outcomeCounters(parseAttemptItem(body.item)),
-  facts: (body, _states, { shard }) => outcomeFacts(shard, parseAttemptItem(body.item)),
+  facts: (body, states, { shard }) => outcomeFacts(shard, parseAttemptItem(body.item), states),
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
     const item = parseAttemptItem(body.item)
@@ -155,7 +157,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const packed = rows.status(facts, item)
     const acceptedAtMs = msOf(item.messageId)
     const state = unpackStatus(packed, acceptedAtMs)
-    if (!isOpen(state.status)) return NOTHING
+    // A recipient of a sealed segment has ended: its row is in the object, not absent because nothing happened.
+    if (!isOpen(state.status) || rows.isSealed(facts)) return NOTHING
     // The 48 hours of a scheduled message count from its time.
     const delivery = { body, item, state, acceptedAtMs: Math.max(acceptedAtMs, item.sendAtMs ?? 0), nowMs }
     const again = waitsAgain(delivery)
@@ -173,7 +176,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const events = [...state.events, ...told]
     const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
     const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
-    const ops: Op[] = [rows.statusOp(item, after), ...listed.ops, ...figures.ops]
+    const thawed = thaw(rows, facts, context)
+    const ops: Op[] = [rows.statusOp(item, after), ...listed.ops, ...figures.ops, ...thawed.ops]
     ops.push(...sizeOps(facts, { rows, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     const begun = withoutScheduled(counters, item.sendAtMs, delivery)
@@ -185,10 +189,13 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const { lane, item: name } = body
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
-      return announced({ ...done, due: [{ lane, item: name, atMs: event.nextAtMs }] }, announcement.staged)
+      return announced(
+        { ...done, due: [{ lane, item: name, atMs: event.nextAtMs }, ...thawed.due] },
+        announcement.staged,
+      )
     const last = lastEnd(facts, context, item)
     ops.push(...last.ops)
-    const due = [...last.due, ...clickDue(body, { item, told, nowMs })]
+    const due = [...last.due, ...clickDue(body, { item, told, nowMs }), ...thawed.due]
     const notes = endNotes(item, event.event, { lane, attempts })
     const end = { done: [{ lane, item: name }], due, forgets: forgotten(item, rows), notes }
     const ended = { ...done, events: listed.events, ...end }
@@ -252,11 +259,15 @@ function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWri
 }
 
 /** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */
-function outcomeFacts(shard: number, item: AttemptItem): Fact[] {
+function outcomeFacts(shard: number, item: AttemptItem, states: States): Fact[] {
   const { messageId, short, recipient, recipients, hasAttachments } = item
   const rows = new MessageRows(shard, item)
-  if (!hasAttachments) return [rows.statusesFact(recipient === 0 ? [short] : [short, statusField(short, recipient)])]
+  const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
+  const sealed = mayBeSealed(counters, item) ? [rows.sealedFact()] : []
+  if (!hasAttachments)
+    return [rows.statusesFact(recipient === 0 ? [short] : [short, statusField(short, recipient)]), ...sealed]
   return [
+    ...sealed,
     rows.statusesFact(Array.from({ length: recipients }, (_, index) => statusField(short, index))),
     rows.headsFact([short]),
     rows.entryFact(messageId),

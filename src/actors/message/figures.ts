@@ -78,8 +78,8 @@ function streamOf(
     return known === server?.defaultStreamId ? DEFAULT_STREAM : shortId(known)
   }
   const rows = new MessageRows(context.shard, item)
-  const fact = rows.entryFact(item.messageId)
-  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const missing = rows.missingEntry(facts, item.messageId)
+  if (missing.length > 0) return { kind: 'need', facts: missing }
   const message = rows.entry(facts, item.messageId)
   if (message === null) return null
   return message.streamId === null ? DEFAULT_STREAM : shortId(message.streamId)

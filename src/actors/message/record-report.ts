@@ -10,7 +10,7 @@
  * Spec bounce.late, bounce.once, complaint.once, message.states
  */
 
-import type { CommandType, Context, Done } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Done, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { BOUNCE_DAYS_MAX } from '../../../schemas/limits.ts'
 import { meaningOf } from '../../mail/report/arf.ts'
@@ -21,9 +21,10 @@ import { isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
+import { coldDue } from '../../state/message/sealed.ts'
 import { isOpen, packStatus, type RecipientState, type StatusEvent, unpackStatus } from '../../state/message/status.ts'
 import { STATUS_BYTES } from '../../state/segment.ts'
-import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
@@ -31,6 +32,7 @@ import { bothNeeds, newsOf } from './attempted.ts'
 import { figuresAfter } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
+import { mayBeSealed, thaw } from './thaw.ts'
 
 /** What a report says of the recipient that its return path names. */
 export type Report =
@@ -45,8 +47,11 @@ export interface ReportBody {
   readonly report: Report
 }
 
-/** `open`: it may be reported again once the attempt that is under way has ended. */
-export type ReportReply = 'recorded' | 'ignored' | 'open'
+/**
+ * `open`: it may be reported again once the attempt that is under way has ended. `sealed`: the message is being
+ * recalled from its segment, and can be reported in a moment.
+ */
+export type ReportReply = 'recorded' | 'ignored' | 'open' | 'sealed'
 
 export const recordReport: CommandType<ReportBody, ReportReply> = {
   name: 'record-report',
@@ -56,10 +61,12 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const { serverId } = parseAttemptItem(body.item)
     return [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
   },
-  facts(body, _states, { shard }) {
+  facts(body, states, { shard }) {
     const item = parseAttemptItem(body.item)
     const rows = new MessageRows(shard, item)
-    return [rows.statusFact(item), rows.headsFact([item.short])]
+    const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
+    const sealed = mayBeSealed(counters, item) ? [rows.sealedFact()] : []
+    return [rows.statusFact(item), rows.headsFact([item.short]), ...sealed]
   },
   decide({ item: name, hmac, report }, states, facts, context) {
     const item = parseAttemptItem(name)
@@ -67,6 +74,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     if (counters === null || isPast(item, context.nowMs)) return answer('ignored')
     const rows = new MessageRows(context.shard, item)
     const packed = rows.status(facts, item)
+    if (packed === null && rows.isSealed(facts)) return recall(item, states, context.nowMs)
     const state = unpackStatus(packed, msOf(item.messageId))
     const head = rows.head(facts, item.short)
     const isErased = hmac === null || (head !== null && isErasedHead(unpackHead(head, 0)))
@@ -80,9 +88,11 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
       return bothNeeds(listed, figures, announcement)
     const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
+    const thawed = thaw(rows, facts, context)
     const done: Done<ReportReply> = {
       ...answer('recorded'),
-      ops: [rows.statusOp(item, after), ...listed.ops, ...figures.ops],
+      ops: [rows.statusOp(item, after), ...listed.ops, ...figures.ops, ...thawed.ops],
+      due: thawed.due,
       counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters],
       events: listed.events,
       notes: endNotes(item, event, { lane: null, attempts: state.attempts }),
@@ -93,6 +103,14 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
 
 function answer(reply: ReportReply): Done<ReportReply> {
   return { kind: 'done', reply }
+}
+
+/** Has a message of a sealed segment brought back. */
+function recall({ serverId, segment, messageId }: AttemptItem, states: States, nowMs: number): Done<ReportReply> {
+  const server = states.get<ServerState | null>(serverRef(serverId))
+  if (server === null) return answer('ignored')
+  const due = coldDue(server.accountId, { act: 'recall', serverId, segment, messageId }, nowMs)
+  return { ...answer('sealed'), due: [due] }
 }
 
 interface Judged {

@@ -10,7 +10,17 @@
  * Spec message.cancel, message.reschedule
  */
 
-import type { CommandType, Context, Decision, Due, Fact, Facts, Op, Staged } from '../../../cluster/behaviour.ts'
+import type {
+  CommandType,
+  Context,
+  Decision,
+  Due,
+  Fact,
+  Facts,
+  Op,
+  Staged,
+  States,
+} from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { attachmentExpiresAtMs } from '../../state/age.ts'
@@ -25,6 +35,7 @@ import { type Refused, refuse } from '../order/refusal.ts'
 import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
 import { isUnderWay } from './operate-queue.ts'
 import { sendTimeFault } from './send-time.ts'
+import { mayBeSealed } from './thaw.ts'
 import { unlinkDue } from './unlink.ts'
 
 /** A scheduled message as the asker has read it. */
@@ -58,13 +69,19 @@ export const orderScheduled: CommandType<OrderScheduledBody, OrderScheduledReply
   name: 'order-scheduled',
   entities: tokenOrderEntities,
   counters: ({ serverId }) => [serverOwner(serverId)],
-  facts: (body, _states, { shard }) => [headFact(shard, body), statusFact(shard, body), ...itemFacts(shard, body)],
+  facts: (body, states, { shard }) => [
+    headFact(shard, body),
+    statusFact(shard, body),
+    ...itemFacts(shard, body),
+    ...sealedReads(shard, body, states),
+  ],
   decide(body, states, facts, context): Decided {
     const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { message, sendAtMs, test } = body
-    const packed = rowsOf(context.shard, body).head(facts, shortId(message.messageId))
-    if (packed === null) return refuse('not_found')
+    const rows = rowsOf(context.shard, body)
+    const packed = rows.head(facts, shortId(message.messageId))
+    if (packed === null) return refuse(rows.isSealed(facts) ? 'message_not_scheduled' : 'not_found')
     const at = { test, nowMs: context.nowMs, acceptedAtMs: msOf(message.messageId) }
     const fault = sendAtMs === null ? null : sendTimeFault(sendAtMs, at)
     if (fault !== null) return refuse('invalid_request', { sendAt: fault })
@@ -173,6 +190,12 @@ function itemOf({ serverId, message }: OrderScheduledBody, recipient: number, se
 
 function rowsOf(shard: number, { serverId, message: { segment } }: OrderScheduledBody): MessageRows {
   return new MessageRows(shard, { serverId, segment })
+}
+
+/** The messages of a sealed segment have all ended. */
+function sealedReads(shard: number, body: OrderScheduledBody, states: States): Fact[] {
+  const counters = states.counter<ServerCounters>(serverOwner(body.serverId))
+  return mayBeSealed(counters, body.message) ? [rowsOf(shard, body).sealedFact()] : []
 }
 
 function headFact(shard: number, body: OrderScheduledBody) {

@@ -5,7 +5,8 @@
  * server's counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and
  * statuses by HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before
  * it. Of the log of events, entries over 30 days old go. An attempt that ends later writes no row any more:
- * `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and
+ * `outcome.ts` looks at the message's age. A sealed segment loses what is past its age by a rewrite, and closed ones
+ * are offered to the lane that seals. While more is left the next step is due at once, else in a day. Content and
  * idempotency records expire by themselves.
  *
  * Spec retention.message, event.search
@@ -42,13 +43,15 @@ import {
 import { logEntryOf } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
 import { MessageRows } from '../../state/message/row.ts'
+import { coldDue, type SealedRow } from '../../state/message/sealed.ts'
 import { statusField } from '../../state/message/status.ts'
-import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from '../../state/segment.ts'
+import { allSegmentKeys, bucketsOfSegment, hasPostings, segmentEndMs } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { inboundName, type StreamState, streamName, streamRef } from '../../state/stream.ts'
 import { eventCutoffMs, eventLogOwner } from '../../state/webhook/event-log.ts'
 import { listedFact, sweepListed } from '../suppression/sweep-suppressions.ts'
 import { oldestSlicesFact, sweepEvents } from '../webhook/sweep-events.ts'
+import { unlinkColdDue } from './unlink.ts'
 
 export const SWEEP_TIMER = 'sweep'
 
@@ -99,7 +102,8 @@ export const sweep: CommandType<TimerBody, null> = {
       ops: [...(swept.ops ?? []), ...events.ops],
       // An event that comes later opens its slice anew.
       counters: [...(swept.counters ?? []), ...(isRemoved && !events.isLeft ? [{ owner, value: null }] : [])],
-      due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }],
+      // The last place of an item counts: this sweep goes on at once.
+      due: [...(swept.due ?? []), { ...sweepDue(serverId, nowMs), atMs: nowMs }],
     }
   },
 }
@@ -114,8 +118,11 @@ function sweepMessages(
   const cutoff = cutoffMs(minuteMs, server.mode === 'test')
   const counters = states.counter<ServerCounters>(serverOwner(serverId))
   const segments = stretchesOf(facts.sorted(segmentsFact(shard, serverId)), counters)
+  const rows = segments.map(({ name }) => new MessageRows(shard, { serverId, segment: name }))
+  const sealed = rows.map((one) => one.sealedFact())
+  if (!sealed.every((fact) => facts.has(fact))) return { kind: 'need', facts: sealed }
   const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
-  if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters })
+  if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters, facts })
   const oldest = segments[0]
   if (oldest === undefined && server.removedAtMs !== undefined) {
     const of = { shard, serverId, accountId: server.accountId }
@@ -134,10 +141,27 @@ function sweepMessages(
     return removeLast(server, streams, { shard, nowMs })
   }
   if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
+  const order = segments.length > 1 ? [coldDue(server.accountId, { act: 'seal', serverId, after: '' }, nowMs)] : []
+  const row = rows[0]?.sealed(facts) ?? null
+  if (row !== null) return sweepSealed(row, server, { segment: oldest.name, cutoff, order, nowMs })
   const range = { from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
-  const fact = new MessageRows(shard, { serverId, segment: oldest.name }).entriesFact(range)
+  const fact = (rows[0] as MessageRows).entriesFact(range)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
-  return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name })
+  return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name, order })
+}
+
+/** The oldest segment has left Redis, or is about to: what is past its age in it is cut off by a rewrite. */
+function sweepSealed(
+  row: SealedRow,
+  { serverId, accountId }: ServerState,
+  of: { segment: string; cutoff: number; order: readonly Due[]; nowMs: number },
+): Done<null> {
+  const { segment, cutoff, order, nowMs } = of
+  const next = sweepDue(serverId, nowMs)
+  if (row.generation === 0) return { kind: 'done', reply: null, due: [{ ...next, atMs: nowMs + MINUTE_MS }] }
+  const isPast = row.firstMs < cutoff
+  const trim = isPast ? [coldDue(accountId, { act: 'trim', serverId, segment }, nowMs)] : []
+  return { kind: 'done', reply: null, due: [next, ...order, ...trim] }
 }
 
 function serverOf({ item }: TimerBody): string {
@@ -195,15 +219,23 @@ function removeLast(
 
 function removeWhole(
   past: readonly Stretch[],
-  of: { serverId: string; shard: number; nowMs: number; counters: ServerCounters | null },
+  of: { serverId: string; shard: number; nowMs: number; counters: ServerCounters | null; facts: Facts },
 ): Done<null> {
-  const { serverId, shard, nowMs, counters } = of
+  const { serverId, shard, nowMs, counters, facts } = of
   const names = past.map(({ name }) => name)
   const ops: Op[] = names.flatMap((name) =>
-    segmentKeys(shard, serverId, name).map((key): Op => ({ key, write: 'UNLINK', args: [] })),
+    allSegmentKeys(shard, serverId, name).map((key): Op => ({ key, write: 'UNLINK', args: [] })),
   )
   ops.push({ key: segmentsKey(shard, serverId), write: 'ZREM', args: names })
   const due = [{ ...sweepDue(serverId, nowMs), atMs: nowMs }]
+  for (const name of names) {
+    const rows = new MessageRows(shard, { serverId, segment: name })
+    const row = rows.sealed(facts)
+    if (row === null) continue
+    ops.push(rows.unsealOp())
+    const objects = row.next === '' ? [row] : [row, { ...row, leaf: row.next }]
+    due.push(...objects.map((object) => unlinkColdDue({ shard, nowMs }, object)))
+  }
   if (counters?.segment === undefined || !names.includes(counters.segment.name))
     return { kind: 'done', reply: null, ops, due }
   const { segment: _, ...rest } = counters
@@ -212,13 +244,13 @@ function removeWhole(
 
 function removeOldest(
   entries: readonly Entry[],
-  of: { serverId: string; shard: number; nowMs: number; segment: string },
+  of: { serverId: string; shard: number; nowMs: number; segment: string; order: readonly Due[] },
 ): Done<null> {
-  const { serverId, shard, nowMs, segment } = of
+  const { serverId, shard, nowMs, segment, order } = of
   const next = sweepDue(serverId, nowMs)
   const last = entries.at(-1)
-  if (last === undefined) return { kind: 'done', reply: null, due: [next] }
-  const due = [entries.length < STEP_MESSAGES ? next : { ...next, atMs: nowMs }]
+  if (last === undefined) return { kind: 'done', reply: null, due: [next, ...order] }
+  const due = entries.length < STEP_MESSAGES ? [next, ...order] : [{ ...next, atMs: nowMs }]
   const buckets = bucketsOfSegment(segment)
   const postings = new Set<string>()
   const heads: string[] = []

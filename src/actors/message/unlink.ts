@@ -7,13 +7,14 @@
  * the day.
  *
  * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`, of an erased body
- * `out/<day>/<leaf>`
+ * `out/<day>/<leaf>`, of a segment `cold/<day>/<leaf>`
  *
  * Spec retention.attachments, retention.inbound
  */
 
 import type { CommandType, Context, Due, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
+import { coldName, REPLACED_MS } from '../../state/message/sealed.ts'
 import { lastPastDay, outgoingName, parseObjectName, shardPrefix } from '../../state/object-name.ts'
 import { receivedObjectName } from '../../state/received/object.ts'
 
@@ -55,6 +56,18 @@ export function unlinkReceivedDue(
   const name = receivedObjectName(shard, serverId, objectId)
   const job: UnlinkJob = { name }
   return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs: nowMs, job }
+}
+
+/** The item that removes an object of a segment: at once, or when no backup can name it any more. */
+export function unlinkColdDue(
+  { shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>,
+  object: { readonly day: string; readonly leaf: string },
+  { isReplaced = false }: { readonly isReplaced?: boolean } = {},
+): Due {
+  const name = coldName(shard, object)
+  const job: UnlinkJob = { name }
+  const atMs = isReplaced ? nowMs + REPLACED_MS : nowMs
+  return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs, ...(!isReplaced && { job }) }
 }
 
 export const prepareUnlink: CommandType<PrepareBody, UnlinkJob> = {

@@ -13,15 +13,16 @@
  * Spec unsubscribe.minute, unsubscribe.once, suppression.worse
  */
 
-import type { CommandType, Facts, TimerBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Due, Fact, Facts, States, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { hourOwner } from '../../state/message/hour-count.ts'
-import { parseAttemptItem } from '../../state/message/item.ts'
+import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
+import { coldDue } from '../../state/message/sealed.ts'
 import { packStatus, type StatusEvent, unpackStatus } from '../../state/message/status.ts'
 import { STATUS_BYTES } from '../../state/segment.ts'
-import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { isWorse, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import {
@@ -38,6 +39,10 @@ import { bothNeeds, newsOf } from './attempted.ts'
 import { figuresAfter } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
+import { mayBeSealed, thaw } from './thaw.ts'
+
+/** When a click counts whose message was still to be recalled. */
+const RECALL_MS = 10_000
 
 export interface ClickBody {
   /** The recipient, by the name of its item on a broadcast stream. */
@@ -59,10 +64,13 @@ export type UndoReply = { readonly kind: 'undone' | 'late' | 'gone' }
 export const unsubscribe: CommandType<UnsubscribeBody, UnsubscribeReply> = {
   name: 'unsubscribe',
   frees: true,
-  entities: () => [],
-  counters: () => [],
-  facts: (body, _states, { shard }) => clickReads(shard, clickerOf(body)),
-  decide(body, _states, facts, { shard, nowMs }) {
+  entities: (body) => [serverRef(clickerOf(body).item.serverId)],
+  counters: (body) => [serverOwner(clickerOf(body).item.serverId)],
+  facts(body, states, { shard }) {
+    const clicker = clickerOf(body)
+    return [...clickReads(shard, clicker), ...sealedReads(shard, clicker.item, states)]
+  },
+  decide(body, states, facts, { shard, nowMs }) {
     const clicker = clickerOf(body)
     if (isPast(clicker.item, nowMs)) return { kind: 'done', reply: { kind: 'gone' } }
     if (isListed(facts, shard, clicker)) return { kind: 'done', reply: { kind: 'listed' } }
@@ -70,7 +78,10 @@ export const unsubscribe: CommandType<UnsubscribeBody, UnsubscribeReply> = {
     return {
       kind: 'done',
       reply: { kind: 'clicked' },
-      due: [unsubscribeDue({ ...clicker, source: body.source }, nowMs)],
+      due: [
+        unsubscribeDue({ ...clicker, source: body.source }, nowMs),
+        ...recallDue(clicker.item, { shard, nowMs, states, facts }),
+      ],
     }
   },
 }
@@ -99,9 +110,10 @@ export const settleClick: CommandType<TimerBody, null> = {
     const { serverId } = parseClick(body.item).item
     return [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
   },
-  facts(body, _states, { shard }) {
+  facts(body, states, { shard }) {
     const click = parseClick(body.item)
-    return [new MessageRows(shard, click.item).statusFact(click.item), ...listFacts(shard, click)]
+    const rows = new MessageRows(shard, click.item)
+    return [rows.statusFact(click.item), ...sealedReads(shard, click.item, states), ...listFacts(shard, click)]
   },
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
@@ -110,6 +122,10 @@ export const settleClick: CommandType<TimerBody, null> = {
     if (counters === null || isPast(item, nowMs) || isListed(facts, shard, { hmac, item })) return NOTHING
     const rows = new MessageRows(shard, item)
     const packed = rows.status(facts, item)
+    if (packed === null && rows.isSealed(facts)) {
+      const again = { lane: TIMERS_LANE, item: body.item, atMs: nowMs + RECALL_MS }
+      return { ...NOTHING, due: [...recallDue(item, { shard, nowMs, states, facts }), again] }
+    }
     const state = unpackStatus(packed, msOf(item.messageId))
     const event: StatusEvent = { event: 'unsubscribed', occurredAtMs: nowMs, source }
     const turn = { states, facts, context }
@@ -120,12 +136,14 @@ export const settleClick: CommandType<TimerBody, null> = {
       return bothNeeds(listed, figures, announcement)
     // A message that has left the log lists nobody, and nothing is told of it.
     if (listed.ops.length === 0) return NOTHING
+    const thawed = thaw(rows, facts, context)
     const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     return announced(
       {
         ...NOTHING,
-        ops: [rows.statusOp(item, after), ...listed.ops, ...figures.ops],
+        ops: [rows.statusOp(item, after), ...listed.ops, ...figures.ops, ...thawed.ops],
+        due: thawed.due,
         counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters],
         events: listed.events,
       },
@@ -135,6 +153,24 @@ export const settleClick: CommandType<TimerBody, null> = {
 }
 
 const NOTHING = { kind: 'done', reply: null } as const
+
+/** The reads that tell whether a message must be recalled before anything is written about it. */
+function sealedReads(shard: number, item: AttemptItem, states: States): Fact[] {
+  if (!mayBeSealed(states.counter<ServerCounters>(serverOwner(item.serverId)), item)) return []
+  const rows = new MessageRows(shard, item)
+  return [rows.sealedFact(), rows.recalledFact([item.short])]
+}
+
+/** Has a message of a sealed segment brought back, unless it was. */
+function recallDue(
+  { serverId, segment, messageId, short }: AttemptItem,
+  { shard, nowMs, states, facts }: { shard: number; nowMs: number; states: States; facts: Facts },
+): Due[] {
+  const rows = new MessageRows(shard, { serverId, segment })
+  const server = states.get<ServerState | null>(serverRef(serverId))
+  if (server === null || !rows.isSealed(facts) || rows.isRecalled(facts, short)) return []
+  return [coldDue(server.accountId, { act: 'recall', serverId, segment, messageId }, nowMs)]
+}
 
 function clickerOf({ item, hmac }: ClickBody): Clicker {
   return { item: parseAttemptItem(item), hmac }

@@ -61,9 +61,9 @@ export function suppressRecipient(turn: SuppressTurn, input: SuppressInput): Str
   const { states, facts, context } = turn
   const { item, hmac } = input
   const rows = new MessageRows(context.shard, item)
-  const logged = rows.entryFact(item.messageId)
-  if (!facts.has(logged) || !states.has(serverRef(item.serverId)))
-    return { kind: 'need', entities: [serverRef(item.serverId)], facts: [logged] }
+  const missing = rows.missingEntry(facts, item.messageId)
+  if (missing.length > 0 || !states.has(serverRef(item.serverId)))
+    return { kind: 'need', entities: [serverRef(item.serverId)], facts: missing }
   const server = states.get<ServerState | null>(serverRef(item.serverId))
   const entry = rows.entry(facts, item.messageId)
   const number = entry?.recipients[item.recipient]

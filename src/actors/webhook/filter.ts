@@ -52,7 +52,7 @@ export class NewsFilter {
     this.#of = of
   }
 
-  /** Reads that the filters need. Those of broadcasts depend on the others: ask again once these are read. */
+  /** Reads that the filters need. Some depend on others: ask again once these are read. */
   reads(): readonly Fact[] {
     const { wanted, news, streamIds, labels, turn } = this.#of
     const needsStream = streamIds === undefined && wanted.some(({ streamId }) => streamId !== null)
@@ -62,7 +62,7 @@ export class NewsFilter {
     for (const [place, one] of news.entries()) {
       if (one.kind === 'inbound' && !needsStream) continue
       const rows = this.#rowsOf(one)
-      if (needsStream || needsTag) facts.push(rows.entryFact(one.messageId))
+      if (needsStream || needsTag) facts.push(...rows.missingEntry(turn.facts, one.messageId))
       if (!needsMetadata || one.kind === 'inbound') continue
       const head = rows.headsFact([shortId(one.messageId)])
       const isThere = labels !== undefined || turn.facts.has(head)

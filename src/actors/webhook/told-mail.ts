@@ -1,7 +1,8 @@
 /**
  * told-mail - whether the mail of a delivery was erased: then its receiver's answer is not stored
  *
- * A sent message was erased if its head is empty; a received one without content has no head.
+ * A sent message was erased if its head is empty; a received one without content has no head. A head that has left
+ * Redis with its segment may be an erased one: then nothing is kept either.
  *
  * Keys: `head:<server>:<segment>`, `received-head:<server>:<day>:<n>`
  *
@@ -35,5 +36,6 @@ export function headPlace(shard: number, serverId: string, reference: MailRefere
 
 /** Whether the message of an event was erased. Takes its stored head, or null. */
 export function isErasedMail({ kind }: Pick<MailReference, 'kind'>, head: string | null): boolean {
-  return kind === 'inbound' ? head === null : head !== null && isErasedHead(unpackHead(head, 0))
+  if (head === null) return true
+  return kind === 'message' && isErasedHead(unpackHead(head, 0))
 }

@@ -9,6 +9,7 @@
  * Spec bounce.recipient, bounce.grace, bounce.unread, complaint.address, complaint.arf
  */
 
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Ask, AskResult } from '../../../cluster/work.ts'
 import type { Report, ReportBody, ReportReply } from '../../actors/message/record-report.ts'
 import { clientNetwork } from '../../mail/ip-address.ts'
@@ -65,6 +66,10 @@ export interface ReturnedMailDeps {
 const ROLES: ReadonlySet<string> = new Set(['fbl', 'abuse', 'postmaster'])
 /** Bytes of a mail that are kept: a report is the second of its parts, the headers it quotes begin the third. */
 const KEPT_BYTES_MAX = 256 * 1024
+
+/** How often a report about a message that is being recalled is asked for again, and when. */
+const RECALL_TRIES = 20
+const RECALL_MS = 200
 
 const TAKEN: SmtpAnswer = { code: 250, text: '2.0.0 Ok' }
 const UNKNOWN: SmtpAnswer = { code: 550, text: '5.1.1 No such recipient' }
@@ -190,7 +195,14 @@ async function record(deps: ReturnedMailDeps, found: FoundRecipient, report: Rep
   const { shard, accountId, item, address } = found
   const isKnown = address !== '' && !address.endsWith(ERASED_DOMAIN)
   const body: ReportBody = { item, hmac: isKnown ? deps.secrets.addressHmac(accountId, address) : null, report }
-  const result: AskResult = await deps.ask(shard, { name: 'record-report', cmdId: deps.newCmdId(), body })
-  if (result.kind !== 'answer') return UNAVAILABLE
-  return (result.reply as ReportReply) === 'open' ? UNDER_WAY : TAKEN
+  for (let tries = 1; ; tries += 1) {
+    const result: AskResult = await deps.ask(shard, { name: 'record-report', cmdId: deps.newCmdId(), body })
+    if (result.kind !== 'answer') return UNAVAILABLE
+    const reply = result.reply as ReportReply
+    if (reply === 'open') return UNDER_WAY
+    if (reply !== 'sealed') return TAKEN
+    // The message is on its way back from its segment.
+    if (tries === RECALL_TRIES) return UNAVAILABLE
+    await wait(RECALL_MS)
+  }
 }

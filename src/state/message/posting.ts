@@ -15,8 +15,9 @@ import { byPersonKey, byTagKey } from '../keys.ts'
 import { bucketOfHmac } from '../person.ts'
 import { bucketsOfSegment, hasPostings } from '../segment.ts'
 
-const PERSON_FIELD = 'p'
-const TAG_FIELD = 't'
+export const PERSON_FIELD = 'p'
+export const TAG_FIELD = 't'
+const TAG_BYTES = 6
 
 /** Where the postings of a message go. */
 export interface PostingPlace {
@@ -33,6 +34,13 @@ export function bucketOfPosting(number: number, buckets: number): number {
 /** Bucket of a tag's postings. */
 export function bucketOfTag(tagHash: string, buckets: number): number {
   return bucketOfHmac(tagHash) % buckets
+}
+
+/** A tag in the index of a sealed segment: the first 48 bits of its hash. */
+export function numberOfTag(tagHash: string): number {
+  const bytes = Buffer.alloc(TAG_BYTES)
+  Buffer.from(tagHash, 'base64url').copy(bytes, 0, 0, TAG_BYTES)
+  return bytes.readUIntBE(0, TAG_BYTES)
 }
 
 /** Whether an entry of a bucket is of a message to this person. */

@@ -12,9 +12,10 @@
 
 import type { Fact, FactOf, Facts, HashFields, Op } from '../../../cluster/behaviour.ts'
 import { entryIdOf, shortId } from '../../../cluster/id.ts'
-import { headKey, logKey, statusKey } from '../keys.ts'
+import { headKey, logKey, recalledKey, sealedKey, statusKey } from '../keys.ts'
 import type { AttemptItem } from './item.ts'
-import { LOG_FIELD, type LogEntry, logEntryOf } from './log-entry.ts'
+import { LOG_FIELD, type LogEntry, logEntryOf, unpackLogEntry } from './log-entry.ts'
+import { packSealed, type SealedRow, unpackSealed } from './sealed.ts'
 import { statusField } from './status.ts'
 
 /** A recipient of a message, as its item names it. */
@@ -32,8 +33,14 @@ export class MessageRows {
   readonly #log: string
   readonly #head: string
   readonly #status: string
+  readonly #recalled: string
+  readonly #sealed: string
+  readonly #segment: string
 
   constructor(shard: number, { serverId, segment }: Pick<AttemptItem, 'serverId' | 'segment'>) {
+    this.#recalled = recalledKey(shard, serverId, segment)
+    this.#sealed = sealedKey(shard, serverId)
+    this.#segment = segment
     this.#log = logKey(shard, serverId, segment)
     this.#head = headKey(shard, serverId, segment)
     this.#status = statusKey(shard, serverId, segment)
@@ -66,7 +73,7 @@ export class MessageRows {
   }
 
   /** The read of log entries from `to` down to `from`, for views. */
-  newestFact(range: { readonly from: string; readonly to: string; readonly count: number }): FactOf<'newest'> {
+  newestFact(range: Omit<FactOf<'newest'>, 'read' | 'key'>): FactOf<'newest'> {
     return { read: 'newest', key: this.#log, ...range }
   }
 
@@ -80,10 +87,80 @@ export class MessageRows {
     return facts.field(this.#status, statusField(short, recipient))
   }
 
-  /** A log entry that was fetched with `entryFact`; null: the message has left the log. */
+  /** What is still to be fetched before `entry` can answer: the log, and if that has no entry, the recalled ones. */
+  missingEntry(facts: Facts, messageId: string): readonly Fact[] {
+    const inLog = this.entryFact(messageId)
+    if (!facts.has(inLog)) return [inLog]
+    const recalled = this.recalledFact([shortId(messageId)])
+    return facts.range(inLog).length > 0 || facts.has(recalled) ? [] : [recalled]
+  }
+
+  /** A log entry that was fetched; null: the message has left the log, or is sealed and was not recalled. */
   entry(facts: Facts, messageId: string): LogEntry | null {
     const [logged] = facts.range(this.entryFact(messageId))
-    return logged === undefined ? null : logEntryOf(logged)
+    if (logged !== undefined) return logEntryOf(logged)
+    const short = shortId(messageId)
+    const packed = facts.has(this.recalledFact([short])) ? facts.field(this.#recalled, short) : null
+    return packed === null ? null : unpackLogEntry(packed)
+  }
+
+  /** The read of recalled log entries. In: short ids. */
+  recalledFact(shorts: readonly string[]): FieldsFact {
+    return { read: 'fields', key: this.#recalled, fields: shorts }
+  }
+
+  /** Whether a message was recalled. `recalledFact` must have been fetched. */
+  isRecalled(facts: Facts, short: string): boolean {
+    return facts.field(this.#recalled, short) !== null
+  }
+
+  /** The read of all recalled log entries, for views. */
+  allRecalledFact(): FactOf<'hash'> {
+    return { read: 'hash', key: this.#recalled }
+  }
+
+  /** The read of the segment's row in `sealed`. */
+  sealedFact(): FieldsFact {
+    return { read: 'fields', key: this.#sealed, fields: [this.#segment] }
+  }
+
+  /** The segment's row in `sealed`, if it was fetched; null: the segment is in Redis. */
+  sealed(facts: Facts): SealedRow | null {
+    return facts.has(this.sealedFact()) ? unpackSealed(facts.field(this.#sealed, this.#segment)) : null
+  }
+
+  /** Whether the segment has left Redis. `sealedFact` must have been fetched if it may have. */
+  isSealed(facts: Facts): boolean {
+    return (this.sealed(facts)?.generation ?? 0) > 0
+  }
+
+  /** The write of the segment's row in `sealed`. */
+  sealOp(row: SealedRow): Op {
+    return { key: this.#sealed, write: 'HSET', args: [this.#segment, packSealed(row)] }
+  }
+
+  /** The write that removes the segment's row in `sealed`. */
+  unsealOp(): Op {
+    return { key: this.#sealed, write: 'HDEL', args: [this.#segment] }
+  }
+
+  /** The writes that bring a message of a sealed segment back. In: its texts, statuses in the order of recipients. */
+  recallOps(
+    short: string,
+    of: { readonly log: string; readonly head: string; readonly statuses: readonly string[] },
+  ): Op[] {
+    const statuses = of.statuses.flatMap((status, recipient) => [statusField(short, recipient), status])
+    return [
+      { key: this.#recalled, write: 'HSET', args: [short, of.log] },
+      ...this.changeOps({ heads: [short, of.head], statuses }),
+    ]
+  }
+
+  /** The writes that remove recalled messages. In: short ids, and fields of statuses. */
+  removeRecalledOps(shorts: readonly string[], statuses: readonly string[]): Op[] {
+    return [this.#recalled, this.#head]
+      .flatMap((key) => deleteOps(key, shorts))
+      .concat(deleteOps(this.#status, statuses))
   }
 
   /** The write of a message's log entry. In: the packed entry. */

@@ -230,6 +230,11 @@ function trim(packed: PackedEvent): PackedEvent {
   return packed
 }
 
+/** An event without the words of the receiving server. */
+export function withoutResponse(event: StatusEvent): StatusEvent {
+  return 'response' in event && event.response !== null ? { ...event, response: null } : event
+}
+
 /** Class of a bounce that nobody but the service itself said. */
 /** Class of a recipient that is not sent to. */
 export const SUPPRESSED_CLASS = 'Suppressed'

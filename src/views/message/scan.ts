@@ -11,11 +11,11 @@
  * Spec message.search
  */
 
-import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
+import type { Entry, EntryHint, FactOf } from '../../../cluster/behaviour.ts'
 import { idOfEntry } from '../../../cluster/id.ts'
 import { byPersonKey, byTagKey } from '../../state/keys.ts'
 import { LOG_FIELD } from '../../state/message/log-entry.ts'
-import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
+import { bucketOfPosting, bucketOfTag, numberOfTag } from '../../state/message/posting.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { bucketsOfSegment, hasPostings, SEGMENT_BOUNDS } from '../../state/segment.ts'
 import { msOfBound } from '../bound.ts'
@@ -83,7 +83,7 @@ export interface Round {
 interface Path {
   readonly segment: Stretch
   readonly isLog: boolean
-  readonly read: (range: Pick<NewestFact, 'from' | 'to' | 'count'>) => NewestFact
+  readonly read: (range: Omit<NewestFact, 'read' | 'key'>) => NewestFact
   readonly matches: (text: string) => boolean
 }
 
@@ -93,6 +93,7 @@ export async function* walkMessages(
   walk: Walk,
   entriesMax: number,
 ): AsyncGenerator<Round | null, void, void> {
+  const hint = hintOf(walk.sought)
   const paths = walk.segments.filter(({ firstMs }) => firstMs <= msOfBound(walk.to)).map((one) => pathOf(walk, one))
   let { to } = walk
   let at = 0
@@ -102,7 +103,7 @@ export async function* walkMessages(
     const count = Math.min(isFirst ? ENTRIES_FIRST : ENTRIES_MAX, entriesMax - looked)
     if (count <= 0) return
     const { taken, each } = planRound(paths.slice(at, at + SEGMENTS_AT_ONCE), { count, isWide })
-    const range = { from: walk.from, to, count: each }
+    const range = { from: walk.from, to, count: each, hint }
     const facts = taken.map((path) => path.read(range))
     const seen = await read(walk.shard, facts)
     if (seen === null) {
@@ -187,6 +188,15 @@ function pathOf({ shard, serverId, sought }: Walk, segment: Stretch): Path {
   const matches = (text: string): boolean => needles.every((needle) => text.includes(needle))
   const rows = new MessageRows(shard, { serverId, segment: name })
   return { segment, isLog: true, read: (range) => rows.newestFact(range), matches }
+}
+
+/** What is looked for, for segments that have left Redis and have an index of it. */
+function hintOf({ recipient, sender, tagHash }: Sought): EntryHint {
+  return {
+    ...(recipient !== null && { recipient }),
+    ...(sender !== null && { sender }),
+    ...(tagHash !== null && { tag: numberOfTag(tagHash) }),
+  }
 }
 
 function newestOf(key: string): Path['read'] {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Facts } from '../../../cluster/behaviour.ts'
 import { entryIdOf, shortId } from '../../../cluster/id.ts'
-import { headKey, logKey, statusKey } from '../../../src/state/keys.ts'
+import { headKey, logKey, recalledKey, statusKey } from '../../../src/state/keys.ts'
 import { packLogEntry } from '../../../src/state/message/log-entry.ts'
 import { deleteOps, MessageRows } from '../../../src/state/message/row.ts'
 
@@ -45,8 +45,11 @@ t.test('what was fetched is found again; a message that has left the log has no 
     [`${HEAD} ${short}`, 'head'],
     [`${STATUS} ${short}.1`, 'status'],
   ])
+  const recalled = new Map<string, string>()
+  let isAsked = false
   const facts = {
-    field: (key: string, field: string) => fields.get(`${key} ${field}`) ?? null,
+    has: () => isAsked,
+    field: (key: string, field: string) => fields.get(`${key} ${field}`) ?? recalled.get(`${key} ${field}`) ?? null,
     range: ({ from }: { from: string }) =>
       from === entryIdOf(MESSAGE) ? [{ id: from, fields: ['m', packLogEntry(ENTRY)] }] : [],
   } as unknown as Facts
@@ -54,7 +57,12 @@ t.test('what was fetched is found again; a message that has left the log has no 
   t.equal(rows.status(facts, { short, recipient: 1 }), 'status')
   t.equal(rows.status(facts, { short, recipient: 0 }), null)
   t.same(rows.entry(facts, MESSAGE), ENTRY)
-  t.equal(rows.entry(facts, MESSAGE.replace('aaaa', 'bbbb')), null)
+  const gone = MESSAGE.replace('aaaa', 'bbbb')
+  t.equal(rows.entry(facts, gone), null)
+  t.same(rows.missingEntry(facts, gone), [rows.entryFact(gone)], 'the log is read first')
+  isAsked = true
+  recalled.set(`${recalledKey(1, SERVER, SEGMENT)} ${shortId(gone)}`, packLogEntry(ENTRY))
+  t.same(rows.entry(facts, gone), ENTRY, 'a recalled one is found among those')
 })
 
 t.test('many heads and statuses are written in several writes, and removed with the log below them', async (t) => {

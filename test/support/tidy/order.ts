@@ -50,6 +50,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors'],
   ['src/actors/account', 'src/actors/domain'],
   ['src/actors/dashboard'],
+  ['src/actors/sealed'],
   ['src/actors/server', 'src/actors/erasure'],
   ['src/actors/broadcast', 'src/actors/inbound'],
   ['src/actors/message'],

@@ -1,0 +1,88 @@
+/**
+ * trim - a sealed segment loses the messages that are past their age: its object is written again without them.
+ *
+ * States of an item: placed by the daily sweep for the oldest segment of a server; done with the commit that swaps the
+ * object. Recalled messages that are past their age leave in the same commit.
+ *
+ * Spec retention.message
+ */
+
+import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
+import { cutoffMs } from '../../state/age.ts'
+import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { type ColdItem, leafOf, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
+import { isTestSegment } from '../../state/segment.ts'
+import { unlinkColdDue } from '../message/unlink.ts'
+import { swap } from './swap.ts'
+
+/** A segment to write again without what is older than this. */
+export interface TrimJob {
+  readonly act: 'trim'
+  readonly serverId: string
+  readonly segment: string
+  readonly row: SealedRow
+  readonly cutoffMs: number
+}
+
+/** How it went. In `removed`: recalled messages that are past their age, and the fields of their statuses. */
+export type TrimOutcome =
+  | { readonly act: 'trim'; readonly result: 'away' }
+  | {
+      readonly act: 'trim'
+      readonly result: 'swapped'
+      readonly before: SealedRow
+      readonly object: Pick<SealedRow, 'size' | 'key' | 'messages' | 'firstMs'>
+      readonly removed: { readonly shorts: readonly string[]; readonly statuses: readonly string[] }
+    }
+
+type TrimItem = Extract<ColdItem, { act: 'trim' }>
+
+export const prepareTrim: CommandType<PrepareBody, TrimJob | null> = {
+  name: 'prepare trim',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: ({ item }, _states, { shard }) => [new MessageRows(shard, placeOf(item)).sealedFact()],
+  decide({ item }, _states, facts, context): Decision<TrimJob | null> {
+    const place = placeOf(item)
+    const rows = new MessageRows(context.shard, place)
+    const row = rows.sealed(facts)
+    const cutoff = cutoffMs(context.nowMs, isTestSegment(place.segment))
+    if (row === null || row.generation === 0 || row.firstMs >= cutoff) return { kind: 'done', reply: null }
+    const next = { ...row, next: leafOf(place, context.newId()) }
+    const abandoned = row.next === '' ? [] : [unlinkColdDue(context, { ...row, leaf: row.next }, { isReplaced: true })]
+    const reply: TrimJob = { act: 'trim', ...place, row: next, cutoffMs: cutoff }
+    return { kind: 'done', reply, ops: [rows.sealOp(next)], due: abandoned }
+  },
+}
+
+export const trimOutcome: CommandType<OutcomeBody<TrimOutcome>, null> = {
+  name: 'trim outcome',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: ({ item }, _states, { shard }) => [new MessageRows(shard, placeOf(item)).sealedFact()],
+  decide({ lane, item, attempt, current, outcome }, _states, facts, context) {
+    const done = [{ lane, item }]
+    if (outcome === null) return { kind: 'done', reply: null, done }
+    if (outcome.result === 'away') {
+      const atMs = context.nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
+      return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
+    }
+    const rows = new MessageRows(context.shard, placeOf(item))
+    const swapped = swap(rows, facts, context, outcome)
+    if (!swapped.isSwapped) {
+      const due = current ? [...swapped.due, { lane, item, atMs: context.nowMs }] : swapped.due
+      return { kind: 'done', reply: null, due }
+    }
+    const { shorts, statuses } = outcome.removed
+    const ops = [...swapped.ops, ...rows.removeRecalledOps(shorts, statuses)]
+    return { kind: 'done', reply: null, ops, due: swapped.due, done }
+  },
+}
+
+function placeOf(item: string): Pick<TrimItem, 'serverId' | 'segment'> {
+  const { serverId, segment } = readColdItem(item) as TrimItem
+  return { serverId, segment }
+}

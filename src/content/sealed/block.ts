@@ -1,0 +1,69 @@
+/**
+ * block - up to 128 messages of a sealed segment, packed together.
+ *
+ * The rows are the very texts that Redis held, one a line: entry ids, numbers of statuses, then all log entries, all
+ * heads, all statuses, deflated (RFC 1951). None of them has a line break, because they are JSON. Columns of one kind
+ * stand together, which packs best.
+ */
+
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { BrokenObject } from '../framing.ts'
+
+/** Messages of one block: fewer pack worse, of more each read costs more. */
+export const BLOCK_ROWS = 128
+/** A segment holds 16 MiB of heads and statuses, and entries of 50 recipients each. */
+const TEXT_BYTES_MAX = 64 * 1024 * 1024
+const LEVEL = 6
+const BREAK = '\n'
+
+/** A message as it lies in Redis: the texts of its log entry, its head, its recipients' statuses. */
+export interface SealedMessage {
+  readonly entryId: string
+  readonly log: string
+  readonly head: string
+  readonly statuses: readonly string[]
+}
+
+/** The text of a block before it is deflated. Throws where a row has a line break. */
+export function textOfBlock(rows: readonly SealedMessage[]): string {
+  const lines = [
+    rows.map(({ entryId }) => entryId).join(' '),
+    rows.map(({ statuses }) => statuses.length).join(' '),
+    ...rows.map(({ log }) => log),
+    ...rows.map(({ head }) => head),
+    ...rows.flatMap(({ statuses }) => statuses),
+  ]
+  if (lines.some((line) => line.includes(BREAK))) throw new Error('A row of a message has a line break')
+  return lines.join(BREAK)
+}
+
+/** Packs the text of a block. */
+export function packBlock(text: string): Buffer {
+  return deflateRawSync(text, { level: LEVEL })
+}
+
+/** Opens what `packBlock` made. Throws BrokenObject for anything else. */
+export function openBlock(bytes: Uint8Array): SealedMessage[] {
+  const lines = inflate(bytes, TEXT_BYTES_MAX).toString().split(BREAK)
+  const ids = lines[0] === '' ? [] : (lines[0] ?? '').split(' ')
+  const counts = lines[1] === '' ? [] : (lines[1] ?? '').split(' ').map(Number)
+  const statuses = counts.reduce((sum, count) => sum + count, 0)
+  const count = ids.length
+  if (counts.length !== count || count > BLOCK_ROWS || lines.length !== 2 + 2 * count + statuses)
+    throw new BrokenObject('A block has another number of lines than it says')
+  let at = 2 + 2 * count
+  return ids.map((entryId, place) => {
+    const own = lines.slice(at, at + (counts[place] as number))
+    at += own.length
+    return { entryId, log: lines[2 + place] as string, head: lines[2 + count + place] as string, statuses: own }
+  })
+}
+
+/** Inflates at most so many bytes. Throws BrokenObject. */
+export function inflate(bytes: Uint8Array, bytesMax: number): Buffer {
+  try {
+    return inflateRawSync(bytes, { maxOutputLength: bytesMax })
+  } catch (error) {
+    throw new BrokenObject(`A part of a segment cannot be inflated: ${(error as Error).message}`)
+  }
+}

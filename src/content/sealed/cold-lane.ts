@@ -1,0 +1,110 @@
+/**
+ * cold-lane - the performer of what is done to sealed segments: seal, trim, recall, erase.
+ *
+ * Guarantees: one act at a time writes a whole segment, because each holds its packed object in memory; recalls, for
+ * which somebody waits, pass it. With content in Redis nothing is sealed.
+ */
+
+import type { LaneType } from '../../../cluster/behaviour.ts'
+import { entryIdOf, shardOf } from '../../../cluster/id.ts'
+import { NotPerformed } from '../../../cluster/items/pump.ts'
+import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '../../actors/sealed/cold.ts'
+import type { RecallJob, RecallOutcome } from '../../actors/sealed/recall.ts'
+import { COLD_LANE } from '../../state/message/sealed.ts'
+import { eraseInSegment, trimSegment } from './rewrite.ts'
+import { sealSegment } from './seal.ts'
+import { SegmentFailure } from './segment.ts'
+import type { ColdDeps } from './written.ts'
+
+const UNDER_WAY_MAX = 4
+/** Reading out a full segment takes seconds, on a slow disk or bucket minutes. */
+const HOLD_MS = 10 * 60_000
+
+export interface ColdLaneDeps extends ColdDeps {
+  /** Days after which a message may leave Redis; null: none does any more. */
+  readonly hotDays: number | null
+  /** An act has ended. */
+  readonly done: (act: ColdJob['act'], result: ColdOutcome['result']) => void
+  readonly log: { info(facts: object, text: string): void; warn(facts: object, text: string): void }
+  /** In place of our own bounds; 0 holds a lane's items. */
+  readonly room?: (lane: string) => number
+}
+
+/** The family of the lanes of accounts. */
+export function makeColdLane(deps: ColdLaneDeps): LaneType {
+  let underWay = 0
+  let writing: Promise<unknown> = Promise.resolve()
+  /** Waits for the act before. */
+  const alone = <Result>(act: () => Promise<Result>): Promise<Result> => {
+    const mine = writing.then(act, act)
+    writing = mine.catch(() => undefined)
+    return mine
+  }
+  const lane: LaneType<ColdJob, ColdOutcome> = {
+    prefix: COLD_LANE,
+    holdMs: HOLD_MS,
+    claimsStand: false,
+    prompt: true,
+    prepare: makePrepareCold(deps.hotDays),
+    outcome: coldOutcome,
+    room: (name) => Math.min(UNDER_WAY_MAX - underWay, deps.room?.(name) ?? Number.POSITIVE_INFINITY),
+    async perform(job, { signal }) {
+      if (signal.aborted) throw new NotPerformed('The process stops')
+      underWay += 1
+      const startedAtMs = performance.now()
+      try {
+        const outcome = await (job.act === 'recall' ? perform(deps, job) : alone(() => perform(deps, job)))
+        tell(deps, job, { outcome, ms: performance.now() - startedAtMs })
+        return outcome
+      } finally {
+        underWay -= 1
+      }
+    },
+  }
+  return lane as LaneType
+}
+
+async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
+  try {
+    switch (job.act) {
+      case 'seal':
+        return await sealSegment(deps, job)
+      case 'trim':
+        return await trimSegment(deps, job)
+      case 'erase':
+        return await eraseInSegment(deps, job)
+      case 'recall':
+        return await recall(deps, job)
+    }
+  } catch (error) {
+    if (!(error instanceof SegmentFailure)) throw error
+    return awayOf(job)
+  }
+}
+
+async function recall({ segments }: ColdDeps, { serverId, messageId, row }: RecallJob): Promise<RecallOutcome> {
+  const segment = segments.open(shardOf(serverId) as number, row)
+  const [found] = await segment.messages([entryIdOf(messageId)])
+  if (found === undefined) return { act: 'recall', result: 'absent' }
+  const { log, head, statuses } = found
+  return { act: 'recall', result: 'found', generation: row.generation, log, head, statuses }
+}
+
+/** A segment that is gone was replaced meanwhile; one that is away or broken may be repaired: all are tried again. */
+function awayOf(job: ColdJob): ColdOutcome {
+  if (job.act !== 'seal') return { act: job.act, result: 'away' }
+  const { segment, leaf, day } = job
+  return { act: 'seal', result: 'away', segment, leaf, day }
+}
+
+function tell({ done, log }: ColdLaneDeps, job: ColdJob, { outcome, ms }: { outcome: ColdOutcome; ms: number }): void {
+  done(job.act, outcome.result)
+  const { serverId, segment, act } = job
+  const facts = { act, serverId, segment, ms: Math.round(ms) }
+  if (outcome.result === 'away') log.warn(facts, 'A segment of the log was not sealed, read or written')
+  else if (outcome.act === 'seal' && outcome.result === 'sealed')
+    log.info(
+      { ...facts, messages: outcome.object.messages, bytes: outcome.object.size },
+      'A segment of the log was sealed',
+    )
+}

@@ -1,0 +1,71 @@
+/**
+ * packer - makes the object of a segment from its messages, block by block, so that little is in memory at once.
+ *
+ * The text of each block is remembered by its hash: what was written is compared with what was read, not with what was
+ * packed.
+ */
+
+import { createHash } from 'node:crypto'
+import { unpackLogEntry } from '../../state/message/log-entry.ts'
+import { numberOfTag } from '../../state/message/posting.ts'
+import { BLOCK_ROWS, packBlock, type SealedMessage, textOfBlock } from './block.ts'
+import { type PackedPostings, Postings } from './postings.ts'
+import { type BlockPlace, INDEXES, type IndexName, packTail } from './tail.ts'
+
+/** Hash of the text of a block. */
+export function checkOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
+}
+
+/** Packs the messages of a segment, oldest first. */
+export class SegmentPacker {
+  messages = 0
+  /** Of each block, the hash of its text. */
+  readonly checks: string[] = []
+  readonly #blocks: BlockPlace[] = []
+  readonly #postings: Readonly<Record<IndexName, Postings>> = {
+    recipient: new Postings(),
+    sender: new Postings(),
+    tag: new Postings(),
+  }
+  #rows: SealedMessage[] = []
+
+  /** Adds a message. Out: a block that is full with it; else null. */
+  add(row: SealedMessage): Buffer | null {
+    const { sender, recipients, tagHash } = unpackLogEntry(row.log)
+    const place = this.messages
+    for (const number of recipients) this.#postings.recipient.add(number, place)
+    this.#postings.sender.add(sender, place)
+    if (tagHash !== null) this.#postings.tag.add(numberOfTag(tagHash), place)
+    this.messages += 1
+    this.#rows.push(row)
+    return this.#rows.length < BLOCK_ROWS ? null : this.#endBlock()
+  }
+
+  /** Every recipient and sender, for the filter. */
+  get persons(): number[] {
+    return [...new Set([...this.#postings.recipient.numbers, ...this.#postings.sender.numbers])]
+  }
+
+  /** What follows the blocks that `add` gave: the last block, indexes and tail. */
+  *end(): Generator<Buffer, void> {
+    if (this.#rows.length > 0) yield this.#endBlock()
+    const indexes = {} as Record<IndexName, PackedPostings>
+    for (const name of INDEXES) {
+      indexes[name] = this.#postings[name].pack()
+      yield indexes[name].bytes
+    }
+    const { recipient, sender, tag } = indexes
+    const pages = { recipient: recipient.pages, sender: sender.pages, tag: tag.pages }
+    yield packTail({ blocks: this.#blocks, indexes: pages })
+  }
+
+  #endBlock(): Buffer {
+    const text = textOfBlock(this.#rows)
+    const bytes = packBlock(text)
+    this.checks.push(checkOf(text))
+    this.#blocks.push([this.#rows[0]?.entryId ?? '', this.#rows.length, bytes.length])
+    this.#rows = []
+    return bytes
+  }
+}

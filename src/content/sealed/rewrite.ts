@@ -1,0 +1,205 @@
+/**
+ * rewrite - writes the object of a sealed segment again: with the rows of a person emptied, or without what is past its
+ * age.
+ *
+ * Blocks that nothing changes in are copied as they are for an erasure. What was written is read back before its row
+ * may name it.
+ */
+
+import { setImmediate as turn } from 'node:timers/promises'
+import { idOfEntry, idOfShort, msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import type { EraseJob, EraseOutcome, TouchedMessage } from '../../actors/sealed/erase.ts'
+import type { TrimJob, TrimOutcome } from '../../actors/sealed/trim.ts'
+import { contentExpiresAtMs } from '../../state/age.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import { type ToldSpan, toldOf, WALK_BEGIN, withTold } from '../../state/erasure.ts'
+import { erasedHead, isErasedHead, unpackHead } from '../../state/message/head.ts'
+import { unpackLogEntry } from '../../state/message/log-entry.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { coldName } from '../../state/message/sealed.ts'
+import { packStatus, statusField, unpackStatus, withoutResponse } from '../../state/message/status.ts'
+import { isTestSegment } from '../../state/segment.ts'
+import { makeMailKey } from '../mail-key.ts'
+import { packBlock, type SealedMessage, textOfBlock } from './block.ts'
+import { checkOf, SegmentPacker } from './packer.ts'
+import type { PlacedMessage, SealedSegment } from './segment.ts'
+import { type BlockPlace, blocksBytes, indexesBytes, packTail } from './tail.ts'
+import { type ColdDeps, isSame, writeObject } from './written.ts'
+
+/** Messages whose content or recalled rows one commit erases. */
+const TOUCHED_MAX = 100
+/** Recalled messages that one trim removes; the next day's has the rest. */
+const REMOVED_MAX = 500
+
+/** Empties the rows of a person. Throws SegmentFailure. */
+export async function eraseInSegment(deps: ColdDeps, job: EraseJob): Promise<EraseOutcome> {
+  const { serverId, segment: name, row, number, step } = job
+  const shard = shardOf(serverId) as number
+  const segment = deps.segments.open(shard, row)
+  const places = new Set([...(await segment.places('recipient', number)), ...(await segment.places('sender', number))])
+  if (places.size === 0) return { act: 'erase', result: 'none' }
+  await segment.hold()
+  const messages = await segment.at([...places])
+  const recalled = await recalledOf(deps, job, messages)
+  if (recalled === null) return { act: 'erase', result: 'away' }
+  const test = isTestSegment(name)
+  const touched = messages.filter(({ entryId }) => {
+    // A slice of bodies is kept a little longer than its content.
+    return recalled.has(entryId) || contentExpiresAtMs(msOfEntry(entryId), test) + DAY_MS >= deps.nowMs()
+  })
+  const slice = touched.slice(step * TOUCHED_MAX, (step + 1) * TOUCHED_MAX).map(touchedOf)
+  if (touched.length > (step + 1) * TOUCHED_MAX) return { act: 'erase', result: 'step', messages: slice }
+  const emptied = new Map(messages.map((one) => [one.place, emptiedRow(one, number)]))
+  const object = await writeChanged(deps, { shard, job, segment, emptied })
+  if (object === null) return { act: 'erase', result: 'away' }
+  const count = messages.filter((one) => {
+    const isTo = unpackLogEntry(one.log).recipients.includes(number)
+    return isTo && !recalled.has(one.entryId) && !isEmptied(one)
+  }).length
+  return {
+    act: 'erase',
+    result: 'swapped',
+    messages: slice,
+    before: row,
+    object,
+    count,
+    told: spansOf(messages, deps.nowMs()),
+  }
+}
+
+/** Leaves out what is past its age. Throws SegmentFailure. */
+export async function trimSegment(
+  deps: ColdDeps,
+  { serverId, segment: name, row, cutoffMs }: TrimJob,
+): Promise<TrimOutcome> {
+  const shard = shardOf(serverId) as number
+  const segment = deps.segments.open(shard, row)
+  await segment.hold()
+  const { blocks } = await segment.tail()
+  const packer = new SegmentPacker()
+  const pieces: Buffer[] = []
+  let firstMs = 0
+  for (const number of blocks.keys()) {
+    const next = blocks[number + 1]?.[0]
+    if (next !== undefined && msOfEntry(next) < cutoffMs) continue
+    for (const message of await segment.block(number)) {
+      const ms = msOfEntry(message.entryId)
+      if (ms < cutoffMs) continue
+      if (firstMs === 0) firstMs = ms
+      const block = packer.add(message)
+      if (block !== null) pieces.push(block)
+    }
+    await turn()
+  }
+  pieces.push(...packer.end())
+  const removed = await pastRecalled(deps, { serverId, segment: name, cutoffMs })
+  if (removed === null) return { act: 'trim', result: 'away' }
+  const { key, sealed } = makeMailKey(deps.contentKey)
+  const place = { leaf: row.next, day: row.day }
+  const size = await writeObject(deps, { name: coldName(shard, place), key, pieces })
+  // What is left of a segment without messages is removed whole by the next sweep.
+  const object = {
+    size: size ?? 0,
+    key: sealed,
+    messages: packer.messages,
+    firstMs: firstMs === 0 ? cutoffMs : firstMs,
+  }
+  const written = { shard, row: { ...row, ...place, ...object }, pieces, checks: packer.checks }
+  if (size === null || !(await isSame(deps, written))) return { act: 'trim', result: 'away' }
+  return { act: 'trim', result: 'swapped', before: row, object, removed }
+}
+
+/** Entry ids of those messages that were recalled; null: the store did not answer. */
+async function recalledOf(
+  { read }: ColdDeps,
+  { serverId, segment }: EraseJob,
+  messages: readonly SealedMessage[],
+): Promise<ReadonlySet<string> | null> {
+  const shard = shardOf(serverId) as number
+  const rows = new MessageRows(shard, { serverId, segment })
+  const seen = await read(shard, [rows.recalledFact(messages.map(({ entryId }) => shortId(idOfEntry(entryId, shard))))])
+  return seen && new Set(messages.flatMap(({ entryId }, at) => (seen[0][at] == null ? [] : [entryId])))
+}
+
+/** Recalled messages that are past their age; null: the store did not answer. */
+async function pastRecalled(
+  { read }: ColdDeps,
+  { serverId, segment, cutoffMs }: { serverId: string; segment: string; cutoffMs: number },
+): Promise<{ shorts: string[]; statuses: string[] } | null> {
+  const shard = shardOf(serverId) as number
+  const seen = await read(shard, [new MessageRows(shard, { serverId, segment }).allRecalledFact()])
+  if (seen === null) return null
+  const past = [...seen[0]].filter(([short]) => msOf(idOfShort(short)) < cutoffMs).slice(0, REMOVED_MAX)
+  return {
+    shorts: past.map(([short]) => short),
+    statuses: past.flatMap(([short, log]) => unpackLogEntry(log).recipients.map((_, n) => statusField(short, n))),
+  }
+}
+
+/** Writes the object with some rows replaced. Out: null: the content store did not take it, or keeps something else. */
+async function writeChanged(
+  deps: ColdDeps,
+  of: { shard: number; job: EraseJob; segment: SealedSegment; emptied: ReadonlyMap<number, SealedMessage> },
+): Promise<{ size: number; key: string } | null> {
+  const { shard, job, segment, emptied } = of
+  const { row } = job
+  const tail = await segment.tail()
+  const indexes = await segment.bytes(blocksBytes(tail), indexesBytes(tail))
+  const pieces: Buffer[] = []
+  const checks: (string | null)[] = []
+  const blocks: BlockPlace[] = []
+  let [from, place] = [0, 0]
+  for (const [number, [firstId, rows, length]] of tail.blocks.entries()) {
+    const isTouched = [...Array(rows).keys()].some((at) => emptied.has(place + at))
+    const text = isTouched
+      ? textOfBlock((await segment.block(number)).map((one) => emptied.get(one.place) ?? one))
+      : null
+    const bytes = text === null ? await segment.bytes(from, length) : packBlock(text)
+    checks.push(text === null ? null : checkOf(text))
+    pieces.push(bytes)
+    blocks.push([firstId, rows, bytes.length])
+    from += length
+    place += rows
+    if (isTouched) await turn()
+  }
+  pieces.push(indexes, packTail({ blocks, indexes: tail.indexes }))
+  const { key, sealed } = makeMailKey(deps.contentKey)
+  const at = { leaf: row.next, day: row.day }
+  const size = await writeObject(deps, { name: coldName(shard, at), key, pieces })
+  if (size === null) return null
+  const object = { size, key: sealed }
+  return (await isSame(deps, { shard, row: { ...row, ...at, ...object }, pieces, checks })) ? object : null
+}
+
+/** A message without what it says, and without the words of servers about the person. */
+function emptiedRow({ entryId, log, head, statuses }: SealedMessage, number: number): SealedMessage {
+  const { sender, recipients } = unpackLogEntry(log)
+  const ms = msOfEntry(entryId)
+  const said = statuses.map((text, recipient) => {
+    if (recipients[recipient] !== number && sender !== number) return text
+    const state = unpackStatus(text, ms)
+    return packStatus({ ...state, events: state.events.map(withoutResponse) }, ms)
+  })
+  return { entryId, log, head: erasedHead(unpackHead(head, recipients.length)), statuses: said }
+}
+
+function isEmptied({ log, head }: SealedMessage): boolean {
+  return isErasedHead(unpackHead(head, unpackLogEntry(log).recipients.length))
+}
+
+function touchedOf({ entryId, log, head, statuses }: PlacedMessage): TouchedMessage {
+  const { sizeBytes } = unpackStatus(statuses[0] ?? null, msOfEntry(entryId))
+  return { entryId, log, head, sizeBytes }
+}
+
+function spansOf(messages: readonly SealedMessage[], nowMs: number): readonly ToldSpan[] {
+  const spans = messages.flatMap(({ entryId, statuses }) => {
+    const ms = msOfEntry(entryId)
+    return statuses.flatMap((text) => unpackStatus(text, ms).events.map(({ occurredAtMs }) => toldOf(occurredAtMs)))
+  })
+  return withTold(WALK_BEGIN, spans, nowMs).told ?? []
+}
+
+function msOfEntry(entryId: string): number {
+  return Number.parseInt(entryId, 10)
+}

@@ -1,0 +1,71 @@
+/**
+ * written - objects of segments on their way to the content store, and the proof that they are what was meant.
+ */
+
+import { createHash } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { SealedRow } from '../../state/message/sealed.ts'
+import type { Reader } from '../../views/key.ts'
+import type { Contents } from '../contents.ts'
+import { textOfBlock } from './block.ts'
+import { checkOf } from './packer.ts'
+import { type SealedSegments, SegmentFailure } from './segment.ts'
+
+/** What the acts on sealed segments need. */
+export interface ColdDeps {
+  /** Rows in Redis alone. */
+  readonly read: Reader
+  readonly contents: Pick<Contents, 'put' | 'read'>
+  readonly contentKey: Buffer
+  readonly segments: SealedSegments
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+}
+
+/** Writes an object. Out: its bytes before encryption; null: the content store did not take it. */
+export async function writeObject(
+  { contents }: Pick<ColdDeps, 'contents'>,
+  { name, key, pieces }: { readonly name: string; readonly key: Buffer; readonly pieces: readonly Buffer[] },
+): Promise<number | null> {
+  const size = pieces.reduce((sum, { length }) => sum + length, 0)
+  const put = await contents.put({ names: [name], mailKey: key, kind: 'log', source: pieces, bytesMax: size })
+  return put.ok ? size : null
+}
+
+/** An object as it was written. */
+export interface WrittenObject {
+  readonly shard: number
+  readonly row: Pick<SealedRow, 'leaf' | 'day' | 'size' | 'key' | 'messages' | 'firstMs' | 'lastMs'>
+  readonly pieces: readonly Buffer[]
+  /** Of each block the hash of the text of the rows that were read; null: the block was copied as it was. */
+  readonly checks: readonly (string | null)[]
+}
+
+/**
+ * Reads an object back: whether it has the very bytes that were written, and whether its blocks open to the rows that
+ * were read.
+ */
+export async function isSame(
+  { segments }: Pick<ColdDeps, 'segments'>,
+  { shard, row, pieces, checks }: WrittenObject,
+): Promise<boolean> {
+  const rest = { generation: 1, recalls: 0, next: '', filterBlocks: 0 }
+  const segment = segments.open(shard, { ...row, ...rest })
+  try {
+    const bytes = await segment.hold()
+    const hash = createHash('sha256')
+    for (const piece of pieces) hash.update(piece)
+    if (!hash.digest().equals(createHash('sha256').update(bytes).digest())) return false
+    const { blocks } = await segment.tail()
+    if (blocks.length !== checks.length) return false
+    for (const [number, check] of checks.entries()) {
+      if (check === null) continue
+      if (checkOf(textOfBlock(await segment.block(number))) !== check) return false
+      await turn()
+    }
+    return true
+  } catch (error) {
+    if (error instanceof SegmentFailure) return false
+    throw error
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * sealed - a segment of the log that has left Redis: where its object is, and what may still happen to it.
+ *
+ * States: no row (the segment is in Redis), frozen (generation 0: its rows are being read, the row names the object
+ * that will be written), sealed (generation 1 and above), gone (no row, no segment). A writer that finds a frozen
+ * segment thaws it: it removes the row in the commit of its own write, so that the commit that would seal finds another
+ * leaf, or none, and changes nothing. An object is never changed. A rewrite names its leaf (`next`) before it writes
+ * the object, and its commit swaps the row if that name and the number of recalls are those that it saw.
+ *
+ * A message of a sealed segment that something happens to is recalled first: its head and its statuses return to the
+ * hashes of the segment, its log entry lies in `recalled`. These rows win over those of the object.
+ *
+ * Keys: `sealed:<server>`, `sealed-persons:<server>:<segment>`, `recalled:<server>:<segment>`
+ *
+ * Lane: `cold/<account>`, items `seal.<server short>[.<segment>]`, `trim.<server short>.<segment>`, `recall.<server
+ * short>.<segment>.<message short>`, `erase.<server short>.<segment>.<erasure id>.<step>`
+ */
+
+import type { Due } from '../../../cluster/behaviour.ts'
+import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { DAY_MS, dayName } from '../calendar.ts'
+import { formatObjectName } from '../object-name.ts'
+
+/** Days after which the newest message of a segment that is sealed is at least this old, whatever the setting says. */
+export const HOT_DAYS_MIN = 4
+/** A replaced object has lost its key. Backups that were begun before may still copy it by its name for so long. */
+export const REPLACED_MS = 7 * DAY_MS
+/** More than the longest time that a message is kept. */
+const LIVE_DAYS = 400
+const TEST_DAYS = 32
+
+/** Where a sealed segment is. */
+export interface SealedRow {
+  /** 0: frozen. */
+  readonly generation: number
+  /** The object: its last name, and the day in it. Of generation 0 the one that is being written. */
+  readonly leaf: string
+  readonly day: string
+  /** Bytes before encryption. */
+  readonly size: number
+  /** Key of the object, sealed. */
+  readonly key: string
+  readonly messages: number
+  /** Times in the first and the last id. */
+  readonly firstMs: number
+  readonly lastMs: number
+  /** Messages that were ever recalled. */
+  readonly recalls: number
+  /** The object that a rewrite is about to write; '' for none. */
+  readonly next: string
+  /** Blocks of the filter of persons. */
+  readonly filterBlocks: number
+}
+
+/** A frozen segment. */
+export function frozenRow(leaf: string, day: string): SealedRow {
+  const none = { size: 0, key: '', messages: 0, firstMs: 0, lastMs: 0, recalls: 0, next: '', filterBlocks: 0 }
+  return { generation: 0, leaf, day, ...none }
+}
+
+/** Packs a row of `sealed`. */
+export function packSealed(row: SealedRow): string {
+  const { generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks } = row
+  return JSON.stringify([generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks])
+}
+
+/** Unpacks a row of `sealed`; null for none. */
+export function unpackSealed(text: string | null): SealedRow | null {
+  if (text === null) return null
+  type Packed = [number, string, string, number, string, number, number, number, number, string, number]
+  const [generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks] = JSON.parse(
+    text,
+  ) as Packed
+  return { generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks }
+}
+
+/** The last name of a new object. In: an id of its own. */
+export function leafOf({ serverId, segment }: { serverId: string; segment: string }, id: string): string {
+  return `${shortId(serverId)}_${segment}_${shortId(id)}`
+}
+
+/** The day after which nothing of a segment may be left. In: a time that none of its messages is younger than. */
+export function lastDayOf(lastMs: number, test: boolean): string {
+  return dayName(segmentGoneAtMs(lastMs, test))
+}
+
+/** When everything of a segment is past its age. In: as `lastDayOf`. */
+export function segmentGoneAtMs(lastMs: number, test: boolean): number {
+  return lastMs + (test ? TEST_DAYS : LIVE_DAYS) * DAY_MS
+}
+
+/** The name of an object of a segment. */
+export function coldName(shard: number, { day, leaf }: { readonly day: string; readonly leaf: string }): string {
+  return formatObjectName({ shard, tree: 'cold', day, leaf })
+}
+
+/** Family of the lanes. */
+export const COLD_LANE = 'cold'
+
+/** The lane of an account. */
+export function coldLane(accountId: string): string {
+  return `${COLD_LANE}/${accountId}`
+}
+
+/** The account of a lane. */
+export function accountOfColdLane(lane: string): string {
+  return lane.slice(COLD_LANE.length + 1)
+}
+
+/** What an item of the lane orders. */
+export type ColdItem =
+  /** `after`: segments up to this one have open recipients today; '' for none. */
+  | { readonly act: 'seal'; readonly serverId: string; readonly after: string }
+  | { readonly act: 'trim'; readonly serverId: string; readonly segment: string }
+  | { readonly act: 'recall'; readonly serverId: string; readonly segment: string; readonly messageId: string }
+  | {
+      readonly act: 'erase'
+      readonly serverId: string
+      readonly segment: string
+      readonly erasureId: string
+      readonly step: number
+    }
+
+/** The name of an item. */
+export function formatColdItem(item: ColdItem): string {
+  const server = shortId(item.serverId)
+  switch (item.act) {
+    case 'seal':
+      return `seal.${server}${item.after === '' ? '' : `.${item.after}`}`
+    case 'trim':
+      return `trim.${server}.${item.segment}`
+    case 'recall':
+      return `recall.${server}.${item.segment}.${shortId(item.messageId)}`
+    case 'erase':
+      return `erase.${server}.${item.segment}.${item.erasureId}.${item.step}`
+  }
+}
+
+/** Reads what `formatColdItem` wrote. */
+export function readColdItem(text: string): ColdItem {
+  const [act, server = '', segment = '', id = '', step = '0'] = text.split('.')
+  const serverId = idOfShort(server)
+  switch (act) {
+    case 'trim':
+      return { act, serverId, segment }
+    case 'recall':
+      return { act, serverId, segment, messageId: idOfShort(id) }
+    case 'erase':
+      return { act, serverId, segment, erasureId: id, step: Number(step) }
+    default:
+      return { act: 'seal', serverId, after: segment }
+  }
+}
+
+/** An item that is due. */
+export function coldDue(accountId: string, item: ColdItem, atMs: number): Due {
+  return { lane: coldLane(accountId), item: formatColdItem(item), atMs }
+}
