@@ -1,5 +1,5 @@
 /**
- * account-routes - what administrators set, account keys, what members did, what is left to do, what an id names
+ * account-routes - settings by administrators, account keys, actions of members, the checklist, the kind of an id
  *
  * Spec member.settings, member.application, member.audit, member.checklist, member.find
  */
@@ -27,7 +27,8 @@ export function makePatchSettings(deps: DashboardDeps): DashboardHandler<'patchS
       ...(requireSecondFactor !== undefined && { requireSecondFactor }),
     }
     if (requireSecondFactor) {
-      // Whoever asks it of everybody has one: an account whose administrators cannot come in helps nobody.
+      // An administrator who requires a second factor must have one, or the account could lock out all its
+      // administrators.
       const user = await userOf(deps, request)
       if (!('userId' in user)) return user
       if (!hasFactor(user)) return refuse('second_factor_required')

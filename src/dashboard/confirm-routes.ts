@@ -1,7 +1,7 @@
 /**
- * confirm-routes - who is signed in shows again who he is: /dashboard/api/session/confirm
+ * confirm-routes - a signed-in user confirms their identity again: /dashboard/api/session/confirm
  *
- * It counts for him, in all his sessions: what strangers try with his address locks him out of nothing.
+ * The limit applies to the user in all sessions, so that tries of strangers with the address lock out nothing.
  *
  * Spec session.confirm, session.limits
  */
@@ -48,7 +48,7 @@ export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confi
   }
 }
 
-/** A try of somebody who is signed in with his own password. Out: the user; the refusal. */
+/** A try of a signed-in user with their own password. Returns the user or the refusal. */
 export function tryOwnPassword(
   deps: DashboardDeps,
   session: SessionKey,
@@ -77,7 +77,7 @@ function tryFactor(
   })
 }
 
-/** Counts a try, and looks at it. In: what looks; it answers null for what is wrong. */
+/** Counts a try, and checks it with the given function, which returns null for a wrong one. */
 async function tryOwn(
   deps: DashboardDeps,
   session: SessionKey,

@@ -1,7 +1,7 @@
 /**
- * content-routes - what mail says, asked for by itself: as JSON, in a frame of its own, sent again, and test messages
+ * content-routes - the content of mail on separate routes: as JSON, in a frame, sent again, and test messages
  *
- * Whoever reads it may, and is noted (`hidden.ts`); the content itself comes from the handlers of the interface.
+ * Reading is checked and recorded (`hidden.ts`); the content itself comes from the API handlers.
  *
  * Spec member.content, member.frame, member.test-message, member.send-again
  */
@@ -31,7 +31,7 @@ type Received = FromSchema<typeof RECEIVED_MESSAGE>
 
 const NO_HEADERS_OF_OURS = /^(?:from|to|cc|bcc|subject|date|message-id)$/i
 
-/** What was found of the path, with handlers that ask for it. */
+/** The resource of the path, with handlers that read it. */
 interface Place {
   readonly server: ServerState
   readonly key: ServerKey
@@ -151,7 +151,10 @@ function bodyOf(message: Message): EmailBody {
 type Person = ReturnType<typeof withName>
 type People = Readonly<Partial<Record<'to' | 'cc' | 'bcc', readonly Person[]>>>
 
-/** A message needs a To: without one its Cc recipients move there, whom all of them can see, else the one of Bcc. */
+/**
+ * A message needs a To: without one its Cc recipients move there, which all recipients can see, otherwise the one of
+ * Bcc.
+ */
 function addressed({ to = [], cc = [], bcc = [] }: People): People {
   if (to.length > 0) return { to, ...(cc.length > 0 && { cc }), ...(bcc.length > 0 && { bcc }) }
   return cc.length > 0 ? addressed({ to: cc, bcc }) : { to: bcc }
@@ -161,7 +164,7 @@ function withName(email: string, name: string | null): string | { readonly email
   return name === null ? email : { email, name }
 }
 
-/** Sends by the ordinary path, with its limits; who did is noted. */
+/** Sends by the ordinary path, with its limits; the author is recorded. */
 async function send(deps: MirrorDeps, request: DashboardRequest, place: Place, body: EmailBody): Promise<Answer> {
   const { row, accountId } = sessionOf(request)
   const act = { accountId, userId: row.userId, act: request.route.name, targets: { ...request.params } }
@@ -171,7 +174,7 @@ async function send(deps: MirrorDeps, request: DashboardRequest, place: Place, b
   return (place.handlers.sendEmail as Handler)(asked as EdgeRequest)
 }
 
-/** The server of the path for who may read content there, noted. */
+/** The server of the path, if the user may read content there; the read is recorded. */
 async function withContent(
   deps: MirrorDeps,
   request: DashboardRequest,
@@ -193,7 +196,7 @@ async function findPlace(
   return 'answer' in found ? found : { ...found, handlers: deps.handlersWith(deps.ask) }
 }
 
-/** What a handler of the interface answers about the path's message. */
+/** The answer of an API handler about the path's message. */
 async function askPlace<Found>(
   { key, handlers }: Place,
   request: DashboardRequest,
@@ -235,7 +238,7 @@ async function sentImages(
   if (typeof stored === 'string') return new Map()
   const { head, entry } = stored
   const place = { shard: homeShard(key.accountId), contentId: entry.contentId, test: stored.test, head }
-  // A message that came whole over SMTP has no parts of its own to be read.
+  // A message that came whole over SMTP has no separate parts to read.
   const read = head.raw === null ? await deps.readFiles(place) : undefined
   const images = new Map<string, string>()
   let left = INLINE_BYTES_MAX

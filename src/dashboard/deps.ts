@@ -35,7 +35,7 @@ export function sessionOf({ key }: { readonly key: SessionKey | null }): Session
   return key
 }
 
-/** Asks as a member: what comes true of it is logged; of a look, where it changes something. */
+/** Sends a command as a member: its effect is logged, for an automatic check only if it changes something. */
 export function askAs(
   ask: OrderDeps['ask'],
   { key, route, params }: Pick<EdgeRequest<SessionKey | null>, 'key' | 'route' | 'params'>,

@@ -1,8 +1,8 @@
 /**
- * domain-look - POST /dashboard/api/domains/{id}/look: what the page of an unverified domain asks by itself
+ * domain-look - POST /dashboard/api/domains/{id}/look: the automatic check by the page of an unverified domain
  *
- * It is `POST /v1/domains/{id}/verify`, but for the log: a page that is left open looks every few seconds, and what it
- * has changed is logged, not that it has looked.
+ * Like `POST /v1/domains/{id}/verify`, except for the log: an open page checks every few seconds, and only changes are
+ * logged, not checks.
  *
  * Spec member.audit, domain.verify
  */

@@ -1,9 +1,9 @@
 /**
- * enter - somebody who has shown who he is gets a session in one of his accounts, and ends those he had too many of
+ * enter - opens a session in one of the accounts of an authenticated user, and ends surplus ones
  *
- * Steps: the session is put on its user's list, then it is opened on its account's shard, which asks whether he is a
- * member there. A process that ends between both leaves an entry that names no session. A session that ends goes the
- * other way: its row ends first, then the list forgets it, so that none lives that its user does not see.
+ * Steps: the session is added to its user's list, then opened on its account's shard, which checks membership. A
+ * process that ends in between leaves an entry without a session. Ending a session is the reverse: its row ends first,
+ * then its list entry is removed, so that every live session is visible to its user.
  *
  * Spec session.life, session.sign-in
  */
@@ -24,13 +24,13 @@ import { formatDevice, newDeviceId } from './factor/device.ts'
 import { deviceIn } from './tries.ts'
 
 const DAY_S = 86_400
-/** What is kept of how a browser names itself. */
+/** Stored length of a browser's user agent. */
 const USER_AGENT_CHARS_MAX = 300
 
-/** Who comes in, and from where. */
+/** The user of a new session, and its origin. */
 export interface Entrant {
   readonly user: User
-  /** The account; null: the first that still has him. */
+  /** The account; null for the first that still lists the user. */
   readonly accountId: string | null
   readonly userAgent: string
   /** Of the request. */
@@ -98,7 +98,7 @@ async function answerSession(
   return { status: 200, json, cookies }
 }
 
-/** Ends all sessions of a user but one (null: all). Out: what is answered where one of them could not be. */
+/** Ends all sessions of a user except one (null for all). Returns the refusal if one could not be ended. */
 export async function endOthers(deps: DashboardDeps, userId: string, but: string | null): Promise<Answer | null> {
   const shard = homeShard(userId)
   const seen = await deps.read(shard, [userSessionsFact(shard, userId)])
@@ -108,7 +108,8 @@ export async function endOthers(deps: DashboardDeps, userId: string, but: string
 }
 
 /**
- * Ends sessions of a user, as many as can be, and takes those off his list. Out: what is answered where one could not.
+ * Ends sessions of a user, as many as possible, and removes those from the list. Returns the refusal if one could not
+ * be ended.
  */
 export async function endSessions(
   deps: DashboardDeps,
@@ -131,7 +132,7 @@ async function endRow(deps: DashboardDeps, session: MemberSession): Promise<Answ
   return answer ?? null
 }
 
-/** Takes sessions that have ended off their user's list. One that stays there is shown to nobody. */
+/** Removes ended sessions from their user's list. One that stays is not shown. */
 async function forget(deps: DashboardDeps, userId: string, sessionIds: readonly string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds } })

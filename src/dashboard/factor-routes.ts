@@ -1,8 +1,8 @@
 /**
  * factor-routes - a user's own second factors: /dashboard/api/me/totp, /me/passkeys, /me/recovery-codes
  *
- * What is set up counts once it was shown to work. Recovery codes come with the first factor and go with the last one;
- * the last one stays while an account of the user's takes one.
+ * A new factor takes effect once it was used successfully. Recovery codes are created with the first factor and removed
+ * with the last one; the last one cannot be removed while an account of the user requires one.
  *
  * Spec session.factor, session.passkey, member.settings
  */
@@ -31,7 +31,7 @@ import { noteSession } from './session-routes.ts'
 
 const LAST_ONE = 'One of your accounts requires a second factor, and this is your last one'
 
-/** POST /dashboard/api/me/totp: nothing is stored before a code of it came. */
+/** POST /dashboard/api/me/totp: nothing is stored before one of its codes was entered. */
 export function makeBeginTotp(deps: DashboardDeps): DashboardHandler<'beginTotp'> {
   return async (request) => {
     const user = await mayChange(deps, request)
@@ -124,7 +124,7 @@ export function makeDeletePasskey(deps: DashboardDeps): DashboardHandler<'delete
   return (request) => remove(deps, request, { kind: 'remove-passkey', passkeyId: passkeyIdOf(request) })
 }
 
-/** POST /dashboard/api/me/recovery-codes: those before work no more. */
+/** POST /dashboard/api/me/recovery-codes: the previous ones stop working. */
 export function makeCreateRecoveryCodes(deps: DashboardDeps): DashboardHandler<'createRecoveryCodes'> {
   return async (request) => {
     const user = await mayChange(deps, request)
@@ -140,12 +140,12 @@ function passkeyIdOf({ params }: Pick<DashboardRequest, 'params'>): string {
   return (params.passkeyId ?? '').toLowerCase()
 }
 
-/** What is stored of recovery codes. */
+/** The stored form of recovery codes. */
 function hashed({ secrets }: DashboardDeps, { userId }: User, codes: readonly string[]): string[] {
   return codes.map((code) => secrets.recoveryHmac(userId, parseRecoveryCode(code) ?? ''))
 }
 
-/** What this session has begun. */
+/** The step that this session has begun. */
 function readBegun(
   { secrets, nowMs }: DashboardDeps,
   request: DashboardRequest<'confirmTotp' | 'createPasskey'>,
@@ -179,7 +179,9 @@ async function isFactorTaken({ read }: DashboardDeps, { accounts }: User): Promi
   return rows.some((row) => row !== null && settingsOfRow(row[0]).requireSecondFactor)
 }
 
-/** The user of a request that is about his factors: who has one has just shown one, a password alone is not enough. */
+/**
+ * The user of a request about factors: a user with a factor must have just used one, a password alone is not enough.
+ */
 async function mayChange(deps: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
   const user = await userOf(deps, request)
   if (!('userId' in user) || !hasFactor(user)) return user
@@ -194,8 +196,8 @@ interface Asked extends Pick<ChangeFactorsBody, 'change'> {
 }
 
 /**
- * Changes the factors of a request's user: it is logged, and his session has shown one. With the first one his other
- * sessions end: before it, and those that began meanwhile after it; one that cannot be ended then stays on his list.
+ * Changes the factors of a request's user: it is logged, and the session counts as verified. Adding the first one ends
+ * the other sessions: before it, and those begun in the meantime after it; one that cannot be ended stays on the list.
  */
 async function changeFactors(
   deps: DashboardDeps,
@@ -228,7 +230,7 @@ async function changeFactors(
   return changed
 }
 
-/** The row of a request's session as it is now: while its body came it may have ended, or be confirmed no more. */
+/** The current row of a request's session: while its body arrived it may have ended, or its confirmation expired. */
 async function readNow({ read, nowMs }: DashboardDeps, request: DashboardRequest): Promise<SessionRow | Answer> {
   const { accountId, hash } = sessionOf(request)
   const shard = homeShard(accountId)

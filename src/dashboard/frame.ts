@@ -1,8 +1,8 @@
 /**
- * frame - a mail as a page of its own, that may do nothing: what stands in a frame without scripts, forms or network
+ * frame - a mail as a separate, inert page: for a frame without scripts, forms or network
  *
- * The policy is the answer's own: a frame that is filled by the page inherits the page's. Links lead nowhere, because a
- * look at a live mail must not spend what its links are for; their addresses are listed beside it (`linksOf`).
+ * The answer has its own policy, because a frame filled by the page inherits the page's. Links are disabled, because
+ * viewing a live mail must not use its links; their addresses are listed next to it (`linksOf`).
  *
  * Spec member.frame
  */
@@ -10,7 +10,7 @@
 import type { Reply } from '../http/respond.ts'
 import { findLinks } from '../mail/links.ts'
 
-/** What a frame shows. */
+/** Input of a frame. */
 export interface FrameInput {
   readonly text: string | null
   readonly html: string | null
@@ -30,8 +30,8 @@ const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
  */
 const OPENING = /<(\/?)(iframe|frame|object|embed|portal|fencedframe|link|meta|base)/gi
 /**
- * The attribute of a link: a browser may connect to where a link leads while it is only pressed. What may stand before
- * and behind the name of an attribute is HTML 13.2.5.32 to 39.
+ * The attribute of a link: a browser may connect to its target when the mouse button goes down. The characters allowed
+ * around an attribute's name are in HTML 13.2.5.32 to 39.
  */
 const HREF = /(?<=[\s/"':])href(?=[\s/>=])/gi
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", apos: "'" }
@@ -42,7 +42,7 @@ export function frameOf({ text, html, images, mode, files }: FrameInput): Reply 
     html === null ? `<pre style="white-space:pre-wrap">${escaped(text ?? '')}</pre>` : withFiles(html, { files, mode })
   return {
     status: 200,
-    // Nothing stands before the doctype but what the policy stops anyway: the base comes first of all links.
+    // The base must come before all links.
     text: `<!doctype html><meta charset="utf-8"><base target="_blank">${shown}`,
     contentType: 'text/html; charset=utf-8',
     headers: {
@@ -74,7 +74,7 @@ export function linksOf(html: string | null): string[] {
 function withFiles(text: string, { files, mode }: Pick<FrameInput, 'files' | 'mode'>): string {
   const safe = text.replace(OPENING, '<$1x-$2')
   const html = mode === 'test' ? safe : safe.replace(HREF, 'data-href')
-  // One file may be referred to any number of times: what is put in is bounded, not only what there is.
+  // One file may be referenced any number of times, so the inserted size is bounded, not only the stored size.
   let left = INLINED_CHARS_MAX
   return html.replace(CONTENT_ID, (whole, id: string) => {
     const url = files.get(decoded(id))

@@ -1,5 +1,5 @@
 /**
- * handlers - which handler answers which route of the dashboard; every route has one, the compiler says so when not
+ * handlers - the handler of each route of the dashboard; a missing one does not compile
  */
 
 import { DASHBOARD_ROUTES, type DashboardRouteName } from '../../schemas/dashboard/routes.ts'
@@ -66,7 +66,7 @@ export function dashboardHandlers(deps: MirrorDeps & LiveDeps & InlineDeps) {
 
 type OwnHandler = (request: DashboardRequest) => Promise<Answer> | Answer
 
-/** Notes that the session was used; one that ended meanwhile is told so. */
+/** Records the use of the session; one that ended in the meantime is refused. */
 function inSession(deps: DashboardDeps, handle: OwnHandler): OwnHandler {
   return async (request) => {
     const isTaken = request.route.session?.level !== null

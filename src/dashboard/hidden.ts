@@ -1,8 +1,8 @@
 /**
- * hidden - what a mirrored read shows of what people wrote: on live servers nothing of it
+ * hidden - removes personal content from mirrored reads of live servers
  *
- * What mail says is asked for by itself and noted (`content-routes.ts`). Received mail is told by its reference, whole
- * downloads are for those who may read, and are noted. An account may hide all of it, on its test servers too.
+ * The content of mail has separate, recorded routes (`content-routes.ts`). Received mail is shown by its reference;
+ * downloads require permission to read, and are recorded. An account may hide all content, on its test servers too.
  *
  * Spec member.content
  */
@@ -16,7 +16,7 @@ import type { ServerState } from '../state/server.ts'
 import type { SessionKey } from '../views/key.ts'
 import type { DashboardDeps } from './deps.ts'
 
-/** What becomes of an answer, or why there is none. */
+/** The rule for an answer, or the refusal. */
 export type ContentRule =
   | { readonly shown: <One extends Answer>(answer: One) => One | Answer }
   | { readonly refusal: Answer }
@@ -52,7 +52,7 @@ const NOTHING_RECEIVED = {
   attachments: [],
 }
 
-/** What is taken out of the answers of a route. */
+/** Removes content from the answers of a route. */
 const HIDING: Readonly<Record<string, (json: Json) => Json>> = {
   readMessage: (json) => ({ ...json, text: null, html: null, links: [], images: [] }),
   readReceived: hideReceived,
@@ -61,7 +61,7 @@ const HIDING: Readonly<Record<string, (json: Json) => Json>> = {
 }
 const DOWNLOADS = ['readReceivedRaw', 'readReceivedFile']
 
-/** What holds for an answer of a route about a server; null: about none. */
+/** The rule for an answer of a route about a server; null for other routes. */
 export async function ruleOf(
   deps: DashboardDeps,
   session: SessionKey,
@@ -84,13 +84,13 @@ export async function ruleOf(
   return isHidden ? { shown: (answer) => hidden(answer, hide as (json: Json) => Json) } : AS_IT_IS
 }
 
-/** Refuses content to who may not read it, and notes who reads it; null: it may be shown. */
+/** Refuses content without permission, and records the reader; null if it may be shown. */
 export async function refuseContent(
   deps: DashboardDeps,
   { accountId, row }: SessionKey,
   of: { readonly server: ServerState; readonly act: string; readonly targets: Readonly<Record<string, string>> },
 ): Promise<Answer | null> {
-  // What is noted holds ids and numbers alone, whatever stands in the path.
+  // Records contain only ids and numbers, whatever is in the path.
   if (!Object.values(of.targets).every((target) => isId(target.toLowerCase()) || POSITION.test(target)))
     return refuse('not_found')
   const isHidden = await isContentHidden(deps, accountId)

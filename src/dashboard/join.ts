@@ -1,10 +1,10 @@
 /**
- * join - somebody becomes a member by a link, or is one no more: the account decides, his own list stands around it
+ * join - joining by a link, and leaving: the account decides, and the user's list is updated before and after
  *
- * The account comes onto the list before it is asked and leaves it again where it says no, so that a crash in between
- * leaves no member whose row goes for want of an account. Where others order the same of him meanwhile, the list
- * follows what the account says at the end. What a process that dies leaves half done ends by itself: its states are
- * told in `src/actors/dashboard/join.ts`.
+ * The account is added to the list before it is asked and removed again if it refuses, so that a crash in between
+ * leaves no member whose row is deleted for lack of an account. If other processes order the same in the meantime, the
+ * list follows the final answer of the account. Interrupted steps are repaired: `src/actors/dashboard/join.ts`
+ * describes their states.
  *
  * Spec member.index
  */
@@ -25,12 +25,12 @@ import type { User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { DashboardDeps } from './deps.ts'
 
-/** How often the list is read anew where others order of it too. */
+/** How often the list is read again if others change it too. */
 const LEAVES_MAX = 5
 
 /**
- * Puts an account onto a user's list, before it is asked. Out: until when it may be; what is answered where he is gone,
- * is in too many, or nobody could.
+ * Puts an account onto a user's list, before it is asked. Returns the deadline of the order, or the refusal if the user
+ * is deleted or in too many accounts, or no process answered.
  */
 export async function listAccount(
   deps: DashboardDeps,
@@ -38,35 +38,35 @@ export async function listAccount(
 ): Promise<StepBegun | Answer> {
   const order = { name: 'begin-join', body: { userId, accountId } }
   const { reply, answer, refused } = await giveOrder<StepBegun>(deps, homeShard(userId), order)
-  // His time without an account was over between two reads: whoever opens the link anew is asked for a name.
+  // The user without an account was deleted between two reads: opening the link again asks for a name.
   return reply ?? (refused?.code === 'not_found' ? refuse('sign_in_failed') : answer)
 }
 
-/** Uses the link, after `listAccount`. Out: what is answered where it makes nobody a member. */
+/** Uses the link, after `listAccount`. Returns the refusal if it makes no member. */
 export async function useLink(deps: DashboardDeps, body: UseAccountLinkBody): Promise<Answer | null> {
   const { answer } = await giveOrder(deps, homeShard(body.accountId), { name: 'use-account-link', body })
   return answer ?? null
 }
 
-/** Takes back `listAccount` where nobody became a member. In: what is answered. Out: the same. */
+/** Undoes `listAccount` if no member was made. Takes the answer and returns it. */
 export async function undoJoin(
   deps: DashboardDeps,
   user: User,
   { accountId, answer }: { readonly accountId: string; readonly answer: Answer },
 ): Promise<Answer> {
-  // Where nobody can tell he may be a member: the list stays. One that stays for want of an answer names no member.
+  // If the outcome is unknown, the user may be a member, so the list is kept.
   if ('status' in answer) await leave(deps, user, accountId)
   return answer
 }
 
-/** Puts the account in front of the list of its new member. Out: what is answered where it could not. */
+/** Moves the account to the front of the list of its new member. Returns the refusal if it could not. */
 export async function endJoin(deps: DashboardDeps, { userId, accountId }: BeginJoinBody): Promise<Answer | null> {
   const body: JoinAccountBody = { userId, accountId, isMember: true }
   const { answer } = await giveOrder<ListChanged>(deps, homeShard(userId), { name: 'join-account', body })
   return answer ?? null
 }
 
-/** Makes a user a member of an account by a link, which is used with it. Out: what is answered where it does not. */
+/** Makes a user a member of an account by a link, which is used up. Returns the refusal if it does not. */
 export async function joinByLink(deps: DashboardDeps, user: User, body: UseAccountLinkBody): Promise<Answer | null> {
   const begun = await listAccount(deps, body)
   if (!('kind' in begun)) return begun
@@ -76,8 +76,8 @@ export async function joinByLink(deps: DashboardDeps, user: User, body: UseAccou
 }
 
 /**
- * Says on a user's list that he is about to leave an account, and ends the operator's links for him, before the account
- * is asked. Out: until when it may be; null where it is not on his list, or nobody could.
+ * Marks on a user's list that the user is about to leave an account, and ends the operator's links for the user, before
+ * the account is asked. Returns the deadline; null if the account is not on the list, or no process answered.
  */
 export async function announceLeave(
   deps: DashboardDeps,
@@ -90,8 +90,8 @@ export async function announceLeave(
 }
 
 /**
- * Takes an account off a user's list, unless he is a member there. What was read of it is read again where somebody has
- * joined meanwhile. Out: what is answered where it could not.
+ * Removes an account from a user's list, unless the user is a member there. It is read again if the user has joined in
+ * the meantime. Returns the refusal if it could not.
  */
 export async function leave(
   deps: DashboardDeps,
@@ -100,7 +100,7 @@ export async function leave(
 ): Promise<Answer | null> {
   const shard = homeShard(accountId)
   for (let turn = 0; turn < LEAVES_MAX; turn += 1) {
-    // The count comes first: what joins after it is seen in the count, what joined before it in the account.
+    // The count comes first: a later join shows in the count, an earlier one in the account.
     const user = await readUser(deps.read, userId)
     if (user === 'unavailable') return refuse('unavailable')
     if (user === null) return null
@@ -118,8 +118,8 @@ export async function leave(
 }
 
 /**
- * Who joined between the reads of a leave and its order is put back here as well as by his own request: that may have
- * ended with its process.
+ * A user who joined between the reads of a leave and its order is restored here as well as by their own request, whose
+ * process may have died.
  */
 async function returnIfMember(deps: DashboardDeps, { userId, accountId }: BeginJoinBody): Promise<Answer | null> {
   const shard = homeShard(accountId)

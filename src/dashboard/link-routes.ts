@@ -1,9 +1,9 @@
 /**
  * link-routes - links are ordered, read and consumed: /dashboard/api/links and below
  *
- * A link that makes a member of an account is bound to an address, or asks for it (first start). Whoever has that
- * address already shows the user's own password or session, or chooses another password where an operator made the
- * link; anybody else chooses a name and a password.
+ * A link that makes a member of an account is bound to an address, or asks for it (first start). An existing user with
+ * that address needs their password or session, or chooses a new password if an operator made the link; anyone else
+ * chooses a name and a password.
  *
  * Spec link.once, link.purpose, link.mail, link.operator
  */
@@ -33,7 +33,7 @@ import { askFactor, enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
 import { judgeTry } from './tries.ts'
 
-/** POST /dashboard/api/links: the same answer, whoever has the address. */
+/** POST /dashboard/api/links: the same answer for every address. */
 export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {
   return async ({ body, client, cookies }) => {
     const { address, purpose } = body
@@ -42,13 +42,16 @@ export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'
       if (refused.isOfAddress) noteLimit(deps, address)
       return refused.answer
     }
-    // Whether anybody has the address would show in the time that the answer takes: nobody waits for it.
+    // Not awaited, because the time of the answer would show whether the address is known.
     mailLink(deps, { address, purpose }).catch(() => undefined)
     return { status: 202, json: {} }
   }
 }
 
-/** Mails a link to who has the address. Where the store does not answer there is none, and he asks again. */
+/**
+ * Mails a link to the user with the address. If the store does not answer, no link is sent, and the user requests
+ * another.
+ */
 async function mailLink(
   deps: DashboardDeps,
   { address, purpose }: { readonly address: string; readonly purpose: MakeLinkBody['link']['purpose'] },
@@ -90,7 +93,7 @@ function needOf({ purpose }: StoredLink, known: User | null): Link['needsPasswor
   return purpose === 'invitation' && known !== null ? 'enter' : 'choose'
 }
 
-/** Whether an operator made the link for an address: whoever has it needs no old password, and chooses another. */
+/** Whether an operator made the link for an address: its user needs no old password, and chooses a new one. */
 function isVouched({ purpose, address }: StoredLink): boolean {
   return purpose === 'setup' && address !== null
 }
@@ -136,7 +139,7 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const accountId = link.ownerId
   const { userAgent, cookies } = request
   const ownRow = request.key?.row.userId === user.userId ? request.key.row : null
-  // A signed-in user has shown all of it before, if it was shown in this session.
+  // A signed-in user is already verified, if the second factor was used in this session.
   const shown = ownRow !== null && (ownRow.factorMs > 0 || !hasFactor(user)) ? ownRow : null
   // A known user is asked for the rest first: that step makes the user a member.
   if (newPassword === null && hasFactor(user) && shown === null)
@@ -148,7 +151,7 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   return enterOrAsk(deps, { ...entering, isConfirmed: true })
 }
 
-/** Uses up a link and makes a user a member of its account. Out: the user as it is then, or the refusal. */
+/** Uses up a link and makes a user a member of its account. Returns the updated user, or the refusal. */
 async function becomeMember(
   deps: DashboardDeps,
   { linkId, link }: Pick<Found, 'linkId' | 'link'>,
@@ -160,8 +163,8 @@ async function becomeMember(
   if (!('kind' in begun)) return begun
   const body: UseAccountLinkBody = { linkId, accountId, userId, untilMs: begun.untilMs }
   const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
-  // A link that vouches is used up here, before a second factor is asked for: its purpose, another password, is done
-  // then. If it was kept until that step, another reader of the mail could choose a password again in between.
+  // A link by the operator is used up here, before a second factor is asked for, because its purpose, a new password,
+  // is then done. If it was kept until that step, another reader of the mail could choose a password again in between.
   const unused = siblings ?? (await useLink(deps, body))
   if (unused !== null) return undoJoin(deps, user, { accountId, answer: unused })
   const changes = newPassword === null ? null : { password: newPassword, ...(link.removesFactors && NO_FACTORS) }
@@ -172,8 +175,8 @@ async function becomeMember(
 }
 
 /**
- * Ends the operator's links for an address, in all accounts. In: when the link was made that is used; null: none is.
- * Out: what is answered where one of them was used before, or nobody could.
+ * Ends the operator's links for an address, in all accounts. Takes the time at which the used link was made, or null.
+ * Returns the refusal if one was used before, or no process answered.
  */
 export async function endSiblings(
   deps: DashboardDeps,
@@ -186,7 +189,7 @@ export async function endSiblings(
   return answer ?? null
 }
 
-/** Puts another password in place of the one of a user, whose sessions end. Out: what is answered where it did not. */
+/** Replaces the password of a user, whose sessions end. Returns the refusal if it did not. */
 async function renew(deps: DashboardDeps, user: User, changes: ChangeUserBody['changes']): Promise<Answer | null> {
   const { userId, linkRound } = user
   const unended = await endOthers(deps, userId, null)
@@ -207,7 +210,7 @@ interface Joining {
   readonly newPassword: string | null
 }
 
-/** Who joins: the known user, who has shown it or for whom an operator vouches, or a new one. */
+/** The joining user: a known one who is verified or has an operator's link, or a new one. */
 async function whoJoins(
   deps: DashboardDeps,
   link: StoredLink,
@@ -249,7 +252,7 @@ async function makeUser(
   const body: AddUserBody = { hmac, address, name: name.slice(0, NAME_CHARS_MAX), password: hashed }
   const { reply, answer } = await giveOrder<UserReply>(deps, bucketOfHmac(hmac), { name: 'add-user', body })
   if (answer !== undefined) return answer
-  // Two at once: the other one has made the user, with another password.
+  // Of two concurrent requests, the other one has created the user, with another password.
   if (!reply.isNew) return refuse('sign_in_failed')
   const user = await readUser(deps.read, reply.userId)
   return user === null || user === 'unavailable' ? refuse('unavailable') : user
@@ -271,7 +274,7 @@ async function findLink({ read, nowMs, secrets }: DashboardDeps, token: string):
   return isThere ? { ...seen, linkId: parsed.linkId } : refuse('link_not_valid')
 }
 
-/** The user whom a link is for, or who has its address. */
+/** The user of a link, or of its address. */
 async function userOfLink(
   { read, secrets }: DashboardDeps,
   { purpose, ownerId }: StoredLink,

@@ -1,12 +1,12 @@
 /**
- * live - GET /dashboard/api/servers/{serverId}/events: what happens on a server, for a page that shows it
+ * live - GET /dashboard/api/servers/{serverId}/events: the live events of a server for a page
  *
- * It reads the references that are written down while somebody listens, as a program's feed does (`routes/events.ts`),
- * and says each event as a webhook would get it, received mail as a reference. Which messages were accepted is told by
- * signals and written nowhere: a page that misses one reads its list anew all the same.
+ * It reads the references recorded while a feed is open, like a feed of the API (`routes/events.ts`), and sends each
+ * event as a webhook would get it, received mail as a reference. Accepted messages are only signalled, not recorded: a
+ * page that misses one still reads its list again.
  *
- * Guarantees: a server that sends much costs a feed so many reads a second and no more: what is beyond it is left out,
- * and `missed` says so; a feed ends with its session, with its member's role, and with its server.
+ * Guarantees: a busy server costs a feed a bounded number of reads a second: further events are left out, which
+ * `missed` reports; a feed ends with its session, with its member's role, and with its server.
  *
  * Spec member.live, member.content
  */
@@ -31,14 +31,14 @@ import { formatInstant } from '../views/instant.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
 import { findServer } from './mirror.ts'
 
-/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
+/** An empty line keeps proxies from ending the connection, and detects a client that is gone. */
 const BEAT_MS = 15_000
-/** From one look to the next, and events that one tells: a page shows no more. */
+/** Interval of the reads, and maximum events of one read, because a page shows no more. */
 const REST_MS = 500
 const TOLD_MAX = 50
 /** Accepted messages that wait for the next look. */
 const ACCEPTED_MAX = 100
-/** A browser that does not read is let go, and its page reads anew when it does. */
+/** A stalled browser is disconnected, and its page reads again when it resumes. */
 const WAITING_BYTES_MAX = 64 * 1024
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 
@@ -69,7 +69,7 @@ export function makeHearServer(deps: DashboardDeps & LiveDeps): DashboardHandler
   }
 }
 
-/** Takes a place among the feeds. Out: what gives it back; else the refusal. */
+/** Takes a place among the feeds. Returns a function that releases it, or the refusal. */
 function leaveOrRefuse(open: LiveDeps['userFeeds'], userId: string): (() => void) | Answer {
   const mine = open.get(userId) ?? 0
   if (mine >= USER_FEEDS_MAX) return refuse('feed_limit', { max: USER_FEEDS_MAX })
@@ -134,7 +134,7 @@ function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, r
         deps.hear(keysTopic(serverId), () => void renew()),
         deps.hear(memberTopic(accountId, userId), (text) => text === sessionId && sink.end()),
       ]
-      // What has ended or happened before the signals were heard.
+      // Checks for ends and events before the signals were subscribed.
       void Promise.all(heard).then(() => {
         lines.look()
         return renew()
@@ -150,12 +150,12 @@ function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, r
   }
 }
 
-/** That events up to an entry were left out: who comes back goes on after it. */
+/** A line for omitted events up to an entry, from which a reconnect resumes. */
 function missedLine(position: string): string {
   return `id: ${position}\nevent: missed\ndata: {}\n\n`
 }
 
-/** Reads on from an entry, a look each half second at most, and says what it finds. */
+/** Reads from an entry on, at most every half second, and sends the events. */
 class LiveLines {
   readonly #deps: LiveDeps
   readonly #server: ServerState
@@ -180,7 +180,10 @@ class LiveLines {
     this.#position = of.position
   }
 
-  /** Hears a signal of an event: what is written down is read there, a cap's event is whole in it. */
+  /**
+   * Receives a signal of an event: recorded events are read from the store, an event of a cap is complete in the
+   * signal.
+   */
   readonly take = (text: string): void => {
     const reference = parseReference(text)
     if (reference.kind === 'message' || reference.kind === 'inbound') this.look()
@@ -228,7 +231,7 @@ class LiveLines {
     }
   }
 
-  /** Tells entries in their order, up to the first of which the store does not answer; that one with the next look. */
+  /** Sends entries in order, up to the first that the store did not answer, which is sent with the next read. */
   async #tellHeard(): Promise<void> {
     const { serverId } = this.#server
     const entries = await readHeard(this.#deps.read, serverId, this.#position)
@@ -252,7 +255,7 @@ class LiveLines {
     return this.#deps.readEvent(owner, reference, this.#deps.nowMs())
   }
 
-  /** What an event tells of may be gone: then nothing is said. */
+  /** The subject of an event may have expired: then nothing is sent. */
   #say(event: EventBody | null | undefined, id: string, line: string): void {
     if (event !== null && event !== undefined && !this.#isOver)
       this.#sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)

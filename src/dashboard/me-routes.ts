@@ -41,8 +41,8 @@ export function makePatchMe(deps: DashboardDeps): DashboardHandler<'patchMe'> {
 }
 
 /**
- * POST /dashboard/api/me/password: the user's other sessions end, before it is another one and those that began
- * meanwhile after it. Where one cannot be ended nothing has changed, or it stays on the list.
+ * POST /dashboard/api/me/password: the user's other sessions end before the change, and those begun in the meantime
+ * after it. If one cannot be ended, nothing is changed, or it stays on the list.
  */
 export function makeChangePassword(deps: DashboardDeps): DashboardHandler<'changePassword'> {
   return async (request) => {

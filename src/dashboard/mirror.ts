@@ -1,8 +1,8 @@
 /**
  * mirror - routes of the interface, asked by a session: the same handlers, with a key made of the session
  *
- * The key proves itself by the session and by the least level that the route takes, so every read and every turn looks
- * at the session's row as it is then. What a member changes is logged by the commit that changes it.
+ * The key's proof is the session and the lowest sufficient level of the route, so every read and every turn checks the
+ * current row of the session. Changes by a member are logged by their own commit.
  *
  * Spec member.mirror, member.role, member.audit, member.content
  */
@@ -58,19 +58,19 @@ async function answerMirrored(
   return clean(await (handlers[name] as Handler)(asked), rule)
 }
 
-/** A refusal of the key is one of the session here; what may not be shown is taken out. */
+/** A refusal of the key becomes one of the session; hidden content is removed. */
 function clean(answer: Answer, { shown }: Extract<ContentRule, { shown: unknown }>): Answer {
   if (!('status' in answer)) return 'read' in answer ? shown(answer) : answer
   if (answer.status === 401) return NOT_SIGNED_IN
   return answer.status < 300 ? shown(answer) : answer
 }
 
-/** The key that a session stands for. */
+/** The key of a session. */
 export function accountKeyOf({ accountId, tokenId, hash }: SessionKey, level: Level): AccountKey {
   return { kind: 'account', accountId, tokenId, hash: proofOf(level, hash) }
 }
 
-/** A server of the session's account, and the key to it that the session stands for. */
+/** A server of the session's account, and the session's key to it. */
 export async function findServer(
   { read }: Pick<DashboardDeps, 'read'>,
   session: SessionKey,

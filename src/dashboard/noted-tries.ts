@@ -1,9 +1,8 @@
 /**
- * noted-tries - what was tried in vain with somebody's address or in his session stands in the log of his account
+ * noted-tries - records failed tries with a user's address, or in a user's session, in the log of the account
  *
- * Nobody waits for it: whether anybody has an address must not show in the time that an answer takes. That a limit was
- * reached is noted once while it is, so a flood of tries makes no flood of entries. Of an address that nobody has there
- * is no account to tell.
+ * It is not awaited, because the time of an answer must not show whether an address is known. A reached limit is
+ * recorded once, so that a flood of tries makes no flood of entries. An unknown address has no account to record in.
  *
  * Spec member.audit, session.limits
  */
@@ -19,7 +18,7 @@ import { isLimitNews } from './tries.ts'
 
 const NOT_NOTED = 'An action of a member could not be written to the audit log of the account'
 
-/** Notes that somebody was refused in an account; without one there is nothing to note. */
+/** Records a refusal in an account; without one it does nothing. */
 export function noteRefusal(deps: DashboardDeps, accountId: string | undefined, userId: string): void {
   if (accountId === undefined) return
   note(deps, { accountId, userId, act: 'signInRefused', targets: {} }).catch(() => undefined)
@@ -39,7 +38,7 @@ async function noteLimitOf(deps: DashboardDeps, address: string): Promise<void> 
   await note(deps, { accountId, userId: user.userId, act: 'limitReached', targets: {} })
 }
 
-/** Notes that somebody who is signed in has reached a limit. */
+/** Records that a signed-in user has reached a limit. */
 export function noteSessionLimit(deps: DashboardDeps, { accountId, row }: SessionKey): void {
   const { userId } = row
   const act = { accountId, userId, act: 'limitReached', targets: {} }
@@ -48,13 +47,13 @@ export function noteSessionLimit(deps: DashboardDeps, { accountId, row }: Sessio
     .catch(() => undefined)
 }
 
-/** Notes what a member has done to what is his own, in the account where he is. */
+/** Records a member's change of their own data, in the current account. */
 export function noteOwn(deps: DashboardDeps, request: DashboardRequest): Promise<void> {
   const { accountId, row } = sessionOf(request)
   return note(deps, { accountId, userId: row.userId, act: request.route.name, targets: { ...request.params } })
 }
 
-/** Notes what changes nothing in the account itself; where it cannot, the service's own log says so. */
+/** Records an action that changes nothing in the account itself; if that fails, it is logged by the service. */
 async function note(deps: DashboardDeps, act: MemberAct): Promise<void> {
   const { answer } = await giveOrder(deps, homeShard(act.accountId), { name: 'note-act', body: act })
   if (answer !== undefined) deps.log.error({ ...act }, NOT_NOTED)

@@ -1,9 +1,9 @@
 /**
  * passkey - what browsers are asked with passkeys, and whether what they answer is right (WebAuthn level 2)
  *
- * A passkey belongs to the name in BASE_URL, on the loopback to `localhost`: browsers give IP addresses none. The
- * library is loaded with the first answer that is to be verified: it takes some 0.4 s. No attestation is looked at: to
- * verify a certificate that somebody sent, the library would fetch what stands in it.
+ * A passkey belongs to the name in BASE_URL, on the loopback to `localhost`: browsers allow none for IP addresses. The
+ * library is loaded with the first answer to verify, which takes some 0.4 s. Attestations are not verified, because for
+ * a certificate the library would fetch URLs in it.
  *
  * Spec session.passkey
  */
@@ -24,7 +24,7 @@ const TIMEOUT_MS = SECOND_STEP_MINUTES * MINUTE_MS
 const CREDENTIAL_BYTES_MAX = 1023
 /** An RSA key of 8,192 bits takes some 1,040 bytes. */
 const PUBLIC_KEY_BYTES_MAX = 2048
-/** WebAuthn 5.8.4, and `cable`, which older browsers say. */
+/** WebAuthn 5.8.4, and `cable` of older browsers. */
 const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
 /** As what authenticators show the service. */
 const RP_NAME = 'Sendwright'
@@ -35,7 +35,7 @@ export interface RelyingParty {
   readonly origins: string[]
 }
 
-/** The one of this installation. */
+/** The relying party of this installation. */
 export function relyingParty({
   baseUrl,
   edge,
@@ -47,7 +47,7 @@ export function relyingParty({
   return { rpId, origins: [...edge.origins].filter((origin) => new URL(origin).hostname === rpId) }
 }
 
-/** What `navigator.credentials.get` takes as JSON. In: null for whoever has a passkey here. */
+/** The JSON input of `navigator.credentials.get`. Takes the user, or null for any passkey. */
 export function optionsToShow({ rpId }: RelyingParty, challenge: string, user: User | null): object {
   return {
     challenge,
@@ -58,7 +58,7 @@ export function optionsToShow({ rpId }: RelyingParty, challenge: string, user: U
   }
 }
 
-/** What `navigator.credentials.create` takes as JSON. */
+/** The JSON input of `navigator.credentials.create`. */
 export function optionsToMake({ rpId }: RelyingParty, challenge: string, user: User): object {
   const { userId, address, name, passkeys } = user
   return {
@@ -94,7 +94,7 @@ function knownOf({ passkeys }: User, { id }: { readonly id?: unknown }): StoredP
   return passkeys.find(({ credentialId }) => credentialId === id)
 }
 
-/** What a passkey of a user has shown; null: nothing. `isAlone`: it must have verified who holds it. */
+/** The verified result of a user's passkey, or null. `isAlone`: it must have verified its holder. */
 export async function verifyShown(
   { rpId, origins }: RelyingParty,
   user: User,
@@ -116,15 +116,15 @@ export async function verifyShown(
     })
     return verified ? { kind: 'passkey', passkeyId, counter: authenticationInfo.newCounter } : null
   } catch {
-    // The library throws for everything that is wrong with what a browser sent.
+    // The library throws for any invalid input of a browser.
     return null
   }
 }
 
-/** What is kept of a passkey that a browser has made. */
+/** The stored data of a new passkey. */
 export type MadePasskey = Pick<StoredPasskey, 'credentialId' | 'publicKey' | 'counter' | 'transports'>
 
-/** The passkey that a browser has made; null where it is not as it was asked for; what is more than is taken. */
+/** The new passkey of a browser; null if it does not match the request; an issue if unacceptable. */
 export async function verifyMade(
   { rpId, origins }: RelyingParty,
   of: { readonly credential: object; readonly challenge: string },
@@ -148,12 +148,12 @@ export async function verifyMade(
     const key = Buffer.from(publicKey).toString('base64url')
     return { credentialId: id, publicKey: key, counter, transports: knownTransports(transports) }
   } catch {
-    // The library throws for everything that is wrong with what a browser sent.
+    // The library throws for any invalid input of a browser.
     return null
   }
 }
 
-/** Whether a statement of who has built the authenticator comes along. Throws for what is none. */
+/** Whether an attestation of the authenticator is included. Throws for malformed input. */
 async function isAttested({ response }: RegistrationResponseJSON): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
   const sent = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')))
@@ -161,7 +161,7 @@ async function isAttested({ response }: RegistrationResponseJSON): Promise<boole
   return fmt !== 'none' && (fmt !== 'packed' || sent.get('attStmt').get('x5c') !== undefined)
 }
 
-/** A browser may say anything of them. */
+/** A browser may send any value. */
 function knownTransports(said: unknown): string[] {
   return Array.isArray(said) ? TRANSPORTS.filter((transport) => said.includes(transport)) : []
 }

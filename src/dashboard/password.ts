@@ -2,8 +2,8 @@
  * password - passwords are hashed and compared: scrypt of `node:crypto`, two at once in a process
  *
  * 32 MiB and a quarter of a second each. Twenty wait, served by client network; beyond these a try is refused (`null`),
- * so that a flood takes neither the memory nor the threads from everything else. A network with fewer waiting takes a
- * place of the one with the most.
+ * so that a flood takes neither the memory nor the threads from everything else. A network with fewer waiting replaces
+ * one of the network with the most.
  *
  * Spec session.password
  */
@@ -21,13 +21,13 @@ const OPTIONS: ScryptOptions = { N: 2 ** LN, r: BLOCK, p: PARALLEL, maxmem: 64 *
 const AT_ONCE = 2
 const WAITING_MAX = 20
 const STORED = /^\$scrypt\$ln=15,r=8,p=3\$([\w+/]+)\$([\w+/]+)$/
-/** What the password of nobody is compared with, so that it takes as long as anybody's. */
+/** Compared with the password for an unknown user, so that it takes the same time. */
 const NOBODY = `$scrypt$ln=${LN},r=${BLOCK},p=${PARALLEL}$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
 let underWay = 0
 const waiting = new FairQueue<(mayRun: boolean) => void>(WAITING_MAX, () => performance.now())
 
-/** Hashes a password that was chosen. In: the client's network. Null: too many wait. */
+/** Hashes a password that was chosen. Takes the client's network. Null if too many wait. */
 export async function hashPassword(password: string, client: string): Promise<string | null> {
   const salt = randomBytes(SALT_BYTES)
   const hash = await derive(password, salt, client)
@@ -36,8 +36,8 @@ export async function hashPassword(password: string, client: string): Promise<st
 }
 
 /**
- * Whether a password is the stored one. In: null stored: nobody's, which takes as long; the client's network. Null: too
- * many wait.
+ * Whether a password is the stored one. A null `stored` stands for an unknown user, and takes as long. Takes the
+ * client's network. Null if too many wait.
  */
 export async function isPassword(password: string, stored: string | null, client: string): Promise<boolean | null> {
   const [, salt = '', hash = ''] = STORED.exec(stored ?? NOBODY) ?? []
@@ -66,7 +66,7 @@ async function derive(password: string, salt: Buffer, client: string): Promise<B
   }
 }
 
-/** Waits for a place; false if there is none to wait in. */
+/** Waits for a place; false if the queue is full. */
 function hasTurn(client: string): Promise<boolean> {
   return new Promise((settle) => {
     if (waiting.push(client, settle)) return

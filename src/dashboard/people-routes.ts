@@ -50,8 +50,9 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
 }
 
 /**
- * DELETE /dashboard/api/members/{userId}: his list says that he leaves and the operator's links for him end, then he is
- * no member, then the account leaves his list. While it stands there, the same request anew does what was cut off.
+ * DELETE /dashboard/api/members/{userId}: the user's list records the leave and the operator's links for the user end,
+ * then the membership ends, then the account is removed from the list. Until then, repeating the request completes an
+ * interrupted one.
  */
 export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
   return async (request) => {
@@ -63,7 +64,8 @@ export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteM
     const { accountId } = sessionOf(request)
     const isListed = user?.accounts.includes(accountId) === true
     const begun = user !== null && isListed ? await announceLeave(deps, user, accountId) : null
-    // Where his list could not be told he is removed all the same: that holds, and the rest is asked for again.
+    // If the list could not be updated, the member is removed all the same; the rest is completed by a repeated
+    // request.
     const untilMs = begun?.untilMs ?? cameMs + STEP_MS
     const { answer, refused } = await changeMember(deps, request, { userId, level: null, untilMs })
     if (answer !== undefined && (refused?.code !== 'not_found' || !isListed)) return answer
@@ -89,7 +91,7 @@ export function makeListInvitations({ read, nowMs }: DashboardDeps): DashboardHa
   }
 }
 
-/** POST /dashboard/api/invitations: the same answer, whether or not anybody has the address. */
+/** POST /dashboard/api/invitations: the same answer, whether or not the address is known. */
 export function makeCreateInvitation(deps: DashboardDeps): DashboardHandler<'createInvitation'> {
   return async (request) => {
     const { address, role, readOnly } = request.body
@@ -135,8 +137,8 @@ export function makeDeleteInvitation(deps: DashboardDeps): DashboardHandler<'del
 }
 
 /**
- * Counts an invitation, of its client and of the address. Whose limit it is that refuses, a member has reached it: it
- * is logged as his. Where nothing could be counted none was reached.
+ * Counts an invitation, of its client and of the address. If a limit refuses, it is logged for the member. If nothing
+ * could be counted, none was reached.
  */
 async function refuseInvitation(
   deps: DashboardDeps,

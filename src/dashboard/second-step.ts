@@ -1,8 +1,8 @@
 /**
- * second-step - from what was shown first to the session: a code or a passkey in between, or a passkey alone
+ * second-step - from the first factor to the session: a code or a passkey in between, or a passkey alone
  *
- * Who has shown a password or opened a mailed link, and has a second factor, gets a token instead of a session. It is
- * of this browser alone (a cookie names it), works once, and not after the password has become another one.
+ * A user with a second factor who has entered a password or opened a mailed link gets a token instead of a session. It
+ * is bound to this browser (by a cookie), works once, and not after a change of the password.
  *
  * Spec session.sign-in, session.factor, session.passkey, session.limits
  */
@@ -31,7 +31,7 @@ import { judgeTry, refuseTry } from './tries.ts'
 const STEP_S = SECOND_STEP_MINUTES * 60
 const BROWSER_BYTES = 32
 
-/** Lets somebody in who has shown the first of it, or asks for the second. */
+/** Opens a session after the first factor, or asks for the second. */
 export async function enterOrAsk(deps: DashboardDeps, entrant: Omit<Entrant, 'factorMs'>): Promise<Answer> {
   const { user, accountId, cookies } = entrant
   return hasFactor(user)
@@ -39,7 +39,7 @@ export async function enterOrAsk(deps: DashboardDeps, entrant: Omit<Entrant, 'fa
     : enter(deps, { ...entrant, factorMs: 0 })
 }
 
-/** Asks for the second step. In: the link that makes a member of the account once it is taken. */
+/** Asks for the second step. Takes the link that makes a member of the account once the step is completed. */
 export function askFactor(
   deps: DashboardDeps,
   { user, ...into }: { readonly user: User } & Pick<Challenge, 'accountId' | 'linkId'>,
@@ -79,7 +79,7 @@ export function makeSignInByCode(deps: DashboardDeps): DashboardHandler<'signInB
   }
 }
 
-/** POST /dashboard/api/session/passkey/options: of a second step, or for whoever has a passkey here. */
+/** POST /dashboard/api/session/passkey/options: for a second step, or for any passkey. */
 export function makeBeginPasskey(deps: DashboardDeps): DashboardHandler<'beginPasskey'> {
   return async (request) => {
     const party = relyingParty(deps)
@@ -96,7 +96,7 @@ export function makeBeginPasskey(deps: DashboardDeps): DashboardHandler<'beginPa
   }
 }
 
-/** POST /dashboard/api/session/passkey: it counts for its client alone, so that nobody locks it out. */
+/** POST /dashboard/api/session/passkey: it counts for its client only, so that others cannot lock it out. */
 export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'signInByPasskey'> {
   return async (request) => {
     const { body, client, cookies } = request
@@ -107,7 +107,7 @@ export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'sign
     if (begun === 'unavailable') return refuse('unavailable')
     if (begun === null) return refuse('sign_in_failed')
     const { challenge, user } = begun
-    // Of a passkey that is none of his there is nothing to tell him: whoever knows his id could fill his log with it.
+    // A foreign passkey is not recorded, because anyone who knows the user's id could fill the log.
     if (!hasPasskey(user, credential)) return refuse('sign_in_failed')
     const of = { credential, challenge: challenge.id, isAlone: challenge.kind === 'passkey' }
     return goOn(deps, request, { ...begun, shown: await verifyShown(relyingParty(deps), user, of) })
@@ -119,7 +119,7 @@ interface Begun {
   readonly user: User
 }
 
-/** What a request goes on with; null: nothing of this browser. `named`: whom a passkey names. */
+/** The begun step of a request; null if none of this browser. `named` is the user in a passkey. */
 async function readBegun(
   { read, secrets, edge, nowMs }: DashboardDeps,
   { body, cookies }: { readonly body: { readonly challenge: string }; readonly cookies: string },
@@ -136,7 +136,7 @@ async function readBegun(
   return isSame ? { challenge, user } : null
 }
 
-/** Takes the step with what was shown, and opens the session. In: null shown: it was wrong. */
+/** Completes the step with the used factor, and opens the session. A null factor was wrong. */
 async function goOn(
   deps: DashboardDeps,
   { userAgent, cookies }: Pick<DashboardRequest, 'userAgent' | 'cookies'>,
@@ -158,7 +158,7 @@ async function goOn(
   return enter(deps, { ...came, isConfirmed: true, factorMs, sinceMs: null })
 }
 
-/** Uses a factor, for a step where it is shown for one. Out: the refusal, or null. */
+/** Uses a factor, also completing a step if given. Returns the refusal, or null. */
 export async function spendFactor(
   deps: DashboardDeps,
   { user, shown, step }: { readonly user: User; readonly shown: Shown; readonly step: Step | null },

@@ -1,7 +1,7 @@
 /**
  * session-routes - signing in and out, another account: /dashboard/api/session and below
  *
- * Whatever is wrong with a try is told in the same words, and takes as long.
+ * Every failed try gets the same answer, and takes as long.
  *
  * Spec session.sign-in, session.limits
  */
@@ -40,7 +40,7 @@ interface Tried {
   readonly cookies: string
 }
 
-/** A try with an address and a password. Out: the user whose they are; the refusal. */
+/** A try with an address and a password. Returns their user, or the refusal. */
 export async function tryPassword(
   deps: DashboardDeps,
   { address, password, client, cookies }: Tried,
@@ -57,7 +57,7 @@ export async function tryPassword(
   return tried ?? refuse('sign_in_failed')
 }
 
-/** The user, where the password is his; null where it is not. In: null for an address that nobody has. */
+/** The user if the password matches, otherwise null. Takes null for an unknown address. */
 export async function compare(user: User | null, password: string, client: string): Promise<User | Answer | null> {
   const isRight = await isPassword(password, user?.password ?? null, client)
   if (isRight === null) return refuse('unavailable')
@@ -68,7 +68,7 @@ export async function compare(user: User | null, password: string, client: strin
 export function makeReadSession(deps: DashboardDeps): DashboardHandler<'readSession'> {
   return async (request) => {
     const { row, hash } = sessionOf(request)
-    // Its account may take no factor any more: the session looks again.
+    // Its account may no longer require a factor: the session checks again.
     return row.needsFactor ? noteSession(deps, row.accountId, { hash, isConfirmed: false }) : answerRow(deps, row)
   }
 }
@@ -107,13 +107,13 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
     if (!('status' in answer) || answer.status !== 200) {
       return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
     }
-    // The browser has the other one now: this one would live on for nobody. Where it cannot end it stays on his list.
+    // The browser has the new session now, so the old one ends. If that fails, it stays on the user's list.
     await endSessions(deps, userId, [{ ...row, hash }])
     return answer
   }
 }
 
-/** The session that a row tells of. */
+/** The session of a row. */
 export async function answerRow({ read, nowMs }: DashboardDeps, row: SessionRow): Promise<Answer> {
   const user = await readUser(read, row.userId)
   if (user === 'unavailable' || user === null) return refuse('unavailable')
@@ -121,7 +121,7 @@ export async function answerRow({ read, nowMs }: DashboardDeps, row: SessionRow)
   return json === null ? refuse('unavailable') : { status: 200, json }
 }
 
-/** Notes that a session was used, each ten minutes at most; nobody waits for it. */
+/** Records the use of a session, at most every ten minutes, without waiting. */
 export function touch(deps: DashboardDeps, { hash, row }: SessionKey): void {
   if (deps.nowMs() - row.seenMs < SEEN_EACH_MS) return
   const order = { name: 'mark-session', body: { hash, isConfirmed: false } }

@@ -1,5 +1,5 @@
 /**
- * tries - what somebody tries counts, of the client first, then of the address
+ * tries - counts tries, first of the client, then of the address
  *
  * One that the client's limit refuses counts nowhere; one that the address's refuses stays counted for the client. A
  * try from a device in which the user has signed in counts for that device in place of the address, so that strangers
@@ -31,19 +31,19 @@ const MAX: Readonly<Record<TryKind, { readonly address: number; readonly client:
 /** A try that is refused. */
 export interface TryRefused {
   readonly answer: Answer
-  /** Whether the address or its device has reached its limit; else its client has, or nothing could be counted. */
+  /** Whether the address or its device has reached its limit; otherwise its client has, or nothing could be counted. */
   readonly isOfAddress: boolean
 }
 
 interface Trying {
   readonly client: string
-  /** Null: nobody can be locked out by it. */
+  /** Null if it cannot lock out a user. */
   readonly address: string | null
   /** Of the request. */
   readonly cookies: string
 }
 
-/** Counts a try. In: who tries. Out: the refusal, or null. */
+/** Counts a try. Takes the trying client and address. Returns the refusal, or null. */
 export async function refuseTry(deps: DashboardDeps, kind: TryKind, of: Trying): Promise<Answer | null> {
   return (await judgeTry(deps, kind, of))?.answer ?? null
 }
@@ -73,7 +73,7 @@ export function deviceIn({ secrets, edge }: DashboardDeps, cookies: string, user
 }
 
 /**
- * The device of whoever has an address. The store is asked only for a cookie that this installation made, so that the
+ * The device of the user with an address. The store is asked only for a cookie that this installation made, so that the
  * time of an answer does not show a stranger whether the address is known.
  */
 async function knownDevice(deps: DashboardDeps, cookies: string, address: string): Promise<Device | null> {
@@ -84,13 +84,13 @@ async function knownDevice(deps: DashboardDeps, cookies: string, address: string
   return deviceId === null ? null : { userId: user.userId, deviceId }
 }
 
-/** Counts a confirmation of a user, in all his sessions and accounts. Out: the refusal, or null. */
+/** Counts a confirmation of a user, in all sessions and accounts. Returns the refusal, or null. */
 export function refuseConfirmation(deps: DashboardDeps, userId: string): Promise<Answer | null> {
   const body = { name: `confirm.u.${userId}`, max: limits.CONFIRMATIONS_OF_USER_MAX }
   return countTry(deps, homeShard(userId), body)
 }
 
-/** Whether it is news that a limit of somebody's was reached: once while it is. In: as whom he is counted. */
+/** Whether reaching a limit is news: only once while it lasts. Takes the counted subject. */
 export async function isLimitNews(deps: DashboardDeps, shard: number, counted: string): Promise<boolean> {
   return (await countTry(deps, shard, { name: `told.${counted}`, max: 1 })) === null
 }

@@ -1,7 +1,7 @@
 /**
  * user-look-lane - the performer of looks at users: each of their accounts is asked whether he is a member
  *
- * A few users at a time: nobody waits for it.
+ * A few users at a time, because no request waits for it.
  *
  * Spec member.index
  */

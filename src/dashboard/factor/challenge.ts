@@ -1,8 +1,8 @@
 /**
- * challenge - the token between two steps: what was shown so far, of whom, in which browser, until when
+ * challenge - the token between two steps: the verified factor, the user, the browser, the expiry
  *
- * It says all of itself under a MAC, so nothing is stored for who begins and goes away; that it was used is in the
- * store (`src/state/dashboard/challenge.ts`). Its id is random and is what a passkey signs.
+ * It contains everything under a MAC, so nothing is stored for an abandoned step; its use is recorded in the store
+ * (`src/state/dashboard/challenge.ts`). Its id is random and is what a passkey signs.
  *
  * Spec session.factor, session.passkey
  */
@@ -19,28 +19,28 @@ const PRINT_CHARS = 22
 
 export type ChallengeKind = 'sign-in' | 'passkey' | 'confirm' | 'add-totp' | 'add-passkey'
 
-/** What a token says. */
+/** Content of a token. */
 export interface Challenge extends Step {
   readonly kind: ChallengeKind
-  /** Null: the passkey says who it is. */
+  /** Null if the passkey identifies the user. */
   readonly userId: string | null
-  /** What only the browser, or the session, that began has. */
+  /** A value that only the beginning browser, or session, has. */
   readonly holder: string
   /** `sign-in`: print of the password that was there. */
   readonly password: string | null
-  /** `sign-in`: the account that is gone into; null: the first. */
+  /** `sign-in`: the account to open; null for the first. */
   readonly accountId: string | null
-  /** `sign-in`: the link that makes a member of that account once the step is taken; null: none. */
+  /** `sign-in`: the link that makes a member of that account once the step is completed, or null. */
   readonly linkId: string | null
   /** `add-totp`: the sealed secret. */
   readonly sealed: string | null
 }
 
-/** What may be said of a step that begins. */
+/** Optional content of a new step. */
 export type BegunStep = Pick<Challenge, 'kind' | 'userId' | 'holder'> &
   Partial<Pick<Challenge, 'password' | 'accountId' | 'linkId' | 'sealed'>>
 
-/** Makes a token, and says what is in it. */
+/** Makes a token, and returns its content. */
 export function makeChallenge(
   key: Buffer,
   begun: BegunStep,
@@ -60,7 +60,7 @@ export function makeChallenge(
   return { token: `${text}.${macOf(text, key).toString('base64url')}`, challenge }
 }
 
-/** Reads a token of one of some kinds; null where it was not made here, is somebody else's, or its time is over. */
+/** Reads a token of one of some kinds; null if it was not made here, belongs to someone else, or has expired. */
 export function parseChallenge(
   key: Buffer,
   token: string,
@@ -74,7 +74,7 @@ export function parseChallenge(
   return isOurs && challenge.endsAtMs > of.nowMs ? challenge : null
 }
 
-/** What tells whether a password is still the one that it was. */
+/** A value that changes with the password. */
 export function passwordPrint({ password }: Pick<User, 'password'>): string {
   return printOf(password ?? '')
 }

@@ -1,5 +1,5 @@
 /**
- * factor-code - what somebody typed as his second factor: six digits of his authenticator, or a recovery code
+ * factor-code - a code entered as a second factor: six digits of an authenticator, or a recovery code
  *
  * Spec session.factor
  */
@@ -14,7 +14,7 @@ import { findTotpStep } from './totp.ts'
 
 const DIGITS = /^\d{6}$/
 
-/** What a code is of a user's; null: nothing that he could use now. */
+/** The factor of a user's code; null if it is not usable now. */
 export function readFactorCode(
   secrets: Pick<Secrets, 'recoveryHmac' | 'sealingKey'>,
   user: User,

@@ -1,5 +1,5 @@
 /**
- * recovery-code - codes for who has lost his authenticator and his passkeys: made, brought into one form
+ * recovery-code - recovery codes for users who lost authenticator and passkeys: generation and normalization
  *
  * 50 random bits each; only their keyed hash is stored, so that the store holds nothing that works.
  *
@@ -22,7 +22,7 @@ export function makeRecoveryCodes(): string[] {
   })
 }
 
-/** A code as it is hashed, however it was typed; null where it is none. */
+/** A code in the form for hashing, however it was typed; null if malformed. */
 export function parseRecoveryCode(text: string): string | null {
   const code = text.replaceAll(/[\s-]/g, '').toLowerCase()
   return CODE.test(code) ? code : null

@@ -1,7 +1,7 @@
 /**
  * totp - codes of an authenticator that follow from a secret and the time (RFC 6238, SHA-1, six digits, 30 seconds)
  *
- * Pure: the time comes in. Which steps were used before is told, and each is good once (RFC 6238 5.2).
+ * Pure: the time and the last used step are passed in. Each step is valid once (RFC 6238 5.2).
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -15,7 +15,7 @@ const CODE = /^\d{6}$/
 /** RFC 6238 5.2: the clocks of both may differ by a step. */
 const DRIFT = [0, -1, 1]
 
-/** What a code is for an instant: the number of its step. */
+/** The number of the time step of an instant. */
 export function totpStepAt(nowMs: number): number {
   return Math.floor(nowMs / STEP_MS)
 }
@@ -30,7 +30,7 @@ export function totpCode(secret: Buffer, step: number): string {
   return String(number).padStart(DIGITS, '0')
 }
 
-/** The step that a code is of; null: of none that is near and was not used. In: the last step that was used. */
+/** The step of a code; null if it is not of a near unused step. Takes the last used step. */
 export function findTotpStep(
   secret: Buffer,
   code: string,
@@ -39,12 +39,12 @@ export function findTotpStep(
   if (!CODE.test(code)) return null
   const tried = Buffer.from(code)
   const steps = DRIFT.map((drift) => totpStepAt(nowMs) + drift)
-  // Each is looked at, whichever it is: how long that takes says nothing.
+  // All are compared, so that the time reveals nothing.
   const found = steps.filter((step) => timingSafeEqual(Buffer.from(totpCode(secret, step)), tried))
   return found.find((step) => step > usedStep) ?? null
 }
 
-/** The secret as people type it, and the URI that authenticators read from a picture. In: what they show it as. */
+/** The secret as people type it, and the URI for a QR code. Takes the displayed name. */
 export function formatTotpSecret(
   secret: Buffer,
   { issuer, name }: { readonly issuer: string; readonly name: string },

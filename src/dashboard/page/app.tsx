@@ -1,4 +1,4 @@
-/** app - the pages of who is signed in: each in a chunk of its own, the message page in the first */
+/** app - the pages of signed-in users, each in its own chunk, the message page in the first */
 import './style/style.css'
 import { render } from 'preact'
 import { applyTheme } from './browser/theme.ts'

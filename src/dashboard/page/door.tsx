@@ -1,4 +1,4 @@
-/** door - where somebody comes in who has no session yet: signing in, links, a forgotten password */
+/** door - the pages without a session: signing in, links, a forgotten password */
 import './style/style.css'
 import { render } from 'preact'
 import { applyTheme } from './browser/theme.ts'

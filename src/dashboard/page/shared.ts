@@ -1,7 +1,7 @@
 /**
- * shared - what every page's chunk has in common, named in one place, so that the build makes one file of it
+ * shared - the common modules of all pages' chunks, listed in one place, so that the build makes one file
  *
- * Without it each set of pages that share something would be a file, and a page would ask for twenty of them.
+ * Without it each set of pages with shared modules would be a file, and a page would load twenty.
  */
 import './api/again.ts'
 import './api/call.ts'

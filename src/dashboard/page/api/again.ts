@@ -1,4 +1,4 @@
-/** again - what is shown is read anew while something about it is still open */
+/** again - polls the shown data while it may still change */
 import { useEffect } from 'preact/hooks'
 
 /** Calls as long as it is open and the page is seen. In: ms between two calls. */

@@ -1,8 +1,8 @@
 /**
- * call - a request to the dashboard's own interface, and what it was refused with
+ * call - a request to the dashboard's interface, and its refusal
  *
- * Guarantees: an answer that is no success becomes an `ApiError` with the Request-Id; who asks for a confirmation gets
- * one and the request is sent again; who has no session any more is sent to the door.
+ * Guarantees: a failed answer becomes an `ApiError` with the Request-Id; if a confirmation is required, it is requested
+ * and the request is sent again; without a session the user is sent to the sign-in page.
  */
 
 interface Issue {
@@ -10,7 +10,7 @@ interface Issue {
   readonly message: string
 }
 
-/** What a request was refused with, or why there was no answer (status 0). */
+/** The refusal of a request, or the reason for a missing answer (status 0). */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -29,14 +29,14 @@ export class ApiError extends Error {
   }
 }
 
-/** What the pages set: where the interface lies, and who hears of what ends or interrupts a session. */
+/** Hooks set by the pages: the path of the interface, and handlers for the end or interruption of a session. */
 export const gates = {
   base: '/dashboard/api',
   /** The session is over. */
   signedOut: (): void => undefined,
   /** Asks for a password, a code or a passkey. Out: whether it was confirmed. */
   confirm: async (): Promise<boolean> => false,
-  /** The header that says who asks, where it is no cookie. */
+  /** The authorization header, if no cookie is used. */
   authorization: (): string | null => null,
 }
 
@@ -47,7 +47,7 @@ interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** Calls a route: `call('GET', '/servers')`. Out: the answer, or null for 204. Throws ApiError. */
+/** Calls a route: `call('GET', '/servers')`. Returns the answer, or null for 204. Throws ApiError. */
 export async function call<Result>(method: ApiMethod, path: string, options: CallOptions = {}): Promise<Result> {
   const sent = await send(method, path, options)
   if (sent.ok) return sent.value as Result
@@ -91,7 +91,7 @@ async function send(method: ApiMethod, path: string, { body, signal }: CallOptio
   return { ok: false, error: new ApiError(response.status, said, response.headers.get('Request-Id')) }
 }
 
-/** A query: what is undefined or empty is left out. */
+/** A query; undefined and empty values are left out. */
 export function queryOf(fields: Readonly<Record<string, string | number | null | undefined>>): string {
   const known = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '')
   const query = new URLSearchParams(known.map(([name, value]) => [name, String(value)])).toString()

@@ -1,4 +1,4 @@
-/** entered - tells the browser's other tabs that its cookie is of another session: whose, and in which account */
+/** entered - notifies the browser's other tabs of a new session: its user and account */
 import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 
 /** Name in localStorage. */
@@ -9,7 +9,7 @@ export function placeOf({ user, account }: SignedIn): string {
   return `${account.accountId}.${user.userId}`
 }
 
-/** Tells that a session has begun. What is written twice alike is told to nobody, so some random goes with it. */
+/** Announces a new session. Equal values are not announced, so a random part is added. */
 export function tellEntered(session: SignedIn): void {
   localStorage.setItem(ENTERED, `${placeOf(session)} ${Math.random()}`)
 }

@@ -6,7 +6,7 @@ const ROWS = 50
 
 type Listed = Readonly<Record<string, unknown>> & { readonly next: string | null }
 
-/** A list that GET answers. In: the name of its rows in the answer, and its filters. */
+/** A list that GET answers. Takes the name of its rows in the answer, and its filters. */
 export function useGetList<Row>(
   path: string,
   name: string,
@@ -22,7 +22,7 @@ export function useGetList<Row>(
   )
 }
 
-/** A list that a search by POST answers: what its filters say stands in no path. */
+/** A list that a search by POST answers: its filters are in no path. */
 export function useSearchList<Row>(
   path: string,
   name: string,

@@ -1,8 +1,8 @@
 /**
  * live - what happens on the server that a page shows, as it happens
  *
- * One feed serves all that a page shows of a server, and is closed while nobody sees the page: a browser has six
- * connections to a host. While there is no feed, what is shown is looked at by time.
+ * One feed serves everything that a page shows of a server, and is closed while the page is hidden, because a browser
+ * has six connections to a host. Without a feed, the page polls.
  */
 import { useEffect, useRef } from 'preact/hooks'
 import { gates } from './call.ts'
@@ -14,10 +14,10 @@ interface Told {
   readonly messageId?: string
 }
 
-/** Hears what is told; null: something may have been missed. */
+/** Receives events; null if some may have been missed. */
 type Hearer = (told: Told | null) => void
 
-/** What was said between the first look of a page and the opening of its feed is seen with a second look. */
+/** Events between the first read of a page and the opening of its feed are found by a second read. */
 const FIRST_MS = 2_000
 /** A feed that was refused is tried again. */
 const RETRY_MS = 30_000
@@ -86,7 +86,7 @@ class Feed {
 
 const feeds = new Map<string, Feed>()
 
-/** Hears a server's feed. Out: what ends that. */
+/** Subscribes to a server's feed. Returns a function that ends that. */
 function hear(serverId: string, hearer: Hearer): () => void {
   const feed = feeds.get(serverId) ?? new Feed(serverId)
   feeds.set(serverId, feed)
@@ -102,9 +102,9 @@ function hear(serverId: string, hearer: Hearer): () => void {
 }
 
 interface Live {
-  /** Reads anew what is shown. */
+  /** Reads the shown data again. */
   readonly call: () => void
-  /** Which of what is told matters; absent: all. */
+  /** Filter of events; absent for all. */
   readonly wants?: (told: Told) => boolean
   /** Whether anything can still come; absent: yes. */
   readonly isOpen?: boolean
@@ -146,7 +146,7 @@ export function useLive(serverId: string, live: Live): void {
   }, [serverId, isOpen])
 }
 
-/** Opens a server's feed before there is anything to hear of. */
+/** Opens a server's feed before anything subscribes. */
 export function useFeed(serverId: string): void {
   useEffect(() => hear(serverId, () => undefined), [serverId])
 }

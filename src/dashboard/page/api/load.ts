@@ -1,19 +1,19 @@
 /**
- * load - what a page shows, asked for when it opens and again when it says so
+ * load - the data of a page, loaded when it opens and again on request
  *
- * Guarantees: an answer that comes after the page has gone on to something else is dropped; what was shown stays while
- * it is read anew, and where that fails the failure stands beside it.
+ * Guarantees: an answer that arrives after the page has changed is dropped; the shown data stays while it is read
+ * again, and a failure is shown next to it.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from './call.ts'
 
-/** What is there of what was asked for. */
+/** The state of loaded data. */
 export interface Loaded<Value> {
   readonly value: Value | null
   readonly error: ApiError | null
   readonly isLoading: boolean
   reload(): void
-  /** Puts another value in its place: what a write has answered. */
+  /** Replaces the value, by the answer of a write. */
   set(value: Value): void
 }
 
@@ -59,14 +59,16 @@ export interface ListPage<Row> {
 
 /** A list as far as it has been asked for. */
 export interface LoadedList<Row> extends Loaded<ListPage<Row>> {
-  /** Null where there is no more. */
+  /** Null at the end. */
   readonly more: (() => void) | null
   readonly isLoadingMore: boolean
-  /** Reads the first page anew: shown rows change in place. Out: how many came above them, which wait for `reload`. */
+  /**
+   * Reads the first page again: shown rows change in place. Returns the number of new rows, which wait for `reload`.
+   */
   refresh(keyOf: (row: Row) => string): Promise<number>
 }
 
-/** Loads a list page by page. In: what loads the page after a cursor (null: the first). */
+/** Loads a list page by page. Takes a function that loads the page after a cursor (null for the first). */
 export function useList<Row>(
   load: (after: string | null, signal?: AbortSignal) => Promise<ListPage<Row>>,
   keys: readonly unknown[],
@@ -101,7 +103,7 @@ export function useList<Row>(
   return { ...first, more: value?.next == null ? null : () => void more(), isLoadingMore, refresh }
 }
 
-/** Rows that are shown, as they are now, and how many of a first page stand above all of them. */
+/** The shown rows with current values, and the number of newer rows in a first page. */
 function mergeRows<Row>(shown: readonly Row[], page: readonly Row[], keyOf: (row: Row) => string) {
   const known = new Map(page.map((row) => [keyOf(row), row]))
   const keys = new Set(shown.map(keyOf))

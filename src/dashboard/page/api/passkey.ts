@@ -20,7 +20,7 @@ export async function signInByPasskey(challenge?: string): Promise<SignedIn> {
   return call<SignedIn>('POST', '/session/passkey', { body })
 }
 
-/** What a passkey confirms a session with. Throws ApiError. */
+/** The proof by which a passkey confirms a session. Throws ApiError. */
 export async function confirmByPasskey(): Promise<{ readonly challenge: string; readonly credential: object }> {
   const begun = await call<Begun>('POST', '/session/confirm/options')
   return { challenge: begun.challenge, credential: await show(begun) }
@@ -50,7 +50,7 @@ function show({ options }: Begun): Promise<object> {
   })
 }
 
-/** What the browser answers. It throws for whatever reason there is none: people see why in its own window. */
+/** The browser's answer. It throws if there is none; the browser's own window shows the reason. */
 async function asked(ask: () => Promise<Credential | null>): Promise<object> {
   if (!hasPasskeys()) throw new ApiError(0, { message: 'This browser does not support passkeys: update it' }, null)
   try {

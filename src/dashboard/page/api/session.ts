@@ -10,7 +10,7 @@ export const session = signal<SignedIn | null>(null)
 /** Null until they are known. */
 export const servers = signal<readonly Server[] | null>(null)
 
-/** What somebody may do. */
+/** The permissions of a user. */
 export type Right = 'write' | 'administer'
 
 export const isAdministrator = computed(() => session.value?.role === 'administrator')
@@ -24,7 +24,7 @@ export function may(right: Right): boolean {
 const DOOR = '/dashboard/sign-in'
 const PAGES_OF_SERVERS_MAX = 10
 
-/** Reads session and servers. Who has none is sent to the door. */
+/** Reads session and servers. Without one the user is sent to the sign-in page. */
 export async function openSession(): Promise<void> {
   gates.signedOut = toDoor
   addEventListener('storage', ({ key, newValue }) => {
@@ -34,18 +34,18 @@ export async function openSession(): Promise<void> {
   session.value = read
 }
 
-/** Who has yet to set up his second factor sees no server before. */
+/** A user who has yet to set up a second factor sees no server. */
 function beforeFactor(fault: unknown): void {
   if (!(fault instanceof ApiError) || fault.code !== 'second_factor_required') throw fault
   servers.value = []
 }
 
-/** Reads the session anew: another role may hold by now. */
+/** Reads the session again, because the role may have changed. */
 export async function readSession(): Promise<void> {
   session.value = await call<SignedIn>('GET', '/session')
 }
 
-/** Reads the account's servers anew. */
+/** Reads the account's servers again. */
 export async function readServers(): Promise<void> {
   const found: Server[] = []
   let after = ''
@@ -66,26 +66,26 @@ function toDoor(): void {
 
 const HOME = '/dashboard/'
 
-/** Whether what another tab has told is the session that is shown. */
+/** Whether a notification of another tab is about the shown session. */
 function isOfSession(told: string | null): boolean {
   const { value } = session
   return value !== null && told?.split(' ')[0] === placeOf(value)
 }
 
-/** Goes to another account of the user: all that is shown is of one account, so the page begins anew. */
+/** Switches to another account of the user. Everything shown belongs to one account, so the page is loaded again. */
 export async function switchAccount(accountId: string): Promise<void> {
   tellEntered(await call<SignedIn>('POST', '/session/account', { body: { accountId } }))
   location.assign(HOME)
 }
 
-/** Ends the session. Throws ApiError where it lives on: whoever leaves the browser must know. */
+/** Ends the session. Throws ApiError if it is still active, because the user must know. */
 export async function signOut(): Promise<void> {
   await call('DELETE', '/session')
   sessionStorage.removeItem('next')
   location.replace(DOOR)
 }
 
-/** A server by its id; null where it is not of this account. */
+/** A server by its id; null if it is not in this account. */
 export function serverOf(serverId: string): Server | null {
   return servers.value?.find((one) => one.serverId === serverId) ?? null
 }

@@ -60,7 +60,7 @@ export function formatMoment(at: string): string {
   return CLOCK_S.format(new Date(at))
 }
 
-/** In UTC, for who hovers. */
+/** In UTC, for tooltips. */
 export function formatUtc(at: string): string {
   return `${new Date(at).toISOString().replace('T', ' ').replace('Z', '')} UTC`
 }

@@ -4,7 +4,7 @@ import { navigate, useHistoryState } from 'wouter-preact/use-browser-location'
 
 type Values = Record<string, string>
 
-/** Keeps filters. In: names of those that may stand in a path. Out: all of them, and what changes them. */
+/** Keeps filters. Takes the names of those allowed in a path. Returns all filters, and a function that changes them. */
 export function useKeptFilters(open: readonly string[]): [filters: Values, change: (filters: Values) => void] {
   const [query] = useSearchParams()
   const { filters: hidden = {} } = (useHistoryState() ?? {}) as { filters?: Values }

@@ -1,8 +1,8 @@
-/** here - which server the page is about: that of its path, else the one looked at last */
+/** here - the server of the page: that of its path, or the one shown last */
 import type { Server } from '../../../../schemas/server.ts'
 import { servers } from '../api/session.ts'
 
-/** In: the path beneath the router's base. Out: null where the account has no server. */
+/** Takes the path below the router's base. Returns null if the account has no server. */
 export function shownServer(path: string): Server | null {
   const known = servers.value ?? []
   const [, kind, id] = path.split('/')

@@ -1,4 +1,4 @@
-/** page-props - what every page is given: the ids of its path, '' where it has none */
+/** page-props - the props of every page: the ids of its path, '' if missing */
 
 export interface PageProps {
   readonly serverId: string

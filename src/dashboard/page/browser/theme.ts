@@ -4,7 +4,7 @@ export type Theme = 'system' | 'light' | 'dark'
 
 const NAME = 'theme'
 
-/** What was chosen. */
+/** The chosen theme. */
 export function readTheme(): Theme {
   const kept = localStorage.getItem(NAME)
   return kept === 'light' || kept === 'dark' ? kept : 'system'

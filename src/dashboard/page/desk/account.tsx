@@ -1,4 +1,4 @@
-/** account - one account at the operator's desk: how its mail fares, its limits, and what decides over it */
+/** account - one account in the operator's console: its statistics, its limits, and the actions on it */
 import { Link } from 'wouter-preact'
 import type { AccountDetail } from '../../../../schemas/account.ts'
 import type { Server } from '../../../../schemas/server.ts'
@@ -44,7 +44,7 @@ export function AccountAtDesk({ id }: { id: string }) {
   )
 }
 
-/** What approvals grant: the smallest that holds what was applied for; above all of them the operator decides. */
+/** What approvals grant: the smallest one above the requested volume; beyond all caps the operator decides. */
 const CAPS = [10_000, 50_000, 250_000, 1_000_000] as const
 
 function capFor({ application }: AccountDetail): string {
@@ -119,7 +119,7 @@ function Orders({ account, onDone }: { account: AccountDetail; onDone: () => voi
   )
 }
 
-/** What the account has said of itself; nothing where it has not, and none is asked for. */
+/** The account's application; empty if there is none and none is required. */
 function Application({ account: { application, status } }: { account: AccountDetail }) {
   if (application === null && status !== 'pending') return null
   return (

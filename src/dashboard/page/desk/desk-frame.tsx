@@ -1,8 +1,8 @@
 /**
- * desk-frame - what stands around the operator's pages, and the key or the link that opens them
+ * desk-frame - the frame of the operator's pages, and opening them with a key or link
  *
  * Either opens a session, whose token is kept in sessionStorage and sent as Bearer: a cookie would reach the public
- * listener's port too. A tab that is closed forgets it; the key itself is kept nowhere.
+ * listener's port too. Closing the tab removes it; the key itself is not stored.
  */
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
@@ -55,7 +55,7 @@ export function Desk() {
     sessionStorage.removeItem(SESSION)
     setOpen(false)
   }
-  // A session that lives on is not left: whoever goes from the machine must know.
+  // If the session is still active, the page stays, because the user must know.
   const leave = async () => {
     try {
       await call('DELETE', '/session')

@@ -1,4 +1,4 @@
-/** health - what the installation needs of the world around it, and the step that mends what is wrong */
+/** health - the requirements of the installation, and the fix of each problem */
 import type { Health } from '../../../../schemas/operator/health.ts'
 import { call } from '../api/call.ts'
 import { useLoad } from '../api/load.ts'

@@ -1,4 +1,4 @@
-/** note - every write of an operator asks what for: it stands in the audit log */
+/** note - asks for a reason for every write of an operator, for the audit log */
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialog.tsx'
@@ -9,7 +9,7 @@ interface Noted {
   readonly text?: string
   readonly act: string
   readonly isDanger?: boolean
-  /** Fields beside the note, by their names in the body: label, and what stands in it. */
+  /** Fields beside the note, by their names in the body: label and initial value. */
   readonly fields?: Readonly<Record<string, readonly [label: string, value: string]>>
   /** Gives the order. In: its body. */
   readonly send: (body: Record<string, unknown>) => Promise<unknown>

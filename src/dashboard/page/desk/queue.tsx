@@ -1,4 +1,4 @@
-/** queue - what waits, by destination, and what is ordered about it */
+/** queue - pending mail by destination, and the orders about it */
 import type { Destination } from '../../../../schemas/operator/queue.ts'
 import { call } from '../api/call.ts'
 import { useGetList } from '../api/lists.ts'

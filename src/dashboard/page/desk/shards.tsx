@@ -1,4 +1,4 @@
-/** shards - which process owns which shard, and what waits in them */
+/** shards - the owners of shards, and their pending work */
 import type { ShardList } from '../../../../schemas/operator/cluster.ts'
 import { call } from '../api/call.ts'
 import { useLoad } from '../api/load.ts'

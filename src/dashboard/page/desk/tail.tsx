@@ -13,7 +13,7 @@ interface Line {
   readonly text: string
 }
 
-/** The page. In: the server that its path names; '' where it names none. */
+/** The page. Takes the server in its path, or ''. */
 export function TailPage({ named = '' }: { readonly named?: string; readonly children?: ComponentChildren }) {
   const [serverId, setServerId] = useState(named)
   const [tailed, tail] = useState(named)

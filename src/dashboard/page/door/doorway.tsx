@@ -1,4 +1,4 @@
-/** doorway - what stands around the pages before a session, and the way in */
+/** doorway - the frame of the pages before a session, and the redirect after signing in */
 import type { ComponentChildren } from 'preact'
 import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { tellEntered } from '../api/entered.ts'
@@ -10,7 +10,7 @@ interface DoorwayProps {
   readonly children: ComponentChildren
 }
 
-/** What stands around each of them. */
+/** The frame of these pages. */
 export function Doorway({ title, text, children }: DoorwayProps) {
   document.title = `${title} · Sendwright`
   return (
@@ -28,7 +28,7 @@ export function Doorway({ title, text, children }: DoorwayProps) {
   )
 }
 
-/** Goes where somebody wanted to go before the door stood in the way, and tells the other tabs who has come. */
+/** Goes to the page requested before signing in, and notifies the other tabs of the session. */
 export function goIn(session: SignedIn): void {
   tellEntered(session)
   const next = sessionStorage.getItem('next')

@@ -1,6 +1,6 @@
 /**
- * link - what a link is for, and its use. Its token stands behind `#`: it is in no log of any server, and nothing
- * happens to it before somebody presses a button, because programs open links in mail too.
+ * link - the purpose of a link, and its use. Its token is after `#`, so it is in no server's log, and it is used only
+ * when the user presses a button, because programs open links in mail too.
  */
 import { useEffect, useState } from 'preact/hooks'
 import type { Link } from '../../../../schemas/dashboard/link.ts'

@@ -1,4 +1,4 @@
-/** next-step - where somebody goes who has shown a password or opened a link: in, or to his second factor */
+/** next-step - the step after a password or a link: the dashboard, or the second factor */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/session.ts'
@@ -6,7 +6,7 @@ import { goIn } from './doorway.tsx'
 
 export type SignInAnswer = SignedIn | SecondFactor
 
-/** Out: the page of the second factor once there is one to ask for, and what goes on with an answer. */
+/** Returns the page of the second factor if one is required, and a function that continues with an answer. */
 export function useSecondStep(): [step: VNode | null, goOn: (answer: SignInAnswer) => Promise<void>] {
   const [step, setStep] = useState<VNode | null>(null)
   const goOn = async (answer: SignInAnswer) => {

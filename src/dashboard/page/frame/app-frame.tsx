@@ -1,4 +1,4 @@
-/** app-frame - what stands around every page: the side, the bar, dialogs, and the page that the path names */
+/** app-frame - the frame of every page: the side bar, the top bar, dialogs, and the page of the path */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
@@ -83,7 +83,7 @@ function Framed() {
 
 function Shown({ row, ...props }: { row: PageRow } & PageProps) {
   if (session.value?.needsFactor && row.path !== ME) return <Redirect to={ME} replace />
-  // Of a server that is not of this account nothing is asked.
+  // Nothing is requested about a server of another account.
   if (props.serverId !== '' && servers.value?.every(({ serverId }) => serverId !== props.serverId)) return <Nowhere />
   if (row.isFetched) return <FetchedPage row={row} {...props} key={row.path} />
   const Page = row.page as (props: PageProps) => VNode
@@ -104,7 +104,7 @@ function Home() {
 }
 
 const HOME = 'overview'
-/** Where a second factor is set up: before, nothing else of an account that takes one answers. */
+/** The page for setting up a second factor: until then an account that requires one answers nothing else. */
 const ME = '/me'
 
 function Nowhere() {

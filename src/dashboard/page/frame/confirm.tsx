@@ -29,7 +29,7 @@ function Asked({ onEnd }: { onEnd: (isConfirmed: boolean) => void }) {
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
   const factors = session.value?.factors ?? []
-  // Who has a factor changes none with the password alone; all else takes a code as well.
+  // With a factor, changing factors requires more than the password; other actions accept a code as well.
   const [takesCode, setTakesCode] = useState(factors.length > 0)
   const confirm = async (body: object) => {
     await call('POST', '/session/confirm', { body })

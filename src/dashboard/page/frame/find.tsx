@@ -15,7 +15,7 @@ interface Way {
   readonly hint: string
   readonly icon: IconName
   readonly href: string
-  /** What the page finds in the browser's history: never in its path. */
+  /** State in the browser's history, never in the path. */
   readonly state?: object
 }
 
@@ -127,7 +127,7 @@ function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number
   )
 }
 
-/** What a text may mean on the server that is looked at. */
+/** The possible meanings of a text on the shown server. */
 function waysOf(text: string, path: string): Way[] {
   const server = shownServer(path)
   const pages = pagesNamed(text, path)

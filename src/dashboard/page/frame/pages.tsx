@@ -1,4 +1,4 @@
-/** pages - every page: its path, its place at the side, and where its code lies */
+/** pages - every page: its path, its place in the side bar, and its code */
 import type { ComponentType } from 'preact'
 import type { Right } from '../api/session.ts'
 import type { PageProps } from '../browser/page-props.ts'
@@ -9,9 +9,9 @@ import type { IconName } from '../parts/icon.tsx'
 
 export interface PageRow {
   readonly path: string
-  /** Where it stands at the side; null: within another. */
+  /** Its place in the side bar; null if within another page. */
   readonly side: { readonly word: string; readonly icon: IconName; readonly of: 'server' | 'account' } | null
-  /** The page itself, or what fetches it. */
+  /** The page itself, or a function that loads it. */
   readonly page: ComponentType<PageProps> | (() => Promise<ComponentType<PageProps>>)
   readonly isFetched?: boolean
   readonly needs?: Right

@@ -1,4 +1,4 @@
-/** side - the switches between servers and accounts, the pages of the server and the account, and who is signed in */
+/** side - the switches between servers and accounts, the pages of the server and the account, and the signed-in user */
 import { useRef, useState } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
 import type { Server } from '../../../../schemas/server.ts'
@@ -45,7 +45,7 @@ export function Side() {
   )
 }
 
-/** The account's name; who is a member of several goes to another here. */
+/** The account's name; members of several accounts switch here. */
 function AccountName() {
   const known = session.value
   if (known === null) return null
@@ -139,7 +139,7 @@ function Switch({ server }: { server: Server }) {
   )
 }
 
-/** Who could not be signed out stays, and is told so. */
+/** If signing out fails, the page stays and shows the error. */
 async function leave(): Promise<void> {
   try {
     await signOut()

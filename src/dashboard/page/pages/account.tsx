@@ -1,4 +1,4 @@
-/** account - the account's status, limits and cap, its keys, and what holds for everybody in it */
+/** account - the account's status, limits and cap, its keys, and rules for all members */
 import { useState } from 'preact/hooks'
 import type { Account } from '../../../../schemas/account.ts'
 import { call } from '../api/call.ts'

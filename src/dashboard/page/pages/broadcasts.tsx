@@ -1,4 +1,4 @@
-/** broadcasts - one message to many: how far each has come, and what stops it */
+/** broadcasts - one message to many: progress, and cancelling */
 import { useEffect } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { Broadcast } from '../../../../schemas/broadcast.ts'

@@ -1,4 +1,4 @@
-/** domain-words - a domain's state in a sentence, its records with what was found, and the lines of its zone */
+/** domain-words - a domain's state in a sentence, its records with the values found, and the lines of its zone */
 import type { Domain, DomainChecked } from '../../../../schemas/domain.ts'
 import { capital, formatAgo, formatDay } from '../api/words.ts'
 
@@ -11,7 +11,7 @@ export interface RecordShown {
   readonly verifiedAt: string | null
   /** Of the last look-up, where one was made here. */
   readonly result: 'ok' | 'missing' | 'mismatch' | 'dns_error' | null
-  /** What stands there in its place. */
+  /** The values found instead. */
   readonly found: readonly string[]
 }
 
@@ -21,7 +21,7 @@ function checkOf(domain: Domain | DomainChecked): Check | null {
   return 'check' in domain ? domain.check : null
 }
 
-/** The records, each with what the last look-up brought. */
+/** The records, each with the result of the last lookup. */
 export function recordsOf(domain: Domain | DomainChecked): RecordShown[] {
   const check = checkOf(domain)
   const rows = [
@@ -35,7 +35,7 @@ export function recordsOf(domain: Domain | DomainChecked): RecordShown[] {
   })
 }
 
-/** What the state means for the reader. */
+/** The meaning of the state for the reader. */
 export function sentenceOf(domain: Domain | DomainChecked): string {
   const { verified, testOnly, failingSince, unverifiedSince, lastCheckedAt } = domain
   const seen = lastCheckedAt === null ? '' : ` Last checked ${formatAgo(lastCheckedAt)}.`
@@ -57,13 +57,13 @@ export function lostRecordOf({ returnPath, dkim }: Domain): string {
   return `the ${dkim.verified ? 'return path' : 'DKIM'} record is missing or wrong`
 }
 
-/** What a domain that look-ups cannot decide needs; null: they can. */
+/** The advice for a domain with inconclusive lookups, or null. */
 export function undecidedOf({ domain, undecidedSince }: Domain): string | null {
   if (undecidedSince === undefined) return null
   return `Since ${formatDay(undecidedSince)} one record is missing or wrong, and the name servers do not answer for the other, so the state of this domain does not change. Repair the name servers of ${domain} and the record, then check again.`
 }
 
-/** Why no record of a domain can be found, whatever its DNS holds; null: they can. */
+/** Why no record of a domain can be found, whatever its DNS contains, or null. */
 export function unreachableOf({ domain, returnPath }: Domain): string | null {
   const isLocal = (name: string) => /(?:^|\.)localhost$/i.test(name)
   if (isLocal(domain)) return 'Names below .localhost exist on one machine only, so this domain cannot be verified.'

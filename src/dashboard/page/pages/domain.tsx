@@ -1,5 +1,5 @@
 /**
- * domain - one domain: its state in a sentence, each record with what stands there instead, and what asks for it again
+ * domain - one domain: its state in a sentence, each record with the value found instead, and a new check
  *
  * While an unverified domain is shown it is checked by itself, every 10 s, after 5 minutes each minute.
  */

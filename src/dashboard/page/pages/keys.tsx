@@ -1,4 +1,4 @@
-/** keys - a server's keys: two live at most, so that one can be exchanged for another; a value is shown once */
+/** keys - a server's keys: at most two are active, for rotation; a value is shown once */
 import { useState } from 'preact/hooks'
 import type { Token } from '../../../../schemas/token.ts'
 import { call } from '../api/call.ts'
@@ -38,7 +38,7 @@ interface KeyListProps {
   readonly mayChange?: boolean
 }
 
-/** Keys of an owner, and what makes and revokes them. */
+/** Keys of an owner, and their creation and revocation. */
 export function KeyList({ base, title, about, mayChange = may('write') }: KeyListProps) {
   const [isMaking, setMaking] = useState(false)
   const list = useGetList<Token>(base, 'tokens')

@@ -1,4 +1,4 @@
-/** messages - a server's messages, newest first, with filters as chips; what comes meanwhile waits for a press */
+/** messages - a server's messages, newest first, with filters as chips; new ones wait for a press */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { MessageSummary } from '../../../../schemas/message.ts'
@@ -33,7 +33,7 @@ const STATUSES = [
   'mixed',
 ]
 
-/** Filters that may stand in a path; addresses may not. */
+/** Filters allowed in a path; addresses are not. */
 const OPEN_FILTERS = ['status', 'tag', 'streamId', 'source', 'broadcastId'] as const
 
 /** From one look at a list to the next; with filters each looks through many messages. */

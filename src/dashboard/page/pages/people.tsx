@@ -1,4 +1,4 @@
-/** people - who may do what in this account, and who is invited */
+/** people - members of this account, their roles, and invitations */
 import { useState } from 'preact/hooks'
 import type { Invitation, Member } from '../../../../schemas/dashboard/people.ts'
 import { call } from '../api/call.ts'
@@ -14,7 +14,7 @@ import { type Column, Rows } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
 import { say } from '../parts/toast.tsx'
 
-/** What somebody may be. */
+/** The roles. */
 const ROLES = [
   ['administrator', 'Administrator: everything'],
   ['member', 'Member: sends, reads content, keeps keys, streams and webhooks'],

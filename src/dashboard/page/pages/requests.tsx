@@ -1,4 +1,4 @@
-/** requests - what programs asked of late and how it was answered, found by its Request-Id */
+/** requests - recent API requests and their answers, found by Request-Id */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { RequestEntry } from '../../../../schemas/request-log.ts'

@@ -13,7 +13,7 @@ import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { Field, Form, Select } from '../parts/form.tsx'
 import { TimeLine } from './message/time-line.tsx'
 
-/** Addresses of the simulator, and what becomes of mail to them. */
+/** Addresses of the simulator, and their outcomes. */
 const OUTCOMES = [
   ['delivered@simulator.test', 'is delivered'],
   ['deferred@simulator.test', 'is deferred twice, then delivered'],

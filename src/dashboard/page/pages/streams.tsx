@@ -118,7 +118,7 @@ function StreamState({ stream: { archivedAt, pausedAt } }: { stream: Stream }) {
 
 interface EditProps {
   readonly serverId: string
-  /** Null: a new one. */
+  /** Null for a new one. */
   readonly stream: Stream | null
   readonly onClose: () => void
 }

@@ -1,4 +1,4 @@
-/** suppressions - who gets no mail of a stream, why, and who may lift it */
+/** suppressions - suppressed addresses of a stream, with reason and permission to lift */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'

@@ -12,7 +12,7 @@ interface ButtonProps {
   readonly kind?: 'plain' | 'main' | 'bare' | 'danger'
   readonly type?: 'button' | 'submit'
   readonly disabled?: boolean
-  /** What it does; a promise keeps it from being pressed twice, and what it fails with is said. */
+  /** Its action; while a promise is pending it cannot be pressed again, and an error is shown. */
   readonly onPress?: () => unknown
   readonly pressed?: boolean
   readonly title?: string
@@ -93,7 +93,7 @@ interface SegmentsProps<Value extends string> {
   readonly onChange: (value: Value) => void
 }
 
-/** A few alternatives of which one holds. */
+/** A few alternatives, one selected. */
 export function Segments<Value extends string>({ label, options, value, onChange }: SegmentsProps<Value>) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a row everywhere.

@@ -1,4 +1,4 @@
-/** card - what a page's content stands in, and what stands there while it comes, fails or is none */
+/** card - the container of a page's content, with its loading, error and empty states */
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import type { ApiError } from '../api/call.ts'
@@ -35,7 +35,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren
 }
 
-/** What stands where a list is empty: what it would hold, and what fills it. */
+/** The empty state of a list: its purpose, and how to fill it. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">
@@ -48,7 +48,7 @@ export function Empty({ icon, title, children }: EmptyProps) {
   )
 }
 
-/** What could not be read, with what finds it in the log, and another try. */
+/** A failed read, with its Request-Id, and a retry. */
 export function Fault({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
   return (
     <div class="fault" role="alert">
@@ -66,7 +66,7 @@ export function Fault({ error, onRetry }: { error: ApiError; onRetry?: () => voi
   )
 }
 
-/** Grey lines in place of what is on its way. */
+/** Grey lines while data is loading. */
 export function Skeleton({ lines = 4 }: { lines?: number }) {
   return (
     <div class="skeleton" role="status" aria-label="Loading">
@@ -83,7 +83,7 @@ interface ShownProps<Value> {
   readonly children: (value: Value) => ComponentChildren
 }
 
-/** What was loaded, or that it comes, or that it failed. */
+/** Loaded data, or its loading or error state. */
 export function Shown<Value>({ of, lines, children }: ShownProps<Value>) {
   const { value, error, reload } = of
   return (
@@ -100,7 +100,7 @@ interface HeadProps {
   readonly children?: ComponentChildren
 }
 
-/** The head of a page: what it is about, and what can be done. */
+/** The head of a page: its subject and actions. */
 export function Head({ title, meta, children }: HeadProps) {
   return (
     <div class="head">

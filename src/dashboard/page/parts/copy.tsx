@@ -5,7 +5,7 @@ import { Icon } from './icon.tsx'
 
 const SAID_MS = 2000
 
-/** Puts a text on the clipboard. Out: what calls it, and whether it was done just now. */
+/** Puts a text on the clipboard. Returns the copy function, and whether it was used just now. */
 export function useCopy(): [copy: (text: string) => void, isCopied: boolean] {
   const [isCopied, setCopied] = useState(false)
   const copy = (text: string) => {
@@ -21,7 +21,7 @@ export function useCopy(): [copy: (text: string) => void, isCopied: boolean] {
   return [copy, isCopied]
 }
 
-/** A value that a press copies. In: what stands in its place on the page. */
+/** A value that a press copies. Takes the text shown instead. */
 export function CopyValue({ value, label, shown = value }: { value: string; label: string; shown?: string }) {
   const [copy, isCopied] = useCopy()
   return (
@@ -48,7 +48,7 @@ export function Code({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A button that copies. In: the text, or what reads it first. */
+/** A button that copies. Takes the text, or a function that reads it. */
 export function CopyButton({ text, children }: { text: string | (() => Promise<string>); children: string }) {
   const [copy, isCopied] = useCopy()
   const press = async () => copy(typeof text === 'string' ? text : await text())

@@ -1,4 +1,4 @@
-/** dialog - questions that stand before the page until they are answered: the browser's own, with its keyboard */
+/** dialog - modal questions: the browser's own dialog element, with its keyboard handling */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
@@ -11,7 +11,7 @@ interface DialogProps {
   readonly isWide?: boolean
 }
 
-/** A dialog; it is open while it is there. */
+/** A dialog, open while it is mounted. */
 export function Dialog({ title, onClose, children, isWide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, children, isWide = false }: DialogProps
 interface Question {
   readonly title: string
   readonly text: string
-  /** What happens, as a word on the button. */
+  /** The action, as the label of the button. */
   readonly act: string
   readonly isDanger?: boolean
   readonly answer: (isMeant: boolean) => void
@@ -49,7 +49,7 @@ export function ask(question: Omit<Question, 'answer'>): Promise<boolean> {
   })
 }
 
-/** Where questions stand; once on a page. */
+/** The container of questions, once per page. */
 export function Questions() {
   const question = asked.value
   if (question === null) return null

@@ -1,4 +1,4 @@
-/** form - fields with their labels, and what was wrong with them: a form keeps its text whatever it is answered */
+/** form - fields with their labels, and their errors: a form keeps its text, whatever the answer */
 
 import { TriangleAlert } from 'lucide-preact'
 import { type ComponentChildren, createContext } from 'preact'
@@ -8,14 +8,14 @@ import { ApiError } from '../api/call.ts'
 const Issues = createContext<Readonly<Record<string, string>>>({})
 
 interface FormProps {
-  /** Sends it. What it throws stands in the form: at its field where it names one. */
+  /** Sends it. Errors are shown in the form, at their field if they name one. */
   readonly onSend: () => Promise<unknown>
   readonly act: string
   readonly children: ComponentChildren
   /** Beside the button. */
   readonly side?: ComponentChildren
   readonly isDanger?: boolean
-  /** Whether it stands behind another form of its page. */
+  /** Whether it is secondary to another form of its page. */
   readonly isSecond?: boolean
   readonly label?: string
   /** Whether there is nothing to send yet. */

@@ -109,7 +109,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS
 
-/** A picture beside a word: readers of screens hear the word alone. In: pixels, 16 unless said. */
+/** A picture beside a word: hidden from screen readers, which read the word. Takes pixels, default 16. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   const Picture = ICONS[name]
   return <Picture size={size} strokeWidth={size < 16 ? 2.25 : 2} aria-hidden="true" />

@@ -1,4 +1,4 @@
-/** limits - how much of each limit is used, and when it starts anew */
+/** limits - the use of each limit, and its reset */
 import type { LimitEntry } from '../../../../schemas/server.ts'
 import { formatAgo, formatNumber } from '../api/words.ts'
 

@@ -1,4 +1,4 @@
-/** list - rows of a table that goes on by pages, without a total: counting a million costs more than it says */
+/** list - a paged table without a total, because counting a million rows costs too much */
 import type { ComponentChildren } from 'preact'
 import type { LoadedList } from '../api/load.ts'
 import { Button } from './button.tsx'
@@ -7,7 +7,7 @@ import { Fault, Skeleton } from './card.tsx'
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
-  /** What is left out on a phone, stands at the right, takes what room there is, or is cut where it is too long. */
+  /** Hidden on a phone, aligned right, growing, or truncated. */
   readonly kind?: 'wide' | 'end' | 'grow' | 'clip'
 }
 

@@ -1,4 +1,4 @@
-/** pairs - names and what they hold, one under the other */
+/** pairs - a list of names and values */
 import type { ComponentChildren } from 'preact'
 import { Fragment } from 'preact'
 

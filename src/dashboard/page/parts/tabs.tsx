@@ -1,4 +1,4 @@
-/** tabs - several views of one thing, of which one shows; arrows go from one to the next */
+/** tabs - several views with one shown; arrow keys switch between them */
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 

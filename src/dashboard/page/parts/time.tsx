@@ -1,4 +1,4 @@
-/** time - instants as the reader's zone has them, in UTC for who hovers */
+/** time - instants in the reader's time zone, with UTC as a tooltip */
 import { formatAgo, formatInstantLong, formatInstantShort, formatMoment, formatUtc } from '../api/words.ts'
 
 const FORMS = { short: formatInstantShort, long: formatInstantLong, moment: formatMoment, ago: formatAgo } as const

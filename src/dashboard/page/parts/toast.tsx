@@ -1,4 +1,4 @@
-/** toast - what was done, or was not, said for some seconds at the edge of the page */
+/** toast - short notifications of success or failure at the edge of the page */
 import { signal } from '@preact/signals'
 import type { ApiError } from '../api/call.ts'
 import { Icon } from './icon.tsx'
@@ -30,13 +30,13 @@ export function say(text: string): void {
   add(text, false)
 }
 
-/** Says what was refused, with what support needs to find it. */
+/** Shows a refusal with its Request-Id. */
 export function sayFault({ message, requestId, issues }: ApiError): void {
   const why = issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ')
   add([message, why, requestId === null ? '' : `Request ${requestId}`].filter((one) => one !== '').join('. '), true)
 }
 
-/** Where they stand; once on a page. */
+/** The container of toasts, once per page. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -1,2 +1,2 @@
-/** style - styles are imported for what they do to the page: the build makes one file of them */
+/** style - styles are imported for their effect; the build makes one file */
 declare module '*.css'

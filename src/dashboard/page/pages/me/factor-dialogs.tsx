@@ -13,14 +13,14 @@ import { Code, CopyValue } from '../../parts/copy.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 
-/** What a dialog of this card is given. */
+/** Props of a dialog of this card. */
 export interface FactorDialogProps {
   readonly onClose: () => void
   /** Of a passkey that gets another name; null elsewhere. */
   readonly passkey: Passkey | null
 }
 
-/** An authenticator is set up: the secret as a picture and as text, then a first code of it. */
+/** Sets up an authenticator: the secret as a QR code and as text, then its first code. */
 export function NewAuthenticator({ onClose }: FactorDialogProps) {
   const [codes, setCodes] = useState<Made>(null)
   const begun = useLoad<TotpBegun>(() => call('POST', '/me/totp'), [])
@@ -141,7 +141,7 @@ export function OtherName({ passkey, onClose }: FactorDialogProps) {
   )
 }
 
-/** New recovery codes: those before work no more. */
+/** New recovery codes; the previous ones stop working. */
 export function NewCodes({ onClose }: FactorDialogProps) {
   const [codes, setCodes] = useState<Made>(null)
   const send = async () =>

@@ -1,4 +1,4 @@
-/** factors - what a user shows beside his password: an authenticator, passkeys, and codes for who has lost both */
+/** factors - a user's second factors: an authenticator, passkeys, and recovery codes */
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Me, Passkey } from '../../../../../schemas/dashboard/me.ts'

@@ -159,7 +159,7 @@ function SessionRows({ sessions, onChange }: { sessions: SessionList['sessions']
   )
 }
 
-/** A browser and its system, as far as what it says of itself tells. */
+/** A browser and its system, from its user agent. */
 function browserOf(userAgent: string): string {
   const browser = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'].find((one) => userAgent.includes(one))
   const system = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS', 'Linux'].find((one) => userAgent.includes(one))

@@ -1,14 +1,14 @@
-/** content-gate - what stands before the content of a mail: why it is not shown, or that reading it is written down */
+/** content-gate - the notice before the content of a mail: why it is hidden, or that reading is recorded */
 import type { ComponentChildren } from 'preact'
 import { session } from '../../api/session.ts'
 import { Button } from '../../parts/button.tsx'
 import { Card, Empty } from '../../parts/card.tsx'
 
 interface GateProps {
-  /** What became of content that is no longer kept; null where it is. */
+  /** The notice for expired content; null if it is stored. */
   readonly gone: ComponentChildren | null
   readonly mayRead: boolean
-  /** Whose mail it is, for who has not asked for it yet; null once it is asked for, or needs no asking. */
+  /** The notice before reading is confirmed; null once confirmed, or if not needed. */
   readonly asks: string | null
   readonly onAsk: () => void
   readonly children: ComponentChildren
@@ -45,7 +45,7 @@ export function ContentGate({ gone, mayRead, asks, onAsk, children }: GateProps)
   )
 }
 
-/** Whether the account lets nobody read content here. */
+/** Whether the account hides all content here. */
 export function isContentHidden(): boolean {
   return session.value?.account.hideContent === true
 }

@@ -1,4 +1,4 @@
-/** content - what a message says: as it looks, as text, as source; of live mail who asks reads it, and that is noted */
+/** content - the content of a message: rendered, as text, as source; live mail is read on request, which is recorded */
 import { useState } from 'preact/hooks'
 import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
 import type { Message } from '../../../../../schemas/message.ts'

@@ -4,7 +4,7 @@ import type { Message } from '../../../../../schemas/message.ts'
 
 type Body = Pick<MessageContent, 'text' | 'html'>
 
-/** The command. In: the message and its content; null if it is not kept or may not be read: then `text` is empty. */
+/** The command. Takes the message and its content, or null if it is expired or hidden: then `text` is empty. */
 export function curlOf(message: Message, content: Body | null): string {
   const { from, recipients, subject, tag, metadata, headers, streamId, test } = message
   const list = (kind: string) =>

@@ -16,7 +16,7 @@ export function MailFrame({ serverId, id, isPhone = false, hasImages = false, is
     <div class="mail">
       <iframe
         title="The rendered message"
-        // Before the address: the frame is never without it.
+        // Set before the address, so that the frame always has it.
         sandbox={isTest ? 'allow-popups' : ''}
         src={path}
         class={isPhone ? 'phone' : ''}

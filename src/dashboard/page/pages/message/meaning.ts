@@ -1,4 +1,4 @@
-/** meaning - what an event says in words: what the answer's class means, and what is to be done about it */
+/** meaning - the meaning of an event in words: the class of the answer, and the next step */
 import type { MessageEvent } from '../../../../../schemas/message.ts'
 
 interface Meaning {
@@ -7,7 +7,7 @@ interface Meaning {
   readonly isSuppressed: boolean
 }
 
-/** By class of the answer, for what was refused for good. */
+/** By class of a permanent refusal. */
 const BOUNCES: Readonly<Record<string, string>> = {
   InvalidRecipient: 'The mailbox does not exist.',
   InactiveMailbox: 'The mailbox exists but is no longer in use.',
@@ -36,7 +36,7 @@ const DEFERRALS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/\b4\.4\.\d+\b|connect|timed? ?out/i, 'The server could not be reached, or broke the connection.'],
 ]
 
-/** What an event means. */
+/** The meaning of an event. */
 export function meaningOf({ event, details }: MessageEvent): Meaning | null {
   if (event === 'bounced') return bounceOf(details)
   if (event === 'spam_complaint')

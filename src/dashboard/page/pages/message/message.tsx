@@ -1,4 +1,4 @@
-/** message - one message on one page: what happened to it and why, who got it, what it says */
+/** message - one message on one page: its events and reasons, its recipients, its content */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
@@ -29,7 +29,7 @@ import { curlOf } from './curl.ts'
 import { SendAgain } from './send-again.tsx'
 import { TimeLine } from './time-line.tsx'
 
-/** From one look to the next, and while there is no feed: as long as a recipient is open, and afterwards. */
+/** Intervals of the reads with a feed, and without one: while a recipient is pending, and afterwards. */
 const REST_MS = 300
 const AWAY_MS = 5_000
 const AWAY_ENDED_MS = 60_000
@@ -55,7 +55,7 @@ export function MessagePage({ serverId, id }: PageProps) {
   }
   const wants = ({ messageId }: { readonly messageId?: string }) => messageId === id
   useLive(serverId, { call: look, wants, restMs: REST_MS, awayMs: isOpen ? AWAY_MS : AWAY_ENDED_MS })
-  // What a webhook has answered is no event.
+  // An answer of a webhook is not an event.
   useAgain(!isOpen && isAwaited, deliveries.reload, AWAY_MS)
   usePlace({ word: 'Messages', href: serverPath(serverId, 'messages') }, { word: value?.subject ?? 'Message' })
   return (
@@ -138,7 +138,7 @@ function CancelMessage({ message, serverId, onCancelled }: HeadProps) {
   )
 }
 
-/** Copies the request with its real content, which is read now and logged like any reading of it. */
+/** Copies the request with its real content, which is read now and recorded like any read. */
 function CopyCurl({ message, serverId }: { message: Message; serverId: string }) {
   const { messageId, contentAvailable, test, attachmentCount } = message
   const mayRead = contentAvailable && (may('write') || test) && !isContentHidden()

@@ -1,4 +1,4 @@
-/** time-line - everything that happened to a message in one line of time, and what comes next */
+/** time-line - all events of a message in order, and the next one */
 import type { ComponentChildren } from 'preact'
 import { Link } from 'wouter-preact'
 import type { Message, MessageEvent } from '../../../../../schemas/message.ts'

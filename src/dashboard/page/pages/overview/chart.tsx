@@ -1,6 +1,6 @@
 /**
- * chart - columns of what ended, with a strip of deferrals and complaints below: a deferred recipient ends later, and
- * stacked it would count twice
+ * chart - columns of final results, with a strip of deferrals and complaints below, because a deferred recipient gets a
+ * final result later and would count twice
  *
  * Drawn at the width that was measured. For readers of screens there is the same as a table.
  */
@@ -13,7 +13,7 @@ const HEIGHT = 260
 const LEFT = 44
 const RIGHT = 4
 const TOP = 8
-/** Where columns stand, and where the strips lie. */
+/** Vertical positions of columns and strips. */
 const GROUND = 196
 const DEFERRED_AT = 212
 const COMPLAINED_AT = 226

@@ -1,4 +1,4 @@
-/** figures - rows of a server's figures put into columns of time, and the rates that are made of them */
+/** figures - groups rows of a server's statistics into columns of time, and computes rates */
 import type { StatsEntry } from '../../../../../schemas/stats.ts'
 
 export type RangeName = '24h' | '7d' | '30d' | '90d'
@@ -8,7 +8,7 @@ export interface Range {
   readonly word: string
   readonly by: 'hour' | 'day'
   readonly columns: number
-  /** What the one before is called. */
+  /** The name of the previous period. */
   readonly before: string
 }
 
@@ -19,7 +19,7 @@ export const RANGES: readonly Range[] = [
   { name: '90d', word: '90 days', by: 'day', columns: 90, before: 'the 90 days before' },
 ]
 
-/** What happened to recipients in a stretch of time. */
+/** Statistics of recipients in a period. */
 export interface Figures {
   readonly accepted: number
   readonly delivered: number
@@ -35,7 +35,7 @@ export interface FigureColumn extends Figures {
 const STEPS_MS = { hour: 3_600_000, day: 86_400_000 } as const
 const NONE: Figures = { accepted: 0, delivered: 0, bounced: 0, deferred: 0, complained: 0 }
 
-/** The instants that a range asks for: twice its length, so that the one before is there too. */
+/** The requested instants of a range: twice its length, to include the previous period. */
 export function spanOf({ by, columns }: Range, nowMs: number): { from: string; to: string; startMs: number } {
   const step = STEPS_MS[by]
   const endMs = (Math.floor(nowMs / step) + 1) * step
@@ -53,7 +53,7 @@ function add(sum: Figures, row: StatsEntry): Figures {
   }
 }
 
-/** The columns of a range, also those in which nothing happened, and the sums of it and of the one before. */
+/** The columns of a range, empty ones included, and the sums of it and of the previous period. */
 export function columnsOf(rows: readonly StatsEntry[], range: Range, startMs: number) {
   const step = STEPS_MS[range.by]
   const columns = Array.from({ length: range.columns }, (_, n): FigureColumn => {

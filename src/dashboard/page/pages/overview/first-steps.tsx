@@ -1,4 +1,4 @@
-/** first-steps - what a new account does first, until all of it is done or nobody wants to see it */
+/** first-steps - the first steps of a new account, until all are done or the list is dismissed */
 import { useState } from 'preact/hooks'
 import type { Checklist } from '../../../../../schemas/dashboard/account.ts'
 import { call } from '../../api/call.ts'

@@ -1,4 +1,4 @@
-/** needs - what somebody should look at, each with the page where it is mended */
+/** needs - open problems, each with the page that fixes it */
 import { useLocation } from 'wouter-preact'
 import type { Domain } from '../../../../../schemas/domain.ts'
 import type { LimitEntry } from '../../../../../schemas/server.ts'

@@ -1,4 +1,4 @@
-/** overview - how a server fares: figures against the time before, what needs somebody, limits, first steps */
+/** overview - a server's state: statistics compared with the previous period, open problems, limits, first steps */
 import { useState } from 'preact/hooks'
 import type { Server } from '../../../../../schemas/server.ts'
 import type { Stats } from '../../../../../schemas/stats.ts'

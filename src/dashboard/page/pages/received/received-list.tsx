@@ -1,4 +1,4 @@
-/** received-list - mail that came in, newest first, with what was found out about its sender */
+/** received-list - received mail, newest first, with the authentication of its sender */
 import { Link } from 'wouter-preact'
 import type { ReceivedSummary } from '../../../../../schemas/inbound.ts'
 import { useSearchList } from '../../api/lists.ts'
@@ -15,7 +15,7 @@ import { List } from '../../parts/list.tsx'
 import { Time } from '../../parts/time.tsx'
 import { DmarcChip } from './verdicts.tsx'
 
-/** In place of what a list does not show: it is read on the message's own page, or is no longer kept. */
+/** Replaces data hidden in a list: it is shown on the message's own page, or has expired. */
 function Unknown({ mail: { contentAvailable } }: { mail: ReceivedSummary }) {
   return <span class="dim">{contentAvailable ? 'Hidden until you open it' : 'No longer kept'}</span>
 }

@@ -68,7 +68,7 @@ export function ReceivedMessagePage({ serverId, id }: PageProps) {
   )
 }
 
-/** Who wrote it, as far as that is shown: it is part of the content. */
+/** The sender, if shown, because it is part of the content. */
 function Sender({ mail, content }: { mail: ReceivedMessage; content: ReceivedMessage | null }) {
   const from = content?.from ?? mail.from
   if (from !== null)
@@ -157,7 +157,7 @@ function Raw({ path }: { path: string }) {
   )
 }
 
-/** A field may stand more than once. */
+/** A field may occur more than once. */
 function ReceivedHeaders({ headers }: Pick<ReceivedMessage, 'headers'>) {
   return (
     <dl class="pairs padded">

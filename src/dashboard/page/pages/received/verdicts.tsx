@@ -1,4 +1,4 @@
-/** verdicts - what SPF, DKIM, DMARC and ARC say of a received mail, and what was wrong with its form, in words */
+/** verdicts - the results of SPF, DKIM, DMARC and ARC for a received mail, and its parse issue, in words */
 import type { AuthenticationShown, ParseIssue } from '../../../../../schemas/inbound.ts'
 import { StatusChip } from '../../parts/chip.tsx'
 import { Pairs } from '../../parts/pairs.tsx'

@@ -1,4 +1,4 @@
-/** delivery - one delivery: what was posted, what was answered, and once more */
+/** delivery - one delivery: request, answer and replay */
 import { Link } from 'wouter-preact'
 import type { Delivery } from '../../../../../schemas/webhook.ts'
 import { call } from '../../api/call.ts'
@@ -91,7 +91,7 @@ function Facts({ delivery, serverId }: { delivery: DeliveryShown; serverId: stri
   )
 }
 
-/** What every post carries; the signature is made anew for each attempt. */
+/** The headers of every post; the signature is made again for each attempt. */
 function headersOf({ deliveryId, event }: DeliveryShown): string {
   return [
     'Content-Type: application/json',

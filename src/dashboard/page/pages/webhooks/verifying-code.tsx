@@ -5,7 +5,7 @@ import { Tabs } from '../../parts/tabs.tsx'
 
 const NODE = `import { createHmac, timingSafeEqual } from 'node:crypto'
 
-// body: the bytes as they came, before anything parses them.
+// body: the raw bytes, before parsing.
 export function isGenuine(body, header, secret) {
   const parts = header.split(',').map((part) => part.split('='))
   const time = parts.find(([name]) => name === 't')?.[1]
