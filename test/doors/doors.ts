@@ -117,6 +117,16 @@ t.test('doors: bodies that cost more than they say are refused', async (t) => {
     t.match(await ask('POST /v3/simulator.test/messages', { headers: form, body }), { status: 400 }, body.slice(0, 8))
 })
 
+t.test('doors: a page of events that no answer has named is refused', async (t) => {
+  const page = { events: ['delivered'], tags: [], severity: null, recipient: null, messageId: null, toMs: null }
+  for (const more of [{ fromMs: 2 ** 53 - 1 }, { fromMs: 0, after: '-'.repeat(36) }, { fromMs: 'x' }, { limit: 301 }]) {
+    const asked = { ...page, fromMs: null, isAscending: true, limit: 10, after: null, ...more }
+    const token = Buffer.from(JSON.stringify(asked)).toString('base64url')
+    const path = `GET /v3/simulator.test/events/${token}`
+    t.match(await ask(path, { headers: basic(testServer.token) }), { status: 400 }, JSON.stringify(more))
+  }
+})
+
 t.test('doors: the order of refusals is that of our own routes', async (t) => {
   const broken = { 'content-type': 'text/plain', 'idempotency-key': '' }
   const other = { ...broken, 'content-type': 'application/json' }

@@ -217,6 +217,16 @@ t.test('ghost: refusals name the field of the form', async (t) => {
   }
 })
 
+t.test('ghost: variables and braces that would cost more than they say are refused', async (t) => {
+  const many = (length: number, text: (place: number) => string) => Array.from({ length }, (_, at) => text(at)).join('')
+  const startMs = performance.now()
+  const html = many(100_000, (at) => `%recipient.a${at}%`)
+  await rejects(t, mailgun.messages.create(DOMAIN, { ...newsletter, html }), { status: 400, details: /20 variables/ })
+  t.ok(performance.now() - startMs < 5_000, `${performance.now() - startMs} ms`)
+  const braces = mailgun.messages.create(DOMAIN, { ...newsletter, html: '{{'.repeat(1_000_000) })
+  await rejects(t, braces, { status: 400, details: /more than 10000 times/ })
+})
+
 t.test('broadcast: unsubscribe is for headers with a way out [broadcast.unsubscribe]', async (t) => {
   const { json } = await call('GET /v1/streams?kind=broadcast')
   const body = {

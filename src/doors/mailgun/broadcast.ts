@@ -5,7 +5,7 @@
  */
 
 import type { Issue } from '../../../schemas/error.ts'
-import { SUBSTITUTION_NAME_CHARS_MAX } from '../../../schemas/limits.ts'
+import { SUBSTITUTION_NAME_CHARS_MAX, SUBSTITUTIONS_MAX } from '../../../schemas/limits.ts'
 
 /** Recipients of one request, as Mailgun bounds them. */
 const RECIPIENTS_MAX = 1_000
@@ -15,6 +15,8 @@ const PLACEHOLDER = /%recipient\.([^%\s]{1,100})%|%(unsubscribe_url)%/g
 const THEIR_MAILBOX = /(?:^|,)\s*<%tag_unsubscribe_email%>/g
 const NAME = new RegExp(`^[A-Za-z0-9_]{1,${SUBSTITUTION_NAME_CHARS_MAX}}$`)
 const LINK = 'unsubscribeUrl'
+/** Pairs of braces in the texts of one message: each becomes a placeholder, which is seven times as long. */
+const BRACES_MAX = 10_000
 const BRACES = { braces_two: '{{', braces_one: '{' } as const
 
 type Body = Readonly<Record<string, unknown>>
@@ -41,6 +43,7 @@ export function mapBroadcast(message: Body, { variables: json, streamId }: { var
     ),
   )
   const { headers, ownsList } = headersOf(given as Readonly<Record<string, string>>, names, issues)
+  issues.push(...names.issues())
   if (issues.length > 0) return { issues }
   const messages = recipients.map((one: string | { readonly email: string }) => {
     const address = typeof one === 'string' ? one : one.email
@@ -90,6 +93,16 @@ function headersOf(
 class Names {
   readonly #used = new Map<string, string>()
   readonly #braces = new Set<keyof typeof BRACES>()
+  #bracePairs = 0
+  #isFull = false
+
+  /** The bounds that the texts pass. */
+  issues(): Issue[] {
+    const issues: Issue[] = []
+    if (this.#isFull) issues.push({ path: FIELD, message: `Must be at most ${SUBSTITUTIONS_MAX} variables` })
+    if (this.#bracePairs > BRACES_MAX) issues.push({ path: '', message: `Texts have more than ${BRACES_MAX} times {{` })
+    return issues
+  }
 
   /** Makes a template of ours. In: whether the text may have the link of the service. */
   template(text: string, hasLink: boolean): string {
@@ -119,6 +132,10 @@ class Names {
   #nameOf(name: string): string {
     const known = this.#used.get(name)
     if (known !== undefined) return known
+    if (this.#used.size === SUBSTITUTIONS_MAX) {
+      this.#isFull = true
+      return ''
+    }
     const own = NAME.test(name) && name !== LINK && !Object.hasOwn(BRACES, name) ? name : `variable_${this.#used.size}`
     this.#used.set(name, own)
     return own
@@ -129,6 +146,8 @@ class Names {
       const isLast = isBeforePlaceholder && at + run.length === text.length
       if (run.length === 1 && !isLast) return run
       const two = Math.floor(run.length / 2)
+      this.#bracePairs += two
+      if (this.#bracePairs > BRACES_MAX) return run
       if (two > 0) this.#braces.add('braces_two')
       if (run.length % 2 === 1) this.#braces.add('braces_one')
       return '{{braces_two}}'.repeat(two) + (run.length % 2 === 1 ? '{{braces_one}}' : '')

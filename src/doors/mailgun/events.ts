@@ -24,6 +24,8 @@ const LIMIT_MAX = 300
 /** Our searches for one page. */
 const CALLS_MAX = 20
 const TOKEN_CHARS_MAX = 4_000
+/** The last moment that a date can be, ECMA-262 21.4.1.1, ms. */
+const TIME_MAX = 8.64e15
 /** Alternatives of one filter. */
 const WORDS_MAX = 20
 const KNOWN = ['event', 'tags', 'begin', 'end', 'ascending', 'limit', 'recipient', 'message-id', 'severity', 'pretty']
@@ -244,7 +246,8 @@ function parseToken(token: string): Sought | null {
   if (token.length > TOKEN_CHARS_MAX) return null
   try {
     const read = JSON.parse(Buffer.from(token, 'base64url').toString()) as Partial<Sought>
-    const isTime = (value: unknown) => value === null || Number.isSafeInteger(value)
+    const isTime = (value: unknown) =>
+      value === null || (Number.isInteger(value) && Math.abs(value as number) <= TIME_MAX)
     const isText = (value: unknown) => value === null || typeof value === 'string'
     const isList = (value: unknown) => Array.isArray(value) && value.every((one) => typeof one === 'string')
     const { events, tags, severity, recipient, messageId, fromMs, toMs, isAscending, limit = 0, after } = read
