@@ -52,39 +52,77 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Each span is so many times as long as the one after it. */
 const GROWTH = 5
+/** Searches of one span and event, and events that it holds: a span with more is read in shorter ones. */
+const SPAN_CALLS_MAX = 25
+const SPAN_EVENTS_MAX = 5_000
 /** Searches of one walk. */
 const CALLS_MAX = 100
 
 /** Walks back until enough is found or nothing is left. */
 export async function walkEvents(request: EdgeRequest, own: OwnApi, asked: WalkAsked): Promise<Walked> {
   const nowMs = own.nowMs()
-  const { events: names, filter = {}, enough, keep = () => true } = asked
+  const { enough } = asked
   const fromMs = Math.max(asked.fromMs ?? 0, nowMs - EVENT_LOG_DAYS * DAY_MS)
   const found: WalkedEvent[] = []
   let toMs = Math.min(asked.toMs ?? Number.MAX_SAFE_INTEGER, nowMs + HOUR_MS)
   let spanMs = 2 * HOUR_MS
+  let spanMsMax = Number.POSITIVE_INFINITY
   let calls = 0
   while (toMs > fromMs && found.length < enough && calls < CALLS_MAX) {
     const startMs = Math.max(fromMs, toMs - spanMs)
-    const inSpan: WalkedEvent[] = []
-    for (const event of names) {
-      const span = { ...filter, event, from: instantOf(startMs), to: instantOf(toMs) }
-      const read = async (after: string | null) => {
-        const body = { ...span, limit: EVENTS_PAGE_MAX, ...(after !== null && { after }) }
-        return pageFrom<WalkedEvent>(await own.call('searchEvents', request, { body }), 'events')
-      }
-      const seen = await readOwnPages(read, { pagesMax: Math.max(1, CALLS_MAX - calls), keep })
-      // Searches are bounded: what was found before the bound is a page of its own.
-      if ('answer' in seen && found.length > 0 && isBusy(seen.answer)) return { events: found, isWhole: false }
-      if ('answer' in seen) return seen
-      calls += seen.pages
-      inSpan.push(...seen.items)
+    const span = await readSpan(request, own, { ...asked, startMs, toMs })
+    // Searches are bounded: what was found before the bound is a page of its own.
+    if ('answer' in span && found.length > 0 && isBusy(span.answer)) break
+    if ('answer' in span) return span
+    calls += span.calls
+    // What is left of a span is its newest part: nothing older is found before it.
+    if (!span.isWhole && toMs - startMs > 1) {
+      spanMsMax = Math.ceil((toMs - startMs) / GROWTH)
+      spanMs = spanMsMax
+      continue
     }
-    found.push(...inSpan.sort((one, other) => (one.id < other.id ? 1 : -1)))
+    found.push(...span.events)
     toMs = startMs
-    spanMs *= GROWTH
+    spanMs = Math.min(spanMs * GROWTH, spanMsMax)
   }
   return { events: found, isWhole: toMs <= fromMs }
+}
+
+type Span =
+  | { readonly events: readonly WalkedEvent[]; readonly isWhole: boolean; readonly calls: number }
+  | { readonly answer: Answer }
+
+/** Reads the events of a span, newest first. */
+async function readSpan(
+  request: EdgeRequest,
+  own: OwnApi,
+  {
+    events: names,
+    filter = {},
+    keep = () => true,
+    startMs,
+    toMs,
+  }: WalkAsked & { readonly startMs: number; readonly toMs: number },
+): Promise<Span> {
+  const events: WalkedEvent[] = []
+  let calls = 0
+  for (const event of names) {
+    const span = { ...filter, event, from: instantOf(startMs), to: instantOf(toMs) }
+    const read = async (after: string | null) => {
+      const body = { ...span, limit: EVENTS_PAGE_MAX, ...(after !== null && { after }) }
+      return pageFrom<WalkedEvent>(await own.call('searchEvents', request, { body }), 'events')
+    }
+    const seen = await readOwnPages(read, { pagesMax: SPAN_CALLS_MAX, enough: SPAN_EVENTS_MAX, keep })
+    if ('answer' in seen) return seen
+    calls += seen.pages
+    events.push(...seen.items)
+    if (!seen.isWhole) return { events: newestFirst(events), isWhole: false, calls }
+  }
+  return { events: newestFirst(events), isWhole: true, calls }
+}
+
+function newestFirst(events: WalkedEvent[]): WalkedEvent[] {
+  return events.sort((one, other) => (one.id < other.id ? 1 : -1))
 }
 
 function isBusy(answer: Answer): boolean {
