@@ -180,6 +180,7 @@ export interface Message {
     /** Whether the file is shown inside the HTML body */
     inline: boolean
   }[]
+  /** Links of the HTML body and of the text body, in their order */
   links: {
     /** The part of the message that has the link */
     part: 'html' | 'text'
@@ -188,6 +189,7 @@ export interface Message {
     /** Its words; null in plain text */
     text: string | null
   }[]
+  /** Images of the HTML body */
   images: {
     /** Address of the image */
     src: string
