@@ -10,7 +10,7 @@ import { livingMapsOf, productSyntax, syntaxOf } from './support/tidy/syntax.ts'
 
 /** Of one map, and of all together, if each were filled at the same time. */
 const BYTES_MAX = 96 * 1024 * 1024
-const ALL_BYTES_MAX = 768 * 1024 * 1024
+const ALL_BYTES_MAX = 1024 * 1024 * 1024
 /** They run for one user: a command, a page, a program that uses the client. */
 const NOT_SERVED = ['src/cli/', 'src/dashboard/page/', 'src/client/']
 
