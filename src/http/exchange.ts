@@ -114,6 +114,7 @@ export class Exchange implements Receiver, Connection {
   }
 
   onEnd(end: () => void): void {
+    this.#drop()
     this.#endFeed = end
     this.#desk.feeds.add(end)
     if (this.#isOver || this.#desk.isClosing) end()
@@ -341,10 +342,9 @@ export class Exchange implements Receiver, Connection {
   #download(download: Download): void {
     this.#isOver = true
     this.#drop()
-    const requestId = this.#requestId
     this.#endFeed = startDownload(this.#wire, this.#desk, {
       download,
-      requestId,
+      requestId: this.#requestId,
       range: this.#head.headers.range,
       isHead: this.#head.isHead,
       done: (fault) => {

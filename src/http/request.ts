@@ -63,7 +63,7 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
 export interface Connection {
   /**
    * Calls back when the client is gone, or when the listener stops, while the request has no answer; at once if that is
-   * so already. At most one call a request.
+   * so already. At most one call a request. From then on the bytes of its body do not count as held.
    */
   onEnd(end: () => void): void
 }

@@ -113,6 +113,27 @@ test('exchange: bodies together are bounded: then 503, and the memory is given b
   }
 })
 
+test('exchange: a request that waits holds none of that memory [request.body.held]', async (t) => {
+  const gate = makeGate()
+  const waiting: string[] = []
+  const routes = makeRoutes('public', async ({ body, connection }) => {
+    const { subject } = body as typeof BODY
+    if (subject !== 'wait') return { status: 200, json: {} }
+    connection?.onEnd(() => undefined)
+    waiting.push(subject)
+    await gate.released
+    return { status: 200, json: {} }
+  })
+  const edge = await startEdge(ring, { routes, held: new HeldBytes(1000) })
+  t.teardown(() => edge.close())
+  const post = { method: 'POST', path: '/v1/email', token: ring.sk }
+  const first = call(edge.port, { ...post, body: { ...BODY, subject: 'wait', text: 'x'.repeat(700) } })
+  await until(() => waiting.length === 1, 5_000)
+  t.equal((await call(edge.port, { ...post, body: { ...BODY, text: 'x'.repeat(700) } })).status, 200)
+  gate.release()
+  t.equal((await first).status, 200)
+})
+
 test('exchange: a body that does not end in time is cut off [request.body.slow]', async (t) => {
   const edge = await startEdge(ring, { bodyMsMax: 200 })
   t.teardown(() => edge.close())

@@ -23,6 +23,8 @@ import { giveOrder } from '../answer.ts'
 
 /** From one search of a wait to its next, whatever comes in between. */
 const REST_MS = 250
+/** The same after a search that its account had no rows for. */
+const REFUSED_REST_MS = 1_000
 
 /** What waits need. */
 export interface WaitDeps {
@@ -99,9 +101,12 @@ export function makeWaiting<Request extends EdgeRequest<ServerKey, WaitBody>>(
   }
 }
 
-/** An empty page, or a search that has to rest. */
+/** Whether the account has to rest before it searches again. */
+function isRefused(answer: Answer): boolean {
+  return 'status' in answer && answer.status === 429
+}
+
 function isEmpty(answer: Answer, list: string): boolean {
-  if (answer === RATE_REFUSAL || ('status' in answer && answer.status === 429)) return true
   const { [list]: found } = ('json' in answer ? answer.json : {}) as Record<string, readonly unknown[] | undefined>
   return found?.length === 0
 }
@@ -138,20 +143,35 @@ class Wait {
     ]
     request.connection?.onEnd(() => this.#stir(() => (this.#isOver = true)))
     try {
-      await Promise.all(opening)
+      await this.#opened(opening, endAtMs)
       // From here on signals are sent: what was accepted before is found by the first search.
       await this.#listen()
       for (;;) {
         if (this.#refused !== null) return this.#refused
         this.#isNews = false
         const answer = await look()
-        if (this.#isOver || !isEmpty(answer) || performance.now() >= endAtMs) return answer
-        await this.#sleep(Math.min(REST_MS, endAtMs - performance.now()), () => this.#isOver)
-        await this.#sleep(endAtMs - performance.now(), () => this.#isOver || this.#isNews)
+        const hasToRest = isRefused(answer)
+        if (this.#isOver || performance.now() >= endAtMs || !(hasToRest || isEmpty(answer))) return answer
+        const restMs = hasToRest ? REFUSED_REST_MS : REST_MS
+        await this.#sleep(Math.min(restMs, endAtMs - performance.now()), () => this.#isOver)
+        // A refused search has seen nothing: it is repeated without a signal.
+        if (!hasToRest) await this.#sleep(endAtMs - performance.now(), () => this.#isOver || this.#isNews)
       }
     } finally {
       for (const one of opening) void one.then((leave) => leave()).catch(() => undefined)
     }
+  }
+
+  /** Waits for the subscriptions, which a store that does not answer holds, until the end at most. */
+  async #opened(opening: readonly Promise<unknown>[], endAtMs: number): Promise<void> {
+    let isOpen = false
+    let fault: unknown
+    Promise.all(opening).then(
+      () => this.#stir(() => (isOpen = true)),
+      (error) => this.#stir(() => (fault = error)),
+    )
+    await this.#sleep(endAtMs - performance.now(), () => isOpen || fault !== undefined || this.#isOver)
+    if (fault !== undefined) throw fault
   }
 
   /** Has signals sent for the next minute, and proves the key. */
