@@ -16,7 +16,7 @@ import type { KeyOwner, ParsedKey, TokenKind } from './key.ts'
 import { parseKey } from './key.ts'
 import { type Reply, refuse } from './respond.ts'
 
-/** What a path asks of a request before its body counts. */
+/** Checks that a path makes before the body counts. */
 export interface Gate {
   readonly listener: Route['listener']
   /** False: the path takes no key. */
@@ -31,7 +31,7 @@ export interface Gate {
   readonly isIdempotent: boolean
   readonly badIdempotencyKey: Reply
   readonly idempotencyCharsMax: number
-  /** What a route of the dashboard takes; null elsewhere. */
+  /** The session that a dashboard route needs; null elsewhere. */
   readonly session: SessionNeed | null
   readonly method: Route['method']
 }
@@ -53,7 +53,7 @@ const KEY_MALFORMED = refuse(
   {},
   'API key malformed: send the header "Authorization: Bearer <key>" with the whole key',
 )
-/** Of a key that has the form of one: whether it ever was one is not said. */
+/** For a well-formed key; the answer does not reveal whether it ever existed. */
 const KEY_UNKNOWN = refuse('unauthorized', {}, 'API key unknown or revoked')
 /** A header that may be there once. */
 export const REPEATED = {
@@ -86,7 +86,7 @@ export function makeGate(route: Route, options?: DoorRouteOptions): Gate {
   }
 }
 
-/** Makes the gate of what is no route: a key is asked for first, so that nobody maps the paths without one. */
+/** Makes the gate of unknown paths: a key is required first, so that the paths cannot be mapped without one. */
 export function makeDeadEnd(
   listener: Route['listener'],
   noRoute: Reply,

@@ -13,7 +13,7 @@ import { isOvernested } from './shape/nesting.ts'
 import { compileQuery, type Query } from './shape/query.ts'
 import { type Check, type Checked, compileBody } from './shape/validate.ts'
 
-/** What a handler is given of body and query. */
+/** Body and query for a handler. */
 export interface Content {
   readonly body: unknown
   readonly query: Query

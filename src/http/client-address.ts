@@ -1,8 +1,8 @@
 /**
- * client-address - who the client is: the peer, or what trusted proxies say of it
+ * client-address - the client's address: the peer, or the one reported by trusted proxies
  *
- * X-Forwarded-For is believed from right to left for as long as the one who said it is trusted; the first address that
- * is not a trusted proxy is the client. What does not parse ends the chain at the one who said it.
+ * X-Forwarded-For is read from right to left as long as the reporting proxy is trusted; the first address that is not a
+ * trusted proxy is the client. An invalid entry ends the chain at the proxy that reported it.
  *
  * Spec request.client
  */
@@ -13,7 +13,7 @@ type Range = ReturnType<typeof ipaddr.parseCIDR>
 
 /** Hops of X-Forwarded-For that are looked at. */
 const HOPS_MAX = 32
-/** Peers whose trust is remembered. */
+/** Peers whose trust is cached. */
 const PEERS_MAX = 1000
 
 /** Names the client. In: the peer's address as text, the X-Forwarded-For header ('' when absent). */

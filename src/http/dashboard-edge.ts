@@ -2,8 +2,8 @@
  * dashboard-edge - what a request to the dashboard must show: a session's cookie, an origin of ours, a level
  *
  * A cookie is sent by any page that a browser shows, so every request that may change something must come from a page
- * of our own origin: SameSite alone lets in pages on other ports of the host. Without TLS a session can be read on the
- * way, so that nobody signs in but on the loopback.
+ * of our own origin: SameSite alone lets in pages on other ports of the host. Without TLS a session can be read in
+ * transit, so signing in is allowed only on the loopback.
  *
  * Spec session.cookie, session.origin, member.role, session.confirm
  */
@@ -15,7 +15,7 @@ import type { RequestHeaders } from './headers.ts'
 import { type ParsedKey, parseKey } from './key.ts'
 import { type Reply, refuse } from './respond.ts'
 
-/** What all requests to the dashboard share. */
+/** Shared settings of all requests to the dashboard. */
 export interface DashboardEdge {
   readonly cookie: string
   /** Origins whose pages are ours. */
@@ -25,7 +25,7 @@ export interface DashboardEdge {
   readonly nowMs: () => number
 }
 
-/** Of every answer: nobody may keep it, and nothing takes it for a script. */
+/** Headers of every answer: no caching, and no content sniffing. */
 export const DASHBOARD_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
@@ -57,7 +57,7 @@ export function cookieHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, token: s
   return `${cookie}=${token ?? ''}${secure}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${token === null ? 0 : maxAgeS}`
 }
 
-/** The session's token in the cookies of a request; null where there is none of its form, or more than one. */
+/** The session's token in the cookies of a request; null if there is none of its form, or more than one. */
 export function readSession({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): ParsedKey | null {
   const parsed = parseKey(cookieOf(cookies, cookie) ?? '')
   return parsed?.kind === 'ss' ? parsed : null
@@ -68,7 +68,7 @@ export function stepHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, step: stri
   return cookieHeader({ cookie: `${cookie}-step` }, step, maxAgeS)
 }
 
-/** The name that a browser was given for the steps of signing in; null where it has none. */
+/** The name that a browser was given for the steps of signing in; null if it has none. */
 export function readStep({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
   const step = cookieOf(cookies, `${cookie}-step`)
   return step !== null && STEP.test(step) ? step : null
@@ -79,12 +79,12 @@ export function deviceHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, device: 
   return cookieHeader({ cookie: `${cookie}-device` }, device, maxAgeS)
 }
 
-/** The value of that cookie; null where there is none, or more than one. */
+/** The value of that cookie; null if there is none, or more than one. */
 export function readDevice({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
   return cookieOf(cookies, `${cookie}-device`)
 }
 
-/** Null where there is none of the name, or more than one. */
+/** Null if there is none of the name, or more than one. */
 function cookieOf(cookies: string, name: string): string | null {
   const found = cookies.split(';').flatMap((one) => {
     const text = one.trim()
@@ -93,7 +93,7 @@ function cookieOf(cookies: string, name: string): string | null {
   return found.length === 1 ? (found[0] as string) : null
 }
 
-/** Decides on a request that is for a known path, and has a session where it needs one. Out: the refusal, or null. */
+/** Decides on a request for a known path, with a session if needed. Returns the refusal, or null. */
 export function admitToDashboard(
   { origins, isOpen, nowMs }: DashboardEdge,
   { level, confirms, isBefore }: SessionNeed,

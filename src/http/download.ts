@@ -1,8 +1,8 @@
 /**
  * download - an answer of many bytes: read as the client takes them, piece by piece
  *
- * States: sending -> waiting for the client -> sending -> done, or cut. A client that takes nothing for half a minute
- * is let go, and so is one whose bytes cannot be read any more: its Content-Length tells it that something is missing.
+ * States: sending -> waiting for the client -> sending -> done, or cut. A client that reads nothing for half a minute
+ * is disconnected, and so is one whose bytes can no longer be read: its Content-Length shows that something is missing.
  *
  * Guarantees: one piece is held for a client, whatever the answer's size; nothing is written after the end; the source
  * is closed whatever ends the answer.
@@ -19,16 +19,19 @@ export const STALLED_MS_MAX = 30_000
 export interface DownloadOptions {
   readonly download: Download
   readonly requestId: string
-  /** The request's `Range`; '' where it has none. */
+  /** The request's `Range`; '' if it has none. */
   readonly range: string
   readonly isHead: boolean
-  /** Called once, when the answer is over; `fault` where its bytes could not be read. */
+  /** Called once, when the answer is over; with `fault` if its bytes could not be read. */
   readonly done: (fault?: unknown) => void
   /** In place of our own. */
   readonly stalledMsMax?: number
 }
 
-/** Starts an answer. In: a response that is neither aborted nor answered. Out: what ends it when the client is gone. */
+/**
+ * Starts an answer. Takes a response that is neither aborted nor answered. Returns a function that ends it when the
+ * client is gone.
+ */
 export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options: DownloadOptions): () => void {
   const { download, range, isHead, done, stalledMsMax = STALLED_MS_MAX } = options
   const { size } = download
@@ -50,7 +53,7 @@ export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options
     isOver = true
     resume?.()
   }
-  /** Resolves once the client takes more; false where it does not, or is gone. */
+  /** Resolves once the client takes more; false if it does not, or is gone. */
   const writable = (): Promise<boolean> =>
     new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), stalledMsMax)
@@ -61,7 +64,7 @@ export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options
       }
     })
   wire.onWritable(() => resume?.())
-  /** Hands a piece over, in as many steps as the client wants. Out: false where it is gone. */
+  /** Sends a piece, in as many steps as the client needs. Returns false if it is gone. */
   const send = async (piece: Uint8Array, sent: number): Promise<boolean> => {
     while (!isOver) {
       const at = hasBegun ? wire.getWriteOffset() - sent : 0

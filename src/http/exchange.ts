@@ -130,7 +130,7 @@ export class Exchange implements Receiver, Connection {
   // Spec request.client
   #isWithinRate(): boolean {
     const { clientAddress } = this.#desk
-    // Where the listener has no rate nobody asked who the client is.
+    // Without a rate of the listener, the client's address is not determined.
     const rate = this.#desk.rate === null ? null : (this.#target.rate ?? this.#desk.rate)
     return rate === null || rate.take(clientNetwork(clientAddress(this.#head.peer, this.#head.headers.forwardedFor)))
   }
@@ -168,7 +168,7 @@ export class Exchange implements Receiver, Connection {
     }
   }
 
-  /** A session is looked up anew each time: what its member may do may have changed. */
+  /** A session is read again each time, because the role of its member may have changed. */
   #identifySession(isNeeded: boolean): void {
     const { dashboard, keys } = this.#desk
     const parsed = dashboard === null ? null : readSession(dashboard, this.#head.headers.cookie)
@@ -187,7 +187,7 @@ export class Exchange implements Receiver, Connection {
   }
 
   /**
-   * Refuses what never reaches a handler. A key that was revoked meanwhile is told so and nothing else. Spec key.revoke
+   * Refuses what never reaches a handler. A key revoked in the meantime gets only that refusal. Spec key.revoke
    */
   #refuse(refusal: Reply): void {
     if (this.#unproven === null) {
@@ -370,7 +370,7 @@ export class Exchange implements Receiver, Connection {
     this.#desk.log.debug({ requestId, route: this.#target.route?.name, status: reply.status }, 'Answered')
   }
 
-  /** Counts an answer, keeps it in the log of its account, and tells the operator of a refusal and of a failure. */
+  /** Counts an answer, records it in the log of its account, and logs refusals and failures for the operator. */
   #tell({ status, json, messageIds }: Reply): void {
     const [requestId, owner, head, target] = [this.#requestId, this.#owner, this.#head, this.#target]
     const ms = performance.now() - this.#headAtMs

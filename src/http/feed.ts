@@ -1,9 +1,8 @@
 /**
- * feed - an answer that goes on: events as they come (server-sent events), until one side ends it
+ * feed - a streamed answer: events as they come (server-sent events), until one side ends it
  *
- * Guarantees: nothing is written after the end; what a client has not taken waits for it, a megabyte at most or as
- * much as its feed says, and is written as soon as the client reads on; one that lets more wait is let go; a listener
- * that closes ends its feeds.
+ * Guarantees: nothing is written after the end; unread data is buffered, at most a megabyte or the maximum of its feed,
+ * and is written as soon as the client reads; a client with more is disconnected; a closing listener ends its feeds.
  *
  * Spec operator.events
  */
@@ -12,9 +11,9 @@ import type { Wire } from './engine/engine.ts'
 import type { Desk } from './request.ts'
 import type { Feed } from './respond.ts'
 
-/** Bytes that may wait for a client that does not read, where its feed names no fewer. */
+/** Maximum buffered bytes for a stalled client, unless its feed has a lower maximum. */
 const WAITING_BYTES_MAX = 1024 * 1024
-/** A line that says nothing. */
+/** An empty comment line. */
 const NOTHING = ':\n\n'
 
 const HEADERS = {
@@ -24,11 +23,14 @@ const HEADERS = {
   'X-Accel-Buffering': 'no',
 }
 
-/** Starts a feed. In: a response that is neither aborted nor answered. Out: what ends it when the client is gone. */
+/**
+ * Starts a feed. Takes a response that is neither aborted nor answered. Returns a function that ends it when the client
+ * is gone.
+ */
 export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: Feed; requestId: string }): () => void {
   let isOver = false
   /**
-   * False: the library holds what the client has not taken. It gets no more then, for it says not how much it holds.
+   * False while the library buffers unread data. It gets no more then, because it does not report how much it buffers.
    */
   let isFlowing = true
   const waitingBytesMax = feed.waitingBytesMax ?? WAITING_BYTES_MAX
@@ -64,7 +66,7 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
   }
   wire.onWritable(() => {
     if (isOver) return
-    // The library hands on what it holds with the next write alone.
+    // The library sends its buffer only with the next write.
     if (!isFlowing) write(NOTHING)
     while (isFlowing && waiting.length > 0) {
       const text = waiting.shift() as string

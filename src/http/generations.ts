@@ -1,8 +1,8 @@
 /**
- * generations - a bounded memory of what is asked for again: the young, and those before them, which go all at once
+ * generations - a bounded cache with two generations: the young, and the old, which are dropped at once
  *
- * What is found among the old becomes young again, so what is in use stays; nothing is moved for each use, as it would
- * be where the one used least is looked for.
+ * A value found among the old becomes young again, so values in use are kept. Unlike in an LRU cache, a use moves
+ * nothing.
  */
 
 /** At most twice `youngMax` values. */
@@ -41,7 +41,7 @@ export class Generations<Value> {
     this.#old = new Map()
   }
 
-  /** Whether nothing is remembered. */
+  /** Whether the cache is empty. */
   get isEmpty(): boolean {
     return this.#young.size === 0 && this.#old.size === 0
   }

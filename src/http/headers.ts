@@ -6,7 +6,7 @@
 
 import type { Incoming } from './engine/engine.ts'
 
-/** The headers that the edge reads. '' where a request has none. */
+/** The headers that the edge reads. '' if missing. */
 export interface RequestHeaders {
   authorization: string
   contentType: string
@@ -20,18 +20,18 @@ export interface RequestHeaders {
   hasHost: boolean
   hasAuthorization: boolean
   forwardedFor: string
-  /** Null where the header is absent: an empty one is refused. */
+  /** Null if the header is absent; an empty one is refused. */
   idempotencyKey: string | null
-  /** '' also where it depends on a version of the content: none is told. */
+  /** '' also if it depends on a version of the content, because versions are not sent. */
   range: string
-  /** Null where the header is absent. */
+  /** Null if the header is absent. */
   lastEventId: string | null
   accept: string
   acceptLanguage: string
   cookie: string
   origin: string
   userAgent: string
-  /** What a browser fetches it for; '' where it does not say. */
+  /** The browser's fetch destination; '' if missing. */
   fetchDest: string
   acceptEncoding: string
 }
@@ -39,7 +39,7 @@ export interface RequestHeaders {
 let reading: RequestHeaders = makeHeaders()
 let isRangeVoid = false
 
-/** Copies the headers in one pass; only so can an empty Idempotency-Key be told from an absent one. */
+/** Copies the headers in one pass; which distinguishes an empty Idempotency-Key from an absent one. */
 export function readHeaders(req: Pick<Incoming, 'forEach'>): RequestHeaders {
   reading = makeHeaders()
   isRangeVoid = false

@@ -1,8 +1,8 @@
 /**
- * known-keys - the owners of keys that were used of late, found by the header as it came
+ * known-keys - the owners of recently used keys, found by the raw header
  *
- * Only keys that have an owner are remembered, so that invented ones push nobody out. A header is a secret: what is
- * remembered goes after ten minutes, used or not. That a key was revoked since is not known here (`KeyFinder`).
+ * Only keys with an owner are cached, so that invented ones evict none. A header is a secret: an entry is removed after
+ * ten minutes, used or not. Revocations are not known here (`KeyFinder`).
  *
  * Spec key.unknown, key.revoke
  */

@@ -1,5 +1,5 @@
 /**
- * listener - the HTTP listener: what each path leads to, on either engine
+ * listener - the HTTP listener: routing of paths, on either engine
  *
  * One wrapper for every path: a copy of all that is needed (the request is gone when the callback returns), then the
  * body, piece by piece, into an exchange, which decides and answers.
@@ -36,7 +36,7 @@ import {
   patternOf,
 } from './targets.ts'
 
-/** A route and what answers it. */
+/** A route and its handler. */
 export interface RouteHandler {
   readonly route: Route
   readonly handle: Handler
@@ -60,7 +60,7 @@ export interface ListenerOptions {
   readonly closed?: readonly string[]
   /** Absent: no rate. */
   readonly rate?: Rate
-  /** CIDRs whose X-Forwarded-For is believed. */
+  /** CIDRs whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
   /** Absent: no dashboard is served. */
   readonly dashboard?: DashboardEdge
@@ -70,7 +70,7 @@ export interface ListenerOptions {
   readonly bodyMsMax?: number
   /** Where bodies are counted; absent: in a count of the listener's own. */
   readonly held?: HeldBytes
-  /** Hears of requests that were refused, or failed; absent: nobody does. */
+  /** Called for refused and failed requests; optional. */
   readonly refused?: Records['refused']
   /** Keeps what was answered; absent: nothing is kept. */
   readonly requestLog?: Pick<RequestLog, 'note'>
@@ -89,7 +89,7 @@ export interface Listener {
 const BODY_MS_MAX = 55_000
 /** A large body, of 64 MB, has as much time as that bandwidth gives it. */
 const LARGE_BODY_TIMES = 6.4
-/** An ask lives for four seconds; what is still being received is cut, and has no answer. */
+/** An ask lives for four seconds; requests still being received are cut without an answer. */
 const CLOSE_MS_MAX = 5000
 const CLOSE_POLL_MS = 10
 /**

@@ -41,7 +41,7 @@ interface AnswerBody {
   readonly messages?: readonly { readonly messageId?: unknown }[]
 }
 
-/** Keeps what was answered in the log of its account, and tells the operator of a refusal and of a failure. */
+/** Records an answer in the log of its account, and logs refusals and failures for the operator. */
 export function tellAnswer(desk: Desk, answered: AnsweredRequest): void {
   noteRequest(desk, answered)
   const { requestId, status, ms, json, target } = answered
@@ -51,7 +51,7 @@ export function tellAnswer(desk: Desk, answered: AnsweredRequest): void {
   desk.refused({ requestId, method, route, status, code, ms: Math.round(ms) })
 }
 
-/** Keeps a request in the log of its account. What comes with an unknown key is in none, nor is what a session asks. */
+/** Records a request in the log of its account. Requests with an unknown key, or with a session, are not recorded. */
 function noteRequest({ requests, clientAddress }: Desk, answered: AnsweredRequest): void {
   const { owner } = answered
   if (requests === null || owner === null) return
@@ -75,7 +75,7 @@ function rowOf(answered: AnsweredRequest, serverId: string | null, clientAddress
     issue: issue === undefined ? null : shown(issue),
     prefix: authorization.slice(authorization.lastIndexOf(' ') + 1, authorization.lastIndexOf('_')),
     ms: Math.round(ms),
-    // Where the listener has no rate nobody asked who the client is.
+    // Without a rate of the listener, the client's address is not determined.
     client: head.peer === '' ? null : clientAddress(head.peer, forwardedFor),
     userAgent: userAgent === '' ? null : agentOf(userAgent),
     messageIds:

@@ -17,7 +17,7 @@ const HEADER_CHARS_MAX = 64
 /** Linear: no two neighbouring parts match the same character. */
 const ONE_RANGE = /^bytes=[ \t]*(?:(\d+)[ \t]*)?-[ \t]*(?:(\d+)[ \t]*)?$/i
 
-/** The range of a `Range` header; null: the whole; `none`: nothing of it lies within `size` bytes. */
+/** The range of a `Range` header; null for the whole; `none` if it is outside of `size` bytes. */
 export function parseRange(header: string, size: number): ByteRange | 'none' | null {
   if (header.length > HEADER_CHARS_MAX) return null
   const [, first = '', last = ''] = ONE_RANGE.exec(header) ?? []

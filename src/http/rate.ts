@@ -1,8 +1,8 @@
 /**
  * rate - how many requests a second one client may make: a token bucket for each
  *
- * A process counts for itself. The oldest client is forgotten when there are too many: forgetting only gives a full
- * bucket back, so it errs on the client's side.
+ * Each process counts by itself. The oldest client is dropped if there are too many: that only refills its bucket, so
+ * it errs in the client's favour.
  *
  * Spec request.rate
  */

@@ -1,5 +1,5 @@
 /**
- * request-id - names a request: a uuid that rises with time, so that what is kept of a request is found by its id alone
+ * request-id - names a request: a uuid that rises with time, so that the record of a request is found by its id alone
  *
  * RFC 9562 5.7: 48 bits of Unix milliseconds, 12 of a count within the millisecond, and 62 that are drawn once for each
  * process. Nobody may do anything by knowing one.

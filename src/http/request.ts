@@ -1,5 +1,5 @@
 /**
- * request - what the edge and the handlers of routes say to each other, and what the requests of a listener share
+ * request - the interface between the edge and the handlers of routes, and the shared state of a listener's requests
  *
  * Spec request.id, refusal.order
  */
@@ -21,32 +21,32 @@ import type { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Answer } from './respond.ts'
 
-/** What a handler is given: the key of a kind that its route takes, and a body that fits the route's schema. */
+/** Input of a handler: the key of a kind that its route takes, and a body that fits the route's schema. */
 export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly requestId: string
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
-  /** Checked against the route's schema, defaults filled in; undefined where the route takes none. */
+  /** Checked against the route's schema, defaults filled in; undefined if the route takes none. */
   readonly body: Body
   readonly idempotencyKey: string | null
-  /** Null where the route takes none, and where a request has none. */
+  /** Null if the route takes none, or the request has none. */
   readonly lastEventId: string | null
-  /** The media types that its client takes; '' where it says nothing. */
+  /** The media types that its client takes; '' if missing. */
   readonly accept: string
-  /** What languages its reader likes; '' where it says nothing. */
+  /** The preferred languages; '' if missing. */
   readonly acceptLanguage: string
-  /** The encodings that its client takes; '' where it says nothing. */
+  /** The encodings that its client takes; '' if missing. */
   readonly acceptEncoding: string
-  /** Null only where the route takes no key. */
+  /** Null only if the route takes no key. */
   readonly key: Key
-  /** The body as it came, where the route takes it so; empty elsewhere. */
+  /** The raw body, if the route takes it so; empty elsewhere. */
   readonly pieces: readonly Buffer[]
   /** The client's network, of the dashboard's routes; '' elsewhere. */
   readonly client: string
   /** Its cookies, of the dashboard's routes; '' elsewhere. */
   readonly cookies: string
-  /** What the browser says of itself, and what for it fetches; of the dashboard's routes. */
+  /** The browser's user agent and fetch destination; for the dashboard's routes. */
   readonly userAgent: string
   readonly fetchDest: string
   /** Headers that the route's door names; empty elsewhere. */
@@ -83,10 +83,10 @@ type KeyOf<Name extends RouteName> = [KeysOf<Name>] extends [never] ? null : Key
 /** A request of a route, or of one of several. */
 export type RequestOf<Name extends RouteName> = EdgeRequest<KeyOf<Name>, BodyOf<Name>>
 
-/** What answers the requests of a route. */
+/** The handler of a route's requests. */
 export type HandlerOf<Name extends RouteName> = Handler<RequestOf<Name>>
 
-/** A handler for each of the routes: the compiler says when one is missing, or takes another key or body. */
+/** A handler for each route: it does not compile if one is missing, or takes a different key or body. */
 export type Handlers<Name extends RouteName = RouteName> = { readonly [One in Name]: HandlerOf<One> }
 
 /** Where the edge writes what happened; a pino logger is one. */
@@ -95,12 +95,12 @@ export interface EdgeLog {
   debug(facts: object, text: string): void
 }
 
-/** What a path leads to. */
+/** The target of a path. */
 export interface Target {
   readonly gate: Gate
   /** Null: a path of our own API. */
   readonly door: Door | null
-  /** Null where no route is. */
+  /** Null if there is no route. */
   readonly route: Route | null
   readonly check: ContentCheck | null
   readonly handle: Handler | null
@@ -123,13 +123,13 @@ export interface Receiving {
   cut(): void
 }
 
-/** What all requests of a listener share. */
+/** Shared state of all requests of a listener. */
 export interface Desk {
   readonly keys: KeyFinder
   readonly knownKeys: KnownKeys
   readonly rate: Rate | null
   readonly clientAddress: ClientAddress
-  /** Null where no dashboard is served. */
+  /** Null if no dashboard is served. */
   readonly dashboard: DashboardEdge | null
   readonly log: EdgeLog
   /** Keeps what was answered; null: nothing is kept. */
@@ -143,13 +143,13 @@ export interface Desk {
   /** Requests ever begun: a stop waits until no more come. */
   opened: number
   isClosing: boolean
-  /** What ends each answer that goes on. */
+  /** Functions that end the streamed answers. */
   readonly feeds: Set<() => void>
   /** Requests whose body came in more than one piece and is not whole. */
   readonly receiving: Set<Receiving>
 }
 
-/** What was copied from a request before its handler returned. */
+/** Data copied from a request before its handler returned. */
 export interface RequestHead {
   readonly headers: RequestHeaders
   /** Those that the path's door names. */
@@ -157,6 +157,6 @@ export interface RequestHead {
   readonly isHead: boolean
   readonly query: string
   readonly params: Readonly<Record<string, string>>
-  /** Address of who is connected; '' where nothing asks for it. */
+  /** Address of the peer; '' if not needed. */
   readonly peer: string
 }

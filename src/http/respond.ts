@@ -1,5 +1,5 @@
 /**
- * respond - what the edge says: answers as values, and refusals made from the table of refusals
+ * respond - answers as values, and refusals made from the table of refusals
  *
  * Spec error.body, error.retry-after, refusal.order
  */
@@ -42,7 +42,7 @@ export interface Feed {
   start(sink: FeedSink): () => void
   /** Bytes that may wait for a client that does not read, where these are fewer than of other feeds. */
   readonly waitingBytesMax?: number
-  /** Nobody hears it: the client is gone already, or asked for the head alone. */
+  /** Called instead if the client is already gone, or requested only the head. */
   skip?(): void
 }
 
@@ -56,7 +56,7 @@ export interface Download {
   read(from: number, length: number): AsyncIterable<Uint8Array>
 }
 
-/** What a handler answers; `close` ends the connection without an answer. */
+/** The answer of a handler; `close` ends the connection without an answer. */
 export type Answer = Reply | Feed | Download | { readonly close: true }
 
 const ROWS = new Map<string, Refusal>([...REFUSALS, ...DASHBOARD_REFUSALS].map((row) => [row.code, row]))

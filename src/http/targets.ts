@@ -55,7 +55,7 @@ function rateOf({ ratePerSecond }: Route): Rate | null {
   return makeRate({ perSecond: ratePerSecond, burst: ratePerSecond, nowMs: () => performance.now() })
 }
 
-/** What another method on a known path leads to: 405 with Allow. Spec request.head */
+/** The target of other methods on a known path: 405 with Allow. Spec request.head */
 export function makeNoMethod(
   listener: Route['listener'],
   siblings: readonly Route[],
@@ -87,22 +87,22 @@ export function patternOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
 
-/** What an unknown path leads to: 404, once a key is known. */
+/** The target of unknown paths: 404, once a key is known. */
 export function makeNowhere(listener: Route['listener'], tally: RequestTally): Target {
   return makeNoTarget(makeDeadEnd(listener, refuse('not_found', {}, 'No such route'), true), tally)
 }
 
-/** What a path of a door leads to that the door does not have. */
+/** The target of a door's unknown paths. */
 export function makeDoorDeadEnd({ door, message }: DoorDeadEnd, tally: RequestTally): Target {
   return makeNoTarget(makeDeadEnd('public', refuse('not_found', {}, message)), tally, door)
 }
 
-/** What a path of a door that is switched off leads to: 404, before a key is read. */
+/** The target of paths of a disabled door: 404, before a key is read. */
 export function makeClosedDoor(tally: RequestTally): Target {
   return makeNoTarget(makeDeadEnd('public', refuse('not_found', {}, 'No such route'), false), tally)
 }
 
-/** What an unknown path of the dashboard's interface leads to: 404, once a session is known. */
+/** The target of unknown paths of the dashboard's interface: 404, once a session is known. */
 export function makeNowhereSignedIn(tally: RequestTally): Target {
   const refusal = refuse('not_found', {}, 'No such route')
   return makeNoTarget(makeDeadEnd('public', refusal, true, { level: 'r', confirms: false, isBefore: true }), tally)

@@ -1,5 +1,5 @@
 /**
- * formats - the named formats of the schemas: what passes, and how a client is told
+ * formats - the named formats of the schemas: their checks, and the messages for clients
  *
  * Every check is linear in the length of the text, and none keeps state.
  *

@@ -1,8 +1,8 @@
 /**
  * issues - the second look at a body that failed: every invalid field, in the order of the body, at most 100
  *
- * The fast validator only says no. This one walks the same schema and says where. It knows the keywords our schemas
- * use and no others; a list, map or set of recipients that is too large is told once and not looked into.
+ * The fast validator only rejects. This one walks the same schema and reports the places. It supports only the keywords
+ * of our schemas; a list, map or set of recipients that is too large is reported once and not searched.
  *
  * Spec error.issues
  */
@@ -145,7 +145,7 @@ function addMissing(schema: Schema, fields: Fields, path: string, issues: Issue[
   issues.push({ path: joinPath(path, names[0] ?? ''), message: `Required: at least one of ${names.join(' and ')}` })
 }
 
-/** What is wrong with the value itself, whatever stands inside it; null when nothing is. */
+/** The problem of the value itself, apart from its content, or null. */
 function problemOf(schema: Schema, value: unknown): string | null {
   const types = typeof schema.type === 'string' ? [schema.type] : schema.type
   if (types !== undefined && !types.some((type) => isOfType(value, type))) {

@@ -6,7 +6,7 @@
  * Spec request.json
  */
 
-/** Texts up to this length are parsed within a millisecond, whatever they are. */
+/** Texts up to this length are parsed within a millisecond, whatever their content. */
 const TEXT_CHARS_SURE = 64 * 1024
 const DEPTH_MAX = 1_000
 export const NESTED_MAX = 100_000
@@ -19,7 +19,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /**
- * Whether lists and objects lie too deep within each other, or are more than `countMax`. In: a text that may be JSON.
+ * Whether lists and objects are nested too deep, or more than `countMax`. Takes a text that may be JSON.
  */
 export function isOvernested(text: string, countMax: number = NESTED_MAX): boolean {
   if (text.length <= TEXT_CHARS_SURE) return false

@@ -16,8 +16,8 @@ const INTEGER = /^-?\d{1,15}$/
 const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false }
 
 /**
- * Makes the check of a query string.
- * In: the schema of the parameters, null where none is known. Out: a function from the raw text after the `?`.
+ * Makes the check of a query string. Takes the schema of the parameters, or null. Returns a function of the raw text
+ * after the `?`.
  */
 export function compileQuery(schema: object | null): (text: string) => Checked<Query> {
   const { properties = {}, additionalProperties } = (schema ?? NO_PARAMETERS) as Schema

@@ -10,13 +10,13 @@ interface WellFormed {
   toWellFormed(): string
 }
 
-/** Whether the text has fewer code points than `min`. Counts only when the length in UTF-16 units cannot tell. */
+/** Whether the text has fewer code points than `min`. Counts only if the length in UTF-16 units is not conclusive. */
 export function isShorter(text: string, min: number): boolean {
   if (text.length < min) return true
   return text.length < min * 2 && countCodePoints(text) < min
 }
 
-/** Whether the text has more code points than `max`. Counts only when the length in UTF-16 units cannot tell. */
+/** Whether the text has more code points than `max`. Counts only if the length in UTF-16 units is not conclusive. */
 export function isLonger(text: string, max: number): boolean {
   if (text.length <= max) return false
   return text.length > max * 2 || countCodePoints(text) > max

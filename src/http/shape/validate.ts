@@ -1,5 +1,5 @@
 /**
- * validate - a schema becomes a function that says yes with the defaults filled in, or lists what is wrong
+ * validate - compiles a schema to a function that returns the value with defaults, or the issues
  *
  * Two passes: a compiled validator that stops at the first fault (collecting all of them costs an attacker nothing and
  * us everything), and only after a no the bounded walk of issues.ts. Sizes of lists and maps are checked before what
@@ -15,7 +15,7 @@ import { FORMATS } from './formats.ts'
 import { countRecipients, findIssues, type Schema } from './issues.ts'
 import { holdsForbidden, isLonger, isShorter } from './text.ts'
 
-/** The value with its defaults, or what is wrong with it. */
+/** The value with its defaults, or its issues. */
 export type Checked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly Issue[] }
