@@ -1,7 +1,8 @@
 /**
- * answer - what the cluster says becomes what a client is told
+ * answer - turns results of the cluster into answers
  *
- * Guarantees: 503 only where nothing was and nothing will be accepted; where nobody can tell, the connection is closed.
+ * Guarantees: 503 only if nothing was and nothing will be accepted; if the outcome is unknown, the connection is
+ * closed.
  */
 
 import type { Ask, AskResult } from '../../cluster/work.ts'
@@ -13,7 +14,7 @@ import { sentenceOfRefusal } from '../sending/refusal-sentence.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Page } from '../views/newest.ts'
 
-/** The answer to what came back; `make` says what an actor's reply means. */
+/** The answer for a result; `make` converts an actor's reply. */
 export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {
   return result.kind === 'answer' ? make(result.reply as ActorReply) : answerUnsaid(result)
 }
@@ -24,25 +25,25 @@ function answerUnsaid({ kind }: Exclude<AskResult, { readonly kind: 'answer' }>)
   return kind === 'fault' ? refuse('internal_error') : { close: true }
 }
 
-/** What an actor replied, or what is answered in its place: it refused, or nobody can tell. */
+/** An actor's reply, or the answer in its place: a refusal, or an unknown outcome. */
 export type Replied<ActorReply> =
   | { readonly reply: ActorReply; readonly answer?: never; readonly refused?: never }
   | { readonly answer: Answer; readonly reply?: never; readonly refused: Refused | null }
 
-/** What giving an order takes. */
+/** Dependencies for giving an order. */
 export interface OrderDeps {
   readonly ask: Ask
   readonly newCmdId: () => string
   readonly nowMs: () => number
 }
 
-/** A command by its name, and what it says. */
+/** A command by its name, and its body. */
 export interface Order {
   readonly name: string
   readonly body: object
 }
 
-/** Gives a command to a shard: what its actor replies, or what is answered in its place. */
+/** Sends a command to a shard. Returns its actor's reply, or the answer in its place. */
 export async function giveOrder<ActorReply extends { readonly kind: string }>(
   { ask, newCmdId, nowMs }: OrderDeps,
   shard: number,

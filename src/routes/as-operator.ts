@@ -16,7 +16,7 @@ import type { OperatorAct } from '../state/audit.ts'
 import { activeRoleOf } from '../views/account.ts'
 import type { OperatorKey, Reader } from '../views/key.ts'
 
-/** What the operator routes need. */
+/** Dependencies of the operator routes. */
 export interface OperatorDeps {
   readonly ask: Ask
   readonly read: Reader
@@ -27,7 +27,7 @@ export interface OperatorDeps {
 /** A request of an operator. */
 export type OperatorRequest<Body> = EdgeRequest<OperatorKey, Body>
 
-/** What a session of the operator is answered where it would make something that outlives it. */
+/** The refusal of an operator session that would create something that outlives it. */
 export const TAKES_A_KEY = refuse(
   'wrong_token_kind',
   {},
@@ -52,7 +52,7 @@ export function asOperator<Body>(read: Reader, handle: OperatorHandler<Body>): H
 
 /**
  * Makes the handler of a route that makes a key, a link or a session, or has one mailed: a session is refused, so that
- * whoever has stolen it has it for its hours and no longer.
+ * a stolen one is useful only for its lifetime.
  */
 export function withOwnKey<Body>(read: Reader, handle: OperatorHandler<Body>): Handler<OperatorRequest<Body>> {
   return asOperator(read, (request, by) => (isOwnKey(request.key) ? handle(request, by) : TAKES_A_KEY))

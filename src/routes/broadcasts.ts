@@ -127,7 +127,7 @@ export function makeOrderBroadcast(
   }
 }
 
-/** A key that was revoked is told so and nothing else: faults of its body would be. Spec key.revoke */
+/** A revoked key gets only that refusal, not the issues of its body. Spec key.revoke */
 async function keyRefusal(
   read: Reader,
   { key }: RequestOf<'createBroadcast' | 'previewBroadcast'>,

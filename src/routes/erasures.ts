@@ -1,8 +1,8 @@
 /**
  * erasures - POST /v1/erasures, GET /v1/erasures/{id}
  *
- * The address ends here: the command has its HMAC, the pseudonym that follows from that, and its domain. Where it is
- * the address of one of the account's own inbound streams, it also says which.
+ * The address ends here: the command has its HMAC, the pseudonym that follows from that, and its domain. For the
+ * address of one of the account's inbound streams, it also names the stream.
  *
  * Spec erasure.create, erasure.read
  */

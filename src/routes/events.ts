@@ -3,9 +3,9 @@
  * POST /v1/events/search: those of a stretch of time, in the order in which they occurred
  *
  * While a feed is open the owner of the server's shard writes the references of its events down
- * (`actors/webhook/listen.ts`); the feed reads them from there, whenever a signal says that there are more and at every
- * beat, so that a signal which is lost delays an event and loses none. The id of an entry is the id of the feed's line.
- * Events of caps are told as they come, without an id. A feed ends at once when its key is revoked.
+ * (`actors/webhook/listen.ts`); the feed reads them from there, on each signal and at every beat, so that a lost signal
+ * only delays an event. The id of an entry is the id of the feed's line. Events of caps are sent as they come, without
+ * an id. A feed ends at once when its key is revoked.
  *
  * Addresses and tags are searched by their keyed hashes, which are made here.
  *
@@ -33,7 +33,7 @@ import { type EventFilter, type EventSearchDeps, searchEvents } from '../views/m
 import { giveOrder, type Replied } from './answer.ts'
 import { makeWaiting, type WaitDeps } from './wait/waits.ts'
 
-/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
+/** An empty line keeps proxies from ending the connection, and detects a client that is gone. */
 const BEAT_MS = 5_000
 /** Events that a feed reads back side by side: one after the other it would fall behind while much else is done. */
 export const EVENTS_AT_ONCE = 32
@@ -47,7 +47,7 @@ export interface EventFeedDeps {
   readonly newCmdId: () => string
   readonly nowMs: () => number
   readonly readEvent: EventReader
-  /** Hears what is said about a topic; resolves with what ends it. */
+  /** Subscribes to a topic; resolves with a function that ends it. */
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
   /** A made-up id, for what has none of its own. */
   readonly newEventId: () => string
@@ -139,7 +139,7 @@ function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: Fe
   }
 }
 
-/** Reads on from an entry, one look at a time, and says each event with its id. */
+/** Reads from an entry on, one read at a time, and sends each event with its id. */
 class FeedLines {
   private readonly deps: EventFeedDeps
   private readonly server: ServerState
@@ -157,7 +157,7 @@ class FeedLines {
     this.position = position
   }
 
-  /** Hears a signal: what is written down is read there, a cap's event is whole in it. */
+  /** Receives a signal: recorded events are read from the store, an event of a cap is complete in the signal. */
   readonly take = (text: string): void => {
     const reference = parseReference(text)
     if (reference.kind === 'message' || reference.kind === 'inbound') this.look()
@@ -184,7 +184,7 @@ class FeedLines {
     this.isLooking = false
   }
 
-  /** Tells entries in their order, up to the first of which the store does not answer. Out: whether it told any. */
+  /** Sends entries in order, up to the first that the store did not answer. Returns whether it sent any. */
   private async tellAll(entries: readonly Entry[]): Promise<boolean> {
     const from = this.position
     for (let at = 0; at < entries.length; at += EVENTS_AT_ONCE) {
@@ -205,7 +205,7 @@ class FeedLines {
     return this.deps.readEvent(owner, reference, this.deps.nowMs())
   }
 
-  /** What an event tells of may be gone: then nothing is said. */
+  /** The subject of an event may have expired: then nothing is sent. */
   private say(event: EventBody | null | undefined, id: string, line: string): void {
     if (event !== null && event !== undefined)
       this.sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)

@@ -1,9 +1,8 @@
 /**
  * unsubscribe-page - the page that a link in a mail leads to, as HTML without a script
  *
- * Guarantees: whatever stands in a sender's name, it is text; nothing on the page is fetched from anywhere, and it
- * cannot be framed; no cookie, no recipient, no name of a stream. Links are relative: they hold behind whatever path a
- * proxy puts before them.
+ * Guarantees: a sender's name is always text; the page loads nothing, and it cannot be framed; no cookie, no recipient,
+ * no name of a stream. Links are relative: they hold behind whatever path a proxy puts before them.
  *
  * Spec unsubscribe.page
  */

@@ -2,8 +2,8 @@
  * unsubscribe - GET and POST /u/{token}, /confirm and /undo: how the recipient of a mail on a broadcast stream leaves
  * it
  *
- * Who holds the link may leave: no key, no cookie, no redirect. GET changes nothing. A POST to the link itself is
- * one-click (RFC 8058), whatever its body; the page's button posts to /confirm and is offered its undoing for a minute.
+ * The link is sufficient for leaving: no key, no cookie, no redirect. GET changes nothing. A POST to the link itself is
+ * one-click (RFC 8058), whatever its body; the page's button posts to /confirm and can be undone for a minute.
  *
  * Spec unsubscribe.page, unsubscribe.one-click, unsubscribe.minute
  */
@@ -125,7 +125,7 @@ async function click(
   return viewOf<UnsubscribeReply>(await deps.ask(shard, { name: 'unsubscribe', cmdId: deps.newCmdId(), body }))
 }
 
-/** `unknown`: nobody can tell whether it was done. It may be done again without harm. */
+/** `unknown`: the outcome is unknown. Repeating it is harmless. */
 function viewOf<Kinds extends UnsubscribeReply | UndoReply>(result: AskResult): PageView | 'unknown' {
   if (result.kind === 'answer') return { kind: (result.reply as Kinds).kind }
   return result.kind === 'unavailable' || result.kind === 'fault' ? { kind: 'unavailable' } : 'unknown'

@@ -1,6 +1,6 @@
 /**
- * webhook-deliveries - the deliveries of a webhook: list, read with what it would carry now, replay one or all that are
- * dead, and an example event
+ * webhook-deliveries - the deliveries of a webhook: list, read with its current payload, replay of one or all dead
+ * ones, and an example event
  *
  * Spec webhook.deliveries, webhook.delivery, webhook.replay, webhook.example
  */

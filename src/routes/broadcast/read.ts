@@ -1,5 +1,5 @@
 /**
- * read - the body of a broadcast, from its bytes to what is stored of it
+ * read - parses the body of a broadcast into stored data
  *
  * Spec broadcast.body, request.json, error.issues
  */
@@ -23,7 +23,7 @@ import {
   renderMessage,
 } from '../../sending/broadcast/prepare.ts'
 
-/** What the thread is given. */
+/** Input of the thread. */
 export interface ReadJob {
   readonly pieces: readonly ArrayBuffer[]
   readonly secretKey: string
@@ -33,7 +33,7 @@ export interface ReadJob {
   readonly isPreview: boolean
 }
 
-/** What it makes of it. */
+/** Result of the thread. */
 export type ReadResult = { readonly ok: true; readonly prepared: PreparedBroadcast; readonly streamId: string } | Faulty
 
 /** What it makes of one that is only shown. */

@@ -1,9 +1,8 @@
 /**
  * submit - a broadcast that was read becomes one command: looks, content written ahead, the ask
  *
- * Who is on the stream's list is left out here, so that `total` and `suppressed` are final; who comes onto it later is
- * found by the release. What was written for a broadcast that is not accepted is taken away; where nobody can tell, it
- * expires within a minute.
+ * Suppressed recipients are left out here, so that `total` and `suppressed` are final; the release finds later ones.
+ * Data written for a refused broadcast is removed; if the outcome is unknown, it expires within a minute.
  *
  * Guarantees: what is read from the list and written at once is bounded; no address is in the state.
  *
@@ -27,7 +26,7 @@ import { entityFact, stateOf } from '../../views/entity.ts'
 import type { Reader, ServerKey } from '../../views/key.ts'
 import { maySend } from '../../views/owned.ts'
 
-/** What submitting needs. */
+/** Dependencies of submitting. */
 export interface SubmitBroadcastDeps {
   readonly ask: Ask
   readonly read: Reader
@@ -50,7 +49,7 @@ const ROUND_BYTES_MAX = 4 * 1024 * 1024
 
 type Value = { readonly key: string; readonly bytes: Uint8Array }
 
-/** Submits it. Never rejects for what the store or the decision says. */
+/** Submits it. Never rejects because of the store or the decision. */
 export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOrder): Promise<AskResult> {
   const { key, prepared } = order
   const shard = homeShard(key.accountId)

@@ -1,9 +1,9 @@
 /**
- * health - GET /healthz, /readyz, /metrics and /v1/operator/health: what a supervisor, a load balancer, a monitor and
- * the operator ask
+ * health - GET /healthz, /readyz, /metrics and /v1/operator/health: for a supervisor, a load balancer, a monitor and
+ * the operator
  *
- * Healthy: this process turns its loop. Ready: the store answers and keeps what it takes, every shard has a living
- * owner, and, where sends come in, there is room for new mail. Who is not ready says why.
+ * Healthy: the event loop of this process runs. Ready: the store answers and is durable, every shard has a live owner,
+ * and, if the process accepts sends, there is room for new mail. A process that is not ready gives the reason.
  */
 
 import type { Health } from '../../../schemas/operator/health.ts'

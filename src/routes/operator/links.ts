@@ -1,7 +1,7 @@
 /**
- * links - the operator makes a link into the dashboard, and hands it to somebody who is locked out or gets no mail
+ * links - the operator creates a dashboard link for a user who is locked out or gets no mail
  *
- * The store keeps the link's id; what makes it work is in this answer alone.
+ * The store keeps the link's id; its token is only in this answer.
  *
  * Spec link.operator, link.once, operator.note
  */

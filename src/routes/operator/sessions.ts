@@ -2,7 +2,7 @@
  * sessions - the operator's view in a browser takes a session in place of the key, and a link opens one on a machine
  * that is not to see the key
  *
- * A session opens no other and makes no key and no link: whoever has stolen it has it for its hours and no longer.
+ * A session opens no other and makes no key and no link: so that a stolen one is useful only for its lifetime.
  *
  * Spec operator.session, operator.link, operator.note
  */

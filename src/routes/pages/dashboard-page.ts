@@ -1,8 +1,8 @@
 /**
  * dashboard-page - the files of the dashboard: shells, scripts, styles, read once and served as they were made
  *
- * A path under `/dashboard/` that names no file is a page: it answers a shell, and the script in it finds what to show.
- * What lies under `api/` and `mail/` is no page, whatever it is.
+ * A path under `/dashboard/` that names no file is a page: it answers a shell, and its script selects the content.
+ * Paths under `api/` and `mail/` are never pages.
  *
  * Spec dashboard.page, dashboard.policy
  */
@@ -56,7 +56,7 @@ const SAFE = {
 } as const
 /** Names of files change with their content; what a shell names does not. */
 const FOREVER = 'public, max-age=31536000, immutable'
-/** Where somebody comes in who has no session yet. */
+/** Pages without a session. */
 const DOOR = /^\/dashboard\/(?:sign-in|link|forgot)\/?$/
 const NO_PAGE = /^\/dashboard\/(?:api|mail)(?:\/|$)/
 const PREFIX = '/dashboard/'

@@ -1,12 +1,11 @@
 /**
  * waits - searches that wait until something matches, and the places that they take
  *
- * A wait searches at once. While nothing matches it searches again whenever a signal says that a message was accepted,
- * or that something happened to one, and once more at its end: a signal that is lost delays the answer and loses
- * nothing. Between signals it costs nothing but its place.
+ * A wait searches at once. While nothing matches it searches again on each signal of an accepted message or an event,
+ * and once more at its end: a lost signal only delays the answer. Between signals it costs nothing but its place.
  *
- * Guarantees: at most so many places of a server and of a process; a place is given back when the client is gone, when
- * its key is revoked (401) and when the process stops (what was found by then, nothing).
+ * Guarantees: at most so many places of a server and of a process; a place is released when the client is gone, when
+ * its key is revoked (401) and when the process stops (with an empty result).
  *
  * Spec search.wait
  */
