@@ -2,8 +2,8 @@
  * byte-budget - how many bytes of large messages may be under way in a process at once
  *
  * Guarantees: never more than the budget; half of it is for sites that have answered before, and no site but the
- * operator's relay has more than a quarter, so that what hangs at some sites leaves room for the others. What is small
- * is not counted: the number of attempts bounds it.
+ * operator's relay has more than a quarter, so that hanging sites leave room for the others. Small messages are not
+ * counted, because the number of attempts bounds them.
  *
  * Spec delivery.bytes
  */
@@ -22,7 +22,7 @@ export interface BudgetOrder {
 }
 
 export interface ByteBudget {
-  /** What gives the bytes back (once), or null where there is no room now. */
+  /** Returns a function that releases the bytes (once), or null if there is no room now. */
   take(order: BudgetOrder): (() => void) | null
   /** Bytes that are taken. */
   readonly taken: number

@@ -1,7 +1,7 @@
 /**
  * dispatch - one attempt from an address to its outcome: the route, a place at the site, the message, a mail thread
  *
- * The message is asked for only when its site has a place: what waits costs little.
+ * The message is asked for only when its site has a place: so that waiting attempts cost little.
  *
  * Guarantees: an attempt that waits for its site too long goes back; one that is under way too long is cut and a failed
  * one, but never after its final dot, which would make a duplicate: the server has its ten minutes. All of it is
@@ -54,7 +54,7 @@ export interface DispatchDeps {
 
 export interface DispatchOrder {
   readonly address: string
-  /** Under which name its site is remembered: the domain, or `relay`. */
+  /** The name of its site: the domain, or `relay`. */
   readonly destination: string
   /** Bytes of the message's attachments. */
   readonly bytes: number
@@ -62,7 +62,7 @@ export interface DispatchOrder {
   readonly pass: Pass
 }
 
-/** What is transmitted; the dispatch adds the recipient and the way. */
+/** The message to transmit; the dispatch adds the recipient and the route. */
 export type Dispatched = Pick<TransmitJob, 'message'> & {
   readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers' | 'pass'>
 }
@@ -144,8 +144,8 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
 }
 
 /**
- * What was cut off while the store was asked, or had no answer of it, goes back to its lane like any attempt that is
- * cut off.
+ * An attempt interrupted while the store was asked, or without its answer, returns to its lane like any interrupted
+ * attempt.
  */
 async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): ReturnType<Prepare> {
   try {

@@ -1,5 +1,5 @@
 /**
- * domain-lanes - the performers of what sending domains need: look-ups of their records, and mail to administrators
+ * domain-lanes - performs the work for sending domains: lookups of their records, and mail to administrators
  *
  * Both lanes are narrow: a thousand domains that are due at once wait for each other, not acceptance for them. Notices
  * travel in the mail threads as all mail does, signed by the service where it has a key.
@@ -58,7 +58,7 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     prepare: prepareCheck,
     outcome: checkOutcome,
     ...makeRoom(CHECKS_MAX, async (job) => {
-      // What stands there instead are texts of others: they do not go where outcomes lie.
+      // The values found instead are foreign texts: they are not stored with outcomes.
       const { instead: _, ...found } = await deps.check(recordsOf(job, deps.serviceDomain))
       return { ...found, selector: job.selector }
     }),
@@ -96,7 +96,7 @@ function makeRoom<Job, Outcome>(
   }
 }
 
-/** Tells one administrator, or the operator where there is none. */
+/** Notifies one administrator, or the operator if there is none. */
 async function tell(
   deps: DomainLaneDeps,
   job: DomainNoticeJob,

@@ -2,8 +2,8 @@
  * holds - the destinations that the operator holds, as this process knows them
  *
  * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried.
- * A command writes them and signals it; every process reads them at its start, when it hears that, and every few
- * seconds, because what is said while its connection is down is not heard.
+ * A command writes them and signals it; every process reads them at its start, on the signal, and every few seconds,
+ * because signals are lost while its connection is down.
  *
  * Spec queue.hold
  */
@@ -23,13 +23,13 @@ export interface Holds {
 
 export interface HoldsDeps {
   readonly readKeys: ReadKeys
-  /** Hears what is said about a topic; resolves with what ends it. */
+  /** Subscribes to a topic; resolves with a function that ends it. */
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
-  /** Is told of a destination that is to be tried. */
+  /** Called for a destination that has to be tried. */
   readonly wake: (destination: string) => void
 }
 
-/** Reads the list and goes on reading it. */
+/** Reads the list, now and continuously. */
 export async function watchHolds({ readKeys, hear, wake }: HoldsDeps): Promise<Holds> {
   let destinations: ReadonlySet<string> = new Set()
   let woken: Readonly<Record<string, string>> | null = null
@@ -41,7 +41,7 @@ export async function watchHolds({ readKeys, hear, wake }: HoldsDeps): Promise<H
     if (holds === null || orders === null) return
     destinations = new Set(holds[0])
     const wakes = orders[0] ?? {}
-    // What was ordered before this process began is no news to it.
+    // Orders from before this process began are not new.
     for (const [destination, atMs] of Object.entries(wakes))
       if (woken !== null && woken[destination] !== atMs) wake(destination)
     woken = wakes

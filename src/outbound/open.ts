@@ -1,4 +1,4 @@
-/** open - delivery to the outside, put together: routes, sites, what the operator holds */
+/** open - assembles delivery: routes, sites, destinations held by the operator */
 import { findRoute as findRouteFor } from '../dns/mx-route.ts'
 import { createResolver } from '../dns/resolve.ts'
 import { createStsPolicies, type PolicyStore } from '../dns/sts.ts'
@@ -14,18 +14,18 @@ import { Sites } from './sites.ts'
 import type { RunMail } from './thread/thread-job.ts'
 import type { SmtpChanges } from './threads.ts'
 
-/** Domains whose mistaken policy is told of. */
+/** Domains whose faulty policy is logged. */
 const TOLD_MAX = 1000
 
 export interface Outbound {
   readonly sites: Sites
   readonly holds: Holds
   readonly dispatch: Dispatch
-  /** The site of a destination; null where there is none, or DNS cannot tell. */
+  /** The site of a destination; null if there is none, or the DNS did not answer. */
   siteOf(destination: string): Promise<string | null>
   /** Tells the log how an attempt went. */
   attempted(facts: AttemptFacts): void
-  /** No new transactions; what waits goes back. */
+  /** No new transactions; waiting attempts return to their lanes. */
   close(): void
 }
 
@@ -35,7 +35,7 @@ export interface OutboundDeps {
   /** Where MTA-STS policies are kept. */
   readonly policyStore: PolicyStore
   readonly readKeys: HoldsDeps['readKeys']
-  /** Hears what is said about a topic; resolves with what ends it. */
+  /** Subscribes to a topic; resolves with a function that ends it. */
   readonly hear: HoldsDeps['hear']
   readonly siteLimits: SiteLimitTable
   readonly run: RunMail
@@ -95,7 +95,7 @@ function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLi
   const told = new Set<string>()
   return async (domain: string) => {
     const route = await findRouteFor(domain, deps)
-    // Spec delivery.sts: a policy that is only tested is told of, once for each domain.
+    // Spec delivery.sts: a policy in testing mode is logged, once for each domain.
     if ('site' in route && route.sts === 'testing' && !route.isNamed && !told.has(domain) && told.size < TOLD_MAX) {
       told.add(domain)
       log.info({ domain, site: route.site }, 'No mail server matches an MTA-STS policy in testing mode')

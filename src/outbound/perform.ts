@@ -3,9 +3,8 @@
  * outcome
  *
  * States of an attempt: routed -> waiting for its site -> content read -> composed and transmitted (or simulated) in a
- * thread -> reported.
- * Guarantees: what may be under way is bounded, at each site and in all (`sites.ts`); an attempt is cut before its
- * claim ends; what is reported holds no address.
+ * thread -> reported. Guarantees: concurrent attempts are bounded, at each site and in all (`sites.ts`); an attempt is
+ * cut before its claim ends; a reported outcome has no address.
  *
  * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is taken away goes to the
  * MX, and the other way round.
@@ -50,7 +49,7 @@ const SIMULATED_MAX = 256
  */
 const HOLD_MS = 25 * 60_000
 const SIMULATE_HOLD_MS = 60_000
-/** What was cut off comes back after this. */
+/** Interrupted attempts are due again after this. */
 const AGAIN_MS = 1000
 /** Content is asked for once a second while the store is away; then the claim lapses. */
 const READ_TRIES_MAX = 60
@@ -58,7 +57,7 @@ const READ_STEP_MS = 1000
 /** What a simulated complaint says (RFC 5965 7.3). */
 const SIMULATED_FEEDBACK = 'abuse'
 
-/** Unsigned mail would be refused for good by those who know the domain; what is wrong here may be mended in time. */
+/** Receivers that know the domain would reject unsigned mail permanently; the fault here may be fixed in time. */
 const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as const
 
 export interface LaneDeps {
@@ -153,7 +152,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
   ]
 }
 
-/** What ends or defers a scheduled message before it is sent; null: nothing. Spec send.at */
+/** The reason to end or defer a scheduled message before it is sent, or null. Spec send.at */
 async function endScheduled(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<AttemptOutcome | null> {
   const { message, recipient } = job
   if (!message.isScheduled) return null
@@ -291,7 +290,7 @@ async function readMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal)
   return inputOf(deps, job, { body, attachments })
 }
 
-/** A broadcast's message: what it has of its own, filled into what all of them share. */
+/** A broadcast's message: its individual values, filled into the shared content. */
 async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<MailInput | null> {
   const { outgoing } = deps
   const { message } = job

@@ -1,8 +1,8 @@
 /**
  * signing-keys - the private keys that sign mail: a domain's, read from the store and opened once; the service's own
  *
- * A key is found by the moment from which it signs, so what is remembered never becomes wrong: a rotated or newly added
- * domain is asked for under another moment. Attempts after the first do not know the moment; they read anew.
+ * A key is found by the moment from which it signs, so a cached key never becomes wrong: a rotated or newly added
+ * domain is read under another time. Attempts after the first do not know the time and read again.
  *
  * Keys: `dkim:<account>:<domain>`
  *
@@ -61,7 +61,7 @@ export function makeSigningKeyFinder(read: Reader, sealingKey: Buffer): FindKey 
   }
 }
 
-/** The service's own key, null where none is set. Throws WrongFile for a file that holds no RSA key: the start ends. */
+/** The service's own key, or null. Throws WrongFile for a file that holds no RSA key: the start ends. */
 export function openServiceKey({ serviceDkim, serviceDomain }: Config): SigningKey | null {
   if (serviceDkim === null) return null
   const key = readRsaKey(serviceDkim.keyFile)

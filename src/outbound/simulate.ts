@@ -2,7 +2,7 @@
  * simulate - attempts on a test server whose message is small: composed and simulated right here, on the main thread
  *
  * Sending a small message to a thread and its outcome back costs more than composing it. It is composed all the same,
- * byte for byte as it would be transmitted: what cannot be built fails, and the size is the size as built.
+ * byte for byte as it would be transmitted: a message that cannot be built fails, and the size is the size as built.
  *
  * Guarantees: jobs run after what the loop has in hand, a few at a time, so that no answer waits for all of them; those
  * that cost no more than the wait would run at once, so many in a turn of the loop.

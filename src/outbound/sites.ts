@@ -7,8 +7,8 @@
  *
  * Guarantees: no more attempts under way at a site than its pace allows within this process's share of the site's
  * limits, and no more than 256 in the process; the last quarter of those is for sites that have answered before, and a
- * site that has not gets one place when they become few, so that no number of dead destinations takes the places of
- * living ones; what waits is bounded, for a site and in all.
+ * site that has not gets one place when they become few, so that dead destinations never take the places of working
+ * ones; waiting attempts are bounded, for a site and in all.
  *
  * Spec delivery.site, delivery.site.share, delivery.fair, delivery.hold
  */
@@ -34,7 +34,7 @@ const DOMAINS_MAX = 65_536
 /** An attempt that finds no connection to spare this often goes back. */
 const ROUNDS_MAX = 20
 
-/** What an attempt is given with its place. */
+/** The grant of an attempt with its place. */
 export interface Given {
   /** Connections that the site may have open now. */
   readonly connections: number
@@ -137,7 +137,7 @@ export class Sites {
     this.serve(site)
   }
 
-  /** Sends back all that waits, and whatever comes. */
+  /** Returns all waiting and later attempts. */
   close(): void {
     this.isClosed = true
     for (const site of this.sites.values()) {
@@ -189,11 +189,11 @@ export class Sites {
     }
   }
 
-  /** What an attempt says about its site. */
+  /** Learns about a site from an attempt. */
   private learn(site: Site, outcome: MailOutcome): void {
     const contact = outcome.contact ?? 'none'
     const { isRelay } = site.route
-    // The operator's own relay is not asked for less, whatever it says: only for whether it is there.
+    // The operator's own relay is never throttled by its replies; only its availability counts.
     const heard: Outcome = isRelay ? { ...outcome, result: 'delivered', code: 250, response: null } : outcome
     const said = { outcome: heard, contact, nowMs: this.deps.nowMs(), unit: this.deps.random() }
     site.pace = ended(site.pace, this.limitsOf(site.route), said)
@@ -201,7 +201,7 @@ export class Sites {
     for (const waiter of [...site.waiting]) waiter.settle({ ...outcome, contact: 'none' })
   }
 
-  /** Null with a place at the site, else how the attempt ends without one. */
+  /** Null with a place at the site, otherwise the outcome of the attempt without one. */
   private place(site: Site, signal: AbortSignal): Promise<MailOutcome | null> {
     if (this.isClosed || signal.aborted) return Promise.resolve(this.sentBack(site, 'attempt was cut off', 'abort'))
     if (site.pace.pausedUntilMs > this.deps.nowMs()) return Promise.resolve(this.sentBack(site, 'site is paused'))
@@ -266,7 +266,7 @@ export class Sites {
   }
 }
 
-/** Forgets the oldest site of which nothing is to be remembered, else the oldest that nothing is under way at. */
+/** Drops the oldest site without state, otherwise the oldest without attempts in progress. */
 function forgetOne(sites: Map<string, Site>, nowMs: number): void {
   const idle = [...sites.values()].filter((site) => site.inUse === 0 && site.waiting.size === 0)
   const gone = idle.find(({ pace }) => pace.pausedUntilMs <= nowMs && !pace.isThrottled) ?? idle[0]

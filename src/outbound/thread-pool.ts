@@ -146,7 +146,7 @@ function start(thread: Thread): boolean {
     thread.connections = connections
     for (const { id, outcome } of done) thread.pending.get(id)?.(outcome)
   })
-  // An error is followed by `exit`, where it is dealt with; without a listener it would end the process.
+  // An error is followed by `exit`, which is handled; without a listener it would end the process.
   worker.on('error', () => undefined)
   worker.on('exit', () => {
     if (thread.worker === worker) thread.worker = null

@@ -2,8 +2,8 @@
  * attempt - a session with one address of one mail server, in the clear when its TLS is broken and nothing demands TLS.
  *
  * TLS is opportunistic (RFC 3207, RFC 7435): encryption without a verified certificate is better than none, and mail
- * that cannot be encrypted is better than mail that is lost. A server whose handshake failed is remembered for three
- * days. Where MTA-STS demands it, TLS with a certificate that holds is the only way (RFC 8461 5).
+ * that cannot be encrypted is better than mail that is lost. A server whose handshake failed is recorded for three
+ * days. If MTA-STS requires it, TLS with a certificate that holds is the only way (RFC 8461 5).
  *
  * Spec delivery.tls, delivery.sts
  */
@@ -31,7 +31,7 @@ export interface AttemptDeps {
   nowMs(): number
 }
 
-/** A session, or what its failure means and what it says of the server. */
+/** A session, or the outcome of its failure and the state of the server. */
 export type Attempted =
   | { readonly ok: true; readonly session: Session }
   | { readonly ok: false; readonly outcome: Outcome; readonly contact: Contact }

@@ -15,7 +15,7 @@ import type { FenceState } from '../../../cluster/fence.ts'
 import type { Phase } from '../../mail/outcome.ts'
 import { makeFeed } from './data-feed.ts'
 
-/** Bytes of one reply; a peer that sends more does not speak SMTP. */
+/** Bytes of one reply; a peer that sends more is not an SMTP server. */
 const REPLY_BYTES_MAX = 65_536
 const CLOSED = 'connection closed by the server'
 

@@ -3,7 +3,7 @@
  *
  * The first read means that the server has answered 354. The end is given once every byte before it has left for the
  * kernel, right after `mayFinish` said open: between that and the dot there is no wait. While it says held, the end
- * waits; then the store is silent, and nobody could write down what the server answers.
+ * waits; then the store is silent, and the server's reply could not be recorded.
  */
 
 import { Readable } from 'node:stream'

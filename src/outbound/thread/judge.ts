@@ -25,8 +25,8 @@ export function isElsewhere(sent: Sent, { code }: Pick<Outcome, 'code'>): boolea
 }
 
 /**
- * The outcome where the server was reached over IPv6 and has addresses of IPv4 too: a refusal for what our address is
- * says nothing of those, so it is temporary.
+ * The outcome for a server reached over IPv6 that also has IPv4 addresses: a refusal because of our address does not
+ * apply to those, so it is temporary.
  */
 export function asOfFamily(outcome: Outcome): Outcome {
   const isOfAddress =
@@ -35,8 +35,8 @@ export function asOfFamily(outcome: Outcome): Outcome {
 }
 
 /**
- * The outcome of a failure. A session that could not be opened is always temporary, even with a 5xx greeting: it says
- * something about us or about the server, not about the recipient.
+ * The outcome of a failure. A session that could not be opened is always temporary, even with a 5xx greeting: it is
+ * about us or the server, not about the recipient.
  */
 export function judgeFailure(failure: SessionFailure, where: string): Outcome {
   if (failure.kind === 'abort' || failure.kind === 'fence') {

@@ -4,8 +4,8 @@
  *
  * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (one at least each); one
  * message at a time on each; a connection that proves dead before a message was begun on it, or that says 421, is
- * replaced without anybody noticing. The relay may stand in a private network: it was named by the operator, not by a
- * sender. Over any other network a password goes out encrypted or not at all.
+ * replaced transparently. The relay may be in a private network: it was named by the operator, not by a sender. Over
+ * any other network a password goes out encrypted or not at all.
  *
  * Spec delivery.relay, delivery.relay.password
  */
@@ -50,7 +50,7 @@ export interface RelayOptions {
   isOutside(address: string): boolean
 }
 
-/** What became of a message, and what that says of the relay. */
+/** The outcome of a message, and the state of the relay. */
 export interface Relayed {
   readonly outcome: Outcome
   readonly contact: Contact

@@ -16,7 +16,7 @@ const LIFE_MAX_MS = 300_000
 const MINUTE_MS = 60_000
 /** How long a new connection waits for one that is closing. */
 const CLOSING_MAX_MS = 5000
-/** Sites whose counts are remembered although nothing is open. */
+/** Sites whose counts are kept without open sessions. */
 const SITES_MAX = 10_000
 
 /** An open session and what is known of it. */
@@ -31,7 +31,7 @@ export interface Held {
   messages: number
 }
 
-/** What an attempt asks the pool for. */
+/** Request of an attempt to the pool. */
 export interface PoolAsk {
   readonly site: string
   readonly hosts: readonly string[]
@@ -85,8 +85,8 @@ export class SessionPool {
   }
 
   /**
-   * Takes a place for a new connection, waiting for one. Out: milliseconds until there may be one, when this minute's
-   * are used up; else 0.
+   * Takes a place for a new connection, waiting for one. Returns the milliseconds until there may be one if this
+   * minute's are used up, otherwise 0.
    */
   async admit({ site: name, limits, connections }: PoolAsk): Promise<number> {
     const { connectionsMax, nowMs } = this.options
@@ -104,7 +104,7 @@ export class SessionPool {
     return 0
   }
 
-  /** What became of the place: a session that was opened (it holds the place until it closes), or null, nothing. */
+  /** The use of the place: an open session (which holds it until it closes), or null. */
   placed({ site: name }: PoolAsk, session: Session | null): void {
     const site = this.siteOf(name)
     const leave = () => {

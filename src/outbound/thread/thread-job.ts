@@ -1,5 +1,5 @@
 /**
- * thread-job - what the main thread and a mail thread say to each other.
+ * thread-job - the messages between the main thread and a mail thread.
  *
  * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in buffers of
  * their own, which are handed over, not copied.
@@ -14,7 +14,7 @@ import type { SigningKey } from './sign.ts'
 import type { SessionUsed, Way } from './transmit.ts'
 
 /**
- * What an outcome says where the password of `RELAY_URL` would have to go out in the clear; the operator is told too.
+ * The outcome if the password of `RELAY_URL` would be sent unencrypted; it is also logged for the operator.
  */
 export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
 
@@ -51,7 +51,7 @@ export interface TransmitJob {
 export interface MailOutcome extends Outcome {
   /** Bytes of the message as built; null when it could not be built. */
   readonly sizeBytes: number | null
-  /** What a transmission learnt of the site. */
+  /** The state of the site after a transmission. */
   readonly contact?: Contact
   /** The session that it ended on. */
   readonly session?: SessionUsed | null
@@ -107,7 +107,7 @@ export interface SmtpSettings {
   readonly timeouts: SmtpTimeouts
 }
 
-/** What a thread is started with; the numbers of `smtp` are already this thread's share. */
+/** Start data of a thread; the numbers of `smtp` are already this thread's share. */
 export interface ThreadData {
   readonly smtp: SmtpSettings
   readonly fence: FenceCells

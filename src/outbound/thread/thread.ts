@@ -42,7 +42,7 @@ const outgoing = makeOutgoing()
 const underWay = new Map<number, UnderWay>()
 let done: { id: number; outcome: MailOutcome }[] = []
 let isDraining = false
-/** Connections as last told, and what looks whether that still holds. */
+/** The last reported number of connections, and its timer. */
 let told = 0
 let watch: NodeJS.Timeout | null = null
 
@@ -144,7 +144,7 @@ function tell(connections: number): void {
   if (connections > 0 && watch === null) watch = setInterval(look, LOOK_MS).unref()
 }
 
-/** Connections come and go between outcomes too: tells how many there are until there is none. */
+/** Connections come and go between outcomes too: reports the number until it is zero. */
 function look(): void {
   const connections = openConnections()
   if (connections !== told) tell(connections)

@@ -203,7 +203,7 @@ class Tour {
     return tried.isFinal
   }
 
-  /** A server's own words say more than "could not connect to the last one"; one that answered makes the site alive. */
+  /** A server's reply is more useful than "could not connect to the last one"; an answer proves that the site works. */
   private note(tried: Tried): void {
     const { last } = this
     const contact = last?.contact === 'answered' ? 'answered' : tried.contact
@@ -219,7 +219,7 @@ class Tour {
     shunned.set(address, nowMs() + (contact === 'silent' ? SILENT_AGE_MS : REFUSED_AGE_MS))
   }
 
-  /** Our own addresses count as private: what we listen on must not receive what we send to others. */
+  /** Our own addresses count as private: our own listeners must not receive our outbound mail. */
   private mayConnect(address: string): boolean {
     const { privateNetworksAllowed, ownAddresses } = this.deps
     if (!isPublicAddress(address, privateNetworksAllowed)) return false
