@@ -163,7 +163,7 @@ export function listenToRedis(address: string, worker: string, ears: Ears): List
  */
 export class RedisSignals {
   private readonly address: string
-  private readonly listeners = new Map<string, Set<Heard>>()
+  private readonly listeners = new Map<string, { readonly heard: Set<Heard>; readonly added: Promise<void> }>()
   private subscriber: RedisSubscriber | null = null
 
   constructor(address: string) {
@@ -173,13 +173,12 @@ export class RedisSignals {
   /** Subscribes to a topic. Resolves when subscribed, with a function that ends it. */
   async hear(topic: string, heard: Heard): Promise<() => void> {
     const channel = topicName(topic)
-    const known = this.listeners.get(channel)
-    if (known !== undefined) known.add(heard)
-    else {
-      this.listeners.set(channel, new Set([heard]))
-      this.subscriber ??= this.connect()
-      await this.subscriber.add(channel)
-    }
+    this.subscriber ??= this.connect()
+    const known = this.listeners.get(channel) ?? { heard: new Set<Heard>(), added: this.subscriber.add(channel) }
+    this.listeners.set(channel, known)
+    known.heard.add(heard)
+    // Also for a second listener, whose first is still being subscribed.
+    await known.added
     return () => this.leave(channel, heard)
   }
 
@@ -191,7 +190,7 @@ export class RedisSignals {
 
   private leave(channel: string, heard: Heard): void {
     const known = this.listeners.get(channel)
-    if (known === undefined || !known.delete(heard) || known.size > 0) return
+    if (known === undefined || !known.heard.delete(heard) || known.heard.size > 0) return
     this.listeners.delete(channel)
     if (this.listeners.size === 0) this.close()
     else this.subscriber?.remove(channel)
@@ -203,7 +202,7 @@ export class RedisSignals {
       name: 'signals',
       heard: (channel, message) => {
         const text = message.toString()
-        for (const heard of this.listeners.get(channel) ?? []) heard(text)
+        for (const heard of this.listeners.get(channel)?.heard ?? []) heard(text)
       },
     })
   }

@@ -124,3 +124,24 @@ test('redis-subscriber: ended while it subscribes again, it leaves no error that
   }
   await until(async () => (await client.publish('a', 'x')) === 0, WAIT_MS)
 })
+
+test('redis-signals: a second listener of a topic is not ready before the first is subscribed', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  const store = await openStore(t, redis.socketPath)
+  // Opens the connection of the signals.
+  await store.hear('other', () => undefined)
+  const heard: string[] = []
+  await client.call('CLIENT', 'PAUSE', '600', 'ALL')
+  const ready = ['one', 'two'].map((name) => store.hear('a', (text) => void heard.push(`${name} ${text}`)))
+  const isEarly = await Promise.race([ready[1]?.then(() => true), setTimeout(200, false)])
+  t.equal(isEarly, false)
+  const [end] = await Promise.all(ready)
+  store.signal([{ topic: 'a', text: 'said' }])
+  await until(() => heard.length === 2, WAIT_MS)
+  end?.()
+  store.signal([{ topic: 'a', text: 'again' }])
+  await until(() => heard.includes('two again'), WAIT_MS)
+  t.same(heard, ['one said', 'two said', 'two again'])
+})
