@@ -64,7 +64,7 @@ export function addBroadcastCommands(program: Command, ended: Ended): void {
     .description('list broadcasts, newest first')
     .option('--stream <id>', 'on this stream')
     .option('--status <status>', 'accepted, processing, completed or cancelled')
-    .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
+    .option('--limit <n>', `maximum number (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await listBroadcasts(options)))
   withServerOptions(broadcast.command('show <broadcastId>'))
     .description('print a broadcast and its progress')

@@ -43,7 +43,7 @@ export function addEventSearchCommands(program: Command, ended: Ended): void {
     .option('--since <instant>', 'at or after this', parseInstant)
     .option('--until <instant>', 'before this', parseInstant)
     .option('--after <id>', 'after this event')
-    .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
+    .option('--limit <n>', `maximum number (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await searchEvents(options)))
 }
 

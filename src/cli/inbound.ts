@@ -57,7 +57,7 @@ export function addInboundCommands(program: Command, ended: Ended): void {
     .option('--stream <id>', 'on this stream')
     .option('--since <instant>', 'received at or after this', parseInstant)
     .option('--until <instant>', 'received before this', parseInstant)
-    .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
+    .option('--limit <n>', `maximum number (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await listReceived(options)))
   withServerOptions(inbound.command('show <inboundMessageId>'))
     .description('print a received message')

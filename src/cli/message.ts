@@ -42,7 +42,7 @@ export function addMessageCommands(program: Command, ended: Ended): void {
   withFilters(message.command('search'))
     .description('list messages, newest first')
     .option('--until <instant>', 'sent before this', parseInstant)
-    .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
+    .option('--limit <n>', `maximum number (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await searchMessages(options)))
   withFilters(message.command('wait'))
     .description('wait for a message and print it; exit code 1 if none comes in time')

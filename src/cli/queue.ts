@@ -30,10 +30,10 @@ export function addQueueCommands(program: Command, ended: Ended): void {
     .description('pending mail by destination: list, hold, retry and drop')
     .action(async (options) => ended(await listQueue(options)))
   const orders: readonly [order: QueueOrder, does: string][] = [
-    ['retry', 'make what waits for a destination due now'],
+    ['retry', 'attempt queued mail of a destination now'],
     ['hold', 'hold all mail of a destination, new mail too, until it is released'],
     ['release', 'end a hold'],
-    ['drop', 'end what waits: its recipients bounce'],
+    ['drop', 'drop queued mail of a destination: its recipients bounce'],
   ]
   for (const [order, does] of orders) {
     withOperatorOptions(queue.command(`${order} <domain>`))

@@ -31,7 +31,7 @@ export function addRequestCommands(program: Command, ended: Ended): void {
     .option('--message <id>', 'that created this message')
     .option('--since <instant>', 'at or after this', parseInstant)
     .option('--until <instant>', 'before this', parseInstant)
-    .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
+    .option('--limit <n>', `maximum number (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await listRequests(options)))
   withServerOptions(requests.command('show <requestId>'))
     .description('print one request by its Request-Id')

@@ -69,7 +69,7 @@ export function addSendCommands(program: Command, ended: Ended): void {
     .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
     .option(
       '--wait [seconds]',
-      `print each event as it comes, until every recipient has ended, for ${WAIT_SECONDS} s at most or for so many; exit code 1 unless all were delivered to`,
+      `print events until every recipient reaches a final state, for up to ${WAIT_SECONDS} seconds or the given number; exit 1 unless all were delivered`,
       parseInteger,
     )
     .action(async (options: SendOptions) => {

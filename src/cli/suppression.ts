@@ -29,7 +29,7 @@ export function addSuppressionCommands(program: Command, ended: Ended): void {
     .option('--recipient <address>', 'only one address')
     .option('--stream <id>', 'only the list of one stream')
     .option('--reason <reason>', 'hard_bounce, spam_complaint, unsubscribe or manual')
-    .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
+    .option('--limit <n>', `maximum number (default: ${LIMIT_DEFAULT})`, parseInteger)
     .option('--server <id>', 'the server, by the operator')
     .action(async (options) => ended(await listSuppressions(options)))
   withServerOptions(suppression.command('show <suppressionId>'))

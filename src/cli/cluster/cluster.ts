@@ -124,7 +124,7 @@ function readShards(options: ClientOptions): Promise<ShardList> {
 function addAuditCommand(program: Command, ended: Ended): void {
   withOperatorOptions(program.command('audit'))
     .description('list the actions of operators, newest first')
-    .option('--limit <n>', `at most so many (default: ${AUDIT_LIMIT_DEFAULT})`, parseInteger)
+    .option('--limit <n>', `maximum number (default: ${AUDIT_LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await listAudit(options)))
 }
 
