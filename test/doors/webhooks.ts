@@ -174,6 +174,22 @@ t.test('webhooks: filters by tag and metadata [webhook.filter]', async (t) => {
   t.ok(idsAt(tagged).includes(sent[5]) && idsAt(ordered).includes(sent[5]), 'a switch keeps the filters')
 })
 
+t.test('webhooks: a filter by metadata holds through retries of a message [webhook.filter]', async (t) => {
+  const both = await hook({ tag: 'late', metadata: { order: '43' }, events: ['deferred', 'delivered'] })
+  const other = await hook({ tag: 'late', metadata: { order: '44' } })
+  const id = await send('deferred+f@simulator.test', { tag: 'late', metadata: { order: '43' } })
+  await untilCount(both.path, 3)
+  t.same(
+    at(both.path).map(({ json }) => [json.messageId, json.event]),
+    [
+      [id, 'deferred'],
+      [id, 'deferred'],
+      [id, 'delivered'],
+    ],
+  )
+  t.same(at(other.path), [])
+})
+
 t.test("webhooks: a broadcast's metadata is that of its messages [webhook.filter]", async (t) => {
   const campaign = await hook({ metadata: { campaign: 'autumn' } })
   const own = await hook({ metadata: { person: '2' } })

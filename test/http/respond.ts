@@ -20,6 +20,8 @@ const VALUES: Readonly<Record<string, unknown>> = {
   domainId: ID,
   pausedAt: AT,
   reason: 'complaint',
+  role: 'support',
+  required: 'admin',
   scope: 'account',
   limit: 1,
   used: 1,

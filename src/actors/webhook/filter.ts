@@ -62,10 +62,12 @@ export class NewsFilter {
     for (const [place, one] of news.entries()) {
       if (one.kind === 'inbound' && !needsStream) continue
       const rows = this.#rowsOf(one)
-      if (needsStream || needsTag) facts.push(...rows.missingEntry(turn.facts, one.messageId))
+      const missing = needsStream || needsTag ? rows.missingEntry(turn.facts, one.messageId) : []
+      facts.push(...missing)
       if (!needsMetadata || one.kind === 'inbound') continue
       const head = rows.headsFact([shortId(one.messageId)])
-      const isThere = labels !== undefined || turn.facts.has(head)
+      // The head may be known from an earlier turn while the entry is not.
+      const isThere = labels !== undefined || (missing.length === 0 && turn.facts.has(head))
       if (labels === undefined) facts.push(head)
       const { sharedIn } = isThere ? this.#labelsOf(place, one) : NO_LABELS
       if (sharedIn !== null) facts.push(sharedFact(turn.context.shard, sharedIn))

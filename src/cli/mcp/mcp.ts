@@ -7,7 +7,6 @@
  * Spec mcp.tools, mcp.send, mcp.fence
  */
 import { readFileSync } from 'node:fs'
-import { Ajv } from 'ajv'
 import type { Command } from 'commander'
 import { Sendwright, SendwrightError } from '../../client/sendwright.ts'
 import { readClientSettings } from '../../process/config.ts'
@@ -81,7 +80,7 @@ async function serve(tools: readonly Tool[]): Promise<void> {
       annotations: { readOnlyHint: isReadOnly, destructiveHint: false },
     })),
   }))
-  const call = makeCaller(tools)
+  const call = await makeCaller(tools)
   server.setRequestHandler(CallToolRequestSchema, async ({ params }) => call(params.name, params.arguments ?? {}))
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve
@@ -99,7 +98,8 @@ interface ToolResult {
   readonly [field: string]: unknown
 }
 
-function makeCaller(tools: readonly Tool[]) {
+async function makeCaller(tools: readonly Tool[]) {
+  const { Ajv } = await import('ajv')
   const ajv = new Ajv({ allErrors: true })
   const known = new Map(tools.map((tool) => [tool.name, { tool, isFit: ajv.compile(tool.input) }]))
   return async (name: string, input: Record<string, unknown>): Promise<ToolResult> => {

@@ -61,7 +61,7 @@ t.test('create-account: account, servers, streams, keys and names', async (t) =>
       name: 'Transactional',
       isDefault: true,
     })
-    const found = { kind: 'server', accountId, serverId, tokenId, mode, streamId, revokedAtMs: null }
+    const found = { kind: 'server', accountId, serverId, tokenId, mode, streamId, revokedAtMs: null, role: null }
     t.same(unpackApiKey(world.hash(apiKeyKey(0, key.hash))), found)
     t.same([...world.hash(tokensKey(0, serverId)).keys()], [tokenId])
   }

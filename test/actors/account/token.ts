@@ -22,7 +22,7 @@ t.test('create-token: a server’s key is live, listed and found by its hash [ke
   t.same(state.keys.at(-1), { tokenId, hash: 'h2' })
   t.equal(state.keys.length, 2)
   const known = { kind: 'server', accountId, serverId, tokenId, mode: 'test', streamId: test.streamId }
-  t.same(unpackApiKey(world.hash(apiKeyKey(world.shard, 'h2'))), { ...known, revokedAtMs: null })
+  t.same(unpackApiKey(world.hash(apiKeyKey(world.shard, 'h2'))), { ...known, revokedAtMs: null, role: null })
   t.ok(world.hash(tokensKey(world.shard, serverId)).has(tokenId))
   t.equal([...world.sorted(tokenIdsKey(world.shard, serverId)).keys()].sort().at(-1), tokenId)
 })

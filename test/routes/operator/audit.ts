@@ -1,4 +1,5 @@
 /** audit - every write of the operator is in the log, and the log is read page by page over all shards. */
+import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
@@ -298,6 +299,6 @@ async function tokensOf() {
   const redis = new Redis({ path: service.redis.socketPath })
   t.teardown(() => redis.disconnect())
   const tokens = await redis.hgetall('{s000}:tokens:operator')
-  const [packed = '[]'] = Object.values(tokens)
-  return { redis, rows: Object.keys(tokens), row: `{s000}:key:${JSON.parse(packed)[2]}` }
+  const hash = createHash('sha256').update(token).digest('hex')
+  return { redis, rows: Object.keys(tokens), row: `{s000}:key:${hash}` }
 }
