@@ -64,7 +64,7 @@ function cutAll({ dataDir }: Scene): void {
 const REMOVED: Mistake = [
   'rm -rf of appendonlydir',
   ({ scene }) => removeAll(scene),
-  /appendonlydir was removed or replaced while Redis runs: Redis writes/,
+  /appendonlydir was removed or replaced while Redis runs: Redis is writing/,
 ]
 
 const CUT: Mistake = [

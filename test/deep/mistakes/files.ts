@@ -169,7 +169,7 @@ t.test('mistakes: an older copy in place of a newer directory is refused with wh
   const newer = join(scene.top, 'newer')
   renameSync(folderOf(scene), newer)
   cpSync(backup, folderOf(scene), { recursive: true })
-  await refused(t, scene, /are an older copy: at .* they were .*\.3\.base\.rdb.* and are .*\.1\.base\.rdb/)
+  await refused(t, scene, /are an older copy: at .* they were .*\.3\.base\.rdb.*, now they are .*\.1\.base\.rdb/)
   rmSync(folderOf(scene), { recursive: true })
   renameSync(newer, folderOf(scene))
   await isWhole(t, scene)
