@@ -223,13 +223,9 @@ const FORMS: readonly (readonly [route: string, body: object, isRight: boolean])
   ),
   ['/v1/webhooks', { url: 'https://xn--bcher-kva.example/hook?a=1' }, true],
   ['/v1/webhooks', { url: 'https://acme.com:8443' }, true],
-  ...[
-    'https://bücher.example/',
-    'https://acme.com/é',
-    'https://acme.com/?a[]=1',
-    'https://me@acme.com/',
-    'http://a.com/',
-  ].map((url) => ['/v1/webhooks', { url }, false] as const),
+  ...['https://bücher.example/', 'https://acme.com/é', 'https://acme.com/?a[]=1', 'http://a.com/'].map(
+    (url) => ['/v1/webhooks', { url }, false] as const,
+  ),
 ]
 
 t.test(

@@ -89,6 +89,10 @@ export function withRules(made: Record<string, unknown>): Record<string, unknown
   // A generated time is in the past, or further ahead than a message may be scheduled.
   const sends = [body, ...(Array.isArray(body.messages) ? body.messages : [])]
   for (const one of sends) if (typeof one === 'object' && one !== null && 'from' in one) delete one.sendAt
+  // A page after another one does not wait.
+  if (body.after !== undefined) delete body.waitSeconds
+  // Formats of other providers do not have every event.
+  if (body.format !== undefined && body.format !== 'sendwright') delete body.events
   // It needs a header of its own, with a URL for each recipient.
   delete body.unsubscribe
   if (typeof body.index === 'number') body.index %= (body.messages as unknown[]).length
