@@ -163,12 +163,22 @@ t.test('webhooks: filters by tag and metadata [webhook.filter]', async (t) => {
     await call(`POST /v1/webhooks/${one.webhookId}/enable`)
   }
   sent.push(await send('delivered+last@simulator.test', { tag: 'wanted', metadata: { order: '42' } }))
-  await until(() => at(all.path).some(({ json }) => json.messageId === sent[5]), WAIT_MS)
-  await until(() => at(both.path).some(({ json }) => json.messageId === sent[5]), WAIT_MS)
   const idsAt = ({ path }: { path: string }) => [...new Set(at(path).map(({ json }) => json.messageId))].sort()
   const of = (...places: number[]) => places.map((place) => sent[place]).sort()
+  // Posts of one webhook run side by side, so the last message is not the last to arrive.
+  for (const [one, places] of [
+    [both, of(2, 4, 5)],
+    [all, sent],
+    [tagged, of(5)],
+    [ordered, of(5)],
+  ] as const)
+    await until(() => places.every((id) => idsAt(one).includes(id)), WAIT_MS)
   t.same(idsAt(both), of(2, 4, 5))
-  t.same(idsAt(all), [...sent].sort())
+  // Retries of messages of the tests above end in the meantime.
+  t.same(
+    idsAt(all).filter((id) => sent.includes(id)),
+    [...sent].sort(),
+  )
   t.ok(idsAt(tagged).every((id) => of(0, 2, 4, 5).includes(id)))
   t.ok(idsAt(ordered).every((id) => of(1, 2, 4, 5).includes(id)))
   t.ok(idsAt(tagged).includes(sent[5]) && idsAt(ordered).includes(sent[5]), 'a switch keeps the filters')
