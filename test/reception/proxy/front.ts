@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { makeCertificate } from '../../../src/process/certificate.ts'
@@ -159,9 +160,12 @@ t.test('proxy front: real HAProxy', { skip: !HAS_HAPROXY && 'haproxy is not inst
   const front = await freePort()
   const folder = t.testdir({})
   const file = join(folder, 'haproxy.cfg')
+  const statistics = join(folder, 'stats')
   writeFileSync(
     file,
     [
+      'global',
+      `  stats socket ${statistics}`,
       'defaults',
       '  mode tcp',
       '  timeout connect 5s',
@@ -187,9 +191,15 @@ t.test('proxy front: real HAProxy', { skip: !HAS_HAPROXY && 'haproxy is not inst
   }, WAIT_MS)
   t.match(greeting, /^220 /)
   t.same(new Set(opened), new Set(['127.0.0.1']), 'checks are not counted')
-  // It takes a server out whose checks fail: after several of them it still serves.
-  await new Promise((resolve) => setTimeout(resolve, 1500))
+  await until(async () => (await statusOf(statistics)).includes('L7OK'), WAIT_MS)
   const later = await openDialog(front)
   t.match(later.greeting, /^220 /)
   later.end()
 })
+
+/** The statistics of HAProxy, with the result of the last health check of each server. */
+async function statusOf(path: string): Promise<string> {
+  const socket = connect(path)
+  socket.end('show stat\n')
+  return await text(socket)
+}
