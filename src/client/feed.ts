@@ -23,7 +23,7 @@ export interface FollowOptions {
   readonly onDisconnect?: (reason: string) => void
 }
 
-/** Where a feed is. */
+/** The position of a feed. */
 interface Place {
   lastId: string | null
 }

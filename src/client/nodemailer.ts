@@ -21,7 +21,7 @@ export interface SendwrightFields extends Pick<Email, 'tag' | 'metadata' | 'stre
   readonly idempotencyKey?: string
 }
 
-/** What `sendMail` returns. */
+/** The result of `sendMail`. */
 export interface SentInfo {
   /** Message-ID of the sent mail. */
   messageId: string

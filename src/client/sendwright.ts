@@ -71,7 +71,7 @@ export interface BatchAnswer {
 export class Sendwright {
   /** Sent messages. */
   readonly messages: Messages
-  /** What happened to messages: a search of the last 30 days, and a feed. */
+  /** Events of messages: a search of the last 30 days, and a feed. */
   readonly events: Events
   /** Messages to many recipients. */
   readonly broadcasts: Broadcasts

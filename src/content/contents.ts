@@ -80,7 +80,7 @@ export interface ContentsDeps {
   readonly warn: (facts: object, text: string) => void
 }
 
-/** What reads objects. */
+/** Dependencies of reads. */
 type ReadDeps = ContentsDeps & { readonly noteDamage: (name: string) => void }
 
 const DAMAGED_MAX = 100

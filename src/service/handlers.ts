@@ -155,7 +155,7 @@ function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   return startListener({ engine, host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
 }
 
-/** Where a listener reports its answers. */
+/** Log and metrics of the answers of a listener. */
 function told({ log, records, handlers }: ListenerDeps) {
   return { log, refused: records.refused, requests: handlers.metrics.requests }
 }

@@ -34,7 +34,7 @@ const STATES: Readonly<Record<Recipient['status'], string>> = {
   failed: 'The message could not be sent.',
 }
 
-/** What happened to each recipient of a message, in sentences of ours and with the replies. */
+/** The history of each recipient of a message, in sentences of ours and with the replies. */
 export function explain(message: Message): object {
   return {
     messageId: message.messageId,

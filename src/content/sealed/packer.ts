@@ -47,7 +47,7 @@ export class SegmentPacker {
     return [...new Set([...this.#postings.recipient.numbers, ...this.#postings.sender.numbers])]
   }
 
-  /** What follows the blocks that `add` gave: the last block, indexes and tail. */
+  /** The rest of the object behind the blocks that `add` returned: the last block, indexes and tail. */
   *end(): Generator<Buffer, void> {
     if (this.#rows.length > 0) yield this.#endBlock()
     const indexes = {} as Record<IndexName, PackedPostings>

@@ -82,7 +82,7 @@ export class SealedSegment {
     this.#row = row
   }
 
-  /** Where everything is. */
+  /** The places of blocks and indexes. */
   async tail(): Promise<Tail> {
     const known = this.#tails.get(this.#name)
     if (known !== undefined) return known

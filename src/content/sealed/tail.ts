@@ -57,7 +57,7 @@ export function openTail(bytes: Buffer, size: number): Tail {
   return tail
 }
 
-/** Where an index begins, behind the blocks and the indexes before it. */
+/** Offset of an index: behind the blocks and the indexes before it. */
 export function indexFrom(tail: Tail, name: IndexName): number {
   let from = blocksBytes(tail)
   for (const one of INDEXES) {

@@ -25,7 +25,7 @@ const REST_MS = 250
 /** The same after a search that its account had no rows for. */
 const REFUSED_REST_MS = 1_000
 
-/** What waits need. */
+/** Dependencies of waits. */
 export interface WaitDeps {
   readonly ask: Ask
   readonly newCmdId: () => string

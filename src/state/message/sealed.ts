@@ -29,7 +29,7 @@ export const REPLACED_MS = 7 * DAY_MS
 const LIVE_DAYS = 400
 const TEST_DAYS = 32
 
-/** Where a sealed segment is. */
+/** The place of a sealed segment. */
 export interface SealedRow {
   /** 0: frozen. */
   readonly generation: number
