@@ -1,8 +1,9 @@
 /** front - SMTP listeners behind a proxy: real HAProxy where it is installed, and headers over real sockets. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
@@ -158,7 +159,9 @@ t.test('proxy front: on 465 the header comes before TLS, and failed logins count
 t.test('proxy front: real HAProxy', { skip: !HAS_HAPROXY && 'haproxy is not installed' }, async (t) => {
   const { port, opened } = await startMx(t, ['127.0.0.0/8'])
   const front = await freePort()
-  const folder = t.testdir({})
+  // HAProxy takes at most 97 characters as the path of a socket: that of a checkout may be longer.
+  const folder = mkdtempSync(join(tmpdir(), 'haproxy-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'haproxy.cfg')
   const statistics = join(folder, 'stats')
   writeFileSync(
@@ -180,10 +183,12 @@ t.test('proxy front: real HAProxy', { skip: !HAS_HAPROXY && 'haproxy is not inst
       '',
     ].join('\n'),
   )
-  const haproxy: ChildProcess = spawn('haproxy', ['-f', file, '-db'], { stdio: 'ignore' })
+  const haproxy = spawn('haproxy', ['-f', file, '-db'], { stdio: ['ignore', 'ignore', 'pipe'] })
   t.teardown(() => haproxy.kill('SIGKILL'))
+  const complaints = text(haproxy.stderr)
   let greeting = ''
   await until(async () => {
+    if (haproxy.exitCode !== null) throw new Error(`HAProxy ended: ${await complaints}`)
     const dialog = await openDialog(front).catch(() => null)
     greeting = dialog?.greeting ?? ''
     dialog?.end()
