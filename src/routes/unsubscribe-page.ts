@@ -68,7 +68,7 @@ export function formatPage({ kind, from, action }: PageView, language: Language)
   const texts = PAGE_TEXTS[language]
   const sender = from === undefined || from.address === '' ? '' : formatSender(from)
   // A function, because `$` in a name means nothing here.
-  const text = kind !== 'ask' ? texts[kind] : sender === '' ? texts.askAnybody : texts.ask.replace('%', () => sender)
+  const text = kind !== 'ask' ? texts[kind] : sender === '' ? texts.askNoSender : texts.ask.replace('%', () => sender)
   const label = kind === 'clicked' ? texts.undo : texts.unsubscribe
   const form =
     action === undefined

@@ -70,7 +70,7 @@ t.test('unsubscribe-page: whatever a name holds is text [unsubscribe.page]', asy
 })
 
 t.test('unsubscribe-page: who is not known any more is not named [unsubscribe.page]', async (t) => {
-  t.match(formatPage({ kind: 'ask', from: { address: '', name: null }, action: 'c' }, 'en'), PAGE_TEXTS.en.askAnybody)
+  t.match(formatPage({ kind: 'ask', from: { address: '', name: null }, action: 'c' }, 'en'), PAGE_TEXTS.en.askNoSender)
 })
 
 t.test('unsubscribe-page: status and headers [unsubscribe.page]', async (t) => {
