@@ -19,6 +19,16 @@ interface Group {
 const PHONE = { width: 375, height: 812 }
 const DESKTOP = { width: 1280, height: 860 }
 
+/** A question of a new reader, the link of the front page that answers it, and the heading on the page behind it. */
+const QUESTIONS = [
+  ['set Reply-To', 'Sending', 'Reply-To and other headers'],
+  ['test a password-reset mail', 'Test your emails', 'Test a password reset'],
+  ['why a message bounced', 'Suppressions and bounces', 'Why did it bounce?'],
+  ['verify a webhook', 'Webhooks', 'Verify each request'],
+  ['how large a machine must be', 'Size the machine', 'Measurements'],
+  ['a full disk', 'Run', 'When the store or the disk fills up'],
+] as const
+
 const browser = await startChromium()
 const { NODE_OPTIONS: _loader, ...env } = process.env
 execFileSync('/usr/bin/env', ['-u', 'NODE_OPTIONS', 'npm', 'run', '--silent', 'docs'], {
@@ -47,6 +57,18 @@ t.test('docs: every page fits a phone, passes axe and stays on its origin [docs.
     t.same(faults.splice(0), [], path)
   }
   t.same(await context.cookies(), [], 'no cookie is set')
+  await context.close()
+})
+
+t.test('docs: the front page links to the answer of each first question [docs.page]', async (t) => {
+  const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce' })
+  const { page } = await watchedPage(context, origin)
+  for (const [question, link, heading] of QUESTIONS) {
+    await page.goto(`${origin}/docs/`, { waitUntil: 'networkidle' })
+    await page.locator('main').getByRole('link', { name: link, exact: true }).first().click()
+    await page.locator('main h2, main h3').filter({ hasText: heading }).first().waitFor({ timeout: 10_000 })
+    t.pass(question)
+  }
   await context.close()
 })
 
