@@ -17,8 +17,8 @@ import { keyFact, type OperatorKey, ownerOfRow, type Reader } from './key.ts'
 import { formatLimit } from './server.ts'
 
 /**
- * The role of an operator's key that is active now; of a session the key that it was opened with must be active too,
- * and its role holds. Out: false if it is not active; null if the store did not answer.
+ * Returns the role of an operator's active key. For a session, the key that opened it must be active too, and that
+ * key's role applies. Out: false if it is not active; null if the store did not answer.
  */
 export async function activeRoleOf(
   read: Reader,
@@ -60,7 +60,7 @@ export function formatAccount(state: AccountState, counters: AccountCounters | n
   }
 }
 
-/** What a pending account has said of itself. */
+/** The application of a pending account, as its members described it. */
 export function formatApplication(application: Application | null): AccountApplication {
   if (application === null) return null
   const { monthlyVolume, purpose, website, atMs } = application

@@ -1,7 +1,7 @@
 /**
- * bound - where a walk over a log from the newest entry down begins and ends, as XREVRANGE takes it
+ * bound - the first and the last entry of a walk over a log from the newest entry down, in the form of XREVRANGE
  *
- * Instants before 1970 are 0: an entry id has no sign.
+ * Instants before 1970 become 0, because an entry id has no sign.
  *
  * Spec list.page
  */
@@ -26,7 +26,7 @@ export function lowerBound(fromMs: number | null): string {
   return fromMs === null ? '-' : String(Math.max(0, fromMs))
 }
 
-/** Milliseconds of an upper bound; Infinity where it bounds nothing. */
+/** Milliseconds of an upper bound; Infinity if there is no bound. */
 export function msOfBound(upper: string): number {
   return upper === '+' ? Number.POSITIVE_INFINITY : Number.parseInt(upper.replace('(', ''), 10)
 }

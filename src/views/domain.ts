@@ -1,7 +1,7 @@
 /**
  * domain - sending domains as an account key reads them, and the look before a domain is added or checked
  *
- * Every view looks the key up in the same step as what it reads, so a revocation holds at once.
+ * Every view reads the key in the same step as its data, so a revocation takes effect at once.
  *
  * Keys: `domain:<id>`, `domains:<account>`, `account:<id>`, `key:<sha256>`
  */
@@ -20,7 +20,7 @@ import { type Page, readNewest } from './newest.ts'
 
 const NOT_FOUND = { verified: false, verifiedAtMs: null }
 
-/** The DNS records of a domain: two, and a third while another DKIM key is to follow. */
+/** The DNS records of a domain: two, or three while a new DKIM key is pending. */
 export function recordsOf(
   state: Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey' | 'pending'>,
   serviceDomain: string,
@@ -35,7 +35,7 @@ export function recordsOf(
   }
 }
 
-/** Whether it was verified until its records went missing: a new domain never had a warning. */
+/** Whether it was verified until its records went missing; a domain that was never verified never had a warning. */
 function isLost({ verified, warningBeganAtMs }: DomainState): boolean {
   return !verified && warningBeganAtMs !== null
 }
@@ -66,7 +66,7 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
   }
 }
 
-/** The key's account, and a domain of it: null where the account has none of that id. */
+/** The key's account, and a domain of the account; null if it has no domain with that id. */
 export async function readDomain(
   read: Reader,
   owner: AccountKey,
@@ -75,7 +75,7 @@ export async function readDomain(
   const { accountId } = owner
   const shard = homeShard(accountId)
   const id = domainId.toLowerCase()
-  // An id of another shard is another account's, and its key name would not lie on this shard.
+  // An id of another shard belongs to another account, and its key name would not be valid on this shard.
   const ids = shardOf(id) === shard ? [id] : []
   const seen = await read(shard, [
     keyFact(shard, owner.hash),

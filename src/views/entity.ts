@@ -7,7 +7,7 @@
 import type { Entry, FactOf, Ref } from '../../cluster/behaviour.ts'
 import { countersKey, entityKey } from '../../cluster/keyspace.ts'
 
-/** Why nothing is shown: the key is not live, or the store did not answer. */
+/** Why a read is refused: either the key is not live, or the store did not answer. */
 export type Unseen = 'unauthorized' | 'unavailable'
 
 /** The fact that holds an entity's state. */
@@ -15,7 +15,7 @@ export function entityFact(shard: number, { kind, id }: Ref): FactOf<'last'> {
   return { read: 'last', key: entityKey(shard, kind, id) }
 }
 
-/** The state in what `entityFact` read; null where there is no such entity. */
+/** The state in the result of `entityFact`; null if the entity does not exist. */
 export function stateOf<State>(value: readonly Entry[] | undefined): State | null {
   const fields = value?.[0]?.fields
   const at = fields?.indexOf('st') ?? -1
@@ -27,7 +27,7 @@ export function countersFact(shard: number, owners: readonly string[]): FactOf<'
   return { read: 'fields', key: countersKey(shard), fields: owners }
 }
 
-/** The counters in what `countersFact` read, in the order of the owners; null where one has none. */
+/** The counters in the result of `countersFact`, in the order of the owners; null for an owner without one. */
 export function countersOf<Counter>(values: readonly (string | null)[] | undefined): readonly (Counter | null)[] {
   return (values ?? []).map((text) => (text === null ? null : (JSON.parse(text) as Counter)))
 }

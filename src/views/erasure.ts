@@ -1,7 +1,7 @@
 /**
  * erasure - an erasure as the account's key reads it
  *
- * One of another account, and one that was done more than 30 days ago, is not there.
+ * An erasure of another account, or one that was done more than 30 days ago, is not found.
  *
  * Keys: `key:<sha256>`, `erasure:<id>`
  *
@@ -41,7 +41,8 @@ export async function readErasure(
   const id = erasureId.toLowerCase()
   const seen = await read(shard, [
     keyFact(shard, owner.hash),
-    // An id of another shard is another account's: the account's own id names no erasure either.
+    // An id of another shard belongs to another account. The account's own id is read instead, which is never the id
+    // of an erasure.
     entityFact(shard, erasureRef(shardOf(id) === shard ? id : accountId)),
   ])
   if (seen === null) return 'unavailable'

@@ -1,12 +1,12 @@
 /**
- * fresh-look - a look that costs something, taken anew at most every so many milliseconds
+ * fresh-look - caches an expensive read for a fixed time
  *
- * Whoever asks meanwhile is served what was seen last, and all who ask while one is under way wait for the same. A look
- * that finds nothing out (null: the store is away) leaves what was seen before.
+ * Calls within that time get the cached result, and calls during a read share it. A read without a result (null,
+ * because the store is unavailable) leaves the previous result in place.
  */
 
 export interface FreshLook<Seen> {
-  /** What is served until a first look has found something out. */
+  /** The result before the first successful read. */
   readonly first: Seen
   /** How long a look serves, in ms. */
   readonly freshMs: number
@@ -15,7 +15,8 @@ export interface FreshLook<Seen> {
 }
 
 /**
- * Makes the look. Out: what asks for it; rejects with what `look` rejects with, and the next one to ask looks again.
+ * Makes the look. Out: a function that returns the result. It rejects if `look` rejects, and the next call reads
+ * again.
  */
 export function makeFreshLook<Seen>({ first, freshMs, nowMs, look }: FreshLook<Seen>): () => Promise<Seen> {
   let seen = first

@@ -1,6 +1,6 @@
 /**
- * heard - what was written down of a server's events for who listens: from an entry on, and whether all since then is
- * there
+ * heard - the part of a server's events kept for subscribers: reads from an entry on, and whether any later event was
+ * removed
  *
  * Spec event.feed
  */
@@ -14,7 +14,7 @@ import type { Reader } from './key.ts'
 const PAGE = 200
 const NOTHING = '0-0'
 
-/** Id of the newest entry, `0-0` where there is none; null when the store did not answer. */
+/** Id of the newest entry, `0-0` if there is none; null if the store did not answer. */
 export async function newestHeard(read: Reader, serverId: string): Promise<string | null> {
   const shard = homeShard(serverId)
   const key = heardKey(shard, serverId)
@@ -24,8 +24,8 @@ export async function newestHeard(read: Reader, serverId: string): Promise<strin
 
 /**
  * Whether an entry, and so all that came after it, is still there; null when the store did not answer. An id above the
- * newest was never given, or a store that lost commits gave it: what comes after it could not be told from what came
- * before.
+ * newest was either never used or was given by a store that has since lost commits, so the position of later events is
+ * unknown.
  */
 export async function isHeardStill(read: Reader, serverId: string, entryId: string): Promise<boolean | null> {
   const shard = homeShard(serverId)

@@ -1,15 +1,15 @@
 /**
  * key - whose key it is: looked up by its hash
  *
- * All of a key's row but `revoked` never changes, so what was found is remembered, and an unknown key is not. That a
- * remembered key is still live is checked by who uses it: a turn in its owner's state, a view in the same round trip as
- * what it reads (`ownerOfRow`).
+ * All fields of a key's row except `revoked` never change, so known keys are cached; unknown keys are not. Callers
+ * check that a cached key is still live: a turn in the state of its owner, a view in the same read as its data
+ * (`ownerOfRow`).
  *
- * A session of the dashboard is a row like a key's, and is looked up anew each time. Who reads for it proves himself by
- * `<level>.<SHA-256>`: the row must still allow that level.
+ * A session of the dashboard is a row like that of a key, and is read every time. Its proof is `<level>.<SHA-256>`,
+ * and the row must still allow that level.
  *
- * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked; of sessions also userId, level,
- * since, seen, confirmed; of an operator's session also operator)
+ * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked; for sessions also userId, level,
+ * since, seen, confirmed; for an operator's session also operator)
  */
 
 import type { FactOf, FactValue, ValueOf, ViewFact } from '../../cluster/behaviour.ts'
@@ -20,7 +20,7 @@ import { roleOfField } from '../state/api-key.ts'
 import { holdsLevel, parseProof, SESSION_FIELDS, type SessionRow, sessionOfRow } from '../state/dashboard/session.ts'
 import { apiKeyKey } from '../state/keys.ts'
 
-/** What facts read, each by its kind, in their order. */
+/** The values of facts, each by its kind, in their order. */
 export type Values<Facts extends readonly ViewFact[]> = { readonly [Place in keyof Facts]: ValueOf<Facts[Place]> }
 
 /** Reads facts of one shard in one step; null when the store did not answer. */
@@ -29,14 +29,14 @@ export type Reader = <const Facts extends readonly ViewFact[]>(
   facts: Facts,
 ) => Promise<Values<Facts> | null>
 
-/** A reader over a store: its answers stand in the order of the facts, each of the kind that was asked for. */
+/** A reader over a store, whose answers are in the order of the facts, each of the fact's kind. */
 export function makeReader(store: {
   read(shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null>
 }): Reader {
   return ((shard, facts) => store.read(shard, facts)) as Reader
 }
 
-/** What every key has; all of it stays true for as long as there is the key. */
+/** Fields of every key, which never change. */
 interface Key {
   readonly tokenId: string
   readonly hash: string
@@ -57,12 +57,12 @@ export interface AccountKey extends Key {
   readonly accountId: string
 }
 
-/** A key of the operator, or a session that was opened with one. */
+/** A key of the operator, or a session opened with one. */
 export interface OperatorKey extends Key {
   readonly kind: 'operator'
-  /** Of a session the SHA-256 of the key that it was opened with, and with which it ends; null: it is a key itself. */
+  /** For a session, the SHA-256 of the key that opened it and with which it ends; null for a key. */
   readonly operatorHash: string | null
-  /** Of a session it is unknown here: that of its key holds. */
+  /** Unknown here for a session, for which the role of its key applies. */
   readonly role: OperatorRole
 }
 
@@ -76,23 +76,23 @@ export interface SessionKey extends Key {
 /** Whose key it is. */
 export type KeyOwner = ServerKey | AccountKey | OperatorKey | SessionKey
 
-/** A key to look for: the shard that it names, and its hash. */
+/** The shard and the hash of a presented key. */
 export interface SoughtKey {
   readonly shard: number
   readonly hash: string
 }
 
-/** Keys remembered at once: some 10 MB. */
+/** Maximum number of cached keys: some 10 MB. */
 const REMEMBERED_MAX = 20_000
 const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked', 'operator', 'role'] as const
 const ALL_FIELDS = [...FIELDS, ...SESSION_FIELDS.filter((field) => !FIELDS.some((known) => known === field))]
 
-/** The fact that holds the row of a key, or of a session. In: its hash, or the proof of a session. */
+/** The fact that holds the row of a key, or of a session. In: the key's hash, or the proof of a session. */
 export function keyFact(shard: number, proof: string): FactOf<'fields'> {
   return { read: 'fields', key: apiKeyKey(shard, parseProof(proof)?.hash ?? proof), fields: ALL_FIELDS }
 }
 
-/** The owner that a row tells of; null when there is no such key or it was revoked. */
+/** The owner in a row; null if there is no such key or it was revoked. */
 export function ownerOfRow(proof: string, row: readonly (string | null)[] | undefined): KeyOwner | null {
   const session = parseProof(proof)
   const hash = session?.hash ?? proof
@@ -119,7 +119,7 @@ export function makeKeyFinder(
 ): (key: SoughtKey, fresh?: boolean) => KeyOwner | null | Promise<KeyOwner | null> {
   const remembered = new Map<string, KeyOwner>()
   const remember = (owner: KeyOwner): KeyOwner => {
-    // What was used last is last in the map, so its first entry is the one to forget.
+    // The map is in order of last use, so its first entry is evicted.
     remembered.delete(owner.hash)
     if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value as string)
     remembered.set(owner.hash, owner)

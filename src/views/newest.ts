@@ -1,5 +1,5 @@
 /**
- * newest - the newest ids of sorted sets that lie one on each shard, merged, from the one after which to go on
+ * newest - merges the newest ids of sorted sets, one on each shard, below a given id
  *
  * The sets are scored with the milliseconds of the ids that their members are, or begin with. Ids sort by time, and
  * within a millisecond by shard and order, so a page is the same however the shards answer.
@@ -39,7 +39,7 @@ export async function readNewest(
   return members.sort((one, other) => (idOf(one) < idOf(other) ? 1 : -1)).slice(0, limit)
 }
 
-/** What a shard may add to the page: all of the millisecond that `after` lies in, and the newest before that. */
+/** The ids that a shard may add to the page: all ids of the millisecond of `after`, and the newest before it. */
 function factsOf(key: string, limit: number, after: string | null): FactOf<'sorted'>[] {
   const newest = (max: number): FactOf<'sorted'> => ({ read: 'sorted', key, min: 0, max, count: limit, newest: true })
   if (after === null) return [newest(Number.MAX_SAFE_INTEGER)]

@@ -1,8 +1,8 @@
 /**
- * owned - the account, or the server of an account, that a request is about, as who asks may see it
+ * owned - the account, or the server of an account, that a request names, within the caller's access
  *
- * Who asks is an account key, which sees what is its account's, or an operator, who sees all; that an operator's key is
- * live was looked at before.
+ * The caller is either an account key, which has access to its own account, or an operator, who has access to all; the
+ * operator's key was checked earlier.
  *
  * Keys: `key:<sha256>`, `account:<id>`, `server:<id>`, `counters`
  *
@@ -23,12 +23,12 @@ export interface SeenAccount {
 }
 
 export interface SeenServer extends SeenAccount {
-  /** Null where the account has no server of that id. */
+  /** Null if the account has no server with that id. */
   readonly server: ServerState | null
   readonly serverCounters: ServerCounters | null
 }
 
-/** The key's account; for an operator (`owner` null) the one of that id. */
+/** The key's account, or for an operator (`owner` null) the account with that id. */
 export function readAccountOf(
   read: Reader,
   owner: AccountKey | null,
@@ -48,7 +48,7 @@ export async function readServerOf(
   if (known === 'unavailable' || known === null) return known ?? 'not_found'
   const shard = shardOf(known)
   if (shard === null) return 'not_found'
-  // An id of another shard is another account's, and its key name would not lie on this shard.
+  // An id of another shard belongs to another account, and its key name would not be valid on this shard.
   const sought = id !== null && shardOf(id) === shard ? id : null
   const owners = [accountOwner(known), ...(sought === null ? [] : [serverOwner(sought)])]
   const seen = await readTogether(read, shard, [
@@ -66,7 +66,7 @@ export async function readServerOf(
   return { shard, account, counters: counters ?? null, server, serverCounters: serverCounters ?? null }
 }
 
-/** The account of a server that is shown; null where there is none. */
+/** The account of a visible server; null if there is none. */
 async function accountOfServer(read: Reader, serverId: string): Promise<string | null | 'unavailable'> {
   const shard = shardOf(serverId)
   if (shard === null) return null
@@ -78,8 +78,9 @@ async function accountOfServer(read: Reader, serverId: string): Promise<string |
 
 /**
  * Whether large content is worth writing for a key before its message is decided on: true when the key is live and its
- * account may send; null when the store did not answer. Only a look: the decision checks all of it again. It keeps a
- * revoked key, a paused or a closed account from filling the store with content that no message will claim.
+ * account may send; null when the store did not answer. This is only a preliminary check, which the decision repeats
+ * in full. It keeps a revoked key, a paused or a closed account from filling the store with content that no message
+ * will claim.
  */
 export async function maySend(read: Reader, owner: ServerKey): Promise<boolean | null> {
   const { accountId } = owner

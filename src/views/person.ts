@@ -8,7 +8,7 @@ import type { FactOf } from '../../cluster/behaviour.ts'
 import { addressOfRow, keyOfNumber } from '../state/person.ts'
 import type { Reader } from './key.ts'
 
-/** Addresses (or pseudonyms) in the order of the numbers; '' for a row that is gone; null: the store did not answer. */
+/** Addresses (or pseudonyms) in the order of the numbers; '' for a removed row; null if the store did not answer. */
 export async function readPersons(
   read: Reader,
   { shard, accountId, numbers }: { shard: number; accountId: string; numbers: readonly number[] },
@@ -17,7 +17,7 @@ export async function readPersons(
   return known === null ? null : numbers.map((number) => known.get(number) ?? '')
 }
 
-/** The same by number: one read for each hash, however many numbers there are. */
+/** The same as a map by number, with one read for each hash. */
 export async function readPersonMap(
   read: Reader,
   { shard, accountId, numbers }: { shard: number; accountId: string; numbers: Iterable<number> },

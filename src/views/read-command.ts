@@ -1,4 +1,4 @@
-/** read-command - a read as redis-cli takes it, for who wants to look at the same place by hand */
+/** read-command - a read in the form of redis-cli, for repeating it by hand */
 
 import type { ViewFact } from '../../cluster/behaviour.ts'
 

@@ -1,11 +1,10 @@
 /**
- * read-keys - one command over keys of many shards, for what is counted over all of them: what is asked, what is
- * answered
+ * read-keys - one command over keys of many shards, for totals over all shards
  *
- * For all that concerns one shard there is `Reader`: its facts are one atomic step. Here each key is read by itself.
+ * `Reader` reads a single shard, and its facts are one atomic step. Here each key is read by itself.
  */
 
-/** Commands, and what each answers. `hgetall` answers an empty record where there is no hash. */
+/** Commands and their answers. `hgetall` answers an empty record if the hash does not exist. */
 export interface KeyAnswers {
   readonly zcard: number
   readonly zcount: number
@@ -19,14 +18,14 @@ export interface KeyAnswers {
   readonly hgetall: Readonly<Record<string, string>>
 }
 
-/** One read: a key of a shard, and what the command wants beside it. */
+/** One read: the shard, the key, and the command's further arguments. */
 export interface KeyRead {
   readonly shard: number
   readonly key: string
   readonly args?: readonly (string | number)[]
 }
 
-/** What the command answers for each read, in their order; null when a store did not answer, or refused one of them. */
+/** The answers for the reads, in their order; null if a store did not answer or refused one. */
 export type ReadKeys = <Command extends keyof KeyAnswers>(
   command: Command,
   reads: readonly KeyRead[],

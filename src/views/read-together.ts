@@ -6,7 +6,7 @@ type ValuesOfEach<Groups extends readonly (readonly ViewFact[])[]> = {
   readonly [Place in keyof Groups]: Values<Groups[Place]>
 }
 
-/** What each group reads, in their order; null when the store did not answer. */
+/** The results of each group, in their order; null if the store did not answer. */
 export async function readTogether<const Groups extends readonly (readonly ViewFact[])[]>(
   read: Reader,
   shard: number,

@@ -1,8 +1,8 @@
 /**
- * requests - requests that were answered of late, as their account or their server sees them
+ * requests - the log of recent requests, as the account or the server sees it
  *
- * Entries are in the order of answers, ids in that of requests: an entry holds requests that came up to some minutes
- * before it. So a page is read from the newest entry down until none below can hold one that belongs on it.
+ * Entries are in the order of answers, ids in that of requests, so an entry may have requests from some minutes
+ * earlier. So a page is read from the newest entry down until none below can hold one that belongs on it.
  *
  * Keys: `requests:<account>:<r or a>`, `key:<sha256>`
  *
@@ -36,10 +36,10 @@ const SKEW_MS = 10_000
 /** Bytes that the rows of an entry have, unpacked. */
 const ENTRY_BYTES_MAX = 8 * 1024 * 1024
 
-/** Who asks: a server's key sees the requests of its server, an account's key all of the account. */
+/** The caller: a server's key sees the requests of its server, an account's key all requests of the account. */
 export type RequestsOwner = ServerKey | AccountKey
 
-/** What is searched for. */
+/** The filters of a search. */
 export type RequestFilter = Omit<RequestSearch, 'limit' | 'after'>
 
 interface Stretch {
@@ -101,7 +101,7 @@ interface Timed {
   readonly fields: readonly string[]
 }
 
-/** Entries of one stream that were read, and where the next are. */
+/** Entries already read from one stream, and the position of the next ones. */
 interface Lane {
   readonly key: string
   entries: Timed[]
@@ -151,12 +151,12 @@ class Walk {
     return true
   }
 
-  /** The newest entry that was not passed yet; null: there is none. */
+  /** The newest entry that was not passed yet; null if there is none. */
   newest(): Timed | null {
     return this.#lane()?.entries[0] ?? null
   }
 
-  /** Passes it. False: the store did not answer. */
+  /** Passes it. Returns false if the store did not answer. */
   async next(): Promise<boolean> {
     const lane = this.#lane()
     if (lane === undefined) return true
@@ -191,7 +191,7 @@ function rowsOf(fields: readonly string[]): RequestRow[] {
   return unpackRequests(inflateRawSync(bytes, { maxOutputLength: ENTRY_BYTES_MAX }).toString())
 }
 
-/** When what is searched for came: a message was made by a request of about its own time. */
+/** The time range of the search; a message id narrows it, because its request has about the same time. */
 function stretchOf({ receivedFrom, receivedTo, messageId }: RequestFilter, after: string | null): Stretch {
   const madeMs = messageId === undefined ? null : msOf(messageId.toLowerCase())
   const from = receivedFrom === undefined ? 0 : Date.parse(receivedFrom)

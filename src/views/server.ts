@@ -1,5 +1,5 @@
 /**
- * server - the Server resource of a server key: its limits as they stand, and the domains it may send from
+ * server - the Server resource of a server key, with its current limits and the domains that it may send from
  *
  * One step: key, states, counters and domains are of the same moment.
  *
@@ -51,7 +51,7 @@ export async function readServer(
   })
 }
 
-/** What a server's resource follows from, beside its own state. */
+/** The inputs of a server's resource apart from its own state. */
 export interface ServerAround {
   readonly counters: ServerCounters | null
   readonly account: AccountState

@@ -1,8 +1,8 @@
 /**
- * shard-servers - every server of a shard, for what names an object of it without its server
+ * shard-servers - all servers of a shard, to find an object whose server is unknown
  *
- * An id names its shard and no more. The few that come from outside without a key (return paths, an operator's order)
- * are looked for on each server of the shard; there are some hundreds at most.
+ * An id names only its shard. The few that come from outside without a key (return paths, an operator's order) are
+ * looked for on each server of the shard; there are some hundreds at most.
  *
  * Keys: `accounts`, `servers:<account>`, `names:<account>`
  */
@@ -21,14 +21,14 @@ export interface ShardServer {
   readonly serverId: string
 }
 
-/** A server, and the id of the domain that was asked for among the domains of its account. */
+/** A server, and the id of the requested domain if its account has it. */
 export interface DomainServer extends ShardServer {
   readonly domainId: string | null
 }
 
 /**
- * The servers of a shard's accounts; with `domain`, only of those accounts that have it. Null: the store did not
- * answer.
+ * The servers of a shard's accounts; with `domain`, only of the accounts that have that domain. Null if the store did
+ * not answer.
  */
 export async function readShardServers(
   read: Reader,

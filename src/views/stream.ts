@@ -1,8 +1,8 @@
 /**
  * stream - streams of a server as they are read and listed
  *
- * A list with a filter looks at a bounded number of streams: a page may hold fewer than asked for while `next` is not
- * null. Every view looks the key up beside what it reads, so a revocation holds at once.
+ * A list with a filter reads a bounded number of streams, so a page may have fewer than requested while `next` is not
+ * null. Every view reads the key together with its data, so a revocation takes effect at once.
  *
  * Keys: `stream:<id>`, `streams:<server>`, `key:<sha256>`
  *
@@ -21,7 +21,7 @@ import { type Page, readNewest } from './newest.ts'
 /** Streams that one request looks at. */
 const LOOKED_AT_MAX = 1_000
 
-/** What a list leaves out. */
+/** The filters of a list. */
 export interface StreamFilter {
   readonly kind: string | null
   readonly archived: boolean | null
@@ -42,7 +42,7 @@ export function formatStream(state: StreamState, inboundDomain: string): Stream 
   }
 }
 
-/** A stream of the key's server; null where it has none of that id. */
+/** A stream of the key's server; null if the server has none with that id. */
 export async function readStream(
   read: Reader,
   owner: ServerKey,
@@ -50,7 +50,7 @@ export async function readStream(
 ): Promise<StreamState | null | Unseen> {
   const shard = homeShard(owner.accountId)
   const id = streamId.toLowerCase()
-  // An id of another shard is another account's, and its key name would not lie on this shard.
+  // An id of another shard belongs to another account, and its key name would not be valid on this shard.
   const ids = shardOf(id) === shard ? [id] : []
   const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, streamRef(one)))])
   if (seen === null) return 'unavailable'

@@ -45,7 +45,7 @@ export interface ListOwner {
   readonly defaultStreamId: string
 }
 
-/** What is searched for; null: anything. */
+/** The filters; null for any. */
 export interface SuppressionFilter {
   readonly streamId: string | null
   /** HMAC of an address within the account. */
@@ -64,7 +64,7 @@ interface Found extends SuppressionPlace {
   readonly entry: Suppression
 }
 
-/** Local part of what stands for an erased address. In: its HMAC. */
+/** Local part of the pseudonym of an erased address. In: its HMAC. */
 type PseudonymOf = (hmac: string) => string
 
 interface FoundPage {
@@ -77,7 +77,7 @@ export interface SuppressionPage {
   readonly next: string | null
 }
 
-/** A page of the suppressions of a server. In: `keyHash` where a server's key asks, null for the operator. */
+/** A page of the suppressions of a server. In: `keyHash`, that of a server's key, or null for the operator. */
 export async function searchSuppressions(
   read: Reader,
   owner: ListOwner,
@@ -123,7 +123,7 @@ export async function readSuppression(
   return page === 'unavailable' ? page : (page.suppressions[0] ?? 'not_found')
 }
 
-/** From the newest down; bounded by what one search looks at. */
+/** Walks from the newest entry down, within the bound of one search. */
 async function walk(
   read: Reader,
   { accountId, serverId }: ListOwner,
@@ -197,7 +197,7 @@ async function readStreamIds(
   return [...ids]
 }
 
-/** The rows of entries, null for one that was lifted; null in all when the store did not answer. */
+/** The rows of entries, null for a lifted suppression; null instead of the list if the store did not answer. */
 async function readRows(
   read: Reader,
   shard: number,
@@ -244,7 +244,7 @@ async function formatPage(
   if (persons === null) return 'unavailable'
   const suppressions = found.map(({ streamId, hmac, entry }, index): SuppressionEntry => {
     const { suppressionId, reason, messageId, code, response } = entry
-    // The row of an erased person goes with its last message: what stands for it follows from the entry.
+    // The row of an erased person is removed with the last message; the pseudonym is then derived from the entry.
     const recipient = persons[index] || formatPseudonym(pseudonymOf(hmac))
     return {
       suppressionId,

@@ -24,7 +24,7 @@ export function formatToken(tokenId: string, { name, prefix, createdAtMs, revoke
   }
 }
 
-/** A page of an owner's keys. `keyHash` must be live; null where that was looked at before. */
+/** A page of an owner's keys. `keyHash` must be live; null if the key was checked earlier. */
 export async function listTokens(
   read: Reader,
   { shard, ownerId, keyHash }: { shard: number; ownerId: string; keyHash: string | null },

@@ -1,7 +1,7 @@
 /**
  * webhook - webhooks of a server and their deliveries, as a server key reads them
  *
- * Every view looks the key up in the same step as what it reads, so a revocation holds at once.
+ * Every view reads the key in the same step as its data, so a revocation takes effect at once.
  *
  * Keys: `webhook:<id>`, `webhooks:<server>`, `slices:<webhook>`, `queue delivery dead:<webhook>:<slice>`,
  * `key:<sha256>`
@@ -33,7 +33,7 @@ import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import type { Page } from './newest.ts'
 
-/** Deliveries that one page looks at: where few of them fit a filter, the next page goes on. */
+/** Deliveries that one page reads; if few of them pass the filter, the next page continues. */
 const LOOKED_AT_MAX = 5_000
 /** Slices that one page looks into. */
 const SLICES_LOOKED_AT_MAX = 40
@@ -99,7 +99,7 @@ export async function readWebhook(
   const serverId = owner.serverId
   const shard = homeShard(serverId)
   const id = webhookId.toLowerCase()
-  // An id of another shard is another account's, and its key name would not lie on this shard.
+  // An id of another shard belongs to another account, and its key name would not be valid on this shard.
   const ids = shardOf(id) === shard ? [id] : []
   const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, webhookRef(one)))])
   if (seen === null) return 'unavailable'
@@ -161,7 +161,7 @@ export async function readDelivery(
   return { item, record: shownRecord(webhook, { deliveryId: id, record }) }
 }
 
-/** A page of the deliveries of a webhook, newest first. Null: the store did not answer. */
+/** A page of the deliveries of a webhook, newest first. Null if the store did not answer. */
 export async function listDeliveries(
   read: Reader,
   { webhook, nowMs }: Pick<Place, 'webhook' | 'nowMs'>,
@@ -185,7 +185,7 @@ export async function listDeliveries(
   }
   const oldest = looked.at(-1)
   const isCut = oldest !== undefined && slices.length > SLICES_LOOKED_AT_MAX
-  // Below the first of the oldest slice: all that was looked into may have been empty.
+  // Below the first delivery of the oldest slice, because all slices read may have been empty.
   return { deliveries, next: isCut ? idOfEntry(`${oldest[1]}-0`, shard) : null }
 }
 
@@ -225,7 +225,7 @@ function fits(
   return !isGone(delivery, { nowMs, test: webhook.test })
 }
 
-/** Slices that may hold what lies below a delivery, with the time of their first one, newest first. */
+/** Slices that may have deliveries older than a given one, with the time of their first delivery, newest first. */
 async function slicesBelow(
   read: Reader,
   { shard, webhook }: Place,
@@ -236,7 +236,7 @@ async function slicesBelow(
   return seen === null ? null : seen[0].toReversed()
 }
 
-/** The newest deliveries of a slice below one, with their records. Of an old slice the dead alone. */
+/** The newest deliveries of a slice below one, with their records. An old slice has only the dead ones. */
 async function readStep(
   read: Reader,
   { shard, webhook, nowMs }: Place,
@@ -288,5 +288,5 @@ async function deadBelow(
   return names.filter((name) => below === null || name.slice(0, below.length) < below).slice(0, count)
 }
 
-/** Deliveries of one score among the dead: it tells some 4,000 of one millisecond apart. */
+/** Maximum number of dead deliveries with the same score; a score distinguishes some 4,000 within a millisecond. */
 const SAME_SCORE_MAX = 1_000

@@ -1,5 +1,5 @@
 /**
- * checklist - how far an account has come with what every new one has to do
+ * checklist - the steps that every new account has to take, and which of them an account has completed
  *
  * Keys: `account:<id>`, `servers:<account>`, `server:<id>`, `segments:<server>`, `sending:<account>`,
  * `members:<account>`
@@ -51,7 +51,7 @@ export async function readChecklist(read: Reader, accountId: string): Promise<Ch
   }
 }
 
-/** The servers of an account that were not removed; null when the store did not answer. */
+/** The servers of an account that were not removed; null if the store did not answer. */
 export async function readServers(read: Reader, shard: number, accountId: string): Promise<ServerState[] | null> {
   const all = { read: 'sorted', min: 0, max: Number.MAX_SAFE_INTEGER, count: SERVERS_MAX } as const
   const found = await read(shard, [{ ...all, key: serversKey(shard, accountId) }])

@@ -28,7 +28,9 @@ interface Owned {
 /** Names nothing of the account. */
 export const NOTHING_FOUND: Found = { kind: null, id: null, serverId: null }
 
-/** What an id of the account's shard names among what the account has. No other account's servers are looked at. */
+/**
+ * Finds the object of an account with a given id of the account's shard. Servers of other accounts are not searched.
+ */
 export async function findOf(read: Reader, accountId: string, id: string): Promise<Found | 'unavailable'> {
   const shard = homeShard(accountId)
   const servers = await readServers(read, shard, accountId)
@@ -44,7 +46,7 @@ interface Sought {
   readonly id: string
 }
 
-/** An entity of the account; null: none of that id. */
+/** An entity of the account; null if no entity has that id. */
 async function findEntity(
   read: Reader,
   { shard, servers, accountId, id }: Sought,

@@ -21,7 +21,7 @@ export interface SeenLink {
   readonly accountName: string | null
 }
 
-/** A link by its id; null where it does not work. */
+/** A link by its id; null if it is not valid. */
 export async function readLink(
   read: Reader,
   { linkId, shard, nowMs }: { readonly linkId: string; readonly shard: number; readonly nowMs: number },
@@ -57,8 +57,8 @@ async function ofAccount(read: Reader, shard: number, link: StoredLink): Promise
 }
 
 /**
- * Whether a link of the operator still works: none of its siblings was used, and the key that has made it is live. In:
- * the HMAC of its address. Null when the store did not answer.
+ * Whether a link of the operator is still valid: none of its siblings was used, and the key that created it is live.
+ * In: the HMAC of the link's address. Null when the store did not answer.
  */
 export async function isVouchedStill(
   read: Reader,

@@ -1,5 +1,5 @@
 /**
- * own-sessions - the sessions of a user in all his accounts, those that live, the last used in front
+ * own-sessions - the active sessions of a user in all accounts, the last used first
  *
  * Keys: `sessions:<user>`, `key:<sha256>`, `account:<id>`
  *

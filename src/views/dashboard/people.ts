@@ -1,7 +1,8 @@
 /**
- * people - the members of an account with what is theirs, and who is invited
+ * people - the members of an account with their roles and last use, and the open invitations
  *
- * Members lie with the account, their names with each user: one read of the account, then one for each user.
+ * Members are stored with the account, names with each user, so this takes one read of the account and one for each
+ * user.
  *
  * Keys: `members:<account>`, `invitations:<account>`, `member-sessions:<account>:<user>`, `key:<sha256>`, `user:<id>`
  *
@@ -27,7 +28,7 @@ import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import { readUser } from './user.ts'
 
-/** Place of `seen` in what `sessionFact` reads. */
+/** Index of `seen` in the result of `sessionFact`. */
 const SEEN = 7
 
 /** All members, those who joined first in front; null when the store did not answer. */
@@ -60,7 +61,7 @@ export async function readMember(
   }
 }
 
-/** When a session of a member was last used; 0: none lives; null when the store did not answer. */
+/** When a session of a member was last used; 0 if none is active; null if the store did not answer. */
 async function readLastSeen(read: Reader, accountId: string, userId: string): Promise<number | null> {
   const shard = homeShard(accountId)
   const seen = await read(shard, [{ read: 'hash', key: memberSessionsKey(shard, accountId, userId) }])
@@ -77,7 +78,7 @@ async function readLastSeen(read: Reader, accountId: string, userId: string): Pr
   return Math.max(0, ...rows.map((row) => Number(row[SEEN] ?? 0)))
 }
 
-/** Who is invited and has not come, the newest in front; null when the store did not answer. */
+/** Open invitations, the newest first; null if the store did not answer. */
 export async function readInvitations(read: Reader, accountId: string, nowMs: number): Promise<Invitation[] | null> {
   const shard = homeShard(accountId)
   const seen = await read(shard, [invitationsFact(shard, accountId)])

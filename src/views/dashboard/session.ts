@@ -1,5 +1,6 @@
 /**
- * session - the Session resource: who is signed in, in which account, as what, and where else he could be
+ * session - the Session resource: the signed-in user, the account and role, and the other accounts that the user can
+ * switch to
  *
  * Keys: `account:<id>`, `settings:<account>`, `members:<account>`, `user:<id>`
  *
@@ -20,7 +21,10 @@ import type { Reader } from '../key.ts'
 
 type Place = SignedIn['accounts'][number]
 
-/** The session as it is read. In: its row, its user, the store's time. Null when the store did not answer. */
+/**
+ * The session as it is read. In: the session's row, its user, and the store's time. Null when the store did not
+ * answer.
+ */
 export async function formatSession(
   read: Reader,
   { row, user, nowMs }: { readonly row: SessionRow; readonly user: User; readonly nowMs: number },
@@ -51,7 +55,7 @@ function formatSessionAccount(account: AccountState, settings: Settings): Signed
   return { accountId, name, status, requireSecondFactor, hideContent, application: formatApplication(application) }
 }
 
-/** Where a user is a member, by his index; an account that says otherwise is left out. */
+/** The accounts that a user is a member of, from the user's index, except those that do not list the user. */
 export async function readPlaces(
   read: Reader,
   { userId, accounts }: Pick<User, 'userId' | 'accounts'>,

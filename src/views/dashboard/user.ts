@@ -9,7 +9,7 @@ import { loginFact, type User, userFact, userOfRow } from '../../state/dashboard
 import { bucketOfHmac } from '../../state/person.ts'
 import type { Reader } from '../key.ts'
 
-/** Who has an address, by its HMAC; null: nobody. */
+/** The user with an address, by its HMAC; null if there is no such user. */
 export async function readUserByLogin(read: Reader, hmac: string): Promise<User | null | 'unavailable'> {
   const shard = bucketOfHmac(hmac)
   const seen = await read(shard, [loginFact(shard, hmac)])
@@ -18,7 +18,7 @@ export async function readUserByLogin(read: Reader, hmac: string): Promise<User 
   return userId === null ? null : readUser(read, userId)
 }
 
-/** A user by his id; null where there is none. */
+/** A user by id; null if there is no such user. */
 export async function readUser(read: Reader, userId: string): Promise<User | null | 'unavailable'> {
   const shard = homeShard(userId)
   const seen = await read(shard, [userFact(shard, userId)])

@@ -1,8 +1,8 @@
 /**
  * bounce - a bounce or a complaint as Postmark describes it: its type, and the number by which its clients name it
  *
- * The number is derived from the event's time and from message and recipient, so nothing is stored for it: the time
- * leads to the events of that moment, and the other bits name one of them.
+ * The number is derived from the time of the event and from message and recipient, so it needs no storage: the time
+ * selects the events of that moment, and the other bits one of them.
  */
 
 import { createHash } from 'node:crypto'
@@ -15,7 +15,7 @@ export interface BounceType {
   readonly Description: string
 }
 
-/** The parts of an event of ours that a bounce is made of. */
+/** The fields of our event from which a bounce is built. */
 export interface BounceEvent {
   readonly event: string
   readonly messageId: string
@@ -47,7 +47,7 @@ const MANUAL = type('ManuallyDeactivated', 100_002, 'Manually deactivated', 'The
 const BLOCKED = type('Blocked', 100_006, 'ISP block', 'The server rejected the message because of its sender')
 const DMARC = type('DMARCPolicy', 100_009, 'DMARC policy', 'The message was rejected by a DMARC policy')
 
-/** Every type that a bounce of ours can have. */
+/** Every type that our bounces can have. */
 export const BOUNCE_TYPES: readonly BounceType[] = [
   HARD,
   TRANSIENT,
@@ -63,7 +63,7 @@ export const BOUNCE_TYPES: readonly BounceType[] = [
   DMARC,
 ]
 
-/** Types of our classes; a class that is not listed is a soft bounce. */
+/** Types by our classes; a class that is not listed is a soft bounce. */
 const OF_CLASS: Readonly<Record<string, BounceType>> = {
   Suppressed: MANUAL,
   DNSFailure: DNS,
@@ -89,7 +89,7 @@ export function bounceTypeOf({ event, details }: Pick<BounceEvent, 'event' | 'de
   if (event === 'spam_complaint') return COMPLAINT
   if (event === 'unsubscribed') return UNSUBSCRIBE
   const { classification, hard } = details
-  // A recipient that was suppressed at acceptance has had no bounce of this message.
+  // A recipient that was suppressed at acceptance did not bounce with this message.
   if (hard === true && classification !== 'Suppressed') return HARD
   return OF_CLASS[classification ?? ''] ?? SOFT
 }

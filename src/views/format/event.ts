@@ -9,13 +9,13 @@ import { postmarkBody } from './postmark.ts'
 import { resendBody } from './resend.ts'
 import type { EventSource } from './source.ts'
 
-/** A delivery: its id, and the number of the attempt. */
+/** Id of a delivery, and the number of the attempt. */
 interface DeliveryNumber {
   readonly id: string
   readonly attempt: number
 }
 
-/** Makes the body of a delivery. In: the event, and its source unless the format is ours. */
+/** Makes the body of a delivery. In: the event, and its source unless the format is our own. */
 export function formatEvent(
   format: WebhookFormat,
   event: EventBody,

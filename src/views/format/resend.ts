@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<string, string>> = {
   bounced: 'email.bounced',
   spam_complaint: 'email.complained',
 }
-/** Our class of a recipient that was suppressed at acceptance. */
+/** The class that we give a recipient suppressed at acceptance. */
 const SUPPRESSED = 'Suppressed'
 /** Kinds of Resend's bounces by our classes. */
 const SUB_TYPES: Readonly<Record<string, string>> = {
@@ -50,7 +50,7 @@ function messageBody(event: MessageEvent, { from, subject }: EventSource): objec
       email_id: messageId,
       created_at: formatInstant(msOf(messageId)),
       from: from.name === null ? from.email : `${from.name} <${from.email}>`,
-      // The recipient that the event is of: each has events of its own.
+      // The event's own recipient only, because each recipient has separate events.
       to: [recipient],
       subject: subject ?? '',
       tags: metadata,

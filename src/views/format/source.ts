@@ -1,5 +1,5 @@
 /**
- * source - sender, subject and stream of an event's message, which an event of ours does not carry
+ * source - sender, subject and stream of an event's message, which our own event body does not include
  *
  * They are read from the message as it is stored, so an erasure holds for them too.
  *
@@ -31,7 +31,7 @@ export interface EventSource {
   readonly stream: string
 }
 
-/** Reads the source of an event; null: the format is ours; undefined: the store did not answer. */
+/** Reads the source of an event. Returns null for our own format and undefined if the store did not answer. */
 export async function readEventSource(
   read: Reader,
   { accountId, serverId, format }: { readonly accountId: string; readonly serverId: string; format?: WebhookFormat },

@@ -2,8 +2,8 @@
  * address - the stream that an address under INBOUND_DOMAIN names, with its server and its account, as they are
  * now
  *
- * Whose stream it is never changes, so that is remembered; in which state all three are is read each time: what an
- * order has changed holds from its answer on.
+ * The owner of a stream never changes, so it is cached. The states of stream, server and account are read each time,
+ * so that a change takes effect at once.
  *
  * Keys: `stream:<id>`, `server:<id>`, `account:<id>`, `counters`
  *
@@ -17,7 +17,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 
-/** Streams of which it is remembered whose they are. */
+/** Maximum number of streams whose owner is cached. */
 const REMEMBERED_MAX = 20_000
 
 /** A stream and whose it is. */
@@ -29,7 +29,9 @@ export interface InboundAddressee {
   readonly counters: AccountCounters | null
 }
 
-/** Finds the stream of an id in lower case; null: there is none; `unavailable`: the store did not answer. */
+/**
+ * Finds a stream by an id in lower case. Returns null if there is none, and `unavailable` if the store did not answer.
+ */
 export type AddresseeFinder = (streamId: string) => Promise<InboundAddressee | null | 'unavailable'>
 
 /** Makes the finder. */

@@ -1,7 +1,8 @@
 /**
- * named-objects - which objects of the content store a row of received mail names: what the sweep must leave alone
+ * named-objects - the objects of the content store that rows of received mail name, which the sweep must keep
  *
- * An object's name says in which head rows it would be named. Each of these is read once for a page of names.
+ * The name of an object determines the head rows that may name it. Each of these rows is read once for a page of
+ * names.
  *
  * Key: `received-head:<server>:<day>:<n>`
  *
@@ -15,8 +16,8 @@ import { rowOfObject } from '../../state/received/object.ts'
 import type { Reader } from '../key.ts'
 
 /**
- * The names among `names` that some row names; null: the store did not answer. What is no name of received mail counts
- * as named: it is not ours to take away.
+ * The subset of `names` that a row names; null if the store did not answer. An object whose name is not that of
+ * received mail counts as named, because this sweep must not remove it.
  */
 export async function readNamedObjects(
   read: Reader,

@@ -1,6 +1,5 @@
 /**
- * received - a received message as GET /v1/inbound/{id} and what hangs on it find it, and as the `inbound` event tells
- * of it
+ * received - reads a received message for GET /v1/inbound/{id} and its subresources, and for the `inbound` event
  *
  * A message of another server, of another account or past its age is not there.
  *
@@ -41,7 +40,7 @@ export interface ReceivedDeps {
   readonly inboundDomain: string
 }
 
-/** A message, and the shard it lies on. */
+/** A message and its shard. */
 export interface FoundReceived {
   readonly shard: number
   readonly stored: StoredReceived
@@ -72,7 +71,7 @@ export async function findReceived(
 
 /**
  * The parsed form of a message whose content is kept. Out: null if there is none; undefined if the store did not
- * answer; `damaged`.
+ * answer; or `damaged`.
  */
 export async function parsedOf(
   { readParsed, nowMs }: Pick<ReceivedDeps, 'readParsed' | 'nowMs'>,
@@ -102,7 +101,7 @@ export async function readReceived(
 
 /**
  * Content that cannot be read may have been erased since its row was read. Out: `content_damaged` if the row still
- * names it, else the message as it is now.
+ * names it, otherwise the message in its present state.
  */
 export async function confirmDamage(
   deps: Pick<ReceivedDeps, 'read' | 'nowMs'>,
@@ -116,7 +115,7 @@ export async function confirmDamage(
   return isNamed && isContentKept(again.stored, deps.nowMs()) ? 'content_damaged' : again
 }
 
-/** The event of a received message; null: it is gone; undefined: a store did not answer. */
+/** The event of a received message; null if it was removed; undefined if a store did not answer. */
 export async function readInboundEvent(
   deps: ReceivedDeps,
   { serverId, inboundContent }: { readonly serverId: string; readonly inboundContent: 'full' | 'reference' },
@@ -129,11 +128,12 @@ export async function readInboundEvent(
   if (inboundContent === 'reference') return formatInboundEvent(stored, undefined, at)
   const parsed = await parsedOf(deps, { shard, stored })
   if (parsed === undefined) return undefined
-  // An event without its text would say that the mail had none: the receiver reads the message, which names the damage.
+  // Without its text the event would describe an empty mail. The receiver reads the message instead, which reports the
+  // damage.
   return formatInboundEvent(stored, parsed === 'damaged' ? undefined : parsed, at)
 }
 
-/** Segments that begin in the month of the id, up to it: the last one holds it. */
+/** The segments from the beginning of the id's month up to the id; the last one contains it. */
 export function receivedSegmentsFact(shard: number, serverId: string, id: string): FactOf<'sorted'> {
   const ms = msOf(id)
   const key = receivedSegmentsKey(shard, serverId)

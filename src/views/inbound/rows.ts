@@ -42,13 +42,13 @@ export interface ReceivedOf {
   readonly serverId: string
 }
 
-/** The message of a log's entry; null where it is none. */
+/** The message of a log entry; null if the entry is not one. */
 export function loggedOf(entry: Entry, { shard, segment }: { shard: number; segment: string }): LoggedReceived | null {
   const received = receivedEntryOf(entry)
   return received === null ? null : { messageId: idOfEntry(entry.id, shard), segment, entry: received }
 }
 
-/** Reads one message; null where there is none, undefined when the store did not answer. */
+/** Reads one message; null if it does not exist, undefined if the store did not answer. */
 export async function readOneReceived(
   read: Reader,
   { shard, serverId }: ReceivedOf,
@@ -63,7 +63,9 @@ export async function readOneReceived(
   return stored === null ? undefined : (stored[0] ?? null)
 }
 
-/** The messages with their rows, in order; one whose standing is gone is left out. Null: the store did not answer. */
+/**
+ * The messages with their rows, in order; one whose standing is gone is left out. Null if the store did not answer.
+ */
 export async function readReceivedRows(
   read: Reader,
   { shard, serverId }: ReceivedOf,
@@ -118,7 +120,7 @@ class FieldReads {
     return Array.from(this.asked, ([key, fields]) => ({ read: 'fields', key, fields }))
   }
 
-  /** What was read. In: the answers, in the order of `facts`. */
+  /** Takes the results of the read. In: the answers, in the order of `facts`. */
   take(seen: readonly (readonly (string | null)[])[]): (key: string, field: string) => string | null {
     const known = new Map<string, string | null>()
     for (const [index, [key, fields]] of [...this.asked].entries())

@@ -2,9 +2,9 @@
  * search - a page of the messages that the key's server has received and for which every given filter holds,
  * newest first
  *
- * `walk.ts` gives the entries of those that may be meant; an entry tells the stream, the envelope's sender and a hash
- * of the mailbox hash, the standing the rest. One call looks at a bounded number of messages and answers what it has
- * found by then.
+ * `walk.ts` returns the entries of candidates. An entry has the stream, the envelope's sender and a hash of the
+ * mailbox hash; the other filters need the message's standing. One call looks at a bounded number of messages and
+ * answers what it has found by then.
  *
  * Keys: `key:<sha256>`, `stream:<id>`, `person:<account>`, `received-segments:<server>`, and those of `walk.ts` and
  * `rows.ts`
@@ -34,7 +34,7 @@ const SEGMENTS_MAX = 10_000
 /** A page that holds something is not made to wait for more once so many messages were looked at. */
 const LOOKED_AT_ENOUGH = 2_000
 
-/** The filters; null where one is not given. */
+/** The filters; null for one that is not given. */
 export interface ReceivedFilter {
   readonly streamId: string | null
   /** HMAC of an address within the account. */
@@ -51,7 +51,7 @@ export interface ReceivedSearchDeps {
   /** The store's time in ms. */
   readonly nowMs: () => number
   readonly inboundDomain: string
-  /** Messages that one search looks at; by default as the contract says. */
+  /** Messages that one search reads; the default is that of the contract. */
   readonly lookedAtMax?: number
   /** In place of our own bound of a bucket. */
   readonly postingsMax?: number
@@ -90,7 +90,7 @@ async function begin(
   const shard = homeShard(accountId)
   const { streamId, from } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
-  // A stream of another shard is another account's, and its key name would not lie on this shard.
+  // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const seen = await readTogether(read, shard, [
     [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
@@ -103,7 +103,7 @@ async function begin(
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && (stream?.serverId !== serverId || stream.kind !== 'inbound')) return 'stream_not_found'
   const row = from === null ? null : (first?.[0] ?? bucket?.[0] ?? null)
-  // Whoever has no number has sent nothing.
+  // A person without a number has sent no message.
   if (from !== null && row === null) return 'nothing'
   const fromMs = Math.max(cutoffMs(nowMs, false), filter.fromMs ?? 0)
   const oldest = segments.findIndex(([, firstMs]) => firstMs <= fromMs)
@@ -123,7 +123,7 @@ function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'s
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
 }
 
-/** Both places where the row of an HMAC may be. */
+/** The two possible places of an HMAC's row. */
 function personFacts(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
   const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
   return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
@@ -134,7 +134,7 @@ interface Hits {
   readonly next: string | null
 }
 
-/** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
+/** Walks until the page is full, the log ends or the bound is reached; null if the store did not answer. */
 async function collect(
   { read, inboundDomain, lookedAtMax = RECEIVED_LOOKED_AT_MAX, postingsMax = POSTINGS_MAX }: ReceivedSearchDeps,
   walk: ReceivedWalk,
@@ -174,7 +174,7 @@ function rowPasses(
 ): boolean {
   const { entry, standing } = stored
   if (sender !== null && entry.sender !== sender && standing.from !== sender) return false
-  // Hashes are short: the text itself settles a collision.
+  // Hashes are short, so the text itself settles a collision.
   if (filter.mailboxHash !== null && standing.mailboxHash !== filter.mailboxHash.text) return false
   return filter.recipient === null || envelopeRecipientOf(stored, inboundDomain).toLowerCase() === filter.recipient
 }

@@ -1,7 +1,7 @@
 /**
  * shown - a received message as the contract shows it: the summary, the whole, and both forms of the event
  *
- * Until it is parsed it is shown as it came: `unchecked`, without text, and without a word of what it says. Once its
+ * Until it is parsed, only the envelope is shown: `unchecked`, without text and without any header field. Once its
  * content has ended all that remains is the reference.
  *
  * Spec inbound.summary, inbound.read, inbound.event
@@ -14,7 +14,7 @@ import type { ParsedContent } from '../../mail/mime/received-mail.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { StoredReceived } from './rows.ts'
 
-/** What a view of received mail depends on beside the store. */
+/** The inputs of a view of received mail apart from the store. */
 export interface ShownAt {
   readonly nowMs: number
   readonly inboundDomain: string
@@ -36,7 +36,7 @@ export function formatReceivedSummary(stored: StoredReceived, { nowMs, inboundDo
   }
 }
 
-/** The whole message. In: what parsing made of it; null where there is no such result, or its content has ended. */
+/** The whole message. In: the result of parsing, null if there is none or its content has expired. */
 export function formatReceivedMessage(
   stored: StoredReceived,
   parsed: ParsedContent | null,
@@ -45,7 +45,7 @@ export function formatReceivedMessage(
   return { ...formatReceivedSummary(stored, at), ...contentShown(stored, parsed, at.nowMs) }
 }
 
-/** What a delivery of the event carries beside its own fields; `parsed` undefined: the form `reference`. */
+/** The fields of a delivery of the event; without `parsed`, the form `reference`. */
 export function formatInboundEvent(
   stored: StoredReceived,
   parsed: ParsedContent | null | undefined,

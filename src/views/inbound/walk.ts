@@ -1,10 +1,9 @@
 /**
- * walk - walks a server's received mail from the newest message down and gives the entries of those that may
- * be meant
+ * walk - walks a server's received mail from the newest message down and returns the entries that may match
  *
- * A segment with postings is walked along those of the mailbox hash, or else of the sender; every other one along its
- * log, and so is one where the bucket is long: then a good part of all its messages is meant, or of somebody who shares
- * the bucket. What is given may be meant; who asked looks at the rest.
+ * A segment with postings is walked along those of the mailbox hash, or of the sender. All other segments are walked
+ * along their log, and so is a segment with a long bucket, because then a good part of its messages match or belong to
+ * a person in the same bucket. The results are candidates, which the caller checks.
  *
  * Keys: `received:<server>:<segment>`, `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
@@ -19,12 +18,12 @@ import { hasPostings } from '../../state/segment.ts'
 import type { Reader } from '../key.ts'
 import { type LoggedReceived, loggedOf } from './rows.ts'
 
-/** Entries of a read of a log: the first is most often all that a page needs. */
+/** Entries in one read of a log; the first number is usually enough for a page. */
 const ENTRIES_FIRST = 200
 const ENTRIES_MAX = 1_000
-/** Entries of a bucket that are read: twice and more of what one has on average. */
+/** Maximum number of entries read from a bucket, more than twice the average. */
 export const POSTINGS_MAX = 5_000
-/** Postings that count as one message looked at, and what a segment counts in which nothing else is read. */
+/** Postings that count as one message read, and the cost of a segment without any further read. */
 const POSTINGS_OF_A_LOOK = 10
 const SEGMENT_WEIGHT = 10
 /** Messages that are posted whose entries are read together. */
@@ -51,13 +50,13 @@ export interface WalkBounds {
   readonly postingsMax: number
 }
 
-/** What a round of the walk brought. */
+/** The result of one round. */
 export interface ReceivedRound {
   /** Newest first. */
   readonly logged: readonly LoggedReceived[]
   /** Messages looked at. */
   readonly looked: number
-  /** An id below which the walk goes on. */
+  /** The walk continues below this id. */
   readonly last: string
   /** Whether nothing is left below it. */
   readonly isEnd: boolean
@@ -76,7 +75,7 @@ interface Progress extends WalkBounds {
   rounds: number
 }
 
-/** Walks until the end or until so many messages were looked at; null: the store did not answer. */
+/** Walks to the end or until the number of messages is read; yields null if the store did not answer. */
 export async function* walkReceivedMail(
   read: Reader,
   walk: ReceivedWalk,
@@ -110,7 +109,7 @@ async function* roundsOf(
   else yield* postedRounds(read, walk, { stretch, bucket, postings: seen[0] })
 }
 
-/** The bucket that names what is meant of a segment; null: its log is walked. */
+/** The bucket of a segment in which the filter's postings are; null if its log is walked. */
 function bucketOf({ shard, serverId, sender, plusHash }: ReceivedWalk, segment: string): ReceivedBucket | null {
   const place = { shard, serverId, segment }
   if (!hasPostings(segment)) return null
@@ -176,7 +175,7 @@ async function* postedRounds(
 
 type Span = ReturnType<typeof entriesOfRank>
 
-/** The entries in the spans, one in each at most; null: the store did not answer. */
+/** The entries in the spans, at most one in each; null if the store did not answer. */
 async function readSpans(
   read: Reader,
   shard: number,

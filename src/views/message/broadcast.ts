@@ -1,7 +1,7 @@
 /**
  * broadcast - broadcasts of a server as they are read and listed
  *
- * What a broadcast says stands in its content: the state, which is a stream, holds neither subject nor address.
+ * The text of a broadcast is in its content. The state, which is a stream, holds neither subject nor address.
  *
  * Keys: `broadcast:<id>`, `broadcasts:<server>`, `counters`, `content:<contentId>:head`, `person:<account>`,
  * `key:<sha256>`
@@ -30,7 +30,7 @@ import { sharedHeadFact } from './rows.ts'
 /** Broadcasts that one request looks at. */
 const LOOKED_AT_MAX = 1_000
 
-/** What a list leaves out. */
+/** The filters of a list. */
 export interface BroadcastFilter {
   readonly streamId: string | null
   readonly status: string | null
@@ -43,7 +43,7 @@ export interface FoundBroadcast {
   readonly progress: Progress | null
 }
 
-/** A broadcast of the key's server; null where it has none of that id. */
+/** A broadcast of the key's server; null if the server has none with that id. */
 export async function readBroadcast(
   read: Reader,
   owner: ServerKey,
@@ -51,7 +51,7 @@ export async function readBroadcast(
 ): Promise<Broadcast | null | Unseen> {
   const shard = homeShard(owner.accountId)
   const id = broadcastId.toLowerCase()
-  // An id of another shard is another account's, and its key name would not lie on this shard.
+  // An id of another shard belongs to another account, and its key name would not be valid on this shard.
   const found = await readStates(read, owner, shardOf(id) === shard ? [id] : [])
   if (typeof found === 'string') return found
   const [only] = found
@@ -91,7 +91,7 @@ export async function listBroadcasts(
   return broadcasts === null ? 'unavailable' : { broadcasts, next: isEnd ? null : last }
 }
 
-/** The resources. Null: the store did not answer. */
+/** The resources. Null if the store did not answer. */
 async function showBroadcasts(
   read: Reader,
   { accountId }: Pick<ServerKey, 'accountId'>,
@@ -112,7 +112,7 @@ async function showBroadcasts(
   })
 }
 
-/** One resource. In: what it says, null once that is gone; the sender's address. */
+/** One resource. In: the head, null once it is removed; the sender's address. */
 export function formatBroadcast({ state, progress }: FoundBroadcast, head: Head | null, sender: string): Broadcast {
   const address = head === null ? sender : spelledAddress(head, 0, sender)
   const name = head?.senderName ?? null

@@ -1,8 +1,8 @@
 /**
  * deliveries - the webhook deliveries of one message, newest first, found by the times of its events
  *
- * Of webhooks that were removed nothing is left. One request looks at a bounded number of events: a page may hold fewer
- * than asked for, even none, while `next` is not null.
+ * Deliveries of removed webhooks do not exist any longer. One request reads a bounded number of events, so a page may
+ * have fewer entries than requested, even zero, while `next` is not null.
  *
  * Keys: `webhooks:<server>`, `webhook:<id>`, `slices queue dead delivery:<webhook>:<slice>`
  *
@@ -66,7 +66,7 @@ export async function listMessageDeliveries(
   if (deliveries === null) return 'unavailable'
   const next = places[looked]
   if (newest.length > shown.length) return { deliveries, next: shown.at(-1)?.deliveryId ?? null }
-  // Whatever was made at the times that are left lies below the first id of the millisecond after them.
+  // All deliveries of the remaining times are below the first id of the millisecond after them.
   return { deliveries, next: next === undefined ? null : idOfEntry(`${next.occurredAtMs + 1}-0`, shard) }
 }
 
@@ -76,7 +76,7 @@ function newestFirst(items: readonly MessageItem[]): MessageItem[] {
   return [...each.values()].sort((one, other) => (one.deliveryId < other.deliveryId ? 1 : -1))
 }
 
-/** The webhooks of the server that may have heard of the message; null: the store did not answer. */
+/** The webhooks of the server that may have received events of the message; null if the store did not answer. */
 async function readHearers(
   read: Reader,
   serverId: string,
@@ -96,7 +96,7 @@ async function readHearers(
   return new Map(states.filter(({ removedAtMs }) => removedAtMs === null).map((state) => [state.webhookId, state]))
 }
 
-/** Where deliveries of the message may be, the latest first; each time of each webhook once. */
+/** Places where deliveries of the message may be, the latest first; each time of each webhook once. */
 function placesOf(
   shard: number,
   webhooks: ReadonlyMap<string, WebhookState>,
@@ -113,7 +113,7 @@ function placesOf(
   return [...places.values()].sort((one, other) => other.occurredAtMs - one.occurredAtMs)
 }
 
-/** What was made of the message there; null: the store did not answer. */
+/** The message's deliveries at these places; null if the store did not answer. */
 async function itemsAt(read: Reader, places: readonly EventPlace[], messageId: string): Promise<MessageItem[] | null> {
   const [first] = places
   if (first === undefined) return []

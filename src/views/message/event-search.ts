@@ -1,9 +1,9 @@
 /**
  * event-search - a page of a server's events for which every given filter holds, in the order in which they occurred
  *
- * The log of events holds references. What a reference names is read in batches, and each event is made of it as a
- * webhook's body is: one whose message is gone is left out. One search looks at a bounded number of events and answers
- * what it has found by then.
+ * The log of events holds references. The referenced rows are read in batches, and each event is built from them like
+ * the body of a webhook; an event is left out if its message was removed. One search looks at a bounded number of
+ * events and answers what it has found by then.
  *
  * Keys: `key:<sha256>`, `stream:<id>`, `event-slices:<server>`, `events:<server>:<slice>`, `person:<account>:<xx>`,
  * `log head status:<server>:<segment>`
@@ -32,11 +32,11 @@ import type { StoredMessage } from './summary.ts'
 
 /** Slices of a server: several a day of the busiest one. */
 const SLICES_MAX = 5_000
-/** Events of one read of the log, and those that are put together at once. */
+/** Events of one read of the log, and events built in one step. */
 const ENTRIES_MAX = 1_000
 const EVENTS_AT_ONCE = 100
 
-/** The filters; null where one is not given. */
+/** The filters; null for one that is not given. */
 export interface EventFilter {
   readonly events: readonly EventName[] | null
   readonly streamId: string | null
@@ -54,7 +54,7 @@ export interface EventSearchDeps {
   readonly readEvent: EventReader
   /** The store's time in ms. */
   readonly nowMs: () => number
-  /** Events that one search looks at; by default as the contract says. */
+  /** Events that one search reads; the default is that of the contract. */
   readonly lookedAtMax?: number
 }
 
@@ -74,7 +74,7 @@ interface Search {
   readonly shard: number
   readonly owner: ServerKey
   readonly filter: EventFilter
-  /** Kind of the stream that is filtered by; null: any. */
+  /** Kind of the stream in the filter; null for any. */
   readonly streamKind: StreamState['kind'] | null
   /** Number of the recipient; null: any. */
   readonly recipient: number | null
@@ -109,7 +109,7 @@ async function begin(
   const now = nowMs()
   const { streamId } = filter
   const to = upperBound({ after: null, toMs: filter.toMs })
-  // A stream of another shard is another account's, and its key name would not lie on this shard.
+  // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const max = Math.min(msOfBound(to), Number.MAX_SAFE_INTEGER)
   const seen = await readTogether(read, shard, [
@@ -130,7 +130,7 @@ async function begin(
   const from = isAfter ? `(${entryIdOf(page.after as string)}` : lowerBound(fromMs)
   const startMs = isAfter ? msOf(page.after as string) : fromMs
   const ordered = slices.toSorted(([one, oneMs], [other, otherMs]) => oneMs - otherMs || partOf(one) - partOf(other))
-  // A slice that is full ends in the midst of a millisecond: the one that opens with it is not the first to look at.
+  // A full slice can end within a millisecond, so the walk begins before a slice that opens with that millisecond.
   const first = ordered.findLastIndex(([, firstMs]) => firstMs < startMs)
   const names = ordered.slice(Math.max(0, first)).map(([name]) => name)
   const streamKind = stream?.kind ?? null
@@ -142,7 +142,7 @@ function partOf(slice: string): number {
   return Number(slice.slice(slice.indexOf('-') + 1))
 }
 
-/** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
+/** Walks until the page is full, the log ends or the bound is reached; null if the store did not answer. */
 async function collect(deps: EventSearchDeps, search: Search, limit: number): Promise<EventPage | null> {
   const { shard, owner, slices, to } = search
   const { read, lookedAtMax = EVENTS_LOOKED_AT_MAX } = deps
@@ -179,7 +179,7 @@ interface Referred {
   readonly reference: EventReference
 }
 
-/** The events of entries that the filters hold for, in their order; null: the store did not answer. */
+/** The events of the entries that pass the filters, in their order; null if the store did not answer. */
 async function readEvents(
   deps: EventSearchDeps,
   search: Search,
@@ -220,12 +220,12 @@ function mayPass(reference: EventReference, { filter, streamKind }: Search): boo
   return messageId === null && recipient === null && tag === null && metadata === null
 }
 
-/** Of a stream are events of messages alone. */
+/** Only events of messages have a stream. */
 function streamPasses(body: EventBody, { streamId }: EventFilter): boolean {
   return streamId === null || body.streamId === streamId
 }
 
-/** The messages of references that their log entries let pass, by id. Null: the store did not answer. */
+/** The messages of references that their log entries let pass, by id. Null if the store did not answer. */
 async function readMessages(
   { read }: EventSearchDeps,
   search: Search,
@@ -256,7 +256,7 @@ function bodyOf(
   const number = stored?.entry.recipients[reference.recipient]
   if (stored === undefined || number === undefined || (recipient !== null && number !== recipient)) return null
   const { head, recipients } = stored
-  // Hashes of tags are short: the tag itself settles a collision.
+  // Hashes of tags are short, so the tag itself settles a collision.
   if (filter.tag !== null && head.tag !== filter.tag.text) return null
   const { metadata } = filter
   if (metadata !== null && !holds(head.metadata, metadata)) return null

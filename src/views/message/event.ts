@@ -1,9 +1,8 @@
 /**
- * event - an event of the catalogue as clients get it, read back from what made it
+ * event - an event of the catalogue as clients receive it, rebuilt from the rows of its message
  *
- * Nothing of an event is stored for its deliveries: a message's is put together from its log entry, its head, the
- * recipient's row and the address as it is now, so a pseudonym takes the place of an erased address. A cap's event is
- * whole in its reference.
+ * Deliveries do not store their event. That of a message is built from its log entry, its head, the recipient's row
+ * and the present address, so a pseudonym replaces an erased address. A cap's event is whole in its reference.
  *
  * Keys: `log head status:<server>:<segment>`, `server:<id>`, `person:<account>:<xx>`
  *
@@ -34,28 +33,31 @@ import { wholeHead } from './rows.ts'
 export interface EventOwner {
   readonly accountId: string
   readonly serverId: string
-  /** How much of a received message is told; left off: all of it. */
+  /** The form of received messages; if absent, `full`. */
   readonly inboundContent?: InboundContent
 }
 
-/** Builds an event; null: its message is gone; undefined: the store did not answer. */
+/** Builds an event. Returns null if its message was removed, and undefined if the store did not answer. */
 export type EventReader = (
   owner: EventOwner,
   reference: EventReference,
   atMs: number,
-  /** Reads received mail in place of the reader that this was made with: a search counts its own reads. */
+  /**
+   * Reads received mail with this reader instead of the one given to `makeEventReader`, because a search counts its
+   * own reads.
+   */
   through?: Reader,
 ) => Promise<EventBody | null | undefined>
 
-/** What events of received mail are read with. */
+/** Dependencies for events of received mail. */
 export type ReceivedParts = Omit<ReceivedDeps, 'read'>
 
-/** Events that are kept for the other webhooks that hear of them at the same time, and for how long. */
+/** Events that are cached for other webhooks that receive them at the same time, and for how long. */
 const KEPT_MAX = 2_000
 const KEPT_MS = 1_000
 
 /**
- * Makes what reads events; `nowMs` is any clock that goes on. Equal questions within a second are asked once; received
+ * Makes the reader of events; `nowMs` is any monotonic clock. Equal questions within a second are asked once; received
  * mail, which may be large, is asked for each time.
  */
 export function makeEventReader(read: Reader, nowMs: () => number, received: ReceivedParts): EventReader {
@@ -81,7 +83,7 @@ export function makeEventReader(read: Reader, nowMs: () => number, received: Rec
       () => forget(question, body),
     )
     kept.delete(question)
-    // A Map is in order of insertion: the oldest goes.
+    // A Map is in order of insertion, so the oldest entry is removed.
     if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
     kept.set(question, { body, untilMs: nowMs() + KEPT_MS })
     return body
@@ -122,7 +124,7 @@ async function readMessageEvent(
   return messageEvent(reference, { serverId, streamId, test: isTestSegment(segment), head, events, known })
 }
 
-/** What an event of a message is put together from: its message, its recipient's events and address. */
+/** The inputs of a message's event: the message, its recipient's events and address. */
 export interface MessageEventSource {
   readonly serverId: string
   readonly streamId: string
@@ -133,7 +135,7 @@ export interface MessageEventSource {
   readonly known: string
 }
 
-/** An event of a message; null: the recipient has no such event. */
+/** An event of a message; null if the recipient has no such event. */
 export function messageEvent(
   { event, messageId, recipient, index }: MessageReference,
   { serverId, streamId, test, head, events, known }: MessageEventSource,

@@ -1,5 +1,5 @@
 /**
- * example-event - an event that has not happened, for who tries a receiver out
+ * example-event - an event that has not happened, for testing a receiver
  *
  * Spec webhook.example, event.catalogue
  */
@@ -15,7 +15,7 @@ import { formatInstant } from '../instant.ts'
 const RECIPIENT = `recipient@${SIMULATOR_DOMAIN}`
 const CAP_WARNING_USED = 0.8
 
-/** The server that an example is of, and how much its webhook wants to hear of received mail. */
+/** The server of an example, and the form in which its webhook gets received mail. */
 type ExampleServer = Pick<ServerState, 'serverId' | 'defaultStreamId'> & { readonly inboundContent: InboundContent }
 
 const DETAILS: Readonly<Record<MessageEventName, object>> = {

@@ -1,5 +1,5 @@
 /**
- * find-message - where a message lies, among some servers of its shard
+ * find-message - finds the server and segment of a message among some servers of its shard
  *
  * Keys: `segments:<server>`, `log:<server>:<segment>`
  *
@@ -14,14 +14,14 @@ import { MessageRows } from '../../state/message/row.ts'
 import type { Reader } from '../key.ts'
 import type { ShardServer } from '../shard-servers.ts'
 
-/** Where a message lies. */
+/** Server, segment and shard of a message. */
 export interface MessagePlace extends ShardServer {
   readonly shard: number
   readonly messageId: string
   readonly segment: string
 }
 
-/** Finds a message among some servers of its shard. In: its id, in any case of letters. */
+/** Finds a message among some servers of its shard. In: the message's id, in either case. */
 export async function findMessageAmong(
   read: Reader,
   of: { readonly shard: number; readonly servers: readonly ShardServer[]; readonly id: string },
@@ -29,7 +29,7 @@ export async function findMessageAmong(
   const { shard, servers } = of
   const messageId = of.id.toLowerCase()
   const max = msOf(messageId)
-  // Segments of test servers are days: the last one that begins before the message is the one all the same.
+  // Segments of test servers are days, but the last one that begins before the message still contains it.
   const min = monthStartMs(monthOf(max))
   const segments = await read(
     shard,

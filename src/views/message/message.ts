@@ -1,8 +1,8 @@
 /**
- * message - a message as GET /v1/messages/{id} shows it, read back from what its acceptance and its attempts wrote
+ * message - a message as GET /v1/messages/{id} returns it, rebuilt from the rows of its acceptance and its attempts
  *
- * A message of another server, of another account or past its age is not there. Three steps: the segment that its id
- * lies in, together with the key; entry, head and statuses; persons and content.
+ * A message of another server, of another account or past its age is not there. It takes three reads: the segment of
+ * its id, together with the key; entry, head and statuses; persons and content.
  *
  * Keys: `key:<sha256>`, `segments:<server>`, `log head status:<server>:<segment>`, `person:<account>:<xx>`
  *
@@ -54,7 +54,7 @@ export async function readMessage(
   return typeof stored === 'string' ? stored : readWhole(deps, owner.accountId, stored)
 }
 
-/** What is stored of one message of the key's server; or why it is not shown. */
+/** The stored rows of one message of the key's server, or the reason why it is not found. */
 export async function readStoredMessage(
   deps: Pick<MessageDeps, 'read' | 'nowMs'>,
   owner: ServerKey,
@@ -79,7 +79,7 @@ export async function readStoredMessage(
   return stored[0] ?? 'not_found'
 }
 
-/** What is read beside the rows of a message: its addresses, its text as long as that is kept. */
+/** Reads the other parts of a message: its addresses, and its text while that is kept. */
 export async function readWhole(
   deps: MessageDeps,
   accountId: string,
@@ -98,7 +98,7 @@ export async function readWhole(
   return formatMessage(stored, addresses, body)
 }
 
-/** Segments that begin in the month (live) or day (test) of the id, up to it: the last one holds it. */
+/** The segments from the beginning of the id's month (live) or day (test) up to the id; the last one contains it. */
 export function segmentsFact(
   shard: number,
   { serverId, mode }: Pick<ServerKey, 'serverId' | 'mode'>,
@@ -114,7 +114,7 @@ async function formatMessage(
   addresses: readonly string[],
   body: MessageBody | null,
 ): Promise<Message> {
-  // Nodemailer is only loaded by who reads a message: an idle process does without.
+  // Nodemailer is loaded when a message is first read, so an idle process does not need it.
   const { formatMessageId } = await import('../../mail/compose/compose.ts')
   const { head, messageId } = stored
   const from = { address: addresses[0] as string, name: head.senderName }

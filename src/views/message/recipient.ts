@@ -1,7 +1,7 @@
 /**
  * recipient - one recipient of a message and its events, as the API shows them
  *
- * A reply that quoted the address was stored without it; the address, or what replaced it, is put back here.
+ * A reply that quoted the address was stored without it; the present address, or its pseudonym, is inserted here.
  *
  * Spec message.recipient, event.catalogue
  */
@@ -11,7 +11,7 @@ import { unmaskAddress } from '../../mail/reply.ts'
 import type { RecipientState, StatusEvent } from '../../state/message/status.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 
-/** A recipient with what the log knows of it. */
+/** A recipient with its stored state. */
 export interface Person {
   readonly address: string
   readonly name: string | null
@@ -54,7 +54,7 @@ export function formatEvents(people: readonly Person[]): MessageEvent[] {
 /** An event of the catalogue. */
 export type Told = Exclude<StatusEvent, { event: 'cancelled' }>
 
-/** What is told of an event beside its kind. In: the recipient's address, to be put back into a reply. */
+/** The details of an event other than its kind. In: the recipient's address, which is inserted into a reply. */
 export function detailsOf(event: Told, address: string): MessageEvent['details'] {
   switch (event.event) {
     case 'delivered':

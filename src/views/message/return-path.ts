@@ -2,8 +2,8 @@
  * return-path - the recipient that a return path names: whether there is such a message, whose it is, and in which
  * state its sending domain is
  *
- * An id names its shard alone, so the message is looked for on the servers of the shard: of the accounts that have the
- * domain of the return path, or on all of them where it is the service's own.
+ * An id names only its shard, so the message is searched on the servers of the shard: those of the accounts that have
+ * the domain of the return path, or all of them if the return path is the service's own.
  *
  * Keys: `accounts`, `names:<account>`, `servers:<account>`, `segments:<server>`, `log:<server>:<segment>`,
  * `domain:<id>`
@@ -34,14 +34,14 @@ export interface FoundRecipient {
   readonly accountId: string
   /** Name of its item. */
   readonly item: string
-  /** The address, or the pseudonym of an erased one; '' where it is gone. */
+  /** The address, or the pseudonym of an erased one; '' if it was removed. */
   readonly address: string
-  /** The sending domain's state; null where the return path is the service's own. */
+  /** The sending domain's state; null if the return path is the service's own. */
   readonly domain: DomainState | null
 }
 
 /**
- * Finds a recipient. In: `domain`, the sending domain of the return path, null for the service's own. Out: null where
+ * Finds a recipient. In: `domain`, the sending domain of the return path, null for the service's own. Out: null if
  * there is no such recipient.
  */
 export async function findRecipient(
@@ -76,7 +76,7 @@ export async function findRecipient(
   return readRest(read, { shard, server: place.server, item, number })
 }
 
-/** For each server the segment that the message would lie in; undefined where there is none. */
+/** For each server the segment in which the message would be; undefined if there is none. */
 async function readSegments(
   read: Reader,
   shard: number,

@@ -26,7 +26,7 @@ export interface Logged {
   readonly entry: LogEntry
 }
 
-/** The entries of candidates, in their order; one that is gone is left out. Null: the store did not answer. */
+/** The entries of candidates, in their order, without removed ones. Null if the store did not answer. */
 export async function readEntries(
   read: Reader,
   { shard, serverId }: { readonly shard: number; readonly serverId: string },
@@ -48,7 +48,7 @@ export async function readEntries(
 }
 
 /**
- * The messages with head and statuses, in order; one whose head is gone is left out. Null: the store did not answer.
+ * The messages with head and statuses, in order; one whose head is gone is left out. Null if the store did not answer.
  */
 export async function readStored(
   read: Reader,
@@ -83,12 +83,12 @@ export async function readStored(
   return withShared(read, shard, found)
 }
 
-/** The read of the head that all messages of a broadcast share. In: under which its content lies. */
+/** The read of the head that all messages of a broadcast share. In: the id of the broadcast's content. */
 export function sharedHeadFact(shard: number, contentId: string): FactOf<'value'> {
   return { read: 'value', key: contentKey(shard, contentId, HEAD_PART, 0) }
 }
 
-/** A head with what the broadcast says that it is of; undefined when the store did not answer. */
+/** A head with the text that it shares with its broadcast; undefined if the store did not answer. */
 export async function wholeHead(read: Reader, shard: number, own: Head): Promise<Head | undefined> {
   if (!own.broadcast?.contentId) return own
   const seen = await read(shard, [sharedHeadFact(shard, own.broadcast.contentId)])
@@ -96,7 +96,7 @@ export async function wholeHead(read: Reader, shard: number, own: Head): Promise
   return seen[0] === null ? own : mergeHeads(own, unpackHead(seen[0], 0))
 }
 
-/** Messages of broadcasts with what all of theirs share. Null: the store did not answer. */
+/** Adds the shared head to messages of broadcasts. Null if the store did not answer. */
 async function withShared(
   read: Reader,
   shard: number,

@@ -1,10 +1,10 @@
 /**
  * scan - walks a server's log from the newest message down and finds those that may be meant
  *
- * A segment with postings is walked along the postings of the recipient, or else of the tag; every other one along its
- * log, whose entries name persons and tag themselves. What is found is only a candidate: who asked looks at the rest.
+ * A segment with postings is walked along the postings of the recipient, or of the tag; all other segments along their
+ * log, whose entries contain persons and tag. The results are candidates, which the caller checks.
  *
- * A walk comes in rounds of a read each. Every entry read counts as a message looked at, whatever it is of.
+ * A walk comes in rounds of a read each. Every entry read counts as a message read, whether or not it matches.
  *
  * Keys: `log by-person by-tag:<server>:<segment>`
  *
@@ -28,9 +28,9 @@ const ENTRIES_MAX = 1_000
 const SEGMENTS_AT_ONCE = 8
 type NewestFact = FactOf<'newest'>
 
-/** How much longer than the average a posting may be. */
+/** Maximum length of a posting relative to the average. */
 const POSTING_MARGIN = 1.25
-/** Segments of one walk: reading where nothing is costs too. */
+/** Maximum number of segments in one walk, because reading an empty one also has a cost. */
 const SEGMENTS_MAX = 400
 
 /** A segment and its first millisecond. */
@@ -39,7 +39,7 @@ export interface Stretch {
   readonly firstMs: number
 }
 
-/** What is looked for, as numbers and hashes; null where it does not matter. */
+/** The filter as numbers and hashes; null for a filter that is not given. */
 export interface Sought {
   readonly recipient: number | null
   readonly sender: number | null
@@ -63,17 +63,17 @@ export interface Candidate {
   readonly messageId: string
   readonly entryId: string
   readonly segment: string
-  /** The packed entry of its log, where the walk went along the log. */
+  /** The packed entry of its log, if the log was walked. */
   readonly packed: string | null
 }
 
-/** What a round found. */
+/** The result of one round. */
 export interface Round {
   /** Newest first. */
   readonly found: readonly Candidate[]
   /** Messages looked at. */
   readonly looked: number
-  /** The message that was looked at last, or an id of no message below which the walk goes on. */
+  /** The last message read, or an id between messages below which the walk continues. */
   readonly last: string
   /** Whether nothing is left below it. */
   readonly isEnd: boolean
@@ -87,7 +87,10 @@ interface Path {
   readonly matches: (text: string) => boolean
 }
 
-/** Walks until the end, `entriesMax` entries, or as many segments as a walk may see; null: the store did not answer. */
+/**
+ * Walks to the end, for `entriesMax` entries, or through the maximum number of segments; yields null if the store did
+ * not answer.
+ */
 export async function* walkMessages(
   read: Reader,
   walk: Walk,
@@ -121,8 +124,8 @@ export async function* walkMessages(
 }
 
 /**
- * Which segments a round reads, and how many entries of each. Postings are of a length that their buckets tell. A log
- * may be long or short: one that was short lets the next round look at several.
+ * Which segments a round reads, and how many entries of each. The length of postings is known from their buckets. That
+ * of a log is not: after a short one the next round reads several.
  */
 function planRound(
   paths: readonly Path[],
@@ -190,7 +193,7 @@ function pathOf({ shard, serverId, sought }: Walk, segment: Stretch): Path {
   return { segment, isLog: true, read: (range) => rows.newestFact(range), matches }
 }
 
-/** What is looked for, for segments that have left Redis and have an index of it. */
+/** The filter in the form of the index of sealed segments. */
 function hintOf({ recipient, sender, tagHash }: Sought): EntryHint {
   return {
     ...(recipient !== null && { recipient }),

@@ -1,9 +1,9 @@
 /**
  * search - a page of the messages of the key's server that every given filter holds for, newest first
  *
- * Steps: key, stream, persons and segments in one read; candidates by the walk of `message-scan.ts`; their entries,
- * heads and statuses; the addresses of what is on the page. One call looks at a bounded number of messages and answers
- * what it has found by then.
+ * Steps: one read of key, stream, persons and segments; candidates by the walk of `scan.ts`; their entries, heads and
+ * statuses; the addresses of the page. One call looks at a bounded number of messages and answers what it has found by
+ * then.
  *
  * Keys: `key:<sha256>`, `stream:<id>`, `segments:<server>`, `person:<account>:<xx>`,
  * `log head status:<server>:<segment>`
@@ -36,12 +36,12 @@ import { formatSummary, type StoredMessage } from './summary.ts'
 const SEGMENTS_MAX = 10_000
 /** A page that holds something is not made to wait for more once so many messages were looked at. */
 const LOOKED_AT_ENOUGH = 1_000
-/** Candidates whose heads and statuses are read in one step, and what one that is not meant counts as looked at. */
+/** Candidates whose heads and statuses are read in one step, and the cost of a candidate that does not match. */
 const CANDIDATES_AT_ONCE = 100
 const CANDIDATES_MIN = 20
 const CANDIDATE_WEIGHT = 5
 
-/** The filters; null where one is not given. */
+/** The filters; null for one that is not given. */
 export interface MessageFilter {
   readonly streamId: string | null
   readonly broadcastId: string | null
@@ -50,7 +50,7 @@ export interface MessageFilter {
   readonly from: string | null
   readonly tag: { readonly text: string; readonly hash: string } | null
   readonly metadata: { readonly name: string; readonly value: string } | null
-  /** Words in lower case, each of which the subject contains. */
+  /** Words in lower case, all of which occur in the subject. */
   readonly subject: readonly string[] | null
   readonly status: RecipientStatus | 'mixed' | null
   readonly source: SourceLetter | null
@@ -62,7 +62,7 @@ export interface SearchDeps {
   readonly read: Reader
   /** The store's time in ms. */
   readonly nowMs: () => number
-  /** Messages that one search looks at; by default as the contract says. */
+  /** Messages that one search reads; the default is that of the contract. */
   readonly lookedAtMax?: number
 }
 
@@ -74,7 +74,7 @@ export interface MessagePage {
 
 const NOTHING: MessagePage = { messages: [], next: null }
 
-/** Where a search begins: its walk, and the filter with it; or why nothing is shown. */
+/** The start of a search, with its walk and filter, or the reason why the page is empty. */
 type Begin = Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'
 
 /** Searches. */
@@ -97,7 +97,7 @@ export async function searchMessages(
     const { entry, head, submittedAtMs, test } = stored
     const numbers = [entry.sender, ...entry.recipients]
     const addresses = numbers.map((number, place) => spelledAddress(head, place, persons.get(number) ?? ''))
-    // An erasure takes the subject and the content; nothing else ends content before its time.
+    // An erasure removes the subject and the content; otherwise content is kept until it expires.
     const isKept = head.subject !== null && nowMs() < contentExpiresAtMs(submittedAtMs, test)
     return formatSummary(stored, addresses, isKept)
   })
@@ -114,7 +114,7 @@ async function begin(
   const { streamId } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
   const hmacs = [filter.recipient, filter.from].filter((hmac) => hmac !== null)
-  // A stream of another shard is another account's, and its key name would not lie on this shard.
+  // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const seen = await readTogether(read, shard, [
     [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
@@ -127,7 +127,7 @@ async function begin(
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
   const numbers = hmacs.map((_, index) => numberOf(rows[2 * index]?.[0] ?? rows[2 * index + 1]?.[0]))
-  // Whoever was never named is on no message.
+  // A person without a number is on no message.
   if (numbers.includes(null)) return 'nothing'
   const recipient = filter.recipient === null ? null : (numbers[0] ?? null)
   const sender = filter.from === null ? null : (numbers.at(-1) ?? null)
@@ -147,18 +147,18 @@ function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'s
   return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
 }
 
-/** Both places where the row of an HMAC may be. */
+/** The two possible places of an HMAC's row. */
 export function personPlaces(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
   const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
   return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
 }
 
-/** The number in the row of an HMAC; null: there is none. */
+/** The number in the row of an HMAC; null if there is no row. */
 export function numberOf(row: string | null | undefined): number | null {
   return row === null || row === undefined ? null : unpackPerson(row).number
 }
 
-/** The segments, newest first, down to the one that the earliest instant may lie in. */
+/** The segments, newest first, down to the one that may contain the earliest instant. */
 function stretchesOf(rows: readonly (readonly [string, number])[], fromMs: number): Stretch[] {
   const oldest = rows.findIndex(([, firstMs]) => firstMs <= fromMs)
   const reached = oldest < 0 ? rows : rows.slice(0, oldest + 1)
@@ -185,7 +185,7 @@ interface Filling {
   looked: number
 }
 
-/** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
+/** Walks until the page is full, the log ends or the bound is reached; null if the store did not answer. */
 async function collect(read: Reader, search: Search): Promise<Hits | null> {
   const { walk, lookedAtMax } = search
   const page: Filling = { found: [], looked: 0 }
@@ -201,7 +201,10 @@ async function collect(read: Reader, search: Search): Promise<Hits | null> {
   return { found, next }
 }
 
-/** Takes what passes of one round onto the page. Out: where the page ends, if it does; null: the store is silent. */
+/**
+ * Takes what passes of one round onto the page. Out: the end of the page, if it is reached; null if the store did not
+ * answer.
+ */
 async function fillFrom(
   read: Reader,
   search: Search,
@@ -225,7 +228,7 @@ async function fillFrom(
   return 'goes on'
 }
 
-/** How many candidates are read at once. Where an entry decides everything, what is read is what is shown. */
+/** How many candidates are read at once. If the entry alone decides, only as many are read as are shown. */
 function sliceSize(filter: MessageFilter, missing: number): number {
   const { tag, metadata, subject, status, broadcastId } = filter
   const needsHead = [tag, metadata, subject, status, broadcastId].some((one) => one !== null)
@@ -236,7 +239,7 @@ function isLastOf(round: Round, messageId: string | null): boolean {
   return round.isEnd && messageId === round.found.at(-1)?.messageId
 }
 
-/** Candidates whose entries pass, with their heads and statuses; null: the store did not answer. */
+/** Candidates whose entries pass, with their heads and statuses; null if the store did not answer. */
 async function storedOf(
   read: Reader,
   { owner, walk, filter, nowMs }: Search,
@@ -275,7 +278,7 @@ function headPasses(
   { tag, metadata, status, broadcastId }: MessageFilter,
 ): boolean {
   if (broadcastId !== null && head.broadcast?.broadcastId !== broadcastId) return false
-  // Hashes of tags are short: the tag itself settles a collision.
+  // Hashes of tags are short, so the tag itself settles a collision.
   if (tag !== null && head.tag !== tag.text) return false
   if (
     metadata !== null &&

@@ -1,5 +1,5 @@
 /**
- * summary - the Message summary: what a message is, and how each recipient fares
+ * summary - the Message summary: the message and the status of each recipient
  *
  * Spec message.summary, message.recipient, message.states
  */
@@ -14,10 +14,10 @@ import { formatRecipient, type Person } from './recipient.ts'
 
 export const SOURCES = { a: 'api', s: 'smtp', b: 'broadcast' } as const
 
-/** What the store holds of a message, persons aside. */
+/** The stored rows of a message, without persons. */
 export interface StoredMessage {
   readonly messageId: string
-  /** Of the server's log. */
+  /** Segment of the server's log. */
   readonly segment: string
   readonly submittedAtMs: number
   readonly test: boolean
@@ -27,7 +27,7 @@ export interface StoredMessage {
   readonly recipients: readonly RecipientState[]
 }
 
-/** The recipients with their addresses. In: the sender's address, then one for each recipient. */
+/** The recipients with their addresses. In: the sender's address, then that of each recipient. */
 export function peopleOf({ entry, head, recipients }: StoredMessage, addresses: readonly string[]): Person[] {
   return recipients.map((state, index) => ({
     address: addresses[index + 1] ?? '',

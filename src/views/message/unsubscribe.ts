@@ -1,7 +1,7 @@
 /**
  * unsubscribe - what an unsubscribe link names: the recipient's item, and who the mail was from
  *
- * Guarantees: the recipient's address is not read, so no page can show it.
+ * Guarantees: the recipient's address is not read, so the page cannot show it.
  *
  * Keys: `server:<id>`, `segments:<server>`, `log head:<server>:<segment>`, `person:<account>:<xx>`
  *
@@ -23,7 +23,7 @@ import { readPersons } from '../person.ts'
 import { segmentsFact } from './message.ts'
 import { type Logged, readEntries, wholeHead } from './rows.ts'
 
-/** Who a mail was from; '' and null where that is not known any more. */
+/** Sender of a mail; '' and null if it was removed. */
 export interface MailSender {
   readonly address: string
   readonly name: string | null
@@ -37,7 +37,7 @@ export interface FoundClicker {
   readonly from: MailSender
 }
 
-/** Finds what a link names. Out: `gone` where the mail has left the log, or its server is removed. */
+/** Finds what a link names. Out: `gone` if the mail has left the log or its server is removed. */
 export async function findClicker(
   read: Reader,
   { messageId, recipient, serverId }: UnsubscribeTarget,

@@ -1,5 +1,5 @@
 /**
- * audit - the log of what operators did, newest first, of all shards together
+ * audit - the log of operators' actions, newest first, of all shards
  *
  * Keys: `audit:<yyyymm>` of every shard, month by month until the page is full
  *
@@ -19,7 +19,7 @@ import { readOperatorNames } from './operator-keys.ts'
 
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
-/** A page of the log. `after`: the last entry looked at. Null when the store did not answer. */
+/** A page of the log. `after` is the last entry read. Null when the store did not answer. */
 export async function readAudit(read: Reader, { limit, after }: Page, nowMs: number): Promise<AuditList | null> {
   const found: string[] = []
   // Clocks may go back: entries of the month that comes are looked for too.
@@ -27,7 +27,7 @@ export async function readAudit(read: Reader, { limit, after }: Page, nowMs: num
   for (let month = latest; month >= monthOf(nowMs) - AUDIT_MONTHS && found.length <= limit; month -= 1) {
     const name = monthName(monthStartMs(month))
     const keys = ALL_SHARDS.map((shard) => ({ shard, key: auditKey(shard, name) }))
-    // One more than the page tells whether there is a next one.
+    // One entry more than the page shows whether there is a next page.
     const members = await readNewest(read, keys, { limit: limit + 1 - found.length, after })
     if (members === null) return null
     found.push(...members)

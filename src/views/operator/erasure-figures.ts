@@ -1,7 +1,8 @@
 /**
- * erasure-figures - how many erasures there were and what they took, of the shards that this process owns
+ * erasure-figures - counts of erasures and of erased messages, for the shards that this process owns
  *
- * The figures lie in the store and only grow, so no restart takes them back; a shard's are told by whoever owns it.
+ * The counts are in the store and only grow, so a restart does not reset them; the owner of a shard reports that
+ * shard's.
  *
  * Keys: `erased`
  *
@@ -19,14 +20,14 @@ export interface ErasureFigureDeps {
   readonly readKeys: ReadKeys
   /** The store's time in ms. */
   readonly nowMs: () => number
-  /** The shards of this process. */
+  /** The shards owned by this process. */
   readonly shards: () => readonly number[]
 }
 
 /** Figures by name. */
 export type ErasureFigures = () => Promise<Readonly<Record<string, number>>>
 
-/** Makes the look, which is taken anew at most every three seconds; the last one stands while the store is away. */
+/** Makes the reader, which reads at most every three seconds; while the store is unavailable the last result stays. */
 export function makeErasureFigures({ readKeys, nowMs, shards }: ErasureFigureDeps): ErasureFigures {
   const look = async () => {
     const keys = shards().map((shard) => ({ shard, key: erasedKey(shard) }))
@@ -47,7 +48,7 @@ function figuresOf(rows: readonly Readonly<Record<string, string>>[]): Readonly<
   }
 }
 
-/** When an erasure was done last, in the store's ms; 0: none was. Null when the store did not answer. */
+/** When the last erasure was done, in the store's ms; 0 if there was none. Null when the store did not answer. */
 export async function readLastErasedMs(readKeys: ReadKeys, shards: readonly number[]): Promise<number | null> {
   const keys = shards.map((shard) => ({ shard, key: erasedKey(shard), args: ['ms'] }))
   const found = await readKeys('hget', keys)

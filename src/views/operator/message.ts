@@ -1,8 +1,8 @@
 /**
  * message - a message found by its id alone, as an operator looks for it: the servers of its shard are asked for it
  *
- * What is shown beside how its recipients fare is where the work for each of them waits, which process is at it, and
- * what was read, as redis-cli takes it, for who wants to look closer.
+ * The view adds the lane of each recipient's work, the process that performs it, and the commands that were read, in
+ * the form of redis-cli, for a closer look.
  *
  * Keys: `accounts`, `servers:<account>`, `segments:<server>`, `log head status:<server>:<segment>`,
  * `person:<account>:<xx>`, `claims`, `due:<lane>`, `holds`
@@ -39,7 +39,7 @@ export interface FindMessageDeps extends MessageDeps {
 
 type Unfound = 'not_found' | 'unavailable'
 
-/** Finds the server and the segment of a message, whosever it is. In: its id, in any case of letters. */
+/** Finds the server and the segment of a message, whosever it is. In: the message's id, in either case. */
 export async function findMessage(read: Reader, id: string): Promise<MessagePlace | Unfound> {
   const shard = shardOf(id.toLowerCase())
   if (shard === null) return 'not_found'
@@ -47,7 +47,7 @@ export async function findMessage(read: Reader, id: string): Promise<MessagePlac
   return servers === null ? 'unavailable' : findMessageAmong(read, { shard, servers, id })
 }
 
-/** Reads a message that was found. `reveals`: with its text and its addresses. */
+/** Reads a message that was found. With `reveals`, includes its text and its addresses. */
 export async function readFoundMessage(
   deps: FindMessageDeps,
   place: MessagePlace,
@@ -159,7 +159,7 @@ async function readWorks(read: Reader, place: MessagePlace, { stored, isHeld }: 
   })
 }
 
-/** The lanes that a recipient's work may be in, whatever the settings were when it was accepted. */
+/** The lanes in which a recipient's work may be, under any settings at its acceptance. */
 function lanesOf(test: boolean, domain: string): readonly string[] {
   return test ? [laneOf('simulate', domain)] : [laneOf('deliver', domain), laneOf('relay', domain)]
 }

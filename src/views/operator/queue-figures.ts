@@ -1,8 +1,8 @@
 /**
  * queue-figures - how much waits to be delivered, by site and age, for a monitor
  *
- * The fullest destinations by name, the others together, so that there are never more labels than that. Of a
- * destination only the first items of each lane are looked at for their age; the age of the others is not known.
+ * The fullest destinations by name, the others together, so that there are never more labels than that. Only the first
+ * items of each lane of a destination are read for their age; the age of the others is unknown.
  *
  * Spec queue.figures
  */
@@ -13,10 +13,10 @@ import { makeFreshLook } from '../fresh-look.ts'
 import type { ReadKeys } from '../read-keys.ts'
 import { countDestinations, readLane } from './queue.ts'
 
-/** Destinations that are told apart, and lanes of each that are looked into. */
+/** Destinations listed by name, and lanes read for each. */
 const DESTINATIONS_MAX = 20
 const LANES_MAX = 16
-/** Items of a lane that are looked at. */
+/** Items read of a lane. */
 const ITEMS_MAX = 200
 /** A look serves everybody who asks within this time. */
 const FRESH_MS = 15_000
@@ -45,7 +45,7 @@ export interface QueueFigureDeps {
   readonly siteOf: (destination: string) => Promise<string | null>
 }
 
-/** Makes the look, which is taken anew at most every 15 seconds; the last one stands while the store is away. */
+/** Makes the reader, which reads at most every 15 seconds; while the store is unavailable the last result stays. */
 export function makeQueueFigures(deps: QueueFigureDeps): () => Promise<readonly QueueFigure[]> {
   return makeFreshLook<readonly QueueFigure[]>({
     first: [],

@@ -1,8 +1,8 @@
 /**
  * queue - what waits to be delivered, by destination over all shards
  *
- * Every shard's list of lanes is read, then how much lies in each; only for the destinations of the page more is looked
- * at, and of each of their lanes only the first items.
+ * Reads every shard's list of lanes and then the size of each; details are read only for the destinations of the page,
+ * and only from the first items of each of their lanes.
  *
  * Keys: `due`, `due:<lane>`, `holds`, `status:<server>:<segment>`
  *
@@ -20,15 +20,15 @@ import { unpackStatus } from '../../state/message/status.ts'
 import { formatInstant } from '../instant.ts'
 import type { ReadKeys } from '../read-keys.ts'
 
-/** Lanes of one shard that are counted: the ones that are due first. */
+/** Maximum number of lanes counted per shard, those due first. */
 const LANES_MAX = 2000
-/** Items of a lane that are looked at for the oldest, and put off ones for what was answered last. */
+/** Items of a lane that are read to find the oldest, and deferred items that are read to find the last reply. */
 const OLDEST_ITEMS = 100
 const ANSWERED_ITEMS = 3
-/** What is due within this is due now by the clock of another process; who was put off waits for a minute at least. */
+/** Items due within this time are due now by the clock of another process; deferred ones wait at least a minute. */
 const CLOCKS_APART_MS = 5_000
 
-/** Where mail of a destination lies. */
+/** A lane of a destination. */
 export interface LanePlace {
   readonly shard: number
   readonly lane: string
@@ -119,7 +119,7 @@ interface Seen {
   readonly response: string | null
 }
 
-/** What is to be said of a destination's mail. */
+/** The details of a destination's mail. */
 async function lookAt(readKeys: ReadKeys, places: readonly LanePlace[], nowMs: number): Promise<Seen | null> {
   const later = `(${nowMs + CLOCKS_APART_MS}`
   const each = (...args: (string | number)[]) => places.map((place) => ({ ...keyOfLane(place), args }))
@@ -142,7 +142,7 @@ async function lookAt(readKeys: ReadKeys, places: readonly LanePlace[], nowMs: n
   return { deferred: counts.reduce((sum, count) => sum + count, 0), oldestAtMs, ...answered }
 }
 
-/** What was answered last among the items. */
+/** The last reply among the items. */
 async function readAnswered(
   readKeys: ReadKeys,
   items: readonly { shard: number; item: string }[],
@@ -177,7 +177,7 @@ function destinationOf(lane: string): string {
   return lane === LANES.relay ? lane : lane.slice(LANES.deliver.length + 1)
 }
 
-/** The fullest first, by name where they are even. */
+/** Larger destinations first, equal ones by name. */
 function compare(a: { waiting: number; destination: string }, b: { waiting: number; destination: string }): number {
   return b.waiting - a.waiting || (a.destination < b.destination ? -1 : a.destination > b.destination ? 1 : 0)
 }

@@ -1,11 +1,11 @@
 /**
  * shards - who owns each shard, and how far behind it is
  *
- * States of a shard: owned (by a process that lives), free (by none: it is about to be taken), torn (its journal and
- * its sequence number disagree: it stands still until it is repaired), moving (to another Redis: nobody may take it),
- * away (its Redis does not answer, others do).
+ * States of a shard: owned (by a live process), free (without owner, about to be taken), torn (its journal and its
+ * sequence number disagree, so it is stopped until it is repaired), moving (to another Redis, and no process may take
+ * it), away (its Redis does not answer, others do).
  *
- * Keys: `{cl}:workers`; of every shard `meta`, `journal` (its last entry), `mailbox`, `due`
+ * Keys: `{cl}:workers`; for every shard `meta`, `journal` (the last entry), `mailbox`, `due`
  *
  * Spec operator.shards
  */
@@ -26,7 +26,7 @@ type ShardRow = ShardList['shards'][number]
 const WAITING_MAX = 2100
 const META = ['owner', 'seq', 'tries', 'since', 'cur']
 
-/** All shards and processes; null when no Redis answered. In: the processes that live. */
+/** All shards and processes; null when no Redis answered. In: the live processes. */
 export async function readShards(
   read: Reader,
   living: readonly string[],
@@ -91,7 +91,7 @@ async function readShard(read: Reader, shard: number, living: readonly string[])
   }
 }
 
-/** Commands in the parcels of a mailbox, but for those that are done. */
+/** Commands in the parcels of a mailbox that are not yet executed. */
 function waitingIn(mailbox: readonly Entry[], cursor: string): number {
   const { entryId, done } = parseCursor(cursor)
   return mailbox.reduce((sum, { id, fields }) => {

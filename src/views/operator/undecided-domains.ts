@@ -1,6 +1,6 @@
 /**
- * undecided-domains - verified domains of which look-ups have decided nothing for a day: one record is missing or
- * wrong, and the other cannot be looked up, so that the domain neither fails nor is checked
+ * undecided-domains - verified domains without a conclusive look-up for a day: one record is missing or wrong, and the
+ * other cannot be looked up, so the domain neither fails nor is checked
  *
  * Keys: `undecided` of every shard, `domain:<id>`
  *
@@ -54,14 +54,14 @@ export interface DomainFigureDeps {
   readonly readKeys: ReadKeys
   /** The store's time in ms. */
   readonly nowMs: () => number
-  /** The shards of this process. */
+  /** The shards owned by this process. */
   readonly shards: () => readonly number[]
 }
 
 /** Figures by name. */
 export type DomainFigures = () => Promise<Readonly<Record<string, number>>>
 
-/** Counts them for the shards of this process, at most every three seconds. */
+/** Counts the domains of this process's shards, at most every three seconds. */
 export function makeDomainFigures({ readKeys, nowMs, shards }: DomainFigureDeps): DomainFigures {
   const look = async () => {
     const args = [0, nowMs() - UNDECIDED_MS]
