@@ -6,9 +6,24 @@
  * syncs before it answers, so a power cut damages only bytes written after the last sync. Such an end is moved into a
  * separate file, and Redis starts. Damage of synced data stops the start: it begins before the size in the store's
  * mark, which is a lower bound, or whole commands follow it.
+ *
+ * A separate file holds parts of commands, addresses among them, which no erasure reaches: it is removed after a week.
+ *
+ * Files: `unreadable-end.<time>.aof` in the data directory
  */
 
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { AOF_DIRECTORY, type AofFiles } from './aof-files.ts'
 import { markPath, type StoreMark } from './store-mark.ts'
@@ -24,6 +39,10 @@ const STARTS_MAX = 10_000
 const STAR = 0x2a
 const HASH = 0x23
 const OWNER_ONLY = 0o600
+const KEPT = /^unreadable-end\.[\dTZ-]+\.aof$/
+const KEPT_MS = 7 * 86_400_000
+/** A disk that damages each end would fill itself with them. */
+const KEPT_MAX = 10
 
 /** Whether redis logged that it cannot parse its append-only file. Takes the last lines of its log. */
 export function isBadFormat(log: string): boolean {
@@ -59,6 +78,17 @@ export function cutUnreadableEnd(
   } finally {
     closeSync(file)
   }
+}
+
+/** Removes moved ends that are over a week old, and all but the newest ones. Returns their names. */
+export function removeOldEnds(directory: string, nowMs: number): readonly string[] {
+  const ends = readdirSync(directory)
+    .filter((name) => KEPT.test(name))
+    .map((name) => ({ name, atMs: statSync(join(directory, name), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .sort((a, b) => b.atMs - a.atMs)
+  const old = ends.filter(({ atMs }, place) => place >= KEPT_MAX || atMs < nowMs - KEPT_MS).map(({ name }) => name)
+  for (const name of old) rmSync(join(directory, name), { force: true })
+  return old
 }
 
 function refusal(at: {

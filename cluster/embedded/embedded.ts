@@ -12,12 +12,13 @@
  *  - It is never killed, only asked to shut down, and only by the process that is told it is the last. What it holds is
  *    in its file before that, whatever was done to its settings or its directory meanwhile; else it is left running.
  *
- *  Files: `redis.sock redis.pid redis.log store-mark appendonlydir/` in the data directory.
+ *  Files: `redis.sock redis.pid redis.log store-mark store-sums/ appendonlydir/` in the data directory.
  */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { removeOldEnds } from './aof-end.ts'
 import type { Durability, StoreLog } from './binary.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
@@ -36,6 +37,7 @@ const SHUTDOWN_STEPS_MAX = 350
 /** Of these, the time that a repaired store has to write its file; one that takes longer is left running. */
 const WHOLE_MS_MAX = 5000
 const BACKOFF_MS_MAX = 5000
+const SWEEP_MS = 3_600_000
 /** A Redis that lived this long was healthy: the next failure begins a new series. */
 const WELL_MS = 10_000
 /** So many failures in a row are no accident. */
@@ -112,6 +114,8 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   const directory = new StoreDirectory({ path, processId: () => watch.processId(), isOwn: true })
   const rescue = (): Promise<void> => watch.rescue(directory)
   const endLogWatch = watchRedisLog(path, log)
+  const sweep = setInterval(() => sweepOldEnds(path, log), SWEEP_MS).unref()
+  sweepOldEnds(path, log)
   return {
     socketPath,
     adopted: opened.adopted,
@@ -120,6 +124,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     rescue,
     async stop({ whenLast }) {
       stopping.abort()
+      clearInterval(sweep)
       endLogWatch()
       const running = await watch.end()
       try {
@@ -128,7 +133,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
         // If it ends, its data is lost.
         if (fault?.kind === 'deleted') await rescue()
         else if (!(await shutDown(place, running.client, fault?.kind === 'damaged'))) return false
-        if (directory.look() === null) directory.confirm(Date.now())
+        if (directory.look() === null) await directory.confirm(Date.now())
         return true
       } finally {
         running?.spare.disconnect()
@@ -136,6 +141,16 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
         forget()
       }
     },
+  }
+}
+
+function sweepOldEnds(path: string, log: StoreLog): void {
+  try {
+    const files = removeOldEnds(path, Date.now())
+    if (files.length > 0) log.info({ files }, 'Old unreadable ends of append-only files were removed')
+  } catch (error) {
+    // A directory that was deleted or moved is reported by the look at it.
+    log.warn({ reason: (error as Error).message }, 'Old unreadable ends could not be looked for')
   }
 }
 

@@ -12,6 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { cutUnreadableEnd, isBadFormat } from './aof-end.ts'
 import { readAofFiles, removeHalfWritten } from './aof-files.ts'
+import { compareSums, damageOf } from './aof-sums.ts'
 import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
@@ -100,6 +101,7 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
     if (probe.state !== 'absent') return null
     if (livingRedisPid(directory) !== null) throw notAnswering(place)
     refuseWrongFiles(place)
+    await refuseDamage(place)
     const files = removeHalfWritten(directory)
     if (files.length > 0) log.info({ files }, 'Incomplete writes of a killed Redis were removed')
     const { command, version } = await findRedisBinary()
@@ -140,6 +142,22 @@ function refuseWrongFiles({ directory, durability, log, mustHold }: Place): void
   if (fault === null) return
   if (!fault.isCut || durability !== 'memory') throw new Error(fault.sentence)
   log.warn({ reason: fault.sentence }, 'The end of what was accepted is missing, as DURABILITY=memory allows')
+}
+
+/** Throws the sentence if a Redis would load other bytes than were written. */
+async function refuseDamage({ directory, durability, log }: Place): Promise<void> {
+  const isMarked = readMark(directory) !== null
+  for (const found of await compareSums(directory, readAofFiles(directory)?.named ?? [])) {
+    const { path, damaged, missing } = found
+    if (damaged.length > 0) {
+      const damage = damageOf(directory, found)
+      if (durability !== 'memory' || !found.isLastOnly) throw damage
+      log.warn({ reason: damage.message }, 'The end of what was accepted is damaged, as DURABILITY=memory allows')
+    }
+    // With a mark, a file that was cut has been refused.
+    if (missing > 0 && !isMarked)
+      log.error({ path, missing }, 'Bytes of accepted data are missing at the end of an append-only file')
+  }
 }
 
 async function spawnRedis(command: string, lock: DirectoryLock, place: Place): Promise<Redis> {

@@ -11,6 +11,7 @@
 import { readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { AOF_DIRECTORY, AOF_NAME, isWholeManifest, parseManifest, tailOf } from './aof-files.ts'
+import { AofSums } from './aof-sums.ts'
 import { digestOfTail, writeMark } from './store-mark.ts'
 
 /** A fault of a directory. */
@@ -51,10 +52,12 @@ export class StoreDirectory {
   private known = new Map<string, string>()
   private knownTails: ReadonlyMap<string, Tail> = new Map()
   private seen: Seen | null = null
+  private readonly sums: AofSums
 
   constructor(options: StoreDirectoryOptions) {
     this.options = options
     this.path = options.path
+    this.sums = new AofSums(options.path)
     this.folder = join(options.path, options.names?.directory ?? AOF_DIRECTORY)
     this.file = options.names?.file ?? AOF_NAME
   }
@@ -85,14 +88,18 @@ export class StoreDirectory {
     )
   }
 
-  /** The store has answered the request sent after the last look, so everything seen then is on its disk. */
-  confirm(atMs: number): void {
-    if (this.seen === null) return
+  /**
+   * The store has answered the request sent after the last look, so everything seen then is on its disk. Resolves once
+   * the sums of it are written.
+   */
+  confirm(atMs: number): Promise<void> {
+    if (this.seen === null) return Promise.resolve()
     const { manifest, sizes, tails } = this.seen
     this.knownTails = tails
-    if (!this.options.isOwn) return
+    if (!this.options.isOwn) return Promise.resolve()
     const ends = Object.fromEntries([...tails].map(([name, { text }]) => [name, digestOfTail(text)]))
     writeMark(this.path, { at: new Date(atMs).toISOString(), manifest, sizes, ends })
+    return this.sums.advance(sizes)
   }
 
   /** Drops the recorded state: the store writes other files from now on. */
@@ -100,6 +107,7 @@ export class StoreDirectory {
     this.known.clear()
     this.knownTails = new Map()
     this.seen = null
+    if (this.options.isOwn) this.sums.forget()
   }
 
   /**

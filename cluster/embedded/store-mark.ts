@@ -28,6 +28,7 @@ import {
   parseManifest,
   tailOf,
 } from './aof-files.ts'
+import { sumsPath } from './aof-sums.ts'
 
 const FILE = 'store-mark'
 /** One write of one size leaves nothing of a longer one behind it. */
@@ -132,7 +133,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
   const known = parseManifest(mark.manifest)
   const lastOf = (all: readonly { seq: number; type: string }[], type: string): number =>
     Math.max(0, ...all.filter((one) => one.type === type).map(({ seq }) => seq))
-  const goOn = `To continue without the missing data: rm ${markPath(directory)}.`
+  const goOn = `To continue without the missing data: rm -rf ${markPath(directory)} ${sumsPath(directory)}.`
   if (lastOf(files.named, 'i') < lastOf(known, 'i') || lastOf(files.named, 'b') < lastOf(known, 'b'))
     return {
       sentence:

@@ -13,7 +13,7 @@ const STICKY = 0o1000
 const OTHERS = 0o077
 /** Files that we, and the Redis that we run, create in it. */
 const OWN =
-  /^(installation|store-mark|appendonlydir|content|unread-reports|redis\.(sock|pid|log|log\.1|lock([.-][\w-]+)?)|(secret-key|cluster-secret)(\..*)?|first-run\.json(\..*)?|.*\.pem|dump\.rdb|temp-.*|lost\+found)$/
+  /^(installation|store-(mark|sums)|unreadable-end\..*|appendonlydir|content|unread-reports|redis\.(sock|pid|log|log\.1|lock([.-][\w-]+)?)|(secret-key|cluster-secret)(\..*)?|first-run\.json(\..*)?|.*\.pem|dump\.rdb|temp-.*|lost\+found)$/
 /** Folders whose entries are closed too. Content files are created closed. */
 const FOLDERS = ['appendonlydir']
 

@@ -220,9 +220,10 @@ class Watch {
       return
     }
     if (this.isBehind && !(await this.hasCaughtUp(info))) return this.note(WRITES_ANEW)
-    directory?.confirm(Date.now())
+    const summed = directory?.confirm(Date.now())
     this.note(null)
     onWell?.()
+    await summed
   }
 
   private async hasCaughtUp(info: string): Promise<boolean> {

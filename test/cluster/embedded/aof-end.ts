@@ -1,10 +1,21 @@
 /** aof-end - ends of append-only files that redis refuses: moved away if nothing accepted is in them, else an error. */
-import { appendFileSync, closeSync, openSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { cutUnreadableEnd, readableBytes } from '../../../cluster/embedded/aof-end.ts'
+import { cutUnreadableEnd, readableBytes, removeOldEnds } from '../../../cluster/embedded/aof-end.ts'
 import { readAofFiles } from '../../../cluster/embedded/aof-files.ts'
+import { sumsPath } from '../../../cluster/embedded/aof-sums.ts'
 import { startEmbeddedRedis } from '../../../cluster/embedded/embedded.ts'
 import { readMark } from '../../../cluster/embedded/store-mark.ts'
 
@@ -50,7 +61,7 @@ async function makeStore(t: Test): Promise<{ dataDir: string; path: string }> {
   const redis = new Redis({ path: store.socketPath })
   for (let n = 0; n < 50; n += 1) await redis.set(`key${n}`, 'x'.repeat(n))
   // The mark is written by a look that an answer follows.
-  if (store.directory.look() === null) store.directory.confirm(Date.now())
+  if (store.directory.look() === null) await store.directory.confirm(Date.now())
   redis.disconnect()
   await store.stop({ whenLast: async () => true })
   const last = readAofFiles(dataDir)?.named.at(-1)?.name ?? ''
@@ -88,7 +99,8 @@ t.test('aof end: zeros behind the last command are moved away, and the store sta
 t.test('aof end: damage where data was known to be on disk stops the start, and changes nothing', async (t) => {
   const { dataDir, path } = await makeStore(t)
   const bytes = readFileSync(path)
-  // The tail that the mark knows stays; a hole before it is what a lying disk leaves.
+  // The tail that the mark knows stays; a hole before it is what a lying disk leaves. Sums would be compared first.
+  rmSync(sumsPath(dataDir), { recursive: true })
   bytes.fill(0, bytes.length - 600, bytes.length - 400)
   writeFileSync(path, bytes)
   await t.rejects(start(dataDir), /cannot be read from byte \d+ on: .*accepted data is damaged.*redis-check-aof --fix/)
@@ -128,4 +140,25 @@ t.test('aof end: without a mark nobody can say what was accepted', async (t) => 
   truncateSync(path, readFileSync(path).length - 2)
   t.equal(cut(), null, 'nothing is wrong')
   t.ok(readMark(dataDir))
+})
+
+t.test('aof end: an end that was moved away is removed after a week, and only the newest are kept', async (t) => {
+  const folder = t.testdir({})
+  const nowMs = Date.now()
+  const make = (day: number) => {
+    const name = `unreadable-end.2026-01-${String(day).padStart(2, '0')}T00-00-00-000Z.aof`
+    writeFileSync(join(folder, name), 'x')
+    const at = nowMs / 1000 - day * 86_400
+    utimesSync(join(folder, name), at, at)
+    return name
+  }
+  const [newest, , , , , , sixth, , eighth] = Array.from({ length: 9 }, (_, day) => make(day))
+  writeFileSync(join(folder, 'unreadable-end.other'), 'x')
+  t.same(removeOldEnds(folder, nowMs - 3_600_000), [eighth])
+  t.same(removeOldEnds(folder, nowMs + 3_600_000).length, 1)
+  t.ok(readdirSync(folder).includes(sixth ?? ''))
+  for (let n = 0; n < 10; n += 1) writeFileSync(join(folder, `unreadable-end.2027-0${n}.aof`), 'x')
+  t.equal(removeOldEnds(folder, nowMs).length, 7)
+  t.notOk(readdirSync(folder).includes(newest ?? ''), 'the newest ten are kept')
+  t.ok(readdirSync(folder).includes('unreadable-end.other'))
 })

@@ -24,7 +24,7 @@ function makeDirectory(t: Test) {
   writeFileSync(incr, Buffer.alloc(BYTES, 'abcdefg'))
   const directory = new StoreDirectory({ path, processId: () => null, isOwn: true })
   t.equal(directory.look(), null)
-  directory.confirm(0)
+  void directory.confirm(0)
   return { path, folder, manifest, incr, directory }
 }
 

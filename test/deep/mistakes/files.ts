@@ -109,7 +109,7 @@ for (const [how, fixture] of [
       /incr\.aof has \d+ bytes, but had \d+ at .* are missing\. Restore the complete file/,
     )
     t.match(said, new RegExp(`the last ${how === 'a stop' ? CUT_BYTES : '\\d+'} bytes`))
-    const [, step = 'false'] = /without the missing data: (rm \S+)\. Redis/.exec(said) ?? []
+    const [, step = 'false'] = /without the missing data: (rm -rf \S+ \S+)\. Redis/.exec(said) ?? []
     cpSync(join(scene.top, 'whole'), file)
     await isWhole(t, scene)
     truncateSync(file, Math.floor(statSync(file).size / 2))
