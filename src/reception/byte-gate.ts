@@ -1,6 +1,6 @@
 /**
- * byte-gate - lets in what fits of a number of bytes, in order, and gives it memory; something larger than all of it
- * comes in alone.
+ * byte-gate - admits works in order while their bytes fit into a fixed amount of memory, and gives them that memory; a
+ * larger work runs alone.
  */
 
 import { RawMemory } from './raw-memory.ts'
@@ -20,7 +20,9 @@ export class ByteGate {
     this.#memory = new RawMemory(bytesMax)
   }
 
-  /** Runs what needs so many bytes, once there is room for them. Its end says that nobody reads them any more. */
+  /**
+   * Runs what needs so many bytes, once there is room for them. When it ends, its memory must not be read any longer.
+   */
   async hold<Result>(bytes: number, run: (take: TakeMemory) => Promise<Result>): Promise<Result> {
     await this.#enter(bytes)
     const taken: Uint8Array[] = []

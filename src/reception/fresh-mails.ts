@@ -1,6 +1,6 @@
 /**
- * fresh-mails - small mails that this process has taken, in memory until it parses them: what was just written need not
- * be read back, opened and checked.
+ * fresh-mails - keeps small received mails in memory until this process parses them, so that they need not be read
+ * back, opened and checked.
  *
  * Guarantees: at most 8 MiB and a minute; a mail that is not here is read from the content store, as one of another
  * process is, so losing one costs nothing. Memory is shared with the threads.
@@ -16,7 +16,7 @@ interface Kept {
   readonly untilMs: number
 }
 
-/** The pieces of one mail on their way to the disk; what is larger than is kept is forgotten. */
+/** The pieces of one mail on their way to disk; a mail above the maximum is dropped here. */
 export class FreshPieces {
   #pieces: Buffer[] | null = []
   #bytes = 0
@@ -27,7 +27,7 @@ export class FreshPieces {
     this.#pieces?.push(piece)
   }
 
-  /** All of it; null where it is too large. */
+  /** The whole mail; null if it is too large. */
   whole(): Uint8Array | null {
     if (this.#pieces === null) return null
     const raw = new Uint8Array(new SharedArrayBuffer(this.#bytes))
@@ -47,7 +47,7 @@ export class FreshMails {
   #bytes = 0
   #timer: NodeJS.Timeout | null = null
 
-  /** In: a monotonic clock in milliseconds. */
+  /** `nowMs` is a monotonic clock in milliseconds. */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
   }
@@ -64,7 +64,7 @@ export class FreshMails {
     this.#timer ??= setTimeout(() => this.forgetOld(), KEPT_MS_MAX).unref()
   }
 
-  /** The mail, which is kept no longer; null where it is not here. */
+  /** Removes and returns a mail; null if it is not here. */
   take(objectId: string): Uint8Array | null {
     const kept = this.#kept.get(objectId)
     if (kept === undefined) return null
@@ -78,11 +78,11 @@ export class FreshMails {
     return { mails: this.#kept.size, bytes: this.#bytes }
   }
 
-  /** Lets go of what was kept for its time; a timer asks for it. */
+  /** Removes expired mails; called by a timer. */
   forgetOld(): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
-    // In order of age: the first that may stay ends it.
+    // The map is in order of age, so the loop ends at the first mail that has not expired.
     for (const [objectId, { untilMs }] of this.#kept) {
       if (untilMs > this.#nowMs()) break
       this.take(objectId)

@@ -1,10 +1,10 @@
 /**
- * inbound-mail - mail to inbound streams: which recipients are taken, and how a mail comes to lie on the disk before
- * its 250
+ * inbound-mail - mail to inbound streams: checks recipients, and writes a mail to disk before its 250
  *
  * States of a mail: coming, into the content store, under a name for each recipient -> durable -> named by the commit
- * of `receive` -> 250. What is not committed for certain is taken away again; what nobody knows of is swept. A mail in
- * doubt is 451: its sender comes again, and then there may be two of it.
+ * of `receive` -> 250. The content of a mail that was certainly not committed is removed at once; if the outcome is
+ * unknown, the sweep removes it. A mail with an unknown outcome is answered with 451, so its sender tries again and it
+ * may exist twice.
  *
  * Spec inbound.recipient, inbound.receive, inbound.limit
  */
@@ -39,7 +39,7 @@ export interface InboundTarget extends InboundLocalPart {
   readonly serverId: string
 }
 
-/** What becomes of mail to inbound addresses, for the operator's figures. */
+/** Results of mail to inbound addresses, for the operator's metrics. */
 export type InboundResult = 'inbound' | 'inbound_put_off' | 'inbound_cut'
 
 export interface InboundMailDeps {
@@ -57,7 +57,7 @@ export interface InboundMailDeps {
   readonly received: (result: InboundResult) => void
 }
 
-/** Whether mail to an address under INBOUND_DOMAIN is taken: what it is for, or the refusal. */
+/** Checks whether mail to an address under INBOUND_DOMAIN is accepted. Returns its target or the refusal. */
 export async function judgeInbound(
   deps: Pick<InboundMailDeps, 'findAddressee' | 'hasRoom' | 'nowMs'>,
   { localPart }: RcptAddress,
@@ -105,7 +105,7 @@ export async function takeInbound(
     key,
     recipients,
   }
-  // Before it is committed: it may be parsed before this function goes on.
+  // Before the commit, because the mail may be parsed before this function continues.
   const raw = fresh?.whole() ?? null
   if (raw !== null) for (const { objectId } of recipients) deps.freshMails?.keep(objectId, raw)
   const asked = await deps.ask(shard, { name: 'receive', cmdId: deps.newCmdId(), body })
@@ -116,12 +116,12 @@ export async function takeInbound(
   }
   for (const { objectId } of recipients) deps.freshMails?.take(objectId)
   deps.received('inbound_put_off')
-  // Of a command that nobody knows the end of, the sweep finds out.
+  // If the outcome of the command is unknown, the sweep decides about the content.
   if (asked.kind === 'answer' || asked.kind === 'unavailable') await deps.contents.remove(names)
   return reply?.why === 'rate_limited' ? TOO_MANY_A_MINUTE : TEMPORARY_FAILURE
 }
 
-/** What the sender is told: RFC 5321 4.5.3.1.5 has room for one id in a line. */
+/** The reply to the sender: RFC 5321 4.5.3.1.5 leaves room for one id in a line. */
 function accepted([first = '', ...others]: readonly string[]): SmtpAnswer {
   const more = others.length === 0 ? '' : ` and ${others.length} more`
   return { code: 250, text: `2.0.0 accepted ${first}${more}` }
@@ -133,7 +133,7 @@ function once(targets: readonly InboundTarget[]): InboundTarget[] {
   return [...byAddress.values()]
 }
 
-/** Pieces on their way, how many bytes they were, and a copy for whoever parses them next. */
+/** Pieces in transit, with their total size and a copy for the parser. */
 class CountedPieces implements AsyncIterable<Buffer> {
   bytes = 0
   readonly #pieces: AsyncIterable<Buffer>

@@ -1,9 +1,9 @@
 /**
- * judge-lane - the performer of another round of judging: a received mail is read from the content store and judged
- * once more, where the DNS could not tell at the round before.
+ * judge-lane - performs a later round of judging: reads a received mail from the content store and judges it again if
+ * the DNS did not answer in the previous round.
  *
- * Each account has a lane. Guarantees: four mails at once, one of an account; raw mails in memory are counted with
- * those that are parsed.
+ * Each account has a lane. Guarantees: four mails at once, one of an account; raw mails in memory count together with
+ * those being parsed.
  *
  * Spec inbound.authentication.rounds
  */
@@ -63,7 +63,9 @@ export function makeJudgeLane(
   return lane as LaneType
 }
 
-/** Reads a mail, and has it judged; null where it cannot be read. Ends as soon as its bytes are needed no more. */
+/**
+ * Reads a mail and starts judging it; null if it cannot be read. Returns as soon as its bytes are no longer needed.
+ */
 async function begin(
   { judge, ...stored }: Pick<ParseLaneDeps, 'received' | 'freshMails' | 'judge'>,
   job: ParseJob,
@@ -73,7 +75,7 @@ async function begin(
   const raw = await readReceivedMail(stored, job, take)
   if (typeof raw === 'string') return null
   const { isRead, check } = judge(raw, job)
-  // Until it is waited for, nobody hears that it could not begin.
+  // The rejection is handled when the check is awaited; until then it must not count as unhandled.
   check.catch(() => undefined)
   await isRead
   return { check }

@@ -1,11 +1,10 @@
 /**
  * judge-room - received mail judged: look-ups here, within a budget for each mail; signatures verified in a thread.
  *
- * The thread asks nothing: it verifies with the answers that it is given and names the questions that are open; these
- * are asked here, and it verifies again. So it never waits, and a mail that takes its time costs no other mail its
- * verdict.
- * Guarantees: each mail has a judgement; at most 60 look-ups and 10 s of waiting for the DNS, and 20 s for all of it,
- * once its turn has come. A mail whose bytes are shared (SharedArrayBuffer) is not copied.
+ * The thread does no I/O. It verifies with the given DNS answers and returns the missing queries; these are made here,
+ * and it verifies again. So it never waits, and a mail that takes its time costs no other mail its verdict.
+ * Guarantees: each mail has a judgement; at most 60 look-ups, 10 s of waiting for the DNS, and 20 s in all once its
+ * turn has come. A mail whose bytes are shared (SharedArrayBuffer) is not copied.
  *
  * Spec inbound.authentication
  */
@@ -18,10 +17,13 @@ import type { SignatureReport } from '../mail/authenticate/signatures.ts'
 import { ThreadRoom } from '../process/thread-room.ts'
 import type { Answered, Verification, VerifyJob } from './judge-thread.ts'
 
-/** Spec inbound.parse: what one mail may take, its look-ups too. */
+/** Spec inbound.parse: limits of one mail, its look-ups included. */
 const MAIL_MS_MAX = 20_000
 const HEAP_MB_MAX = 256
-/** Keys of the signatures, then those of the seals; one more for what an answer makes it ask. */
+/**
+ * One pass for the keys of the signatures, one for those of the seals, and one more for a query that depends on an
+ * answer.
+ */
 const PASSES_MAX = 4
 
 export interface JudgeOptions {
@@ -40,7 +42,7 @@ export interface JudgeInput {
 
 /** A mail that is being judged. Neither rejects. */
 export interface Judging {
-  /** Once its bytes are needed no more. */
+  /** Resolves when the bytes of the mail are no longer needed. */
   readonly isRead: Promise<void>
   /** Null where too much is waiting or the room is closed. */
   readonly judgement: Promise<Judgement | null>
@@ -80,7 +82,7 @@ export function makeJudgeRoom({ resolver, nowMs, mailMsMax = MAIL_MS_MAX }: Judg
 
 type Room = ThreadRoom<VerifyJob, Verification>
 
-/** One pass: what it said; null where verifying was ended, or the mail has no time left. */
+/** The result of one pass; null if verifying was ended, or the mail has no time left. */
 async function verify(
   room: Room,
   one: Case,
@@ -101,7 +103,7 @@ async function judge(
   { sender, first }: { sender: Sender; first: ReturnType<typeof verify> },
 ): Promise<Judgement | null> {
   const { lookUp } = one.budget
-  // The library takes a quarter of a second to load: a process that judges nothing does not wait for it.
+  // The library takes a quarter of a second to load, so it is loaded with the first mail.
   const [{ checkSender }, { judgeReports }] = await Promise.all([
     import('../mail/authenticate/sender.ts'),
     import('../mail/authenticate/judge.ts'),
@@ -110,7 +112,7 @@ async function judge(
   return signatures === 'busy' ? null : judgeReports({ sender: ofSender, signatures }, lookUp)
 }
 
-/** What the signatures say once the DNS has told all that it can; null where verifying was ended. */
+/** The verdicts on the signatures with all available DNS answers; null if verifying was ended. */
 async function verifyAgain(
   room: Room,
   one: Case,

@@ -1,7 +1,8 @@
 /**
  * judge-thread - the body of the thread that verifies signatures with the answers of the DNS that it is given.
  *
- * The first time it reads the mail, and tells what it needs to verify it again: the bytes need not come twice.
+ * The first pass reads the mail and returns the parts needed to verify it again, so the bytes are transferred only
+ * once.
  */
 
 import { parentPort } from 'node:worker_threads'
@@ -20,13 +21,13 @@ export type Answered =
   | { readonly name: string; readonly type: string; readonly code: string }
 
 export interface VerifyJob {
-  /** The bytes as received, or what was read of them. */
+  /** The bytes as received, or the parts read from them. */
   readonly mail: { readonly raw: Uint8Array } | { readonly signed: SignedMail }
   readonly checkedAtMs: number
   readonly answers: readonly Answered[]
 }
 
-/** With open questions it is not the last word. Null where the mail's header passes the limits. */
+/** With open questions it is not the last word. Null if the mail's header exceeds the limits. */
 export type Verification = {
   readonly signed: SignedMail
   readonly report: SignatureReport

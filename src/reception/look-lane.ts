@@ -2,8 +2,8 @@
  * look-lane - the performer of looks: the header of a received mail is read from the content store, for whether it
  * names who is being erased
  *
- * Each account has a lane. Guarantees: a few mails at once; of a mail only its header is read, and of that 4 MiB: one
- * that goes on behind them is taken to name the person, as nobody can tell. No address leaves this file.
+ * Each account has a lane. Guarantees: only a few mails at once, and only the first 4 MiB of each header are read. A
+ * mail with a longer header counts as naming the person, because the rest is unknown. No address leaves this file.
  *
  * Spec erasure.received
  */
@@ -19,7 +19,7 @@ import { openRaw, type ReceivedStore } from '../store/received.ts'
 
 const UNDER_WAY_MAX = 8
 const HOLD_MS = 2 * 60_000
-/** What is read at first, and at most. */
+/** Bytes read at first, and at most. */
 const FIRST_BYTES = 64 * 1024
 const HEADER_BYTES_MAX = 4 * 1024 * 1024
 
@@ -56,7 +56,7 @@ export function makeLookLane({ received, secrets, room }: LookLaneDeps): LaneTyp
 async function look({ received, secrets }: LookLaneDeps, job: LookJob): Promise<LookOutcome['result']> {
   for (const bytes of [FIRST_BYTES, HEADER_BYTES_MAX]) {
     const read = await readStart(received, job, Math.min(bytes, job.sizeBytes))
-    // What is not there any more names nobody.
+    // A mail that was removed does not name the person.
     if (typeof read === 'string') return read === 'away' ? 'away' : 'not named'
     if (endOfHeader(read.start) < 0 && bytes < job.sizeBytes) continue
     const named = namedInHeader(read.start)

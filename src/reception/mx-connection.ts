@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000
 
 /** A session. States: idle -> (a mail in hand -> idle)* -> closed. */
 export class MxConnection extends SMTPConnection {
-  /** The socket that was accepted, under TLS too: its place. */
+  /** The accepted socket, which holds the place, also under TLS. */
   readonly place: Socket = this._socket as Socket
   /** A mail is being received, or is in the handler's hands. */
   isBusy = false
@@ -50,7 +50,7 @@ export class MxConnection extends SMTPConnection {
     else this.send(421, '4.7.0 Too many commands without a mail')
   }
 
-  // The constructor of the library calls it: no field of this class is there yet.
+  // The library's constructor calls this before the fields of this class exist.
   override _createParser(): SMTPStream {
     const parser = new MxStream({ maxCommandLength: this._server.options.maxCommandLength })
     parser.oncommand = (command, callback) => this._onCommand(command, callback)
@@ -67,9 +67,9 @@ const DOT = 0x2e
 type Place = 'text' | 'cr' | 'start' | 'dot' | 'dot-cr'
 
 /**
- * The library takes a dot away after a bare LF too, which is no end of a line (RFC 5321 2.3.8): the mail loses an
- * octet, and its signature breaks. Here a line ends in CRLF and in nothing else; a dot that is followed by other
- * characters of its line goes (4.5.2).
+ * The library also removes a dot after a bare LF, which is not the end of a line (RFC 5321 2.3.8): the mail then loses
+ * an octet, and its signature breaks. Here a line ends only in CRLF, and a leading dot followed by other characters is
+ * removed (4.5.2).
  */
 class MxStream extends SMTPStream {
   #place: Place = 'start'
@@ -89,7 +89,7 @@ class MxStream extends SMTPStream {
         from = at + 1
         this.#place = 'dot'
       } else if (this.#place === 'dot' && octet === CR) {
-        // Held back: with LF it is the end, else it is text behind a dot that has gone.
+        // Held back: with LF it ends the mail, otherwise it is text after a removed dot.
         from = at + 1
         this.#place = 'dot-cr'
       } else if (this.#place === 'dot-cr') {
@@ -136,7 +136,7 @@ class MxStream extends SMTPStream {
 
 const HELD_CR = Buffer.of(CR)
 
-/** The last octet before the next CR: nothing else changes the place. */
+/** Skips to the last octet before the next CR, because other octets do not change the state. */
 function skipText(chunk: Buffer, at: number): number {
   const cr = chunk.indexOf(CR, at)
   return (cr < 0 ? chunk.length : cr) - 1

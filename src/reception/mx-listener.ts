@@ -1,13 +1,13 @@
 /**
- * mx-listener - the listener that mail servers speak to: who may connect, which recipients are taken, one mail at a
- * time.
+ * mx-listener - the SMTP listener for other mail servers: who may connect, which recipients are accepted, one mail at
+ * a time.
  *
- * It knows SMTP and no more: whom mail is for, and what becomes of it, is asked of its handlers, and 250 follows their
- * word. A mail is handed over as it comes, no faster than it is taken.
+ * It handles only SMTP. Its handlers decide about recipients and mails, and 250 follows their answer. A mail is handed
+ * over as it comes, no faster than it is taken.
  *
- * Guarantees: a handler that throws is 451 and harms no other session; a mail that did not come whole, or is none that
- * is taken, is never answered 250, whatever its handler says; memory is bounded by sessions times what the library
- * reads ahead; a listener that closes lets mail in hand finish.
+ * Guarantees: a handler that throws is 451 and affects no other session; a mail that is incomplete or refused is never
+ * answered with 250, whatever its handler returns; memory is bounded by sessions times the read-ahead of the library;
+ * a listener that closes lets mail in hand finish.
  *
  * Spec mx.commands, mx.rate, mx.refused, mx.size, mx.loop, mx.slow, mx.dots, listener.port, listener.close
  */
@@ -23,13 +23,13 @@ import { putProxyFront } from './proxy/front.ts'
 import type { SenderRate } from './sender-rate.ts'
 import type { SmtpAnswer } from './smtp-answer.ts'
 
-/** An address as the envelope names it; the domain in lower case and as it stands in the DNS. */
+/** An address of the envelope; the domain in lower case, in the form of the DNS. */
 export interface RcptAddress {
   readonly localPart: string
   readonly domain: string
 }
 
-/** Who speaks. */
+/** The connected peer. */
 export interface MxPeer {
   readonly ip: string
   readonly helo: string
@@ -39,26 +39,27 @@ export interface MxPeer {
 /** A transaction as far as it has come. */
 export interface MxTransaction<Target> {
   /**
-   * MAIL FROM, its domain as it stands in the DNS; null for `<>`, a notification, which nobody answers (RFC 5321
-   * 4.5.5).
+   * MAIL FROM, with its domain in the form of the DNS; null for `<>`, a notification, which must not be answered (RFC
+   * 5321 4.5.5).
    */
   readonly sender: string | null
-  /** What its recipients are for. */
+  /** The targets of its recipients. */
   readonly targets: readonly Target[]
 }
 
 /** A mail that is coming. */
 export interface IncomingMail<Target> extends MxTransaction<Target> {
   readonly peer: MxPeer
-  /** Bytes that it will have, as its sender says; null where nothing was said. */
+  /** Size declared by the sender; null if none was declared. */
   readonly declaredBytes: number | null
-  /** Its bytes as they come. They end in an error where the mail is cut off, and then it must not be kept. */
+  /** Its bytes as they come. The stream fails if the mail is cut off, and then it must not be kept. */
   readonly pieces: AsyncIterable<Buffer>
 }
 
 export interface MxHandlers<Target> {
   /**
-   * Whether mail to the address is taken: what it is for, or the refusal. In: the transaction without this recipient.
+   * Checks whether mail to the address is accepted. Returns its target or the refusal. `transaction` does not yet have
+   * this recipient.
    */
   recipient(address: RcptAddress, transaction: MxTransaction<Target>): Promise<{ readonly target: Target } | SmtpAnswer>
   /** Takes a mail; 250 once it is on disk. */
@@ -80,13 +81,13 @@ export interface MxListenerOptions<Target> {
 /** RFC 5321 4.5.3.2: five minutes between commands. */
 const IDLE_MS_MAX = 300_000
 const MINUTE_MS = 60_000
-/** The whole stop has ten seconds; a sender that is cut comes again. */
+/** The whole shutdown has ten seconds; a sender that is cut off tries again. */
 const CLOSE_MS_MAX = 5000
 const RECEIVED_MAX = 50
 const COMMAND_BYTES_MAX = 4096
-/** A peer that goes on past the limit is let go at so many times of it. */
+/** A peer that exceeds the limit by this factor is disconnected. */
 const EXCESS_FACTOR = 2
-/** What may be at the start of a local part that is ours: a uuid, a plus sign and the longest mailbox hash. */
+/** A local part of ours is at most a uuid, a plus sign and the longest mailbox hash. */
 const LOCAL_PART = /^[\x21-\x7e]{1,292}$/
 const SENDER_PART = /^[\x21-\x7e]+$/
 
@@ -145,7 +146,7 @@ export async function startMxListener<Target>(
       )
     },
   })
-  // A connection that breaks is nobody's business; without a listener it would end the process.
+  // A broken connection needs no handling, but without a listener its error would end the process.
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
   putProxyFront(server.server, { networks: options.proxies, name: options.name, isImplicitTls: false })
   options.certificate.onRenewed((renewed) => server.updateSecureContext(renewed))
@@ -167,7 +168,7 @@ function serverOptions<Target>({ name, certificate }: MxListenerOptions<Target>)
     disableReverseLookup: true,
     authOptional: true,
     disabledCommands: ['AUTH', 'VRFY', 'HELP', 'WIZ', 'SHELL', 'KILL'],
-    // The library would put codes of its own before ours.
+    // The library would put its own codes before ours.
     hideENHANCEDSTATUSCODES: true,
     hideSMTPUTF8: true,
     logger: false,
@@ -211,23 +212,23 @@ async function onRecipient<Target>(
   return session.refused >= MX_REFUSED_MAX ? { code: 421, text: '4.7.0 Too many unknown recipients' } : found
 }
 
-/** Reads an envelope's address: the library decodes its domain, which is put back; null for what is none of ASCII. */
+/** Reads an address of the envelope, encoding its domain again, which the library decodes; null if it is not ASCII. */
 export function parseEnvelopeAddress(address: string): RcptAddress | null {
   const at = address.lastIndexOf('@')
   const localPart = at < 0 ? address : address.slice(0, at)
   const domain = at < 0 ? '' : domainToASCII(address.slice(at + 1))
-  // `postmaster` alone needs no domain (RFC 5321 4.5.1); an address literal is none of ours.
+  // `postmaster` alone needs no domain (RFC 5321 4.5.1); address literals are never ours.
   if (at < 0 && localPart.toLowerCase() !== 'postmaster') return null
   if (at >= 0 && (domain === '' || !/^[a-z0-9.-]+$/i.test(domain))) return null
   return LOCAL_PART.test(localPart) ? { localPart, domain: domain.toLowerCase() } : null
 }
 
-/** MAIL FROM with its domain as it stands in the DNS; or the refusal. An address literal stays as it is. */
+/** MAIL FROM with its domain in the form of the DNS, or the refusal. An address literal stays as it is. */
 function parseSender(address: string): string | SmtpAnswer {
   const at = address.lastIndexOf('@')
   if (at < 0) return BAD_SENDER
   const [localPart, domain] = [address.slice(0, at), address.slice(at + 1)]
-  // RFC 6531 3.2: who was not offered SMTPUTF8 has to do without.
+  // RFC 6531 3.2: a client must not use SMTPUTF8 unless it was offered.
   if (!SENDER_PART.test(localPart)) return NON_ASCII_SENDER
   const ascii = SENDER_PART.test(domain) ? domain : domainToASCII(domain)
   return ascii === '' ? BAD_SENDER : `${localPart}@${ascii}`
@@ -265,19 +266,19 @@ async function onMail<Target>(
     })
     return mail.fault ?? answer
   } catch (error) {
-    // Who reads a mail that is cut off hears of it by an error.
+    // The reader of a mail that is cut off gets an error.
     if (mail.fault === null) throw error
     return mail.fault
   } finally {
     clearTimeout(timer)
-    // What a handler left is read and forgotten: the answer follows the end of the mail.
+    // The rest that a handler did not read is discarded, because the answer follows the end of the mail.
     stream.resume()
   }
 }
 
-/** A mail as it comes, and why it is none that is taken. */
+/** A mail in transit, and the reason if it must be refused. */
 class MailStream {
-  /** Whatever the handler says, this is the answer. */
+  /** If set, this is the answer, whatever the handler returns. */
   fault: SmtpAnswer | null = null
   readonly #stream: SMTPServerDataStream
   readonly #cut: () => void
@@ -300,7 +301,7 @@ class MailStream {
         if (this.fault === null) yield piece
       }
     } catch {
-      // The peer went away before the end: nobody hears the answer.
+      // The peer disconnected before the end, so it cannot receive the answer.
       this.fault ??= UNAVAILABLE
     }
     if (this.fault !== null) throw new Error(`The mail was not taken: ${this.fault.text}`)
@@ -347,7 +348,7 @@ function listen<Target>(server: MxServer, { host, port }: MxListenerOptions<Targ
   })
 }
 
-/** No new connections; idle ones are told at once, a mail in hand gets its answer. */
+/** Refuses new connections and sends idle ones 421 at once; a mail in hand gets its answer. */
 function close(server: MxServer): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())

@@ -1,6 +1,6 @@
 /**
- * mx-mail - the handlers of the MX listener: mail to inbound streams, mail that comes back, mail to whom nobody reads
- * here
+ * mx-mail - the handlers of the MX listener: mail to inbound streams, returned mail, and mail to role addresses that
+ * no one reads
  *
  * Spec inbound.recipient, inbound.roles, bounce.recipient
  */
@@ -16,10 +16,10 @@ import type { IncomingMail, MxHandlers, MxTransaction, RcptAddress } from './mx-
 import type { ReturnedKind, ReturnedMail, ReturnedTarget } from './returned/returned-mail.ts'
 import type { SmtpAnswer } from './smtp-answer.ts'
 
-/** What becomes of mail to the listener, for the operator's figures. */
+/** Results of mail to the listener, for the operator's metrics. */
 export type ReceivedKind = ReturnedKind | InboundResult | 'dropped' | 'refused_recipient'
 
-/** What mail is for. */
+/** The target of a recipient. */
 export type MailTarget =
   | InboundTarget
   | { readonly kind: 'returned'; readonly target: ReturnedTarget }

@@ -1,5 +1,5 @@
 /**
- * mx-server - the connections of the MX listener: their places, their time, and who leaves when others need a place
+ * mx-server - the connections of the MX listener: places, time limits, and displacement when all places are taken
  *
  * Spec mx.places, mx.idle
  */
@@ -14,7 +14,7 @@ import { refuseSocket } from './refuse-socket.ts'
 import type { SmtpAnswer } from './smtp-answer.ts'
 
 const LOOK_MS = 10_000
-/** For the reply to a client that is displaced. */
+/** Time for the reply to a displaced client. */
 const DISPLACED_MS_MAX = 1000
 
 const CROWDED: SmtpAnswer = { code: 421, text: '4.7.0 Too many connections, try again later' }
@@ -54,7 +54,7 @@ export class MxServer extends SMTPServer {
   }
 
   override connect(socket: Socket, options?: ConstructorParameters<typeof MxConnection>[2]): void {
-    // Closed since it was accepted: nothing would tell its end.
+    // It was closed after it was accepted, so no later event would report its end.
     if (socket.destroyed) return
     const connection = new MxConnection(this, socket, options)
     this.connections.add(connection)
@@ -67,7 +67,7 @@ export class MxServer extends SMTPServer {
     connection.init()
   }
 
-  /** A session has a mail in hand: its place is its own. */
+  /** A session has a mail in hand and cannot be displaced. */
   mailBegins(sessionId: string): void {
     const connection = this.#open.get(sessionId)
     if (connection === undefined) return
@@ -93,7 +93,7 @@ export class MxServer extends SMTPServer {
     for (const connection of this.#open.values()) if (!connection.isBusy) connection.send(code, text)
   }
 
-  /** Ends the sessions that have had their time. In: a monotonic clock, milliseconds. */
+  /** Ends the sessions that have had their time. `nowMs` is a monotonic clock in milliseconds. */
   endOver(nowMs: number): void {
     for (const connection of this.#open.values()) if (connection.isOver(nowMs)) connection.send(OVER.code, OVER.text)
   }

@@ -2,8 +2,8 @@
  * open-parsing - what takes received mail apart and judges it in a process with actors: the threads, and the lanes that
  * they work for
  *
- * Threads start with the first mail. The DNS is asked by a resolver of its own: what the senders of mail publish holds
- * up no other question.
+ * Threads start with the first mail. It has a separate DNS resolver, so that slow name servers of senders delay no
+ * other query.
  */
 
 import type { LaneType } from '../../cluster/behaviour.ts'
@@ -26,7 +26,7 @@ const RAW_BYTES_MAX = 48 * 1024 * 1024
 
 /** Received mail, taken apart and judged. */
 export interface Parsing {
-  /** What this process has just taken, until it is parsed here; null where it takes no mail, or parses none. */
+  /** Mails that this process has just accepted and will parse; null if it accepts none or parses none. */
   readonly freshMails: FreshMails | null
   /** The lanes. In: performers in place of our own bounds. */
   lanes(room: ((lane: string) => number) | undefined): LaneType[]
@@ -34,7 +34,7 @@ export interface Parsing {
   close(): Promise<void>
 }
 
-/** What the rooms are made of. */
+/** Dependencies of the threads. */
 export type ParsingDeps = Pick<ParseLaneDeps, 'received' | 'secrets'> & {
   readonly config: Pick<Config, 'roles' | 'dnsServers' | 'smtpHostname'>
   readonly metrics: Pick<Metrics, 'parsed' | 'judged'>

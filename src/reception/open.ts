@@ -1,7 +1,7 @@
 /**
  * open - what a process with the role `mx` listens with: received mail, bounces and complaints, over SMTP
  *
- * It decides nothing itself: what a mail means is asked of the owner of its shard, in this process or another.
+ * It makes no decisions itself: the owner of a mail's shard, in this process or another, decides about it.
  */
 
 import { SHARDS } from '../../cluster/id.ts'
@@ -22,11 +22,11 @@ import { makeSenderRate } from './sender-rate.ts'
 
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
-/** What the role needs of the service. */
+/** Dependencies of the role. */
 export interface MxDeps {
   readonly handlers: Omit<ReturnedMailDeps, 'room' | 'received' | 'unread'> &
     Pick<InboundMailDeps, 'secrets' | 'freshMails'> & {
-      /** What has no room for new mail; null: nothing. */
+      /** The resource that has no room for new mail; null if there is room. */
       readonly roomLack: () => string | null
       /** Null: this installation has no content store. */
       readonly contents: Contents | null
@@ -40,7 +40,7 @@ export interface MxDeps {
 /** Where mail is received without a place for it. */
 export class NoContentStore extends Error {}
 
-/** Starts the listener on MX_PORT; null where the port is 0. Throws Error when it is taken, NoContentStore. */
+/** Starts the listener on MX_PORT; null if the port is 0. Throws Error when it is taken, NoContentStore. */
 export async function startMx(
   config: Config,
   { handlers, openCertificate, log }: MxDeps,

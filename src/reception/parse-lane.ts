@@ -1,12 +1,12 @@
 /**
- * parse-lane - the performer of parsing: a received mail is read from the content store, taken apart in a thread,
- * judged, and its result put into the store; the outcome tells of it.
+ * parse-lane - performs parsing: reads a received mail from the content store, parses it in a thread, has it judged,
+ * and stores the result, which the outcome names.
  *
- * Each account has a lane, and a few of its mails at a time in memory and in the threads: one while nothing is known of
- * it here, and one where its last mail took long. Accounts of which that is so share a thread: what takes its 20
- * seconds holds up nobody else. While the DNS of a sender is waited for, nothing is held but the mail's result.
- * Guarantees: raw mails in memory have 48 MiB together, and threads share them; a mail of which nothing can be made has
- * an outcome too.
+ * Each account has a lane, with a few mails at a time in memory and in the threads: only one while its behaviour is
+ * unknown here, and one if its last mail took long. Accounts with slow mail share a thread, so a mail that takes its
+ * 20 seconds delays no other account. While the DNS of a sender is waited for, nothing is held but the mail's result.
+ * Guarantees: raw mails in memory have 48 MiB together, and threads share them; a mail that cannot be parsed has an
+ * outcome too.
  *
  * Spec inbound.parse, inbound.authentication
  */
@@ -34,17 +34,17 @@ const UNDER_WAY_MAX = 64
 const LANE_UNDER_WAY_MAX = 16
 /** Mails of one account that are read and taken apart at once. */
 const LANE_TURNS_MAX = 4
-/** Accounts of which it is remembered how their last mail fared. */
+/** Maximum number of accounts whose last duration is cached. */
 const KNOWN_MAX = 50_000
 /** A mail that took so long to be read and taken apart makes its account one that does. */
 const SLOW_MS = 2_000
 /** All of its account before it may take their 20 seconds. */
 const HOLD_MS = 10 * 60_000
 
-/** A mail that is being judged: its bytes are needed until `isRead`; from then on it is the DNS that is waited for. */
+/** A mail being judged: its bytes are needed until `isRead`, and then it only waits for the DNS. */
 export interface JudgedReceived {
   readonly isRead: Promise<void>
-  /** Null where nothing is known of the session. Rejects with NotPerformed where it could not begin. */
+  /** Null if the session is unknown. Rejects with NotPerformed if it could not begin. */
   readonly check: Promise<CheckResult | null>
 }
 
@@ -53,7 +53,7 @@ export type JudgeReceived = (raw: Uint8Array, job: ParseJob) => JudgedReceived
 
 export interface ParseLaneDeps {
   readonly received: ReceivedStore
-  /** What this process has just taken; null where it takes no mail. */
+  /** Mails that this process has just accepted; null if it accepts none. */
   readonly freshMails: FreshMails | null
   /** The thread of accounts whose mail takes long, and that of all others. */
   readonly rooms: { readonly slow: ReceivedRoom; readonly fast: ReceivedRoom }
@@ -101,7 +101,7 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
   return lane as LaneType
 }
 
-/** A mail whose bytes are needed no more. */
+/** A mail whose bytes are no longer needed. */
 type Begun = 'away' | 'gone' | { readonly mail: ParsedMail; readonly check: JudgedReceived['check'] }
 
 async function begin(
@@ -113,7 +113,7 @@ async function begin(
   if (typeof raw === 'string') return raw
   const startedAtMs = performance.now()
   const { isRead, check } = deps.judge(raw, job)
-  // Where parsing fails nobody asks for it.
+  // If parsing fails, the check is never awaited.
   check.catch(() => undefined)
   const [mail] = await Promise.all([room.parse(raw), isRead])
   if (mail === null) throw new NotPerformed('Too many messages are being parsed, or the process stops')
@@ -136,7 +136,7 @@ async function finish(deps: ParseLaneDeps, job: ParseJob, begun: Begun): Promise
   return { result: 'parsed', parsed: resultOf(deps, job, { mail, parsedId, check: await begun.check }) }
 }
 
-/** What the message's rows are to hold. */
+/** The data for the message's rows. */
 function resultOf(
   { secrets }: Pick<ParseLaneDeps, 'secrets'>,
   { accountId }: ParseJob,
@@ -180,10 +180,7 @@ class LaneBook {
     }
   }
 
-  /**
-   * Runs once it is the mail's turn among those of its account; it is told whether the account is one whose mail takes
-   * long.
-   */
+  /** Runs `run` when it is the mail's turn within its account, and passes whether the account's mail is slow. */
   async inTurn<Result>(lane: string, run: (isSlow: boolean) => Promise<Result>): Promise<Result> {
     while ((this.#turns.get(lane) ?? 0) >= this.#turnsMax(lane)) await this.#wait(lane)
     add(this.#turns, lane, 1)
@@ -208,7 +205,7 @@ class LaneBook {
   }
 
   #note(lane: string, isSlow: boolean): void {
-    // A Map is in order of insertion: the one that was parsed longest ago goes.
+    // A Map is in order of insertion, so the account parsed longest ago is evicted.
     this.#slow.delete(lane)
     if (this.#slow.size >= KNOWN_MAX) this.#slow.delete(this.#slow.keys().next().value as string)
     this.#slow.set(lane, isSlow)

@@ -1,6 +1,6 @@
 /**
- * parsed-mail - what the thread hands back of a mail: what its message's rows are to hold, and what goes with its
- * content, packed for the content store as it is. So text and HTML, megabytes of them, never come to the main thread.
+ * parsed-mail - the result of the thread: the data for a message's rows, and the content, already packed for the
+ * content store. So text and HTML, which may be megabytes, never reach the main thread.
  *
  * Spec inbound.parse
  */

@@ -1,5 +1,5 @@
 /**
- * places - the open sessions of one listener by client, and which of them leaves when a newcomer needs a place
+ * places - the open sessions of one listener by client, and which one is displaced when a new client needs a place
  *
  * A client is an IPv4 address or an IPv6 network. All places may be one client's while no other client asks. Once a
  * listener is crowded, a newcomer from another client takes the place of the oldest idle session of the client that has
@@ -8,7 +8,7 @@
  * Spec submission.connections, mx.places
  */
 
-/** What became of a newcomer. `displaced`: the session whose place it has now. */
+/** The result for a new session. `displaced` is the session whose place it has now. */
 export type PlaceEntry<Session> =
   | { readonly isPlaced: true; readonly displaced: Session | null }
   | { readonly isPlaced: false; readonly displaced: null }
@@ -45,7 +45,7 @@ export class Places<Session> {
     return { isPlaced: true, displaced }
   }
 
-  /** From now on nobody takes the session's place. */
+  /** From now on the session cannot be displaced. */
   hold(session: Session): void {
     const client = this.#clients.get(session)
     if (client !== undefined) this.#removeIdle(session, client)

@@ -1,6 +1,6 @@
 /**
- * raw-mail - a received mail in memory that threads share, none of which has a copy of its own: as it came in just now,
- * or out of the content store.
+ * raw-mail - a received mail in memory that threads share without copies, either as just received or from the content
+ * store.
  */
 
 import { shardOf } from '../../cluster/id.ts'
@@ -9,7 +9,7 @@ import { openRaw, type ReceivedStore } from '../store/received.ts'
 import type { TakeMemory } from './byte-gate.ts'
 import type { FreshMails } from './fresh-mails.ts'
 
-/** Reads a raw mail, whole; `gone`: it is not there, or not what was written; `away`: the store does not answer. */
+/** Reads a whole raw mail. Returns `gone` if it was removed or is damaged, and `away` if the store does not answer. */
 export async function readReceivedMail(
   { received, freshMails }: { received: ReceivedStore; freshMails: FreshMails | null },
   { serverId, head }: Pick<ParseJob, 'serverId' | 'head'>,
@@ -27,7 +27,7 @@ export async function readReceivedMail(
       at += piece.length
     }
   } catch {
-    // It went away in the midst of it, or is not what was written: the next look tells.
+    // It was removed during the read, or is damaged; the next look decides which.
     return 'away'
   }
   return whole

@@ -1,9 +1,9 @@
 /**
  * raw-memory - memory that threads share for raw mails, used again and again.
  *
- * Each thread that has seen shared memory holds it until its own garbage is collected, and the engine does not count it
- * as memory that collecting would free: mails of 35 MB would pile up. So there is one piece for all, of which parts are
- * given out. Where none is free that is large enough, because of the order in which they come and go, a mail has memory
+ * Each thread that has seen shared memory holds it until its own garbage is collected, and the engine does not count
+ * it as memory that collecting would free: mails of 35 MB would pile up. So there is one buffer for all, whose parts
+ * are given out. If no free part is large enough, because of the order in which mails come and go, a mail has memory
  * of its own.
  */
 
@@ -24,7 +24,7 @@ export class RawMemory {
     this.#bytesMax = bytesMax
   }
 
-  /** A part, whatever stands in it. */
+  /** A part, with arbitrary contents. */
   take(bytes: number): Uint8Array {
     const from = this.#freeFrom(bytes)
     if (from === null || bytes === 0) return new Uint8Array(new SharedArrayBuffer(bytes))
@@ -34,13 +34,13 @@ export class RawMemory {
     return new Uint8Array(this.#whole, from, bytes)
   }
 
-  /** Takes a part back that nobody reads any more. */
+  /** Takes back a part that is no longer read. */
   giveBack({ buffer, byteOffset }: Uint8Array): void {
     const at = buffer === this.#whole ? this.#parts.findIndex(({ from }) => from === byteOffset) : -1
     if (at >= 0) this.#parts.splice(at, 1)
   }
 
-  /** Where the first gap is that is large enough; null: there is none. */
+  /** Start of the first gap that is large enough; null if there is none. */
   #freeFrom(bytes: number): number | null {
     let from = 0
     for (const part of this.#parts) {

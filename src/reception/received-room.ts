@@ -1,8 +1,7 @@
 /**
  * received-room - the thread in which received mail is parsed (`mail/mime/`), within 20 seconds and a bound of memory.
  *
- * Guarantees: each mail has a result: where parsing was ended, the top fields that it had told and the issue that says
- * so.
+ * Guarantees: each mail has a result. If parsing was ended, it has the top fields reported by then and the issue.
  *
  * Spec inbound.parse
  */
@@ -11,12 +10,12 @@ import { failMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
 import { ThreadRoom } from '../process/thread-room.ts'
 import { type ParsedMail, packMail } from './parsed-mail.ts'
 
-/** Spec inbound.parse: what one mail may take. */
+/** Spec inbound.parse: limits of one mail. */
 const PARSE_MS_MAX = 20_000
 const HEAP_MB_MAX = 256
 
 export interface ReceivedRoom {
-  /** Parses a mail; null where it has not begun, because too much is waiting or the room is closed. Never rejects. */
+  /** Parses a mail; null if it has not begun because too many are waiting or the room is closed. Never rejects. */
   parse(raw: Uint8Array): Promise<ParsedMail | null>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * received-thread - the body of the thread that parses received mail: it tells the top fields first, then what is made
- * of the whole.
+ * received-thread - the body of the thread that parses received mail: it posts the top fields first, then the whole
+ * result.
  */
 
 import { parentPort } from 'node:worker_threads'

@@ -1,9 +1,9 @@
 /**
  * recipient-rules - whether a recipient under INBOUND_DOMAIN is taken: the table of replies, in its order
  *
- * What will not change is told first, and for good; what may have changed when the sender comes again, after it.
- * One transaction is one account's: it becomes one commit, and has one true answer. Senders bring the rest in another
- * one. A paused account, or one that is not paid for, receives: both concern sending.
+ * Permanent refusals come first, and temporary ones, which may have changed by the next attempt, after them. One
+ * transaction is one account's: it becomes one commit, and has one true answer. Senders bring the rest in another one.
+ * A paused account, or one that is not paid for, receives: both concern sending.
  *
  * Spec inbound.recipient, inbound.limit
  */
@@ -14,15 +14,15 @@ import type { SmtpAnswer } from './smtp-answer.ts'
 
 /** The transaction that a recipient would join. */
 export interface JoinedTransaction {
-  /** Whose its inbound recipients are; null where it has none. */
+  /** The account of its inbound recipients; null if it has none. */
   readonly accountId: string | null
-  /** How many of these there are. */
+  /** The number of these recipients. */
   readonly recipients: number
   /** Whether it has return paths among its recipients. */
   readonly hasReturnPaths: boolean
 }
 
-/** What is known of a recipient. `unavailable`: the store does not answer. */
+/** The data about a recipient. `unavailable` means that the store does not answer. */
 export interface RecipientCase {
   readonly addressee: InboundAddressee | null | 'unavailable'
   readonly joined: JoinedTransaction
@@ -39,7 +39,7 @@ const NO_LONGER: SmtpAnswer = { code: 550, text: '5.2.1 Address no longer accept
 const CLOSED: SmtpAnswer = { code: 550, text: '5.7.1 Account is closed' }
 const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account per transaction' }
 
-/** Judges a recipient: null where it is taken. */
+/** Judges a recipient; null if it is accepted. */
 export function judgeInboundRecipient({ addressee, joined, hasRoom, nowMs }: RecipientCase): SmtpAnswer | null {
   if (addressee === 'unavailable') return TEMPORARY_FAILURE
   if (addressee === null || addressee.stream.kind !== 'inbound') return NO_SUCH_RECIPIENT

@@ -6,7 +6,7 @@ import type { SmtpAnswer } from './smtp-answer.ts'
 /** For the reply to arrive. */
 const LINGER_MS = 1000
 
-/** In: the reply; null if TLS begins with the first byte. */
+/** `answer` is the reply, or null if TLS begins with the first byte. */
 export function refuseSocket(socket: Socket, answer: SmtpAnswer | null): void {
   socket.on('error', () => undefined)
   if (answer === null) {

@@ -1,11 +1,10 @@
 /**
  * sender-rate - how many connections one sender may open to the MX listener: at once, and in a minute.
  *
- * A sender is an IPv4 address or the /64 network of an IPv6 one, whose /56 has bounds of its own: many providers give
- * one customer all of it.
- * Minutes are those of the clock, counted in each process, not in the store: a connection is let in or turned away
- * before anything is asked of anybody, also while the store is away. With n processes a sender may have n times as
- * much.
+ * A sender is an IPv4 address or the /64 network of an IPv6 one. A /56 has bounds of its own, because many providers
+ * give one customer a whole /56. Minutes are those of the clock, counted in each process and not in the store, so that
+ * a connection is accepted or refused before any query, and also while the store is unavailable. With n processes a
+ * sender may have n times as much.
  *
  * Spec mx.rate
  */
@@ -18,7 +17,7 @@ import {
 } from '../../schemas/limits.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
 
-/** Senders remembered in one minute; those beyond are held to be one sender. */
+/** Senders counted in one minute; all further ones share one counter. */
 const SENDERS_MAX = 50_000
 const MINUTE_MS = 60_000
 const REST = '*'
@@ -29,7 +28,7 @@ export interface SenderRate {
   close(address: string): void
 }
 
-/** In: a monotonic clock, milliseconds. */
+/** `nowMs` is a monotonic clock in milliseconds. */
 export function makeSenderRate(nowMs: () => number): SenderRate {
   const own = countBy((address) => clientNetwork(address), {
     atOnceMax: MX_CONNECTIONS_MAX,
@@ -43,7 +42,7 @@ export function makeSenderRate(nowMs: () => number): SenderRate {
   })
   return {
     open(address) {
-      // Both are counted, whatever the first says.
+      // Both are counted, even if the first refuses.
       const isOwnAllowed = own.open(address)
       return site.open(address) && isOwnAllowed
     },

@@ -1,13 +1,13 @@
-/** unless-stopped - a work that may take seconds, given up when the process stops: the next owner begins it anew. */
+/** unless-stopped - abandons a work that may take seconds when the process stops; the next owner starts it again. */
 
 import { NotPerformed } from '../../cluster/items/pump.ts'
 
-/** What a mail under way is given when its process stops: nearly every one ends within it. */
+/** Time for a mail in progress when its process stops; nearly all end within it. */
 export const MAIL_STOP_MS = 2_000
 
 /**
- * Ends as `work` does; rejects with NotPerformed as soon as `signal` says so, and what becomes of the work is nobody's
- * matter then.
+ * Settles like `work`, but rejects with NotPerformed as soon as `signal` aborts; the outcome of the work is then
+ * ignored.
  */
 export function unlessStopped<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 /**
- * email-form - a valid body of POST /v1/email becomes the message that is decided on and kept
+ * email-form - turns a valid body of POST /v1/email into the message that is decided on and stored
  *
  * Pure. One recipient per address however often it is written; control characters never reach a header.
  *
@@ -48,7 +48,7 @@ export interface RawMessage {
   readonly attachments: readonly HeadAttachment[]
 }
 
-/** A normalized message, whatever the form of the body. */
+/** A normalized message, independent of the form of the body. */
 export interface SendMessage {
   /** In lower case; null if the body names none. */
   readonly streamId: string | null

@@ -33,7 +33,7 @@ export interface SendDeps extends SendSettings {
   readonly read: Reader
   readonly outgoing: OutgoingStore
   readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused' | 'notTaken' | 'scheduled'>
-  /** What new mail has no room in now; null where it has room. */
+  /** The resource that has no room for new mail; null if there is room. */
   readonly roomLack: () => RoomLack | null
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
   readonly measure: (job: SimulateJob) => Promise<number | null>

@@ -1,5 +1,5 @@
 /**
- * smtp-form - a message that came over SMTP becomes the message that is decided on and kept
+ * smtp-form - turns a message received over SMTP into the message that is decided on and stored
  *
  * Pure. The envelope names the recipients: those in To or Cc are visible, the others are blind copies. The parsed
  * fields are for the log; the bytes are sent unchanged.

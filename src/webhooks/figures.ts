@@ -1,10 +1,10 @@
 /**
  * figures - what waits for webhooks and since when, of the shards that this process owns
  *
- * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. Of a webhook that was not
- * attempted here yet its oldest waiting delivery tells: once it has failed, so does the webhook; else it is healthy.
- * A retry may be due long after later deliveries, so the oldest one is looked for in the whole lane; where more waits
- * than a look may read, the fullest lanes are read at both ends alone.
+ * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. A webhook that was not attempted
+ * here yet is `failing` if its oldest pending delivery has failed, otherwise `healthy`. A retry may be due long after
+ * later deliveries, so the oldest one is looked for in the whole lane; where more waits than a look may read, the
+ * fullest lanes are read at both ends alone.
  *
  * Keys: `due`, `due:<lane>`, `delivery:<webhook>:<slice>`
  *
@@ -24,9 +24,9 @@ import type { ReadKeys } from '../views/read-keys.ts'
 /** How a webhook fared at its last attempt here. */
 export type Standing = 'answering' | 'failing' | 'unknown'
 
-/** Webhooks of one shard that are looked at: those that are due first. */
+/** Maximum number of webhooks of one shard that are checked, those due first. */
 const LANES_MAX = 2_000
-/** Items that one look reads; of a lane beyond them so many at each end. */
+/** Items read in one look; of a lane beyond them this many at each end. */
 const ITEMS_MAX = WEBHOOK_BACKLOG_MAX
 const END_ITEMS = 50
 /** Items of one read, and of one round trip. */
@@ -39,7 +39,7 @@ export interface WebhookFigureDeps {
   readonly readKeys: ReadKeys
   /** The store's time in ms. */
   readonly nowMs: () => number
-  /** The shards of this process. */
+  /** The shards owned by this process. */
   readonly shards: () => readonly number[]
   readonly standingOf: (lane: string) => Standing
 }
@@ -54,7 +54,7 @@ interface Backlog {
   readonly waiting: number
 }
 
-/** Makes the look, which is taken anew at most every three seconds; the last one stands while the store is away. */
+/** Makes the reader, which reads at most every three seconds; while the store is unavailable the last result stays. */
 export function makeWebhookFigures(deps: WebhookFigureDeps): WebhookFigures {
   return makeFreshLook({ first: formatFigures([]), freshMs: FRESH_MS, nowMs: deps.nowMs, look: () => lookAt(deps) })
 }
@@ -122,7 +122,7 @@ async function readOldest(readKeys: ReadKeys, backlogs: readonly Backlog[]): Pro
   return oldest
 }
 
-/** One read of a lane: the ranks of its items. */
+/** One read of a lane: ranks of items. */
 interface Piece {
   readonly at: number
   readonly shard: number

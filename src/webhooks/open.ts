@@ -17,7 +17,7 @@ export interface WebhookRoom {
   readonly secrets: WebhookSecrets
   readonly readEvent: EventReader
   readonly standings: Standings
-  /** The family of the lanes of webhooks. `nowMs`: the store's time. */
+  /** The family of the lanes of webhooks. `nowMs` is the store's time. */
   lane(deps: LaneDeps): LaneType
   /** Ends the connections. */
   close(): Promise<void>
@@ -35,7 +35,7 @@ export interface WebhookRoomInput {
   readonly read: Reader
   readonly sealingKey: Buffer
   readonly resolver: Resolver
-  /** Certificates to trust in place of the usual ones; null: the usual ones. */
+  /** Certificates to trust instead of the default ones; null for the default. */
   readonly ca: string | null
   readonly received: ReceivedParts
 }

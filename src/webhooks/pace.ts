@@ -1,9 +1,9 @@
 /**
- * pace - lets new connections begin a few at a time: a thousand handshakes at once would keep this thread from
- * everything else for seconds.
+ * pace - starts new connections a few at a time, because a thousand handshakes at once would block this thread for
+ * seconds.
  *
- * Two classes. Those for receivers that have answered go first; the others get a share of each step at least, so that
- * nobody waits for ever. Within a class hosts take turns: one with a thousand URLs delays no other.
+ * Two classes. Those for receivers that have answered go first; the others get at least a share of each step, so that
+ * no connection waits for ever. Within a class hosts take turns, so a host with a thousand URLs delays no other.
  *
  * Spec webhook.fair
  */
@@ -11,11 +11,11 @@
 /** Connections that begin in one step: 500 a second. */
 const BEGUN_MAX = 10
 const STEP_MS = 20
-/** Of these for receivers that have not answered yet, while any waits. */
+/** The share for receivers that have not answered yet, while any is waiting. */
 const UNPROVEN_SHARE = 3
 /**
- * And no more than so many: a handshake costs two milliseconds of this thread, so a crowd takes half of it. All that
- * may be under way have begun within eight seconds: each has time to be answered.
+ * The maximum of that share: a handshake costs two milliseconds of this thread, so a crowd takes half of it. All
+ * attempts that may be in flight have begun within eight seconds, so each has time to be answered.
  */
 const UNPROVEN_MAX = 5
 
@@ -62,7 +62,7 @@ export function makePace(later: (call: () => void, ms: number) => void = setTime
     })
 }
 
-/** Who waits, host by host in turn. */
+/** Waiting connections, host by host in turn. */
 class Turns {
   private readonly hosts = new Map<string, (() => void)[]>()
 
@@ -76,7 +76,7 @@ class Turns {
     else waiting.push(begin)
   }
 
-  /** Lets the next one begin; false: nobody waits. */
+  /** Starts the next one; false if none is waiting. */
   next(): boolean {
     for (const [host, waiting] of this.hosts) {
       const [begin] = waiting.splice(0, 1)

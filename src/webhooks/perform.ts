@@ -2,10 +2,10 @@
  * perform - the performers of webhooks: room, the event's body, its signature, the post, the outcome
  *
  * States of an attempt: event read -> signed -> posted -> reported. While it is under way, the event of the delivery
- * that will probably be next is read ahead.
- * Guarantees: one attempt of a webhook is under way in this process; webhooks whose last attempt failed take at most
- * three quarters of the room, and they and those that were not attempted yet seven eighths, so that receivers that hang
- * delay nobody who answers; nothing is posted by a process that cannot prove that it is still alive to the others.
+ * that will probably be next is read ahead. Guarantees: a webhook has one attempt in flight in this process; webhooks
+ * whose last attempt failed use at most three quarters of the places, and together with those not attempted yet seven
+ * eighths, so that hanging receivers do not delay the others; a process that cannot prove that the others still count
+ * it as alive posts nothing.
  *
  * Spec webhook.attempt, webhook.fair, webhook.signature
  */
@@ -28,19 +28,19 @@ import type { Poster } from './post.ts'
 import type { WebhookSecrets } from './secrets.ts'
 import { eventHeaders } from './sign-event.ts'
 
-/** Attempts under way at once: each is a connection. */
+/** Attempts in flight at once, each of which is a connection. */
 const UNDER_WAY_MAX = 2_048
 const FAILING_UNDER_WAY_MAX = 1_536
-/** Of webhooks that have not answered here yet, failing ones included. */
+/** Maximum for webhooks that have not answered here yet, failing ones included. */
 const UNPROVEN_UNDER_WAY_MAX = 1_792
-/** Webhooks of which it is remembered how they answered. */
+/** Maximum number of webhooks whose last result is cached. */
 const KNOWN_MAX = 50_000
-/** A claim of a process that is gone stands this long. */
+/** How long the claim of a dead process lasts. */
 const HOLD_MS = 15_000
 /** With the ten seconds of a post less than the claim. */
 const HELD_MS_MAX = 3_000
 const HELD_STEP_MS = 50
-/** A stop has ten seconds for everything; a receiver that has not answered by then hears of the event again. */
+/** The whole shutdown has ten seconds; a receiver that has not answered by then gets the event again. */
 const STOP_MS = 5_000
 
 export interface PostDeps {
@@ -53,7 +53,7 @@ export interface PostDeps {
   readonly standings: Standings
   /** The store's time in ms. */
   readonly nowMs: () => number
-  /** Whether this process may still believe that its work is its own. */
+  /** Whether this process still owns its work. */
   readonly mayPost: (pass: Pass) => FenceState
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
@@ -132,7 +132,7 @@ export class Standings {
   }
 
   note(lane: string, standing: Standing): void {
-    // A Map is in order of insertion: the one that was attempted longest ago goes.
+    // A Map is in order of insertion, so the webhook attempted longest ago is evicted.
     this.known.delete(lane)
     if (this.known.size >= KNOWN_MAX) this.known.delete(this.known.keys().next().value as string)
     this.known.set(lane, standing)
@@ -156,7 +156,7 @@ async function attemptPost(
   const createdAtMs = msOf(deliveryId)
   const [poster, event] = await Promise.all([openPoster(), readEvent(webhook, reference, createdAtMs)])
   if (event === undefined) throw new NotPerformed('The store did not answer')
-  // What it tells of has left the store before its time: no later attempt finds more.
+  // The event's data has left the store before its time, and no later attempt would find it.
   if (event === null) return { result: 'failed', statusCode: null, error: 'connect_failed', final: true }
   const source = await readEventSource(read, webhook, { reference, event })
   if (source === undefined) throw new NotPerformed('The store did not answer')
@@ -174,14 +174,14 @@ async function attemptPost(
   return posting
 }
 
-/** Waits a little where the store is silent just now: what was posted could not be written down. */
+/** Waits briefly while the store does not answer, because the result of a post could not be recorded. */
 async function untilOpen(look: () => FenceState, signal: AbortSignal): Promise<void> {
   for (let heldMs = 0; look() === 'held' && heldMs < HELD_MS_MAX && !signal.aborted; heldMs += HELD_STEP_MS)
     await pause(HELD_STEP_MS)
   if (look() !== 'open' || signal.aborted) throw new NotPerformed('The store does not respond, or the claim was lost')
 }
 
-/** Has the reader keep the event of a delivery; whoever attempts it asks again, and hears of a failure then. */
+/** Makes the reader cache the event of a delivery; its attempt reads it again, and handles a failure then. */
 function readAhead(readEvent: EventReader, owner: PostJob['webhook'], item: string): void {
   const { deliveryId, reference } = parseDeliveryItem(item)
   if (reference.kind === 'message') readEvent(owner, reference, msOf(deliveryId)).catch(() => undefined)

@@ -1,7 +1,7 @@
 /**
- * post-connect - a TLS connection to a receiver of events, to an address that was looked up and checked for it.
+ * post-connect - a TLS connection to a receiver of events, to an address that was resolved and checked for it.
  *
- * Guarantees: nothing is connected to that may not be; the connection goes to an address that was checked, never to a
+ * Guarantees: no connection to a forbidden address; the connection goes to an address that was checked, never to a
  * name; it ends within its time, finished or not.
  *
  * Spec webhook.private, webhook.fair
@@ -13,12 +13,12 @@ import type { Resolver } from '../dns/resolve.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import type { Pace } from './pace.ts'
 
-/** Addresses of a host that are tried in one attempt. */
+/** Addresses of a host tried in one attempt. */
 const ADDRESSES_MAX = 3
 const HTTPS_PORT = 443
-/** Below it are the services of a host; a webhook is no way to find out which of them run. */
+/** Below it are the services of a host; a webhook must not reveal which of them run. */
 const SERVICE_PORTS_END = 1024
-/** Reasons as Node.js names them: nothing of the receiver's own is in one. */
+/** Reasons as named by Node.js, which contain no data of the receiver. */
 const REASON = /^[A-Z0-9_]{1,60}$/
 
 type TlsFailure = 'tls_failed' | `tls_failed: ${string}`
@@ -34,7 +34,7 @@ export class NotConnected extends Error {
   }
 }
 
-/** What undici calls for a connection. */
+/** The function that undici calls for a connection. */
 export type Connect = (options: ConnectOptions, done: (error: Error | null, socket: Socket | null) => void) => void
 
 interface ConnectOptions {
@@ -46,18 +46,18 @@ export interface ConnectDeps {
   readonly resolver: Resolver
   /** CIDRs that may be connected to although they are private. */
   readonly privateNetworksAllowed: readonly string[]
-  /** Ports below 1024 that may be connected to, besides 443. */
+  /** Allowed ports below 1024 besides 443. */
   readonly webhookPorts: readonly number[]
-  /** Certificates to trust in place of the usual ones; null: the usual ones. */
+  /** Certificates to trust instead of the default ones; null for the default. */
   readonly ca: string | null
   /** For look-up and handshake together. */
   readonly timeoutMs: number
   readonly pace: Pace
-  /** Whether a host is to be looked up anew; asked once for each connection. */
+  /** Whether a host must be resolved again; called once for each connection. */
   readonly isFresh: (hostname: string) => boolean
 }
 
-/** Makes what connects, for receivers that have answered (`isProven`) or for the others. */
+/** Makes the connector, for receivers that have answered (`isProven`) or for the others. */
 export function makeConnect(deps: ConnectDeps, isProven: boolean): Connect {
   const { pace, timeoutMs, ca, isFresh } = deps
   return ({ hostname, port }, done) => {
@@ -73,7 +73,7 @@ export function makeConnect(deps: ConnectDeps, isProven: boolean): Connect {
   }
 }
 
-/** Whether a delivery may connect to a port. In: ports below 1024 that are allowed besides 443. */
+/** Whether a delivery may connect to a port. `allowed` lists ports below 1024 besides 443. */
 export function mayConnectTo(port: number, allowed: readonly number[]): boolean {
   return port === HTTPS_PORT || port >= SERVICE_PORTS_END || allowed.includes(port)
 }
@@ -114,7 +114,7 @@ function connectTo(
     socket.once('connect', () => {
       isTcpUp = true
     })
-    // Stays after a failure: a destroyed socket may still report its error.
+    // Stays after a failure, because a destroyed socket may still report its error.
     socket.on('error', fail)
     socket.once('secureConnect', () => {
       clearTimeout(timer)
@@ -128,7 +128,7 @@ function tlsFailure({ code = '' }: NodeJS.ErrnoException = new Error()): TlsFail
   return REASON.test(code) ? `tls_failed: ${code}` : 'tls_failed'
 }
 
-/** The addresses of the host, each of which may be connected to. Rejects with NotConnected. Spec webhook.private */
+/** The addresses of the host, all of which are allowed. Rejects with NotConnected. Spec webhook.private */
 async function findAddresses(
   { resolver, privateNetworksAllowed }: Pick<ConnectDeps, 'resolver' | 'privateNetworksAllowed'>,
   host: string,
@@ -141,7 +141,7 @@ async function findAddresses(
   return addresses
 }
 
-/** Every address of a host, IPv4 first; null where none is known. `localhost` is the loopback (RFC 6761 6.3). */
+/** Every address of a host, IPv4 first; null if none is known. `localhost` is the loopback (RFC 6761 6.3). */
 async function addressesOf(resolver: Resolver, host: string, fresh: boolean): Promise<readonly string[] | null> {
   if (isIP(host) !== 0) return [host]
   if (host === 'localhost' || host.endsWith('.localhost')) return ['127.0.0.1']

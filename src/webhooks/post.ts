@@ -1,14 +1,14 @@
 /**
  * post - one attempt to hand an event to a receiver over HTTPS.
  *
- * The name is looked up and its addresses are checked for each connection (`post-connect.ts`): a name that changes its
- * mind between two look-ups (DNS rebinding) gains nothing. A kept connection is one that was checked when it was made.
- * Redirects are not followed. Receivers that have answered have connections of their own, and theirs begin first: one
- * that hangs neither takes them nor stands before them.
+ * The name is resolved and its addresses are checked for each connection (`post-connect.ts`), so a name that changes
+ * between two look-ups (DNS rebinding) gains nothing. A kept connection was checked when it was made. Redirects are
+ * not followed. Receivers that have answered have connections of their own, which begin first, so that a hanging
+ * receiver neither uses nor delays them.
  *
- * Guarantees: ends within ten seconds of its start, whatever the receiver does; reads at most 64 KB of an answer; never
- * rejects; a request whose time is over is not sent any more; connections are bounded by the attempts under way, those
- * that lingered and those that were used in the last four seconds.
+ * Guarantees: ends within ten seconds of its start, whatever the receiver does; reads at most 64 KB of an answer;
+ * never rejects; sends no request whose time is over; connections are bounded by the attempts in flight, those that
+ * linger and those used in the last four seconds.
  *
  * Spec webhook.attempt, webhook.private, webhook.fair
  */
@@ -22,11 +22,11 @@ import { capText, maskAddress } from '../mail/reply.ts'
 import { makePace } from './pace.ts'
 import { type Connect, type ConnectDeps, makeConnect, NotConnected } from './post-connect.ts'
 
-/** A connection that nothing is said on is closed after this; most receivers close theirs later. */
+/** An unused connection is closed after this time; most receivers close theirs later. */
 const KEEP_ALIVE_MS = 4_000
 /** Bytes of an answer that are read; a longer one ends its connection. */
 const ANSWER_BYTES_MAX = 64 * 1024
-/** Bytes of an answer of which what is kept is made: what addresses become in it may be shorter. */
+/** Bytes of an answer from which the kept part is made, because masked addresses may be shorter. */
 const ANSWER_KEPT_BYTES = 2 * LAST_RESPONSE_BYTES_MAX
 /** The next attempt waits this long for the rest of an answer: then it can have the same connection. */
 const BODY_MS = 50
@@ -35,7 +35,7 @@ const LINGERING_MAX = 256
 const HEADER_BYTES_MAX = 16 * 1024
 /** Reasons that no later attempt changes. */
 const FINAL: readonly string[] = ['private_address', 'port_not_allowed']
-/** Hosts that are remembered as to be looked up anew. */
+/** Maximum number of hosts marked to be resolved again. */
 const HOSTS_MAX = 5_000
 
 export interface PosterDeps extends Pick<ConnectDeps, 'resolver' | 'privateNetworksAllowed' | 'webhookPorts' | 'ca'> {
@@ -47,7 +47,7 @@ export interface PostInput {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Whether names are to be looked up anew: what was known of them did not help before. */
+  /** Whether names must be resolved again because their known addresses failed before. */
   readonly fresh: boolean
   /** Whether the receiver answered when it was asked last. */
   readonly isProven: boolean
@@ -77,7 +77,7 @@ export function makePoster(deps: PosterDeps): Poster {
       const time = { endsAtMs: performance.now() + timeoutMs, signal, lingering }
       const first = await attempt(agent, input, time)
       if (first !== STALE) return first
-      // The receiver had closed a kept connection before it heard anything: that was no attempt.
+      // The receiver had closed a kept connection before it received any byte, so that was not an attempt.
       const second = await attempt(agent, input, time)
       return second === STALE ? failure('connect_failed') : second
     },
@@ -113,7 +113,7 @@ interface Sent extends Dispatcher.DispatchOptions {
 
 type LineOptions = Client.Options & { readonly connect: Connect }
 
-/** A client that tells each request's watch that it took it, and knows its connection. */
+/** A client that reports to each request's watch that it was started, and knows its connection. */
 class Line extends Client {
   /** Connections made so far. */
   made = 0
@@ -144,7 +144,7 @@ class Line extends Client {
 interface AttemptTime {
   readonly endsAtMs: number
   readonly signal: AbortSignal
-  /** Attempts that are over, of which the answer still goes on. */
+  /** Finished attempts whose answer is still being received. */
   readonly lingering: Set<AnswerWatch>
 }
 
@@ -169,7 +169,7 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
   private isSettled = false
   private line: Line | null = null
   private madeBefore = 0
-  /** It went out over a connection that was open already. */
+  /** The request was sent over a connection that was already open. */
   private isReused = false
   private answer: PostOutcome | null = null
   private bodyTimer: NodeJS.Timeout | undefined
@@ -192,7 +192,7 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.isSent = !this.isSettled
-    // One that had to wait for a connection of its own would have seen it made.
+    // A request that had to wait for a new connection would have seen it made.
     this.isReused = this.line?.made === this.madeBefore
     if (this.isSettled) controller.abort(new Error('The attempt timed out'))
   }
@@ -222,7 +222,7 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.over()
-    // The library takes its connection for free one turn later: an attempt before that would open another one.
+    // The library marks its connection as free one turn later; an attempt before that would open another one.
     setImmediate(() => setImmediate(() => this.tell()))
   }
 
@@ -234,14 +234,14 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
     else this.end(failure('connect_failed'))
   }
 
-  /** The head of the answer decides, whatever its body does. */
+  /** The head of the answer decides, whatever its body is. */
   private tell(): void {
     if (this.answer === null || this.isSettled) return
     const response = this.keptBytes === 0 ? '' : keptResponse(Buffer.concat(this.kept).toString())
     this.end(response === '' ? this.answer : { ...this.answer, response })
   }
 
-  /** The answer goes on: nobody waits for its end any more. */
+  /** The rest of the answer is received, but the attempt no longer waits for it. */
   private linger(): void {
     this.tell()
     if (this.time.lingering.size < LINGERING_MAX) this.time.lingering.add(this)
@@ -269,12 +269,12 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
   }
 }
 
-/** What is kept of an answer: one line without addresses, at most 512 bytes. In: some more than that of it. */
+/** The kept part of an answer: one line without addresses, of at most 512 bytes. `text` may be longer. */
 export function keptResponse(text: string): string {
   const line = capText(maskAddress(text, ''))
   const bytes = Buffer.from(line)
   if (bytes.length <= LAST_RESPONSE_BYTES_MAX) return line
-  // A character that is cut becomes the sign that stands for what is none.
+  // A character that is cut becomes the replacement character.
   return bytes
     .subarray(0, LAST_RESPONSE_BYTES_MAX)
     .toString()

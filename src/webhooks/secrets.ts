@@ -11,7 +11,7 @@ import { NONCE_BYTES, openKey, sealKey } from '../mail/compose/dkim-key.ts'
 import { SECRET_PREFIX } from './sign-event.ts'
 
 const SECRET_BYTES = 32
-/** Opened secrets that are remembered. */
+/** Maximum number of opened secrets that are cached. */
 const OPENED_MAX = 10_000
 
 export interface WebhookSecrets {
@@ -23,7 +23,7 @@ export interface WebhookSecrets {
   open(serverId: string, sealed: string): string
 }
 
-/** What makes and opens secrets under the installation's key. */
+/** Makes and opens secrets under the installation's key. */
 export function makeWebhookSecrets(sealingKey: Buffer): WebhookSecrets {
   const opened = new Map<string, string>()
   const ownerOf = (serverId: string): string => `webhook secret ${serverId}`

@@ -2,7 +2,7 @@
  * sign-event - the headers of one attempt to deliver an event, with a signature for each live secret.
  *
  * Two schemes beside each other. Ours: HMAC-SHA256 over `<t>.<body>`, keyed by the whole secret with its prefix, in
- * hex. Standard Webhooks: HMAC-SHA256 over `<id>.<t>.<body>`, keyed by what the secret's base64 stands for, in base64.
+ * hex. Standard Webhooks: HMAC-SHA256 over `<id>.<t>.<body>`, keyed by the decoded base64 of the secret, in base64.
  *
  * Spec webhook.signature
  */

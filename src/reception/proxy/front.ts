@@ -3,8 +3,8 @@
  * sees the socket, and gives the socket the address of its client
  *
  * Places, rates, SPF and logs read `remoteAddress`, so they count clients and not the proxy. From a listed network the
- * header is required before the greeting and before TLS. Connections from elsewhere are not changed: a header from them
- * is a bad command.
+ * header is required before the greeting and before TLS. Other connections are unchanged, and a header from them is a
+ * bad command.
  */
 
 import type { Server, Socket } from 'node:net'
@@ -18,15 +18,15 @@ const CHECK_LINES_MAX = 10
 const CHECK_LINE_BYTES_MAX = 512
 
 export interface ProxyFront {
-  /** Networks of proxies, as CIDRs. None: no header is read. */
+  /** Networks of proxies, as CIDRs. If empty, no header is read. */
   readonly networks: readonly string[]
   /** The name in the greeting of a health check. */
   readonly name: string
-  /** Whether TLS begins with the first byte: a health check is then closed after its header. */
+  /** Whether TLS begins with the first byte; a health check is then closed after its header. */
   readonly isImplicitTls: boolean
 }
 
-/** Puts the front before what listens to the server's connections. Call it once, before the server listens. */
+/** Puts the front before the listeners of the server's connections. Call it once, before the server listens. */
 export function putProxyFront(server: Server, front: ProxyFront): void {
   if (front.networks.length === 0) return
   const accept = server.listeners('connection')
@@ -86,7 +86,7 @@ function readClient(socket: Socket, done: (client: ProxyClient | null) => void):
 function answerCheck(socket: Socket, { name, isImplicitTls }: ProxyFront): void {
   socket.on('error', () => undefined)
   socket.setTimeout(HEADER_MS_MAX, () => socket.destroy())
-  // A check that never ends is cut, whatever it sends.
+  // A health check that does not end is cut, whichever bytes it sends.
   const timer = setTimeout(() => socket.destroy(), 2 * HEADER_MS_MAX).unref()
   socket.on('close', () => clearTimeout(timer))
   if (isImplicitTls) {

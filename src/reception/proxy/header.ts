@@ -11,13 +11,13 @@ import ipaddr from 'ipaddr.js'
 const SIGNATURE = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
 /** Signature, version and command, family, length. */
 export const PROXY_HEAD_BYTES = 16
-/** The head, and what it announces: addresses and extensions. */
+/** The head and the bytes that it announces, addresses and extensions. */
 export const PROXY_HEADER_BYTES_MAX = 536
 const COMMANDS = { local: 0x20, proxy: 0x21 }
 const TCP4 = { code: 0x11, bytes: 12, address: 4 }
 const TCP6 = { code: 0x21, bytes: 36, address: 16 }
 
-/** The client that a proxy speaks for. `local`: the proxy itself, for a health check. */
+/** The client of a proxy. `local` means the proxy itself, for a health check. */
 export type ProxyClient = 'local' | { readonly address: string; readonly port: number }
 
 /** Bytes that follow a head; null if it is not a head of version 2, or announces more than the bound. */
@@ -30,8 +30,8 @@ export function announcedBytes(head: Buffer): number | null {
 }
 
 /**
- * Reads a whole header. In: its head, and the announced bytes. Out: the client; null if its family is not TCP over IPv4
- * or IPv6, or its addresses are incomplete. Extensions (TLVs) are ignored.
+ * Reads a whole header. Takes its head and the announced bytes. Returns the client; null if its family is not TCP over
+ * IPv4 or IPv6, or its addresses are incomplete. Extensions (TLVs) are ignored.
  */
 export function readProxyHeader(head: Buffer, rest: Buffer): ProxyClient | null {
   if (head[SIGNATURE.length] === COMMANDS.local) return 'local'

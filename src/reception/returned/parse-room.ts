@@ -1,7 +1,7 @@
 /**
  * parse-room - the threads in which returned mail is parsed, started with the first one.
  *
- * Guarantees: a mail has a thread for a second at most; clients are served fairly, and one client never has all
+ * Guarantees: a mail has a thread for at most a second; clients are served fairly, and one client never has all
  * threads (`process/thread-room.ts`); the number of waiting mails is bounded.
  *
  * Spec bounce.unread
@@ -10,9 +10,9 @@
 import type { ReportMail } from '../../mail/report/report-mail.ts'
 import { ThreadRoom } from '../../process/thread-room.ts'
 
-/** Any mail of 256 KiB parses in milliseconds: a second is for a machine that has much else to do. */
+/** Any mail of 256 KiB parses in milliseconds; a second leaves room for a busy machine. */
 const PARSE_MS_MAX = 1000
-/** Memory of a thread: a mail is far smaller, whatever it unpacks to. */
+/** Memory of a thread, far more than a mail and its decoded parts need. */
 const HEAP_MB_MAX = 128
 const THREADS = 2
 
@@ -22,7 +22,7 @@ export type Parsed = ReportMail | 'unreadable' | 'busy'
 export interface ParseRoom {
   /** Parses one mail of a client. Never rejects. */
   parse(bytes: Uint8Array, client: string): Promise<Parsed>
-  /** Ends the threads; what waits is `busy`. */
+  /** Ends the threads; waiting mails get `busy`. */
   close(): Promise<void>
 }
 

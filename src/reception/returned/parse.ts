@@ -1,8 +1,8 @@
 /**
  * parse - returned mail taken apart, as far as reports need it.
  *
- * Guarantees: time and memory linear in the bytes, for any bytes (`mail/mime/`); what comes out is bounded; nothing is
- * fetched. It runs in a thread with a time limit (`parse-room.ts`).
+ * Guarantees: time and memory are linear in the bytes, for any bytes (`mail/mime/`); the result is bounded; no
+ * resource is fetched. It runs in a thread with a time limit (`parse-room.ts`).
  */
 
 import { decodeCharset } from '../../mail/mime/charset.ts'
@@ -15,10 +15,10 @@ import type { ReportMail, ReportPart } from '../../mail/report/report-mail.ts'
 const HEADERS_MAX = 300
 const HEADER_CHARS_MAX = 2000
 const TEXT_CHARS_MAX = 64 * 1024
-/** Bytes of a part that are decoded: three octets of quoted-printable may be one. */
+/** Bytes of a part that are decoded: three octets of quoted-printable may be one character. */
 const ENCODED_BYTES_MAX = 4 * TEXT_CHARS_MAX
 const PARTS_MAX = 20
-/** Types of parts that tell something. */
+/** Types of parts that contain a report. */
 const REPORT_TYPES = /^(message\/|text\/rfc822-headers)/
 /** Fields that a person reads: encoded words in them are decoded (RFC 2047). All others stay as they were written. */
 const DECODED: ReadonlySet<string> = new Set(['subject', 'from'])

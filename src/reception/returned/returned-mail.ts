@@ -1,10 +1,10 @@
 /**
- * returned-mail - mail to the MX listener that is about mail of ours: bounces to return paths, complaints of feedback
- * loops, and what postmasters write
+ * returned-mail - mail to the MX listener about our own mail: bounces to return paths, complaints of feedback loops,
+ * and mail to postmasters
  *
- * A recipient is refused before the mail is sent where its token is forged, nobody knows it, or its domain is no longer
- * in order. Each bounce and complaint becomes one command, and 250 is said when it is on disk. All other mail to these
- * addresses is counted and dropped: there is nobody to read it here.
+ * A recipient is refused before DATA if its token is forged or unknown, or its domain is no longer valid. Each bounce
+ * and complaint becomes one command, and 250 is sent when it is on disk. All other mail to these addresses is counted
+ * and dropped, because no one reads it here.
  *
  * Spec bounce.recipient, bounce.grace, bounce.unread, complaint.address, complaint.arf
  */
@@ -33,7 +33,7 @@ import type { SmtpAnswer } from '../smtp-answer.ts'
 import type { ParseRoom } from './parse-room.ts'
 import type { UnreadReports } from './unread-reports.ts'
 
-/** What becomes of mail that comes back, for the operator's figures. */
+/** Results of returned mail, for the operator's metrics. */
 export type ReturnedKind =
   | 'bounce'
   | 'delay'
@@ -44,7 +44,7 @@ export type ReturnedKind =
   | 'other'
   | 'unreadable'
 
-/** What mail that comes back is for. */
+/** The target of returned mail. */
 export type ReturnedTarget =
   | { readonly kind: 'return-path'; readonly found: FoundRecipient }
   /** `fbl`, `abuse`, `postmaster` of the service's own return path. */
@@ -64,10 +64,13 @@ export interface ReturnedMailDeps {
 }
 
 const ROLES: ReadonlySet<string> = new Set(['fbl', 'abuse', 'postmaster'])
-/** Bytes of a mail that are kept: a report is the second of its parts, the headers it quotes begin the third. */
+/**
+ * Bytes of a mail that are kept. A report is the second of its parts, and the quoted header is at the start of the
+ * third.
+ */
 const KEPT_BYTES_MAX = 256 * 1024
 
-/** How often a report about a message that is being recalled is asked for again, and when. */
+/** Number and interval of the retries for a report about a message that is being recalled. */
 const RECALL_TRIES = 20
 const RECALL_MS = 200
 
@@ -79,11 +82,11 @@ const GONE_RECORDS: SmtpAnswer = { code: 550, text: '5.1.2 Domain is no longer s
 const UNAVAILABLE: SmtpAnswer = { code: 451, text: '4.3.0 Temporary failure, try again later' }
 const UNDER_WAY: SmtpAnswer = { code: 451, text: '4.3.0 Delivery is still under way, try again later' }
 
-/** What becomes of mail that comes back. */
+/** The handlers of returned mail. */
 export interface ReturnedMail {
-  /** Whether mail to the address is taken: what it is for, or the refusal. */
+  /** Checks whether mail to the address is accepted. Returns its target or the refusal. */
   recipient(address: RcptAddress): Promise<{ readonly target: ReturnedTarget } | SmtpAnswer>
-  /** Takes a mail for its targets; 250 once what it tells is on disk. */
+  /** Takes a mail for its targets; 250 once its reports are on disk. */
   mail(mail: IncomingMail<unknown>, targets: readonly ReturnedTarget[]): Promise<SmtpAnswer>
 }
 
@@ -98,7 +101,7 @@ export function makeReturnedMail(deps: ReturnedMailDeps): ReturnedMail {
   }
 }
 
-/** The first bytes of a mail; the rest is read and forgotten. Rejects where the mail is cut off. */
+/** The first bytes of a mail; the rest is discarded. Rejects if the mail is cut off. */
 async function keepStart(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
   const kept: Buffer[] = []
   let bytes = 0
@@ -117,7 +120,7 @@ async function judgeRecipient(
 ): Promise<{ readonly target: ReturnedTarget } | SmtpAnswer> {
   const own = serviceReturnPathHost(deps.serviceDomain)
   if ((domain === own || domain === '') && ROLES.has(localPart.toLowerCase())) return { target: { kind: 'role' } }
-  // Senders that follow a CNAME before they write the envelope come with what the record of a domain points to.
+  // Senders that resolve a CNAME before they write the envelope use the target of the domain's record.
   const isOwn = domain === own || domain === '' || domain.endsWith(`.${own}`)
   const sending = domain.startsWith(`${RETURN_PATH_LABEL}.`) ? domain.slice(RETURN_PATH_LABEL.length + 1) : null
   if (!isOwn && sending === null) return NO_RELAY
@@ -140,7 +143,7 @@ interface Taken {
   readonly client: string
 }
 
-/** Each recipient has its own command; the first that cannot be told now puts the whole mail off. */
+/** Each recipient has its own command; the first that cannot be executed now defers the whole mail. */
 async function takeMail(deps: ReturnedMailDeps, { bytes, targets, isNullSender, client }: Taken): Promise<SmtpAnswer> {
   const parsed = await deps.room.parse(bytes, client)
   if (parsed === 'busy') return UNAVAILABLE
@@ -174,7 +177,8 @@ async function takeArf(deps: ReturnedMailDeps, mail: ReportMail): Promise<SmtpAn
   }
   const { tokenKey } = deps.secrets
   const named = arf.returnPaths.map((address) => tokenIn(tokenKey, address)).find((one) => one !== null)
-  // A true token is enough, whatever became of its domain since: who complained must not be written to again.
+  // A valid token is enough, even if its domain has changed since: a recipient who complained must not get further
+  // mail.
   const found = named === undefined ? null : await findRecipient(deps.read, named, null)
   if (found === 'unavailable') return UNAVAILABLE
   if (found === null) {

@@ -3,7 +3,7 @@
  *
  * Guarantees: at most 100 files of 256 KiB, for 7 days. When there is no room, the oldest file of the client with the
  * most files goes, so that a client that floods the folder displaces its own mail. An erasure removes all files
- * written before it, since no one can tell which of them name the person. Nothing here rejects.
+ * written before it, because it is unknown which of them name the person. Nothing here rejects.
  *
  * Spec bounce.unread
  */
@@ -27,7 +27,7 @@ export interface UnreadReportDeps {
   /** Keyed hash of a client's network. */
   readonly clientHmac: (client: string) => string
   readonly nowMs: () => number
-  /** When an erasure was completed last; 0 if none was, null if the store did not answer. */
+  /** When the last erasure was completed; 0 if none was, null if the store did not answer. */
   readonly lastErasedMs: () => Promise<number | null>
   readonly log: EdgeLog
 }
@@ -44,10 +44,10 @@ interface Kept {
   readonly client: string
 }
 
-/** Opens the folder; what is too old, or older than an erasure, is removed now and by the clock. */
+/** Opens the folder. Files that are too old, or older than an erasure, are removed now and periodically. */
 export function makeUnreadReports(deps: UnreadReportDeps): UnreadReports {
   const folder = join(deps.dataDir, UNREAD_REPORTS)
-  // One after the other: two at once would count the same files.
+  // One after the other, because two at once would count the same files.
   let last: Promise<boolean> = Promise.resolve(true)
   const inTurn = (act: () => Promise<void>): Promise<boolean> => {
     last = last.then(act).then(
@@ -107,7 +107,7 @@ async function removePast({ nowMs, lastErasedMs }: UnreadReportDeps, folder: str
   for (const one of kept) if (one.atMs <= past || one.atMs <= erasedMs) await remove(folder, one)
 }
 
-/** What is kept, the oldest first. */
+/** The kept files, the oldest first. */
 async function list(folder: string): Promise<Kept[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []

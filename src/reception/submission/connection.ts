@@ -1,5 +1,6 @@
 /**
- * connection - one session of SMTP submission: the library's dialogue with our words, and what the library leaves open
+ * connection - one session of SMTP submission: the library's dialogue with our replies, and the cases that the library
+ * does not handle
  *
  * Spec submission.replies, submission.time, submission.envelope, submission.commands
  */
@@ -17,12 +18,12 @@ export class SubmissionConnection extends SMTPConnection {
   failedLogins = 0
   /** A message is being received, or is in the handler's hands. */
   isBusy = false
-  /** The socket that was accepted, under TLS too: its place. */
+  /** The accepted socket, which holds the place, also under TLS. */
   place: Socket | undefined
   #timer: NodeJS.Timeout | undefined
   #isGathering = false
 
-  /** Starts the session and the time in which it must be logged in: a client that trickles is never idle. */
+  /** Starts the session and its login timeout, because a client that sends byte by byte is never idle. */
   start(loginMsMax: number): void {
     this.#timer = setTimeout(() => this.say(LATE), loginMsMax).unref()
     this.init()
@@ -43,7 +44,7 @@ export class SubmissionConnection extends SMTPConnection {
   }
 
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
-    // What is offered before TLS, some clients would use: the key would go out in the clear.
+    // Some clients use whatever is offered before TLS, and the key would be sent in the clear.
     const offered = Array.isArray(data) && !this.secure ? data.filter((line) => !line.startsWith('AUTH ')) : data
     const { text, context: own } = correctReply(code, { text: offered, context })
     this.#gatherReplies()
@@ -51,8 +52,7 @@ export class SubmissionConnection extends SMTPConnection {
   }
 
   /**
-   * Replies to commands that came together go out together (RFC 2920 3.2): each record of TLS costs more than its
-   * reply.
+   * Replies to pipelined commands are sent together (RFC 2920 3.2), because a TLS record costs more than its reply.
    */
   #gatherReplies(): void {
     // In the clear TLS may begin behind a reply, in the same turn.
@@ -71,9 +71,7 @@ export class SubmissionConnection extends SMTPConnection {
     super._onClose()
   }
 
-  /**
-   * The library shows addresses with their domains decoded, so that it cannot be told any more how they were written.
-   */
+  /** The library decodes domains of addresses, so the original form is only visible here. */
   override handler_MAIL(command: Buffer, callback: () => void): void {
     if (isAscii(command)) super.handler_MAIL(command, callback)
     else {
@@ -82,7 +80,7 @@ export class SubmissionConnection extends SMTPConnection {
     }
   }
 
-  /** TLS over a socket that is gone would end the process. */
+  /** Starting TLS over a closed socket would end the process. */
   override handler_STARTTLS(command: Buffer, callback: () => void): void {
     if (this._socket.destroyed) callback()
     else super.handler_STARTTLS(command, callback)

@@ -1,11 +1,10 @@
 /**
  * data - the bytes of a message as DATA brings them: gathered within the bounds, their lines checked on the way
  *
- * A message whose lines do not all end in CRLF is refused whole: where one server sees the end of a message and the
- * next one does not, the rest would be commands (SMTP smuggling). NUL ends the text for some, and a bare LF breaks
- * signatures.
+ * A message whose lines do not all end in CRLF is refused as a whole: if two servers disagree on the end of a message,
+ * the rest could be read as commands (SMTP smuggling). NUL ends the text for some, and a bare LF breaks signatures.
  *
- * Guarantees: what is too much, or is refused anyway, is read and forgotten; what was held is given back once.
+ * Guarantees: excess bytes and messages that are refused anyway are discarded; held bytes are released once.
  *
  * Spec submission.lines, submission.held, send.size
  */
@@ -17,12 +16,12 @@ const NUL = 0x00
 const LF = 0x0a
 const CR = 0x0d
 
-/** What came. `gone`: the client went away before the end. `crowded`: too much is held already. */
+/** The result. `gone`: the client disconnected before the end. `crowded`: too much is held already. */
 export type Gathered =
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly release: () => void }
   | { readonly kind: 'gone' | 'crowded' | 'bad_lines' | 'too_large' }
 
-/** Gathers a message. Never rejects. Who gets one that is whole calls `release` when it is dealt with. */
+/** Gathers a message. Never rejects. The caller that gets a whole message calls `release` after use. */
 export function gatherMessage(stream: SMTPServerDataStream, held: HeldBytes): Promise<Gathered> {
   return new Promise((resolve) => {
     const lines = new LineCheck()
@@ -54,7 +53,7 @@ export function gatherMessage(stream: SMTPServerDataStream, held: HeldBytes): Pr
       if (refused !== null) resolve({ kind: refused })
       else resolve({ kind: 'whole', bytes: Buffer.concat(chunks, bytes), release: once(forget) })
     })
-    // The library destroys the stream of a client that is gone; without a listener that would end the process.
+    // The library destroys the stream when the client disconnects; without a listener that would end the process.
     stream.once('error', () => undefined)
     stream.once('close', () => {
       if (stream.readableEnded) return
@@ -64,7 +63,7 @@ export function gatherMessage(stream: SMTPServerDataStream, held: HeldBytes): Pr
   })
 }
 
-/** Whether all lines end in CRLF, and nothing else holds CR, LF or NUL. RFC 5321 2.3.8 */
+/** Checks that all lines end in CRLF, without any other CR, LF or NUL. RFC 5321 2.3.8 */
 export class LineCheck {
   #isAfterCr = false
 

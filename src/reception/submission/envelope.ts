@@ -9,7 +9,7 @@ export const MAIL_PARAMETERS: ReadonlySet<string> = new Set(['SIZE', 'BODY', 'AU
 /** RCPT offers none. */
 export const NO_PARAMETERS: ReadonlySet<string> = new Set()
 
-/** An address of the envelope in its one form; null where it is none of the grammar. */
+/** An address of the envelope in its canonical form; null if it is not valid. */
 export function readRecipient({ address }: SMTPServerAddress): string | null {
   const at = address.lastIndexOf('@')
   const parsed = parseAddress(`${address.slice(0, Math.max(at, 0))}@${domainToASCII(address.slice(at + 1))}`)

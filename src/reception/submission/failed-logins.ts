@@ -1,9 +1,9 @@
 /**
- * failed-logins - how often a client has failed to log in of late
+ * failed-logins - counts recent failed logins of each client
  *
- * A client is an IPv4 address or the /64 network of an IPv6 one. Counted in each process: a guess costs the store
- * nothing once the client has used up its tries. The oldest client is forgotten when there are too many, which errs on
- * its side.
+ * A client is an IPv4 address or the /64 network of an IPv6 one. Counted in each process, so that a guess costs the
+ * store nothing once the client has used up its tries. When there are too many clients, the oldest is evicted, which
+ * errs in its favour.
  *
  * Spec submission.login
  */
@@ -16,12 +16,12 @@ const CLIENTS_MAX = 50_000
 const WINDOW_MS = SUBMISSION_LOGIN_MINUTES * 60_000
 
 export class FailedLogins {
-  /** When each of a client's tries failed, the oldest first; who failed last is last. */
+  /** The times of each client's failed tries, the oldest first; the client that failed last is last. */
   readonly #failures = new Map<string, number[]>()
   readonly #nowMs: () => number
   readonly #clientsMax: number
 
-  /** In: a monotonic clock, milliseconds. */
+  /** `nowMs` is a monotonic clock in milliseconds. */
   constructor(nowMs: () => number, clientsMax: number = CLIENTS_MAX) {
     this.#nowMs = nowMs
     this.#clientsMax = clientsMax

@@ -1,11 +1,11 @@
 /**
  * listener - the listeners that applications hand their mail to: encryption, login, envelope, one message at a time
  *
- * It knows SMTP and no more: whose key it is, and what becomes of a message, is asked of its handlers.
+ * It handles only SMTP. Its handlers check keys and decide about messages.
  *
- * Guarantees: nothing but greetings before TLS; a reply to a message follows its handler's word, and where nobody
- * knows, the connection is closed without one; a handler that throws is 451 and harms no other session; memory,
- * sessions and time are bounded; a listener that closes lets a message in hand have its answer.
+ * Guarantees: only greetings before TLS; the reply to a message follows its handler's answer, and if the outcome is
+ * unknown, the connection is closed without a reply; a handler that throws is 451 and affects no other session;
+ * memory, sessions and time are bounded; a listener that closes waits for the answer to a message in hand.
  *
  * Spec submission.commands, submission.login, submission.connections, submission.time, listener.port, listener.close
  */
@@ -57,9 +57,9 @@ import type { SubmittedMail } from './submit.ts'
 export interface SubmissionHandlers {
   /** Whose password it is, or the refusal. */
   logIn(given: { username: string; password: string }): Promise<Login | SmtpAnswer>
-  /** Whether a message may begin; the refusal where it may not. */
+  /** Checks whether a message may begin; returns the refusal if not. */
   begin(login: Login): Promise<SmtpAnswer | null>
-  /** Takes a message; 250 once it is on disk. `cut`: nobody knows. */
+  /** Takes a message; 250 once it is on disk. `cut` means that the outcome is unknown. */
   message(login: Login, mail: SubmittedMail): Promise<SmtpAnswer | 'cut'>
   /** A login was tried, a message answered: for the operator's figures. */
   told(what: 'login' | 'message', answer: SmtpAnswer | 'cut'): void
@@ -72,7 +72,7 @@ export interface SubmissionOptions {
   readonly setting: string
   readonly name: string
   readonly certificate: Pick<CertificateWatch, 'current' | 'onRenewed'>
-  /** TLS from the first byte; else STARTTLS. */
+  /** TLS from the first byte, otherwise STARTTLS. */
   readonly isImplicitTls: boolean
   /** Networks of proxies that name their client by the PROXY protocol. */
   readonly proxies: readonly string[]
@@ -91,10 +91,10 @@ export interface SubmissionLimits {
   readonly crowdedFrom: number
   readonly idleMs: number
   readonly loginMs: number
-  /** Of the handshake where TLS begins with the first byte. */
+  /** Timeout of the handshake if TLS begins with the first byte. */
   readonly handshakeMs: number
   readonly dataMs: number
-  /** How long the answer to a failed login waits: who guesses has other guesses to wait for. */
+  /** Delay of the answer to a failed login, to slow down guessing. */
   readonly failedLoginMs: number
 }
 
@@ -114,10 +114,10 @@ const LIMITS: SubmissionLimits = {
   dataMs: SUBMISSION_DATA_MINUTES * 60_000,
   failedLoginMs: 1000,
 }
-/** The whole stop has ten seconds; a client that is cut comes again. */
+/** The whole shutdown has ten seconds; a client that is cut off tries again. */
 const CLOSE_MS_MAX = 5000
 const CLOSE_STEP_MS = 50
-/** For the reply to a client that is displaced. */
+/** Time for the reply to a displaced client. */
 const DISPLACED_MS_MAX = 1000
 /** A login takes less than 200; RFC 5321 4.5.3.1.4 wants 512. */
 const COMMAND_BYTES_MAX = 4096
@@ -125,7 +125,7 @@ const COMMAND_BYTES_MAX = 4096
 /** Starts a listener. Throws Error when its port is taken. */
 export async function startSubmissionListener(options: SubmissionOptions): Promise<SubmissionListener> {
   const server = new SubmissionServer(options, { ...LIMITS, ...options.limits })
-  // A connection that breaks is nobody's business; without a listener it would end the process.
+  // A broken connection needs no handling, but without a listener its error would end the process.
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
   const { name, isImplicitTls } = options
   putProxyFront(server.server, { networks: options.proxies, name, isImplicitTls })
@@ -199,7 +199,7 @@ class SubmissionServer extends SMTPServer {
     socket: Socket | TLSSocket,
     socketOptions?: ConstructorParameters<typeof SubmissionConnection>[2],
   ): void {
-    // Closed since it was accepted: nothing would tell its end.
+    // It was closed after it was accepted, so no later event would report its end.
     if (socket.destroyed) return
     const connection = new SubmissionConnection(this, socket, socketOptions)
     this.connections.add(connection)
@@ -211,8 +211,8 @@ class SubmissionServer extends SMTPServer {
   }
 
   /**
-   * The library begins TLS a turn of the loop after it has accepted a connection. On one that was closed in between, by
-   * a stop, Node ends the whole process with a segmentation fault.
+   * The library begins TLS a turn of the loop after it has accepted a connection. If the connection was closed in
+   * between, by a shutdown, Node.js ends the whole process with a segmentation fault.
    */
   override _upgrade(...[socket, callback]: Parameters<SMTPServer['_upgrade']>): void {
     if (socket.destroyed) callback(new Error('Closed before TLS began'))
@@ -260,7 +260,7 @@ class SubmissionServer extends SMTPServer {
       connection.isBusy = false
       this.#given.handlers.told('message', answer)
       if (answer === 'cut') connection.cut()
-      // To a connection that is cut nothing is written any more.
+      // A connection that is cut gets no further reply.
       const said = answer === 'cut' ? UNAVAILABLE : answer
       callback(said.code === 250 ? null : errorOf(said), said.text)
     })
@@ -310,7 +310,7 @@ class SubmissionServer extends SMTPServer {
     const timer = setTimeout(() => connection.say(LATE), this.#limits.dataMs).unref()
     const gathered = await gatherMessage(stream, held)
     clearTimeout(timer)
-    // Nobody hears the answer.
+    // The client is gone and cannot receive an answer.
     if (gathered.kind === 'gone') return 'cut'
     if (gathered.kind === 'crowded') return FULL
     if (gathered.kind === 'too_large') return TOO_LARGE
@@ -380,7 +380,7 @@ function listen(server: SMTPServer, { host, port, setting }: SubmissionOptions):
   })
 }
 
-/** No new connections; idle ones are told at once, a message in hand gets its answer. */
+/** Refuses new connections and sends idle ones 421 at once; a message in hand gets its answer. */
 function close(server: SubmissionServer): Promise<void> {
   return new Promise((resolve) => {
     const timer = setInterval(() => server.endIdle(), CLOSE_STEP_MS).unref()

@@ -1,8 +1,8 @@
 /**
  * login - whose key a client shows, and which stream its user name names
  *
- * The password is a server key, the same as for the API. The user name is the id of a stream of that server, or
- * anything.
+ * The password is a server key, the same as for the API. The user name is the id of a stream of that server, or any
+ * other text.
  *
  * Spec submission.login, submission.stream, key.revoke
  */
@@ -15,11 +15,11 @@ import type { Reader, ServerKey } from '../../views/key.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 import { LOGIN_UNAVAILABLE, MALFORMED_KEY, UNKNOWN_KEY, WRONG_KIND } from './replies.ts'
 
-/** Who a session is for. */
+/** The owner of a session. */
 export interface Login {
   readonly parsed: ParsedKey
   readonly key: ServerKey
-  /** In lower case; null: the user name names none. */
+  /** In lower case; null if the user name is not the id of a stream. */
   readonly streamId: string | null
 }
 
@@ -32,7 +32,7 @@ export interface LoginDeps {
 const CLIENT_KINDS: readonly TokenKind[] = ['sk', 'sk_test', 'ak']
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-/** Logs a client in; the refusal where that fails. Never rejects. */
+/** Logs a client in; returns the refusal if that fails. Never rejects. */
 export async function logIn(
   deps: LoginDeps,
   { username, password }: { username: string; password: string },
@@ -48,13 +48,13 @@ export async function logIn(
   return streamId === 'unavailable' ? LOGIN_UNAVAILABLE : { parsed, key, streamId }
 }
 
-/** Whether a session's key is still live; the refusal where it is not, or nobody can tell. */
+/** Checks whether a session's key is still live; returns the refusal if it is not, or if the store does not answer. */
 export async function checkLogin(deps: LoginDeps, { parsed }: Login): Promise<SmtpAnswer | null> {
   const key = await findKey(deps, parsed)
   return 'code' in key ? key : null
 }
 
-/** Asks the store in any case: a revocation holds from its answer on. */
+/** Always reads the store, because a revocation holds from its answer on. */
 async function findKey({ keys }: LoginDeps, parsed: ParsedKey): Promise<ServerKey | SmtpAnswer> {
   try {
     const owner = await keys(parsed, true)
@@ -65,7 +65,7 @@ async function findKey({ keys }: LoginDeps, parsed: ParsedKey): Promise<ServerKe
   }
 }
 
-/** The stream of the server that a user name names; null where it is any other text. */
+/** The stream of the server that a user name names; null for any other text. */
 async function streamNamed(read: Reader, key: ServerKey, username: string): Promise<string | null | 'unavailable'> {
   const shard = shardOf(key.accountId)
   if (!UUID.test(username) || shard === null || shardOf(username) !== shard) return null

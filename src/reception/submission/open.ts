@@ -1,7 +1,7 @@
 /**
  * open - what a process with the role `submission` listens with: STARTTLS on one port, TLS on another
  *
- * It decides nothing itself: a message is accepted by the owner of the account's shard, in this process or another.
+ * It makes no decisions itself: the owner of the account's shard, in this process or another, accepts a message.
  */
 
 import type { EdgeLog } from '../../http/request.ts'
@@ -16,7 +16,7 @@ import { checkLogin, type LoginDeps, logIn } from './login.ts'
 import { codeOfReply } from './replies.ts'
 import { refuseFull, type SubmitDeps, submit } from './submit.ts'
 
-/** What the role needs of the service. */
+/** Dependencies of the role. */
 export interface SubmissionDeps {
   readonly handlers: Omit<SubmitDeps, 'room' | 'metrics'> & { readonly metrics: Metrics }
   readonly keys: LoginDeps['keys']

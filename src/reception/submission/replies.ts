@@ -1,9 +1,8 @@
 /**
- * replies - what a client of SMTP submission is told, each with its enhanced status code once (RFC 3463, RFC 2034)
+ * replies - the replies to a client of SMTP submission, each with its enhanced status code once (RFC 3463, RFC 2034)
  *
- * A refusal of the contract begins with its code, so that a person finds it in the documents and a program can tell it
- * from another one of the same number. 4xx where the client's queue can pass later by itself, 5xx where only somebody
- * who reads it can help.
+ * A refusal of the contract begins with its code, so that it can be found in the documents and distinguished from
+ * others with the same number. It is 4xx if a retry of the client's queue may succeed, and 5xx if a person must act.
  *
  * Spec submission.replies
  */
@@ -60,7 +59,7 @@ export function invalidMessage(sentence: string): SmtpAnswer {
   return { code: 554, text: oneLine(`5.6.0 invalid_request ${sentence}`) }
 }
 
-/** The reply to a message; `cut`: nobody can tell whether it was accepted, and the connection is closed without one. */
+/** The reply to a message; `cut` if the outcome is unknown, and the connection is closed without a reply. */
 export function answerSubmission(result: SendResult): SmtpAnswer | 'cut' {
   if (result.kind === 'silent') return 'cut'
   if (result.kind === 'unavailable') return UNAVAILABLE
@@ -85,7 +84,7 @@ export function answerRefusal({ code, extra }: Pick<Refused, 'code' | 'extra'>):
     : { code: 550, text: `5.7.1 ${code} Message has more recipients than the whole limit: ${requested} of ${limit}` }
 }
 
-/** A reply as the library sends it: its text, and what it puts before that (`false`: nothing). */
+/** A reply as the library sends it: its text, and the prefix of the text (`false` for none). */
 export interface LibraryReply {
   readonly text: string | string[] | null | undefined
   readonly context: string | false | undefined
@@ -93,7 +92,7 @@ export interface LibraryReply {
 
 const HAS_CODE = /^[245]\.\d{1,3}\.\d{1,3} /
 
-/** Puts right what the library says: our own words have their code, and some of its own want another. */
+/** Corrects the library's replies: ours already have their code, and some of its own need another one. */
 export function correctReply(code: number, { text, context }: LibraryReply): LibraryReply {
   if (typeof text !== 'string') return { text, context }
   if (HAS_CODE.test(text)) return { text, context: false }
@@ -115,12 +114,12 @@ const CORRECTED: readonly { code: number; words: RegExp; text: string }[] = [
   { code: 552, words: /./, text: TOO_LARGE.text },
 ]
 
-/** What of a text may stand in one reply line. */
+/** A text reduced to the characters and length of one reply line. */
 function oneLine(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, REPLY_OCTETS_MAX - OWN_OCTETS)
 }
 
-/** The code of the contract that a reply begins with; its number where there is none. */
+/** The code of the contract that a reply begins with; its number if there is none. */
 export function codeOfReply({ code, text }: SmtpAnswer): RefusalCode | string {
   const word = text.replace(HAS_CODE, '').split(' ')[0] ?? ''
   return MESSAGES.has(word) ? word : String(code)

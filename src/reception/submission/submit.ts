@@ -1,5 +1,5 @@
 /**
- * submit - a message that a client handed over becomes a send, and what was decided its reply
+ * submit - turns a submitted message into a send, and the decision into a reply
  *
  * Steps: header and control fields, the rest as far as the log shows it, the decision that the API has too. 250 follows
  * the commit.
@@ -40,8 +40,8 @@ export function refuseFull({ roomLack, metrics }: Pick<SubmitDeps, 'roomLack' | 
 }
 
 /**
- * The refusal of a Sender whose domain is not the account's: mail clients show it beside From. What the decision looks
- * at is From alone, so its domain is looked up here.
+ * The refusal of a Sender whose domain is not the account's: mail clients show it beside From. The decision only
+ * checks From, so the domain of Sender is looked up here.
  */
 async function refuseForeignSender(
   { read }: Pick<SubmitDeps, 'read'>,
@@ -57,7 +57,7 @@ async function refuseForeignSender(
   return answerRefusal({ code: 'domain_not_verified', extra: { domain, mode } })
 }
 
-/** Sends a message; `cut`: nobody can tell whether it was accepted. */
+/** Sends a message; `cut` if the outcome is unknown. */
 export async function submit(
   deps: SubmitDeps,
   { key, streamId }: Login,
