@@ -96,11 +96,14 @@ export class FieldCache {
     for (const { key, write, args } of ops) {
       if (write !== 'HSET' && write !== 'HDEL' && write !== 'UNLINK') continue
       const held = this.keys.get(key)
-      if (held === undefined) continue
-      if (write === 'HSET') for (let i = 0; i < args.length; i += 2) this.write(held, args[i], textOf(args[i + 1]))
-      else if (write === 'HDEL') for (const field of args) this.write(held, field, null)
-      else for (const field of held.fields.keys()) held.fields.set(field, null)
+      if (held !== undefined) this.apply(held, write, args)
     }
+  }
+
+  private apply(held: Held, write: 'HSET' | 'HDEL' | 'UNLINK', args: Op['args']): void {
+    if (write === 'HSET') for (let i = 0; i < args.length; i += 2) this.write(held, args[i], textOf(args[i + 1]))
+    else if (write === 'HDEL') for (const field of args) this.write(held, field, null)
+    else for (const field of held.fields.keys()) held.fields.set(field, null)
   }
 
   /**

@@ -71,18 +71,14 @@ async function* eventsOf(exchange: Exchange, following: Following): AsyncGenerat
   let timer = setTimeout(end, SILENT_MS_MAX)
   try {
     const headers: Record<string, string> = place.lastId === null ? {} : { 'last-event-id': place.lastId }
-    const decoder = new TextDecoder()
-    let rest = ''
-    for await (const piece of await exchange.open('/v1/events', headers, ending.signal)) {
+    const body = await exchange.open('/v1/events', headers, ending.signal)
+    const onPiece = () => {
       clearTimeout(timer)
       timer = setTimeout(end, SILENT_MS_MAX)
-      const lines = (rest + decoder.decode(piece, { stream: true })).split('\n')
-      rest = lines.pop() ?? ''
-      if (rest.length > LINE_CHARS_MAX) throw new ConnectionError(`A line has more than ${LINE_CHARS_MAX} characters`)
-      for (const line of lines) {
-        if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as Event
-        else if (line.startsWith('id: ')) place.lastId = line.slice('id: '.length)
-      }
+    }
+    for await (const line of linesOf(body, onPiece)) {
+      if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as Event
+      else if (line.startsWith('id: ')) place.lastId = line.slice('id: '.length)
     }
   } catch (error) {
     connection.reason = ending.signal.aborted ? 'silent' : reasonOf(error)
@@ -94,5 +90,18 @@ async function* eventsOf(exchange: Exchange, following: Following): AsyncGenerat
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)
     end()
+  }
+}
+
+/** The lines of a body. Throws `ConnectionError` if a line is too long. */
+async function* linesOf(body: AsyncIterable<Uint8Array>, onPiece: () => void): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const piece of body) {
+    onPiece()
+    const lines = (rest + decoder.decode(piece, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    if (rest.length > LINE_CHARS_MAX) throw new ConnectionError(`A line has more than ${LINE_CHARS_MAX} characters`)
+    yield* lines
   }
 }

@@ -78,15 +78,11 @@ function readAnswers(reply: Buffer, startsAt: number, type: RecordType): unknown
   const records: unknown[] = []
   let at = startsAt
   for (let left = count; left > 0; left -= 1) {
-    const owner = readName(reply, at)
-    if (owner === null || owner.end + 10 > reply.length) return null
-    const code = reply.readUInt16BE(owner.end)
-    const isInternet = reply.readUInt16BE(owner.end + 2) === CLASS_IN
-    const start = owner.end + 10
-    const end = start + reply.readUInt16BE(owner.end + 8)
-    if (end > reply.length) return null
+    const head = readRecordHead(reply, at)
+    if (head === null) return null
+    const { owner, code, isInternet, start, end } = head
     at = end
-    if (!isInternet || !owners.has(owner.name.toLowerCase())) continue
+    if (!isInternet || !owners.has(owner)) continue
     if (code === TYPE_CODES.CNAME && type !== 'CNAME') {
       const alias = readName(reply, start)
       if (alias === null) return null
@@ -98,6 +94,20 @@ function readAnswers(reply: Buffer, startsAt: number, type: RecordType): unknown
     }
   }
   return records
+}
+
+/** The fields of a record before its data, the owner in lower case (RFC 1035 3.2.1); null for a malformed one. */
+function readRecordHead(
+  reply: Buffer,
+  at: number,
+): { owner: string; code: number; isInternet: boolean; start: number; end: number } | null {
+  const owner = readName(reply, at)
+  if (owner === null || owner.end + 10 > reply.length) return null
+  const start = owner.end + 10
+  const end = start + reply.readUInt16BE(owner.end + 8)
+  if (end > reply.length) return null
+  const isInternet = reply.readUInt16BE(owner.end + 2) === CLASS_IN
+  return { owner: owner.name.toLowerCase(), code: reply.readUInt16BE(owner.end), isInternet, start, end }
 }
 
 /** A record in the form of `node:dns`; null for a malformed one. */

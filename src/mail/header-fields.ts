@@ -47,16 +47,11 @@ export function readHeaderFields(mail: Buffer): HeaderRanges {
     const end = Math.min(mail.length, lineEnd + CRLF.length)
     if (end > HEADER_BYTES_MAX) return { ok: false, fault: 'too_large' }
     if (lineEnd - at > LINE_OCTETS_MAX) return { ok: false, fault: 'long_line' }
-    const last = fields.at(-1)
-    if (mail[at] === SPACE || mail[at] === TAB) {
-      if (last === undefined) return { ok: false, fault: 'no_field' }
-      fields[fields.length - 1] = { ...last, end }
-    } else {
-      const field = readField(mail, { start: at, lineEnd, end })
-      if (field === null) return { ok: false, fault: 'no_field' }
-      if (fields.length === FIELDS_MAX) return { ok: false, fault: 'too_many_fields' }
-      fields.push(field)
-    }
+    const isFolded = mail[at] === SPACE || mail[at] === TAB
+    const field = isFolded ? longerBy(fields.pop(), end) : readField(mail, { start: at, lineEnd, end })
+    if (field === null) return { ok: false, fault: 'no_field' }
+    if (fields.length === FIELDS_MAX) return { ok: false, fault: 'too_many_fields' }
+    fields.push(field)
     at = end
   }
   return { ok: true, fields, end: at }
@@ -73,6 +68,11 @@ export function cutFields(mail: Buffer, cut: readonly FieldRange[]): Buffer {
   }
   kept.push(mail.subarray(at))
   return Buffer.concat(kept)
+}
+
+/** The field with a folded line (RFC 5322 2.2.3); null if no field precedes it. */
+function longerBy(field: FieldRange | undefined, end: number): FieldRange | null {
+  return field === undefined ? null : { ...field, end }
 }
 
 /** A field's first line; null if it begins none. Blanks before the colon are obsolete and allowed (RFC 5322 4.5). */

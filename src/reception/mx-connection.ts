@@ -63,8 +63,17 @@ const CR = 0x0d
 const LF = 0x0a
 const DOT = 0x2e
 
-/** Where in the lines of DATA the next octet is. */
+/** The position of the next octet in a line of DATA. `dot` and `dot-cr` follow a dot at the start of the line. */
 type Place = 'text' | 'cr' | 'start' | 'dot' | 'dot-cr'
+
+/** The place after a CR, an LF and a dot, by the place before it. Any other octet leads to `text`. */
+const NEXT_PLACES: Readonly<Record<Place, { readonly [octet: number]: Place | 'end' }>> = {
+  text: { [CR]: 'cr' },
+  cr: { [CR]: 'cr', [LF]: 'start' },
+  start: { [CR]: 'cr', [DOT]: 'dot' },
+  dot: { [CR]: 'dot-cr' },
+  'dot-cr': { [CR]: 'cr', [LF]: 'end' },
+}
 
 /**
  * The library also removes a dot after a bare LF, which is not the end of a line (RFC 5321 2.3.8): the mail then loses
@@ -83,28 +92,18 @@ class MxStream extends SMTPStream {
     const kept: Buffer[] = []
     let from = 0
     for (let at = 0; at < chunk.length; at += 1) {
-      const octet = chunk[at] as number
-      if (this.#place === 'start' && octet === DOT) {
-        kept.push(chunk.subarray(from, at))
-        from = at + 1
-        this.#place = 'dot'
-      } else if (this.#place === 'dot' && octet === CR) {
-        // Held back: with LF it ends the mail, otherwise it is text after a removed dot.
-        from = at + 1
-        this.#place = 'dot-cr'
-      } else if (this.#place === 'dot-cr') {
-        if (octet === LF) {
-          this.#emit(kept)
-          this._endDataMode(false, chunk.subarray(at + 1), done)
-          return
-        }
-        kept.push(HELD_CR)
-        this.#place = octet === CR ? 'cr' : 'text'
-      } else if (octet === LF && this.#place === 'cr') this.#place = 'start'
-      else {
-        this.#place = octet === CR ? 'cr' : 'text'
-        if (this.#place === 'text') at = skipText(chunk, at)
+      const place = NEXT_PLACES[this.#place][chunk[at] as number] ?? 'text'
+      if (place === 'end') {
+        this.#emit(kept)
+        this._endDataMode(false, chunk.subarray(at + 1), done)
+        return
       }
+      if (this.#place === 'dot-cr') kept.push(HELD_CR)
+      if (place === 'dot') kept.push(chunk.subarray(from, at))
+      // The dot is removed. A CR after it is held back: with LF it ends the mail, otherwise it is text.
+      if (place === 'dot' || place === 'dot-cr') from = at + 1
+      if (place === 'text') at = skipText(chunk, at)
+      this.#place = place
     }
     kept.push(chunk.subarray(from))
     this.#whenDrained(this.#emit(kept), done)

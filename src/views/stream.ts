@@ -65,28 +65,42 @@ export async function listStreams(
   owner: ServerKey,
   { limit, after, filter }: Page & { readonly filter: StreamFilter },
 ): Promise<{ streams: StreamState[]; next: string | null } | Unseen> {
-  const shard = homeShard(owner.accountId)
-  const keys = [{ shard, key: streamsKey(shard, owner.serverId) }]
   const streams: StreamState[] = []
   let last = after
   for (let looked = 0; looked < LOOKED_AT_MAX; looked += limit) {
-    const found = await readNewest(read, keys, { limit: limit + 1, after: last })
-    if (found === null) return 'unavailable'
-    const ids = found.slice(0, limit)
-    const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((id) => entityFact(shard, streamRef(id)))])
-    if (seen === null) return 'unavailable'
-    const [key, ...states] = seen
-    if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
-    for (const [index, id] of ids.entries()) {
+    const page = await readStreamPage(read, owner, { limit, after: last })
+    if (typeof page === 'string') return page
+    for (const { id, state } of page.found) {
       last = id
-      const state = stateOf<StreamState>(states[index])
       if (state !== null && passes(state, filter)) streams.push(state)
-      const isLast = index === ids.length - 1 && found.length <= limit
-      if (streams.length === limit || isLast) return { streams, next: isLast ? null : last }
+      if (streams.length === limit) break
     }
-    if (ids.length === 0) return { streams, next: null }
+    const isEnd = page.isEnd && last === (page.found.at(-1)?.id ?? last)
+    if (streams.length === limit || isEnd) return { streams, next: isEnd ? null : last }
   }
   return { streams, next: last }
+}
+
+interface StreamPage {
+  readonly found: readonly { readonly id: string; readonly state: StreamState | null }[]
+  /** No stream follows. */
+  readonly isEnd: boolean
+}
+
+async function readStreamPage(read: Reader, owner: ServerKey, { limit, after }: Page): Promise<StreamPage | Unseen> {
+  const shard = homeShard(owner.accountId)
+  const keys = [{ shard, key: streamsKey(shard, owner.serverId) }]
+  const found = await readNewest(read, keys, { limit: limit + 1, after })
+  if (found === null) return 'unavailable'
+  const ids = found.slice(0, limit)
+  const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((id) => entityFact(shard, streamRef(id)))])
+  if (seen === null) return 'unavailable'
+  const [key, ...states] = seen
+  if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
+  return {
+    found: ids.map((id, index) => ({ id, state: stateOf<StreamState>(states[index]) })),
+    isEnd: found.length <= limit,
+  }
 }
 
 function passes({ kind, archivedAtMs }: StreamState, filter: StreamFilter): boolean {

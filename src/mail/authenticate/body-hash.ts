@@ -50,17 +50,18 @@ function canonize(
   let isBlank = false
   for (let index = from; index < raw.length; index += 1) {
     const octet = raw[index] as number
-    if (isRelaxed && (octet === SPACE || octet === TAB)) isBlank = true
-    else if (octet === LF || (octet === CR && raw[index + 1] === LF)) {
-      if (octet === CR) index += 1
-      lines += 1
-      isBlank = false
-    } else {
+    if (isRelaxed && (octet === SPACE || octet === TAB)) {
+      isBlank = true
+      continue
+    }
+    if (octet === CR && raw[index + 1] === LF) continue
+    if (octet === LF) lines += 1
+    else {
       for (; lines > 0; lines -= 1) body.endLine()
       if (isBlank) body.put(SPACE)
-      isBlank = false
       body.put(octet)
     }
+    isBlank = false
   }
   // Empty lines at the end do not count; simple always ends with one line end, relaxed only if the body is not empty.
   if (!isRelaxed || body.bytes > 0) body.endLine()

@@ -163,31 +163,30 @@ function decodeLines(bytes: Uint8Array, end: number): Buffer {
   let solid = 0
   for (let index = 0; index < end; index += 1) {
     const octet = bytes[index] as number
-    if (octet === EQUALS) {
-      const high = hexOf(bytes[index + 1] ?? 0)
-      const low = high < 0 ? -1 : hexOf(bytes[index + 2] ?? 0)
-      if (low >= 0) {
-        out[at] = high * 16 + low
-        index += 2
-      } else {
-        const next = skipSoftBreak(bytes, index + 1)
-        if (next >= 0) {
-          index = next - 1
-          solid = at
-          continue
-        }
-        out[at] = octet
-      }
-      at += 1
-      solid = at
-    } else {
+    if (octet !== EQUALS) {
       if (octet === LF || (octet === CR && bytes[index + 1] === LF)) at = solid
       out[at] = octet
       at += 1
       if (octet !== 0x20 && octet !== 0x09) solid = at
+      continue
     }
+    const escaped = escapedOctet(bytes, index + 1)
+    const next = escaped < 0 ? skipSoftBreak(bytes, index + 1) : index + 3
+    if (escaped >= 0 || next < 0) {
+      out[at] = escaped < 0 ? EQUALS : escaped
+      at += 1
+    }
+    solid = at
+    if (next >= 0) index = next - 1
   }
   return out.subarray(0, solid)
+}
+
+/** The octet that two hexadecimal digits stand for, or -1. */
+function escapedOctet(bytes: Uint8Array, from: number): number {
+  const high = hexOf(bytes[from] ?? 0)
+  const low = hexOf(bytes[from + 1] ?? 0)
+  return high < 0 || low < 0 ? -1 : high * 16 + low
 }
 
 /**

@@ -54,19 +54,19 @@ export function parseFieldBlocks(text: string): Map<string, string>[] {
     } else if (/^[ \t]/.test(line)) {
       if (name !== '') block.set(name, `${block.get(name)} ${line.trim()}`.slice(0, VALUE_CHARS_MAX))
     } else {
-      const colon = line.indexOf(':')
-      name = colon <= 0 ? '' : line.slice(0, colon).trim().toLowerCase()
-      if (name === '' || block.has(name)) name = ''
-      else
-        block.set(
-          name,
-          line
-            .slice(colon + 1)
-            .trim()
-            .slice(0, VALUE_CHARS_MAX),
-        )
+      const field = splitField(line)
+      name = block.has(field.name) ? '' : field.name
+      if (name !== '') block.set(name, field.value)
     }
   }
   if (block.size > 0) blocks.push(block)
   return blocks
+}
+
+/** The first line of a field; an empty name for a line that begins no field. */
+function splitField(line: string): { name: string; value: string } {
+  const colon = line.indexOf(':')
+  if (colon <= 0) return { name: '', value: '' }
+  const value = line.slice(colon + 1).trim()
+  return { name: line.slice(0, colon).trim().toLowerCase(), value: value.slice(0, VALUE_CHARS_MAX) }
 }

@@ -24,18 +24,8 @@ export async function readNamedObjects(
   shard: number,
   names: readonly string[],
 ): Promise<ReadonlySet<string> | null> {
-  const named = new Set<string>()
-  const sought = new Map<string, Map<string, string>>()
-  for (const name of names) {
-    const row = rowOfObject(name)
-    if (row === null) named.add(name)
-    for (const slice of row?.slices ?? []) {
-      const key = receivedHeadKey(shard, row?.serverId ?? '', slice)
-      const objects = sought.get(key) ?? new Map<string, string>()
-      sought.set(key, objects.set(row?.objectId ?? '', name))
-    }
-  }
-  for (const [key, objects] of sought) {
+  const named = new Set(names.filter((name) => rowOfObject(name) === null))
+  for (const [key, objects] of soughtRows(shard, names)) {
     const fact: Fact = { read: 'hash', key }
     const seen = await read(shard, [fact])
     if (seen === null) return null
@@ -48,4 +38,18 @@ export async function readNamedObjects(
     }
   }
   return named
+}
+
+/** The names by the key that may name them, then by the object's id. */
+function soughtRows(shard: number, names: readonly string[]): Map<string, Map<string, string>> {
+  const sought = new Map<string, Map<string, string>>()
+  for (const name of names) {
+    const row = rowOfObject(name)
+    for (const slice of row?.slices ?? []) {
+      const key = receivedHeadKey(shard, row?.serverId ?? '', slice)
+      const objects = sought.get(key) ?? new Map<string, string>()
+      sought.set(key, objects.set(row?.objectId ?? '', name))
+    }
+  }
+  return sought
 }
