@@ -58,12 +58,8 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
     decide(body, states, facts, turn, command) {
       const score = facts.score(laneKey(context.shard, body.lane), body.item)
       if (!context.rules.stillDue(score, turn.nowMs) || isHeld(context, body.lane, turn.nowMs)) return nothing(null)
-      if (lane.serial === true) {
-        const head = laneHead(context.shard, body.lane)
-        if (!facts.has(head)) return { kind: 'need', facts: [head] }
-        // It was found some time ago: another one may be due before it by now.
-        if (dueOf(facts.sorted(head), { context, nowMs: turn.nowMs })[0] !== body.item) return nothing(null)
-      }
+      const passed = lane.serial === true ? endIfLater(body, { facts, context, nowMs: turn.nowMs }) : null
+      if (passed !== null) return passed
       const untilMs = turn.nowMs + lane.holdMs
       if (context.pump.performing(body.item))
         return { kind: 'done', reply: null, ops: [stillHeld(context, body, untilMs)] }
@@ -79,6 +75,17 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
       return { ...stagedOf(prepared), kind: 'done', reply: claim, ops: [...(prepared.ops ?? []), ...ops] }
     },
   }
+}
+
+/** The end of a claim in a serial lane whose head is not read or whose first due item is another one; else null. */
+function endIfLater(
+  { lane, item }: LaneItem,
+  { facts, context, nowMs }: { facts: Facts; context: ItemContext; nowMs: number },
+): Decision<null> | null {
+  const head = laneHead(context.shard, lane)
+  if (!facts.has(head)) return { kind: 'need', facts: [head] }
+  // The item was found some time ago: another one may be due before it by now.
+  return dueOf(facts.sorted(head), { context, nowMs })[0] === item ? null : nothing(null)
 }
 
 /** An attempt has ended: if it was one of those that held the lane, the lane is free. */

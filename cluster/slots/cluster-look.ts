@@ -146,26 +146,31 @@ export interface OpenMove {
  * an undone move: it is removed at the holder.
  */
 export function openMoves({ nodes }: ClusterLook): OpenMove[] {
-  const found = new Map<number, OpenMove>()
+  const answers = nodes.flatMap((node) => node.answers ?? [])
   const nameOf = (id: string): string | null => nodes.find((node) => node.id === id)?.name ?? null
   const atOf = (shard: number): string | null => nodes.find(({ shards }) => shards.includes(shard))?.name ?? null
-  const add = (shard: number, to: string | null, from: string | null): void =>
-    void found.set(shard, { shard, at: atOf(shard), to, from, uncleared: unclearedOf(shard) })
-  const unclearedOf = (shard: number): string[] => {
-    const said = nodes.flatMap(({ answers }) => answers?.uncleared ?? []).find((one) => one.shard === shard)
-    return (said?.ids ?? []).flatMap((id) => nameOf(id) ?? [])
-  }
-  for (const { answers } of nodes)
-    for (const { shard } of answers?.uncleared ?? []) if (unclearedOf(shard).length > 0) add(shard, atOf(shard), null)
-  const marks = nodes.flatMap(({ answers }) => answers?.openSlots ?? [])
-  for (const isLeaving of [false, true])
-    for (const { slot, other } of marks.filter((mark) => mark.isLeaving === isLeaving)) {
-      const shard = SHARD_SLOTS.indexOf(slot)
-      if (shard >= 0) add(shard, isLeaving ? nameOf(other) : atOf(shard), null)
-    }
-  for (const { answers } of nodes)
-    for (const { shard, ends } of answers?.moves ?? []) add(shard, nameOf(ends.target), ends.source)
-  return [...found.values()]
+  const unclearedOf = (shard: number): string[] =>
+    (answers.flatMap(({ uncleared }) => uncleared).find((one) => one.shard === shard)?.ids ?? []).flatMap(
+      (id) => nameOf(id) ?? [],
+    )
+  const uncleared = answers
+    .flatMap((one) => one.uncleared)
+    .filter(({ shard }) => unclearedOf(shard).length > 0)
+    .map(({ shard }) => ({ shard, to: atOf(shard), from: null }))
+  const marked = answers
+    .flatMap(({ openSlots }) => openSlots)
+    .map(({ slot, other, isLeaving }) => ({ shard: SHARD_SLOTS.indexOf(slot), other, isLeaving }))
+    .filter(({ shard }) => shard >= 0)
+  const arriving = marked.filter((mark) => !mark.isLeaving).map(({ shard }) => ({ shard, to: atOf(shard), from: null }))
+  const leaving = marked
+    .filter((mark) => mark.isLeaving)
+    .map(({ shard, other }) => ({ shard, to: nameOf(other), from: null }))
+  const fenced = answers
+    .flatMap(({ moves }) => moves)
+    .map(({ shard, ends }) => ({ shard, to: nameOf(ends.target), from: ends.source }))
+  // A later kind overrides an earlier one.
+  const found = new Map([...uncleared, ...arriving, ...leaving, ...fenced].map((move) => [move.shard, move]))
+  return [...found.values()].map((move) => ({ ...move, at: atOf(move.shard), uncleared: unclearedOf(move.shard) }))
 }
 
 /** The process that is moving shards, by its own name, or null. */

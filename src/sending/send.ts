@@ -165,18 +165,11 @@ function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, as
   if (reply.kind === 'refused') metrics.refused(reply.code)
   else if (reply.replayed) metrics.replayed()
   else {
-    let recipients = 0
-    let scheduled = 0
-    for (const { recipients: people, sendAtMs } of messages) {
-      recipients += people.length
-      if (sendAtMs !== null) scheduled += 1
-    }
-    for (const { place, code } of reply.refused ?? []) {
-      const refused = messages[place]
-      recipients -= refused?.recipients.length ?? 0
-      if (refused !== undefined && refused.sendAtMs !== null) scheduled -= 1
-      metrics.refused(code)
-    }
+    for (const { code } of reply.refused ?? []) metrics.refused(code)
+    const refused = new Set(reply.refused?.map(({ place }) => place))
+    const accepted = refused.size === 0 ? messages : messages.filter((_, place) => !refused.has(place))
+    const scheduled = accepted.filter(({ sendAtMs }) => sendAtMs !== null).length
+    const recipients = accepted.reduce((sum, { recipients: people }) => sum + people.length, 0)
     if (scheduled > 0) metrics.scheduled('accepted', scheduled)
     if (reply.messages.length > 0) metrics.accepted(recipients, performance.now() - startedAtMs)
   }

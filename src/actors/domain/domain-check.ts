@@ -14,7 +14,9 @@ import type {
   CommandType,
   Context,
   Decision,
+  Due,
   Facts,
+  Op,
   OutcomeBody,
   PrepareBody,
   Staged,
@@ -144,24 +146,40 @@ export function recordFinding(
   const fact = administratorsFact(shard, domain.accountId)
   if (notice !== null && !facts.has(fact)) return { kind: 'need', facts: [fact] }
   const told = notice === null ? [] : noticeDues(notice, after, { administrators: facts.hash(fact.key), nowMs })
-  const isSwitched = switched !== null && pair !== null
-  const differs = isSwitched || after.verified !== domain.verified || after.failingSinceMs !== domain.failingSinceMs
+  const switchOps = switched && pair ? activateOps(place, pair, switched.keySinceMs) : []
+  const staged = stageCheck({ domain, after, isSwitched: switchOps.length > 0, told }, context)
   return {
     kind: 'recorded',
     domain: after,
     staged: {
+      ...staged,
       events: [{ ref: domainRef(domain.domainId), event: { type: 'checked', checked: { ...switched, ...checked } } }],
-      ops: [
-        ...(isSwitched ? activateOps(place, pair, switched.keySinceMs) : []),
-        ...(differs ? sendingOps(shard, after) : []),
-        ...(domain.undecidedSinceMs === undefined ? [] : [decidedOp(shard, domain.domainId)]),
-      ],
-      due: [
-        ...(differs ? [nextCheckDue(after, nowMs), ...told] : []),
-        // Broadcasts from it waited for this.
-        ...(after.verified && !domain.verified ? [wakeDue(domain.accountId, nowMs)] : []),
-      ],
+      ops: [...switchOps, ...staged.ops],
     },
+  }
+}
+
+/** The writes and timers of a lookup that decided something. In: the domain before and after, and the notices due. */
+function stageCheck(
+  {
+    domain,
+    after,
+    isSwitched,
+    told,
+  }: { domain: DomainState; after: DomainState; isSwitched: boolean; told: readonly Due[] },
+  { shard, nowMs }: Context,
+): { ops: Op[]; due: Due[] } {
+  const differs = isSwitched || after.verified !== domain.verified || after.failingSinceMs !== domain.failingSinceMs
+  return {
+    ops: [
+      ...(differs ? sendingOps(shard, after) : []),
+      ...(domain.undecidedSinceMs === undefined ? [] : [decidedOp(shard, domain.domainId)]),
+    ],
+    due: [
+      ...(differs ? [nextCheckDue(after, nowMs), ...told] : []),
+      // Broadcasts from it waited for this.
+      ...(after.verified && !domain.verified ? [wakeDue(domain.accountId, nowMs)] : []),
+    ],
   }
 }
 

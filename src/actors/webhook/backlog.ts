@@ -8,7 +8,7 @@
  * Spec webhook.backlog
  */
 
-import type { CommandType, Decision, Fact, Facts, TimerBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Decision, Fact, Facts, TimerBody } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
@@ -46,45 +46,56 @@ export function makeTrimBacklog(pendingMax: number): CommandType<TimerBody, null
       const webhookId = idOf(item)
       const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
       const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
-      const excess = (counters?.pending ?? 0) - pendingMax
-      if (webhook === null || webhook.removedAtMs !== null || counters === null || excess <= 0) return NOTHING
-      const slices = facts.sorted(slicesFact(shard, webhookId)).map(([name]) => name)
-      const [trimmedSlice = '', from = ''] = counters.trimmed ?? []
-      const at = Math.max(0, slices.indexOf(trimmedSlice))
-      const slice = slices[at]
-      if (slice === undefined) return NOTHING
-      const reads = listedFacts({ shard, webhookId, slice }, { from, isThin: isThinned(slice, nowMs) })
-      if (reads.some((fact) => !facts.has(fact))) return { kind: 'need', facts: reads }
-      const entries = listedOf(reads, facts, from)
-      const missing = entries
-        .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
-        .filter((fact) => !facts.has(fact))
-      if (missing.length > 0) return { kind: 'need', facts: missing }
-      const waiting = entries.flatMap((one) => {
-        const key = deliveryKey(shard, webhookId, slice)
-        const record = unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId))
-        if (record.status !== 'pending') return []
-        return [
-          { ...one, record: { ...record, attempts: attemptsMade(record, facts.field(claimsKey(shard), one.name)) } },
-        ]
-      })
-      const dead = waiting.slice(0, excess)
-      const last = (dead.length < excess ? entries : dead).at(-1)?.deliveryId ?? from
-      const isOver = entries.length < STEP_ENTRIES && dead.length < excess
-      const next = slices[at + 1]
-      const trimmed: WebhookCounters['trimmed'] = [isOver && next !== undefined ? next : slice, last]
-      const { value, owner } = lessPending(webhookId, counters, dead.length)
-      return {
-        kind: 'done',
-        reply: null,
-        ops: dead.flatMap(({ name, deliveryId, record }) =>
-          deadOps({ shard, webhookId, deliveryId, slice }, { item: name, record: deadRecord(record, 'backlog_full') }),
-        ),
-        done: dead.map(({ name }) => ({ lane: postLane(webhookId), item: name })),
-        counters: [{ owner, value: { ...value, trimmed } }],
-        due: dead.length < excess && !(isOver && next === undefined) ? [{ lane: TIMERS_LANE, item, atMs: nowMs }] : [],
-      }
+      if (webhook === null || webhook.removedAtMs !== null || counters === null) return NOTHING
+      const excess = counters.pending - pendingMax
+      if (excess <= 0) return NOTHING
+      return trimStep({ item, webhookId, counters, excess }, facts, { shard, nowMs })
     },
+  }
+}
+
+/** Ends the oldest deliveries of the slice in which the last step stopped, up to `excess` of them. */
+function trimStep(
+  { item, webhookId, counters, excess }: { item: string; webhookId: string; counters: WebhookCounters; excess: number },
+  facts: Facts,
+  { shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>,
+): Decision<null> {
+  const slices = facts.sorted(slicesFact(shard, webhookId)).map(([name]) => name)
+  const [trimmedSlice = '', from = ''] = counters.trimmed ?? []
+  const at = Math.max(0, slices.indexOf(trimmedSlice))
+  const slice = slices[at]
+  if (slice === undefined) return NOTHING
+  const reads = listedFacts({ shard, webhookId, slice }, { from, isThin: isThinned(slice, nowMs) })
+  if (reads.some((fact) => !facts.has(fact))) return { kind: 'need', facts: reads }
+  const entries = listedOf(reads, facts, from)
+  const missing = entries
+    .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
+    .filter((fact) => !facts.has(fact))
+  if (missing.length > 0) return { kind: 'need', facts: missing }
+  const records = entries.map((one) => {
+    const key = deliveryKey(shard, webhookId, slice)
+    const record = unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId))
+    return {
+      ...one,
+      record: { ...record, attempts: attemptsMade(record, facts.field(claimsKey(shard), one.name)) },
+    }
+  })
+  const dead = records.filter(({ record }) => record.status === 'pending').slice(0, excess)
+  const isEnough = dead.length === excess
+  const last = (isEnough ? dead : entries).at(-1)?.deliveryId ?? from
+  const isOver = entries.length < STEP_ENTRIES && !isEnough
+  const next = isOver ? slices[at + 1] : slice
+  const trimmed: WebhookCounters['trimmed'] = [next ?? slice, last]
+  const { value, owner } = lessPending(webhookId, counters, dead.length)
+  return {
+    kind: 'done',
+    reply: null,
+    ops: dead.flatMap(({ name, deliveryId, record }) =>
+      deadOps({ shard, webhookId, deliveryId, slice }, { item: name, record: deadRecord(record, 'backlog_full') }),
+    ),
+    done: dead.map(({ name }) => ({ lane: postLane(webhookId), item: name })),
+    counters: [{ owner, value: { ...value, trimmed } }],
+    due: isEnough || next === undefined ? [] : [{ lane: TIMERS_LANE, item, atMs: nowMs }],
   }
 }
 

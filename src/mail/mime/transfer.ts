@@ -146,12 +146,12 @@ function isBlank(bytes: Uint8Array): boolean {
 function holdFrom(bytes: Uint8Array): number {
   let end = bytes.length
   if (end > 0 && bytes[end - 1] === CR) end -= 1
-  while (end > 0 && (bytes[end - 1] === 0x20 || bytes[end - 1] === 0x09)) end -= 1
+  while (end > 0 && isSpace(bytes[end - 1])) end -= 1
   if (end > 0 && bytes[end - 1] === EQUALS) end -= 1
   else if (end > 1 && end === bytes.length && bytes[end - 2] === EQUALS) end -= 2
   else return end
   // Blanks before it stay, unlike those at the end of a line: they are decoded together.
-  while (end > 0 && (bytes[end - 1] === 0x20 || bytes[end - 1] === 0x09)) end -= 1
+  while (end > 0 && isSpace(bytes[end - 1])) end -= 1
   return end
 }
 
@@ -164,10 +164,10 @@ function decodeLines(bytes: Uint8Array, end: number): Buffer {
   for (let index = 0; index < end; index += 1) {
     const octet = bytes[index] as number
     if (octet !== EQUALS) {
-      if (octet === LF || (octet === CR && bytes[index + 1] === LF)) at = solid
+      if (isLineEnd(bytes, index)) at = solid
       out[at] = octet
       at += 1
-      if (octet !== 0x20 && octet !== 0x09) solid = at
+      if (!isSpace(octet)) solid = at
       continue
     }
     const escaped = escapedOctet(bytes, index + 1)
@@ -180,6 +180,14 @@ function decodeLines(bytes: Uint8Array, end: number): Buffer {
     if (next >= 0) index = next - 1
   }
   return out.subarray(0, solid)
+}
+
+function isSpace(octet: number | undefined): boolean {
+  return octet === 0x20 || octet === 0x09
+}
+
+function isLineEnd(bytes: Uint8Array, index: number): boolean {
+  return bytes[index] === LF || (bytes[index] === CR && bytes[index + 1] === LF)
 }
 
 /** The octet that two hexadecimal digits stand for, or -1. */
@@ -195,7 +203,7 @@ function escapedOctet(bytes: Uint8Array, from: number): number {
  */
 function skipSoftBreak(bytes: Uint8Array, from: number): number {
   let index = from
-  while (index < bytes.length && (bytes[index] === 0x20 || bytes[index] === 0x09)) index += 1
+  while (index < bytes.length && isSpace(bytes[index])) index += 1
   if (index >= bytes.length) return index
   if (bytes[index] === LF) return index + 1
   return bytes[index] === CR && bytes[index + 1] === LF ? index + 2 : -1

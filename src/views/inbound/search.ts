@@ -148,12 +148,11 @@ async function collect(
     const meant = round.logged.filter((one) => entryPasses(one, filter))
     const stored = await readReceivedRows(read, walk, meant)
     if (stored === null) return null
-    for (const message of stored) {
-      if (!rowPasses(message, walk, { filter, inboundDomain })) continue
-      found.push(message)
-      if (found.length < limit) continue
-      const isLast = round.isEnd && message.messageId === stored.at(-1)?.messageId
-      return { found, next: isLast ? null : message.messageId }
+    const passed = stored.filter((message) => rowPasses(message, walk, { filter, inboundDomain }))
+    found.push(...passed.slice(0, limit - found.length))
+    if (found.length === limit) {
+      const last = (found.at(-1) as StoredReceived).messageId
+      return { found, next: round.isEnd && last === stored.at(-1)?.messageId ? null : last }
     }
     next = round.isEnd ? null : round.last
     looked += round.looked

@@ -76,16 +76,13 @@ export async function listBroadcasts(
     if (ids === null) return 'unavailable'
     const found = await readStates(read, owner, ids.slice(0, limit))
     if (typeof found === 'string') return found
-    isEnd = ids.length <= limit
-    for (const one of found) {
-      if (passed.length === limit) {
-        isEnd = false
-        break
-      }
-      last = one.state.broadcastId
-      if (passes(one.state, filter)) passed.push(one)
-    }
-    if (!isEnd && passed.length < limit) last = ids[limit - 1] ?? last
+    const matching = found.filter(({ state }) => passes(state, filter))
+    const taken = matching.slice(0, limit - passed.length)
+    passed.push(...taken)
+    const isFull = passed.length === limit
+    const lastRead = isFull ? taken.at(-1)?.state.broadcastId : ids[limit - 1]
+    last = lastRead ?? last
+    isEnd = ids.length <= limit && (!isFull || found.at(-1) === taken.at(-1))
   }
   const broadcasts = await showBroadcasts(read, owner, passed)
   return broadcasts === null ? 'unavailable' : { broadcasts, next: isEnd ? null : last }

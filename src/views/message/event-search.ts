@@ -159,13 +159,10 @@ async function collect(deps: EventSearchDeps, search: Search, limit: number): Pr
       const some = entries.slice(start, start + EVENTS_AT_ONCE)
       const found = await readEvents(deps, search, some)
       if (found === null) return null
-      for (const event of found) {
-        events.push(event)
-        if (events.length === limit) return { events, next: event.id }
-      }
+      events.push(...found.slice(0, limit - events.length))
+      if (events.length === limit) return { events, next: (events.at(-1) as FoundEvent).id }
       looked += some.length
-      const last = idOfEntry((some.at(-1) as Entry).id, shard)
-      if (looked >= lookedAtMax) return { events, next: last }
+      if (looked >= lookedAtMax) return { events, next: idOfEntry((some.at(-1) as Entry).id, shard) }
     }
     const last = entries.at(-1)
     if (last !== undefined) from = `(${last.id}`
