@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import type { DiskRoom } from './disk-room.ts'
 import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span, sealedSize } from './frame.ts'
 import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
-import { type FailureKind, failureOf, type Home } from './home.ts'
+import { type FailureKind, type Front, failureOf, type Home } from './home.ts'
 
 /** What is written: where, under which key, and the bytes as they come. */
 export interface PutOrder {
@@ -33,6 +33,8 @@ export interface GetOrder {
   readonly mailKey: Buffer
   readonly kind: ObjectKind
   readonly span?: Span
+  /** Its first bytes, if they are known from `front`: the home is asked once less. */
+  readonly front?: Front
 }
 
 /** `gone`: no such object; `away`: the home does not answer; `broken`: it is not what was written. */
@@ -62,6 +64,8 @@ export interface Contents {
   get(order: GetOrder): Promise<GetResult>
   /** The same, whole and in memory. */
   read(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'>
+  /** The first bytes of an object and its size, for reads of an object that never changes. */
+  front(name: string): Promise<Front | 'gone' | 'away'>
   /** False where the home did not do it. */
   remove(names: readonly string[]): Promise<boolean>
   /** Objects that were not what was written when this process read them: names, the first hundred. */
@@ -87,7 +91,7 @@ const DAMAGED_MAX = 100
 
 /** The store over a home. */
 export function makeContents(deps: ContentsDeps): Contents {
-  const { home, room, told } = deps
+  const { home, room, told, warn } = deps
   const damaged = new Set<string>()
   const noteDamage = (name: string): void => {
     if (damaged.size < DAMAGED_MAX) damaged.add(name)
@@ -101,6 +105,13 @@ export function makeContents(deps: ContentsDeps): Contents {
     put: (order) => put(deps, order),
     get: (order) => get({ ...deps, noteDamage }, order),
     read: (order) => readWhole({ ...deps, noteDamage }, order),
+    async front(name) {
+      const found = await home.front(name, HEAD_BYTES).catch(failureOf)
+      if (found === null) return 'gone'
+      if ('bytes' in found) return found
+      warn({ home: home.kind, name, reason: found.message }, 'Content could not be read')
+      return 'away'
+    },
     remove: (names) => remove(deps, names),
     home,
     told,
@@ -191,9 +202,9 @@ async function remove({ home, told, warn }: ContentsDeps, names: readonly string
 /** Opens an object: its head says its key, its size where its frames lie. */
 async function open(
   home: Home,
-  { name, mailKey, kind, span = { from: 0, length: null } }: GetOrder,
+  { name, mailKey, kind, span = { from: 0, length: null }, front: known }: GetOrder,
 ): Promise<GetResult> {
-  const front = await home.front(name, HEAD_BYTES)
+  const front = known ?? (await home.front(name, HEAD_BYTES))
   if (front === null) return { kind: 'gone' }
   const size = plainSize(front.size)
   if (size === null) throw new BrokenObject('It has no size of an object')

@@ -6,7 +6,8 @@
  * stand together, which packs best.
  */
 
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRawSync } from 'node:zlib'
 import { BrokenObject } from '../framing.ts'
 
 /** Messages of one block: fewer pack worse, of more each read costs more. */
@@ -15,6 +16,7 @@ export const BLOCK_ROWS = 128
 const TEXT_BYTES_MAX = 64 * 1024 * 1024
 const LEVEL = 6
 const BREAK = '\n'
+const deflate = promisify<string, object, Buffer>(deflateRaw)
 
 /** A message as it lies in Redis: the texts of its log entry, its head, its recipients' statuses. */
 export interface SealedMessage {
@@ -37,14 +39,19 @@ export function textOfBlock(rows: readonly SealedMessage[]): string {
   return lines.join(BREAK)
 }
 
-/** Packs the text of a block. */
-export function packBlock(text: string): Buffer {
-  return deflateRawSync(text, { level: LEVEL })
+/** Packs the text of a block, in a thread of the pool. */
+export function packBlock(text: string): Promise<Buffer> {
+  return deflate(text, { level: LEVEL })
+}
+
+/** The text of a packed block. Throws BrokenObject. */
+export function inflateBlock(bytes: Uint8Array): Buffer {
+  return inflate(bytes, TEXT_BYTES_MAX)
 }
 
 /** Opens what `packBlock` made. Throws BrokenObject for anything else. */
 export function openBlock(bytes: Uint8Array): SealedMessage[] {
-  const lines = inflate(bytes, TEXT_BYTES_MAX).toString().split(BREAK)
+  const lines = inflateBlock(bytes).toString().split(BREAK)
   const ids = lines[0] === '' ? [] : (lines[0] ?? '').split(' ')
   const counts = lines[1] === '' ? [] : (lines[1] ?? '').split(' ').map(Number)
   const statuses = counts.reduce((sum, count) => sum + count, 0)

@@ -6,14 +6,15 @@
  */
 
 import { createHash } from 'node:crypto'
-import { unpackLogEntry } from '../../state/message/log-entry.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type LogEntry, unpackLogEntry } from '../../state/message/log-entry.ts'
 import { numberOfTag } from '../../state/message/posting.ts'
 import { BLOCK_ROWS, packBlock, type SealedMessage, textOfBlock } from './block.ts'
 import { type PackedPostings, Postings } from './postings.ts'
 import { type BlockPlace, INDEXES, type IndexName, packTail } from './tail.ts'
 
 /** Hash of the text of a block. */
-export function checkOf(text: string): string {
+export function checkOf(text: string | Buffer): string {
   return createHash('sha256').update(text).digest('base64')
 }
 
@@ -30,9 +31,9 @@ export class SegmentPacker {
   }
   #rows: SealedMessage[] = []
 
-  /** Adds a message. Out: a block that is full with it; else null. */
-  add(row: SealedMessage): Buffer | null {
-    const { sender, recipients, tagHash } = unpackLogEntry(row.log)
+  /** Adds a message, and its entry if that is known. Out: the block that is full with it; else null. */
+  add(row: SealedMessage, entry: LogEntry = unpackLogEntry(row.log)): Promise<Buffer> | null {
+    const { sender, recipients, tagHash } = entry
     const place = this.messages
     for (const number of recipients) this.#postings.recipient.add(number, place)
     this.#postings.sender.add(sender, place)
@@ -48,10 +49,12 @@ export class SegmentPacker {
   }
 
   /** The rest of the object behind the blocks that `add` returned: the last block, indexes and tail. */
-  *end(): Generator<Buffer, void> {
-    if (this.#rows.length > 0) yield this.#endBlock()
+  async *end(): AsyncGenerator<Buffer, void> {
+    if (this.#rows.length > 0) yield await this.#endBlock()
     const indexes = {} as Record<IndexName, PackedPostings>
     for (const name of INDEXES) {
+      // Each takes milliseconds for a full segment.
+      await turn()
       indexes[name] = this.#postings[name].pack()
       yield indexes[name].bytes
     }
@@ -60,12 +63,13 @@ export class SegmentPacker {
     yield packTail({ blocks: this.#blocks, indexes: pages })
   }
 
-  #endBlock(): Buffer {
-    const text = textOfBlock(this.#rows)
-    const bytes = packBlock(text)
-    this.checks.push(checkOf(text))
-    this.#blocks.push([this.#rows[0]?.entryId ?? '', this.#rows.length, bytes.length])
+  async #endBlock(): Promise<Buffer> {
+    const rows = this.#rows
     this.#rows = []
+    const text = textOfBlock(rows)
+    this.checks.push(checkOf(text))
+    const bytes = await packBlock(text)
+    this.#blocks.push([rows[0]?.entryId ?? '', rows.length, bytes.length])
     return bytes
   }
 }

@@ -87,11 +87,11 @@ export async function trimSegment(
       if (ms < cutoffMs) continue
       if (firstMs === 0) firstMs = ms
       const block = packer.add(message)
-      if (block !== null) pieces.push(block)
+      if (block !== null) pieces.push(await block)
     }
     await turn()
   }
-  pieces.push(...packer.end())
+  for await (const piece of packer.end()) pieces.push(piece)
   const removed = await pastRecalled(deps, { serverId, segment: name, cutoffMs })
   if (removed === null) return { act: 'trim', result: 'away' }
   const { key, sealed } = makeMailKey(deps.contentKey)
@@ -154,7 +154,7 @@ async function writeChanged(
     const text = isTouched
       ? textOfBlock((await segment.block(number)).map((one) => emptied.get(one.place) ?? one))
       : null
-    const bytes = text === null ? await segment.bytes(from, length) : packBlock(text)
+    const bytes = text === null ? await segment.bytes(from, length) : await packBlock(text)
     checks.push(text === null ? null : checkOf(text))
     pieces.push(bytes)
     blocks.push([firstId, rows, bytes.length])

@@ -8,7 +8,7 @@
 import { setTimeout as rest } from 'node:timers/promises'
 import { idOfEntry, shardOf, shortId } from '../../../cluster/id.ts'
 import type { SealJob, SealOutcome } from '../../actors/sealed/seal.ts'
-import { LOG_FIELD, logEntryOf } from '../../state/message/log-entry.ts'
+import { LOG_FIELD, type LogEntry, unpackLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldName } from '../../state/message/sealed.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
@@ -34,9 +34,9 @@ export async function sealSegment(deps: ColdDeps, job: SealJob): Promise<SealOut
   for (let after = ''; ; ) {
     const page = await readPage(deps.read, job, after)
     if (page === 'away' || page === 'open') return { ...place, result: page }
-    for (const row of page.rows) {
-      const block = packer.add(row)
-      if (block !== null) packed.push(block)
+    for (const { row, entry } of page.rows) {
+      const block = packer.add(row, entry)
+      if (block !== null) packed.push(await block)
       lastMs = Number.parseInt(row.entryId, 10)
       if (firstMs === 0) firstMs = lastMs
     }
@@ -45,7 +45,7 @@ export async function sealSegment(deps: ColdDeps, job: SealJob): Promise<SealOut
     await rest(REST_MS)
   }
   if (packer.messages === 0) return { ...place, result: 'empty' }
-  packed.push(...packer.end())
+  for await (const piece of packer.end()) packed.push(piece)
   const { key, sealed } = makeMailKey(deps.contentKey)
   const name = coldName(shard, { leaf, day })
   const size = await writeObject(deps, { name, key, pieces: packed })
@@ -57,40 +57,43 @@ export async function sealSegment(deps: ColdDeps, job: SealJob): Promise<SealOut
   return { ...place, result: 'sealed', object, filter: filter.text }
 }
 
+/** A message as it was read, and its log entry. */
+interface ReadRow {
+  readonly row: SealedMessage
+  readonly entry: LogEntry
+}
+
 /** Messages of the log behind an entry. Out: their rows, and the entry to go on from; null: there are no more. */
 async function readPage(
   read: Reader,
   { serverId, segment }: SealJob,
   after: string,
-): Promise<{ readonly rows: readonly SealedMessage[]; readonly last: string | null } | 'away' | 'open'> {
+): Promise<{ readonly rows: readonly ReadRow[]; readonly last: string | null } | 'away' | 'open'> {
   const shard = shardOf(serverId) as number
   const rows = new MessageRows(shard, { serverId, segment })
   const seen = await read(shard, [rows.entriesFact({ from: after === '' ? '-' : `(${after}`, to: '+', count: PAGE })])
   if (seen === null) return 'away'
   const logged = seen[0].flatMap((entry) => {
     const log = entry.fields[entry.fields.indexOf(LOG_FIELD) + 1]
-    const message = logEntryOf(entry)
-    if (log === undefined || message === null) return []
-    return [
-      { entryId: entry.id, log, short: shortId(idOfEntry(entry.id, shard)), recipients: message.recipients.length },
-    ]
+    if (log === undefined) return []
+    return [{ entryId: entry.id, log, short: shortId(idOfEntry(entry.id, shard)), message: unpackLogEntry(log) }]
   })
-  const fields = logged.flatMap(({ short, recipients }) =>
-    Array.from({ length: recipients }, (_, recipient) => statusField(short, recipient)),
+  const fields = logged.flatMap(({ short, message }) =>
+    message.recipients.map((_, recipient) => statusField(short, recipient)),
   )
   const texts = await read(shard, [rows.headsFact(logged.map(({ short }) => short)), rows.statusesFact(fields)])
   if (texts === null) return 'away'
   const [heads, statuses] = texts
   let at = 0
-  const sealed: SealedMessage[] = []
-  for (const [place, { entryId, log, recipients }] of logged.entries()) {
-    const own = statuses.slice(at, at + recipients)
-    at += recipients
+  const sealed: ReadRow[] = []
+  for (const [place, { entryId, log, message }] of logged.entries()) {
+    const own = statuses.slice(at, at + message.recipients.length)
+    at += own.length
     const head = heads[place]
     // It is leaving by its age.
     if (head === null || head === undefined) continue
     if (own.some((text) => text === null || isOpen(unpackStatus(text, 0).status))) return 'open'
-    sealed.push({ entryId, log, head, statuses: own as string[] })
+    sealed.push({ row: { entryId, log, head, statuses: own as string[] }, entry: message })
   }
   const last = seen[0].length < PAGE ? null : (seen[0].at(-1)?.id ?? null)
   return { rows: sealed, last }

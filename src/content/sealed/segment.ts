@@ -1,17 +1,19 @@
 /**
  * segment - reads a sealed segment: one message, those of a number, or all between two ids.
  *
- * Tails are cached: they name no person, and an object never changes. Blocks are not, so nothing that an erasure took
- * away stays here.
+ * Tails and the first bytes of objects are cached: they name no person, and an object never changes. An opened block is
+ * kept for seconds, because a message is read in two steps. An erasure gives the object another name, so that no reader
+ * finds the blocks of the one before, and they leave memory within its minute.
  */
 
 import { sortableEntryId } from '../../../cluster/id.ts'
 import { BoundedCache } from '../../process/bounded-cache.ts'
 import { coldName, type SealedRow } from '../../state/message/sealed.ts'
-import type { Contents } from '../contents.ts'
+import type { Contents, GetOrder } from '../contents.ts'
 import { BrokenObject } from '../framing.ts'
+import type { Front } from '../home.ts'
 import { openMailKey } from '../mail-key.ts'
-import { openBlock, type SealedMessage } from './block.ts'
+import { inflateBlock, openBlock, type SealedMessage } from './block.ts'
 import { placesIn, postingPageOf } from './postings.ts'
 import { type BlockPlace, type IndexName, indexFrom, openTail, type Tail, tailBytes } from './tail.ts'
 
@@ -22,6 +24,13 @@ const TAILS_BYTES_MAX = 32 * 1024 * 1024
 const TAIL_MS = 3_600_000
 /** Heap of a block's place or of a page's. */
 const PLACE_BYTES = 120
+const FRONTS_MAX = 2_000
+const FRONT_BYTES = 256
+const BLOCKS_MAX = 500
+const BLOCKS_BYTES_MAX = 8 * 1024 * 1024
+const BLOCK_MS = 5_000
+/** Heap of a message apart from its texts, which have a byte or two for each character. */
+const ROW_BYTES = 400
 
 /** Why a segment is not read. `gone`: another object may have taken its place. */
 export class SegmentFailure extends Error {
@@ -34,7 +43,7 @@ export class SegmentFailure extends Error {
 }
 
 export interface SegmentsDeps {
-  readonly contents: Pick<Contents, 'read'>
+  readonly contents: Pick<Contents, 'read' | 'front'>
   /** Seals the keys of objects. */
   readonly contentKey: Buffer
   /** A clock that goes on, ms. */
@@ -46,45 +55,57 @@ export interface PlacedMessage extends SealedMessage {
   readonly place: number
 }
 
+/** What is known of objects, by their names. */
+interface Caches {
+  readonly tails: BoundedCache<Tail>
+  readonly fronts: BoundedCache<Front>
+  /** By the name and the number of the block. */
+  readonly blocks: BoundedCache<PlacedMessage[]>
+}
+
 /** Opens sealed segments. */
 export class SealedSegments {
   readonly #deps: SegmentsDeps
-  readonly #tails: BoundedCache<Tail>
+  readonly #caches: Caches
 
   constructor(deps: SegmentsDeps) {
+    const { nowMs } = deps
+    const boundedBy = (entriesMax: number, bytesMax: number) => {
+      return { entriesMax, bytesMax, entryBytesMax: bytesMax, nowMs }
+    }
     this.#deps = deps
-    this.#tails = new BoundedCache({
-      entriesMax: TAILS_MAX,
-      bytesMax: TAILS_BYTES_MAX,
-      entryBytesMax: TAILS_BYTES_MAX,
-      nowMs: deps.nowMs,
-    })
+    this.#caches = {
+      tails: new BoundedCache(boundedBy(TAILS_MAX, TAILS_BYTES_MAX)),
+      fronts: new BoundedCache(boundedBy(FRONTS_MAX, FRONTS_MAX * FRONT_BYTES * 4)),
+      blocks: new BoundedCache(boundedBy(BLOCKS_MAX, BLOCKS_BYTES_MAX)),
+    }
   }
 
   /** A segment as its row names it. Its methods throw SegmentFailure. */
   open(shard: number, row: SealedRow): SealedSegment {
-    return new SealedSegment(this.#deps, this.#tails, { name: coldName(shard, row), row })
+    return new SealedSegment(this.#deps, this.#caches, { name: coldName(shard, row), row })
   }
 }
 
 /** One sealed segment. */
 export class SealedSegment {
   readonly #deps: SegmentsDeps
-  readonly #tails: BoundedCache<Tail>
+  readonly #caches: Caches
   readonly #name: string
   readonly #row: SealedRow
   #whole: Buffer | null = null
 
-  constructor(deps: SegmentsDeps, tails: BoundedCache<Tail>, { name, row }: { name: string; row: SealedRow }) {
+  constructor(deps: SegmentsDeps, caches: Caches, { name, row }: { name: string; row: SealedRow }) {
     this.#deps = deps
-    this.#tails = tails
+    this.#caches = caches
     this.#name = name
     this.#row = row
   }
 
   /** The places of blocks and indexes. */
   async tail(): Promise<Tail> {
-    const known = this.#tails.get(this.#name)
+    const { tails } = this.#caches
+    const known = tails.get(this.#name)
     if (known !== undefined) return known
     const { size } = this.#row
     const from = Math.max(0, size - END_READ_BYTES)
@@ -95,7 +116,7 @@ export class SealedSegment {
     const tail = this.#guard(() => openTail(end.subarray(end.length - bytes), size))
     const pages = Object.values(tail.indexes).reduce((sum, { length }) => sum + length, 0)
     const heap = (tail.blocks.length + pages) * PLACE_BYTES
-    this.#tails.set(this.#name, tail, { bytes: heap, untilMs: this.#deps.nowMs() + TAIL_MS })
+    tails.set(this.#name, tail, { bytes: heap, untilMs: this.#deps.nowMs() + TAIL_MS })
     return tail
   }
 
@@ -110,24 +131,56 @@ export class SealedSegment {
     if (this.#whole !== null) return this.#whole.subarray(from, from + length)
     const mailKey = openMailKey(this.#deps.contentKey, this.#row.key)
     if (mailKey === null) throw new SegmentFailure('broken', 'Its key does not open: SECRET_KEY is another one')
-    const found = await this.#deps.contents.read({ name: this.#name, mailKey, kind: 'log', span: { from, length } })
+    const order = { name: this.#name, mailKey, kind: 'log', span: { from, length } } as const
+    const known = this.#caches.fronts.get(this.#name)
+    const read = known === undefined ? 'away' : await this.#deps.contents.read({ ...order, front: known })
+    // With a known front an object that is gone fails as one that is away does.
+    const found = read === 'away' ? await this.#readFresh(order) : read
     if (typeof found === 'string') throw new SegmentFailure(found, `The object ${this.#name} is ${found}`)
     return found
   }
 
+  async #readFresh(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'> {
+    const front = await this.#deps.contents.front(this.#name)
+    if (typeof front === 'string') return front
+    this.#caches.fronts.set(this.#name, front, { bytes: FRONT_BYTES, untilMs: this.#deps.nowMs() + TAIL_MS })
+    return this.#deps.contents.read({ ...order, front })
+  }
+
   /** The messages of one block. */
   async block(number: number): Promise<PlacedMessage[]> {
+    const name = `${this.#name} ${number}`
+    const known = this.#caches.blocks.get(name)
+    if (known !== undefined) return known
+    const { place, rows, bytes } = await this.#packedBlock(number)
+    const opened = this.#guard(() => openBlock(bytes))
+    if (opened.length !== rows) throw new SegmentFailure('broken', 'A block holds another number of messages')
+    const placed = opened.map(({ entryId, log, head, statuses }, index): PlacedMessage => {
+      return { entryId, log, head, statuses, place: place + index }
+    })
+    if (this.#whole === null) {
+      const untilMs = this.#deps.nowMs() + BLOCK_MS
+      this.#caches.blocks.set(name, placed, { bytes: heapOf(placed), untilMs })
+    }
+    return placed
+  }
+
+  /** The text of one block, as it was before it was packed. */
+  async blockText(number: number): Promise<Buffer> {
+    const { bytes } = await this.#packedBlock(number)
+    return this.#guard(() => inflateBlock(bytes))
+  }
+
+  async #packedBlock(number: number): Promise<{ place: number; rows: number; bytes: Buffer }> {
     const { blocks } = await this.tail()
     let [from, place] = [0, 0]
-    for (const [, rows, bytes] of blocks.slice(0, number)) {
-      from += bytes
+    for (let before = 0; before < number; before += 1) {
+      const [, rows, length] = blocks[before] as BlockPlace
+      from += length
       place += rows
     }
     const [, rows, length] = blocks[number] as BlockPlace
-    const bytes = await this.bytes(from, length)
-    const opened = this.#guard(() => openBlock(bytes))
-    if (opened.length !== rows) throw new SegmentFailure('broken', 'A block holds another number of messages')
-    return opened.map((row, index) => ({ ...row, place: place + index }))
+    return { place, rows, bytes: await this.bytes(from, length) }
   }
 
   /** The places of the messages that name a number. */
@@ -173,6 +226,15 @@ export class SealedSegment {
       throw new SegmentFailure('broken', `${this.#name}: ${error.message}`)
     }
   }
+}
+
+function heapOf(messages: readonly PlacedMessage[]): number {
+  let chars = 0
+  for (const { log, head, statuses } of messages) {
+    chars += log.length + head.length
+    for (const { length } of statuses) chars += length
+  }
+  return messages.length * ROW_BYTES + chars * 2
 }
 
 /** The last block that begins at or before an id; -1: none. */

@@ -24,14 +24,14 @@ t.test('a block holds the texts that went in', async (t) => {
   const random = makeRandom(1)
   for (let round = 0; round < ROUNDS; round += 1) {
     const rows = Array.from({ length: Math.floor(random() * (BLOCK_ROWS + 1)) }, (_, n) => row(random, n))
-    t.same(openBlock(packBlock(textOfBlock(rows))), rows, { diagnostic: false })
+    t.same(openBlock(await packBlock(textOfBlock(rows))), rows, { diagnostic: false })
   }
   t.throws(() => textOfBlock([{ ...row(random, 0), head: 'a\nb' }]), /line break/)
 })
 
 t.test('bytes that are no block are refused, whatever they are', async (t) => {
   const random = makeRandom(2)
-  const good = packBlock(textOfBlock([row(random, 0), row(random, 1)]))
+  const good = await packBlock(textOfBlock([row(random, 0), row(random, 1)]))
   for (let round = 0; round < ROUNDS; round += 1) {
     const bytes = Buffer.from(good)
     for (let flips = 0; flips < 3; flips += 1) bytes[Math.floor(random() * bytes.length)]! ^= 1 << (round % 8)

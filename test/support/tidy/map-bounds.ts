@@ -60,6 +60,12 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/store/listed.ts kept': { entries: 8, entryBytes: 10 * KB * KB, by: 'KEPT_MAX' },
   'src/store/request-log.ts answered': { entries: 50_000, entryBytes: KB, by: 'NOTED_MAX' },
   'src/content/sealed/segment.ts tails': { entries: 500, entryBytes: 64 * KB, by: 'TAILS_MAX' },
+  'src/content/sealed/segment.ts fronts': { entries: 2_000, entryBytes: KB, by: 'FRONTS_MAX' },
+  'src/content/sealed/segment.ts blocks': {
+    entries: 500,
+    entryBytes: 16 * KB,
+    by: 'BLOCKS_MAX; BLOCKS_BYTES_MAX bounds the bytes',
+  },
   'src/content/contents.ts damaged': { entries: 100, entryBytes: NAME, by: 'DAMAGED_MAX' },
   'src/content/files.ts made': { entries: 4_096, entryBytes: NAME, by: 'FOLDERS_MAX' },
   'src/content/folder-sync.ts running': { entries: 4_096, entryBytes: NAME, by: 'writes under way, one folder each' },
