@@ -19,7 +19,7 @@ import { type Reply, refuse } from './respond.ts'
 /** Checks that a path makes before the body counts. */
 export interface Gate {
   readonly listener: Route['listener']
-  /** False: the path takes no key. */
+  /** False if the path takes no key. */
   readonly needsKey: boolean
   /** The refusal of an unknown path or method; null for a route. */
   readonly noRoute: Reply | null
@@ -42,7 +42,7 @@ const KIND_NAMES: Readonly<Record<KeyKind, string>> = {
   A: 'an account key (ak_)',
   O: 'an operator key (ok_)',
 }
-/** The operator's key, and a session that was opened with one. */
+/** The operator's key, and a session opened with one. */
 const OPERATOR_KINDS: readonly TokenKind[] = ['ok', 'os']
 const BEARER = /^bearer +(\S+)$/i
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
@@ -86,7 +86,7 @@ export function makeGate(route: Route, options?: DoorRouteOptions): Gate {
   }
 }
 
-/** Makes the gate of unknown paths: a key is required first, so that the paths cannot be mapped without one. */
+/** Makes the gate of unknown paths, which requires a key first, so that paths cannot be mapped without one. */
 export function makeDeadEnd(
   listener: Route['listener'],
   noRoute: Reply,
@@ -127,7 +127,7 @@ export function unauthorized(authorization: string): Reply {
   return parsedKey(authorization) === null ? KEY_MALFORMED : KEY_UNKNOWN
 }
 
-/** Decides on all but the body. In: the owner of the key (null: none known). Out: the refusal, or null. */
+/** Decides on all but the body. Takes the owner of the key (null if it is unknown). Returns the refusal, or null. */
 export function admit(
   gate: Gate,
   headers: RequestHeaders,

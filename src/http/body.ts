@@ -38,7 +38,7 @@ export function makeContentCheck(route: Route, media: 'json' | 'form' = 'json'):
   return { body, query: compileQuery(route.query), hasQuery: route.query !== null, isForm: media === 'form' }
 }
 
-/** Checks body and query. In: the bytes of the body, the raw query. Out: both, or the refusal with the issues. */
+/** Checks body and query. Takes the bytes of the body and the raw query. Out: both, or the refusal with the issues. */
 export function readContent(
   check: ContentCheck,
   bytes: Buffer,
@@ -51,7 +51,7 @@ export function readContent(
   return { refusal: refuse('invalid_request', { issues }) }
 }
 
-/** Memory of its own: a body in one piece is the library's, and valid during the call only. */
+/** A copy, because the library's buffer of a body in one piece is only valid during the call. */
 function bytesOf(bytes: Buffer): Checked<Buffer> {
   return { ok: true, value: Buffer.from(bytes) }
 }

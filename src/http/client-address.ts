@@ -16,7 +16,7 @@ const HOPS_MAX = 32
 /** Peers whose trust is cached. */
 const PEERS_MAX = 1000
 
-/** Names the client. In: the peer's address as text, the X-Forwarded-For header ('' when absent). */
+/** Names the client. Takes the peer's address as text and the X-Forwarded-For header ('' if absent). */
 export type ClientAddress = (peer: string, forwardedFor: string) => string
 
 /** Makes the reader. In: CIDRs or single addresses of trusted proxies; throws Error on one that does not parse. */

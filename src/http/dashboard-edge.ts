@@ -1,5 +1,5 @@
 /**
- * dashboard-edge - what a request to the dashboard must show: a session's cookie, an origin of ours, a level
+ * dashboard-edge - the checks of a request to the dashboard: a session's cookie, an origin of ours, a level
  *
  * A cookie is sent by any page that a browser shows, so every request that may change something must come from a page
  * of our own origin: SameSite alone lets in pages on other ports of the host. Without TLS a session can be read in
@@ -38,10 +38,10 @@ const INSECURE = refuse('insecure_address')
 const ROLE_NOT_ALLOWED = refuse('role_not_allowed')
 const FACTOR_REQUIRED = refuse('second_factor_required')
 const CONFIRMATION_REQUIRED = refuse('confirmation_required')
-/** Of what names the browser that took the first step of signing in. */
+/** The form of the name that a browser gets at the first step of signing in. */
 const STEP = /^[\w-]{43}$/
 
-/** Makes what requests share. In: the public address, the port of the listener, the store's clock. */
+/** Makes the shared part of requests. Takes the public address, the port of the listener, and the store's clock. */
 export function makeDashboardEdge(baseUrl: string, port: number, nowMs: () => number): DashboardEdge {
   const { protocol, origin, hostname } = new URL(baseUrl)
   const isSecure = protocol === 'https:'

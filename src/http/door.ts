@@ -1,6 +1,6 @@
 /**
- * door - what the listener needs to serve the API of another provider: where its requests carry their key, and the form
- * of its refusals
+ * door - the adapter with which the listener serves the API of another provider: the location of the key in a request,
+ * and the form of refusals
  *
  * A refusal is decided and logged with our code. Only the bytes that leave have the other form.
  */
@@ -22,7 +22,7 @@ export interface Door {
   readonly ownHeader?: string
   /** A door with which it has a path in common. */
   readonly joined?: Door
-  /** Makes the answer that its clients read out of a refusal of ours. In: whether the request had a key. */
+  /** Converts a refusal of ours to the form of the provider. In: whether the request had a key. */
   present(refusal: Reply, hasKey: boolean): Reply
 }
 
@@ -57,7 +57,7 @@ export function readNamed({ headerNames }: Door, request: Pick<Incoming, 'forEac
   return named
 }
 
-/** An answer as its client reads it: a refusal of a door has the form of the door. */
+/** An answer in the client's form: a refusal of a door has the form of the door. */
 export function presented(
   door: Door | null,
   answer: Reply,

@@ -2,10 +2,10 @@
  * download - an answer of many bytes: read as the client takes them, piece by piece
  *
  * States: sending -> waiting for the client -> sending -> done, or cut. A client that reads nothing for half a minute
- * is disconnected, and so is one whose bytes can no longer be read: its Content-Length shows that something is missing.
+ * is disconnected. If the source fails, so is the client, whose Content-Length then shows that bytes are missing.
  *
- * Guarantees: one piece is held for a client, whatever the answer's size; nothing is written after the end; the source
- * is closed whatever ends the answer.
+ * Guarantees: one piece is held for a client, for any size of the answer; nothing is written after the end; the source
+ * is always closed.
  */
 
 import type { AnswerHead, Wire } from './engine/engine.ts'

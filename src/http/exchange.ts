@@ -2,8 +2,8 @@
  * exchange - one request from its first byte to its answer
  *
  * States: receiving (head known, body coming), draining (refused: the rest of the body is counted and discarded),
- * working (the handler has it), over (answered, closed or aborted).
- * Guarantees: one answer or none; nothing is written after an abort; a handler's error becomes a 500 without details.
+ * working (the handler has it), over (answered, closed or aborted). Guarantees: at most one answer; nothing is written
+ * after an abort; a handler's error becomes a 500 without details.
  *
  * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
@@ -104,7 +104,7 @@ export class Exchange implements Receiver, Connection {
     this.#proceed()
   }
 
-  /** The client is gone: nothing may be written any more. */
+  /** The client is gone, so nothing may be written any longer. */
   abort(): void {
     this.#endFeed?.()
     if (this.#isOver) return
@@ -222,7 +222,7 @@ export class Exchange implements Receiver, Connection {
     const isOnlyPiece = isLast && this.#chunks.length === 0 && !this.#head.headers.isChunked
     const isUsedNow = isOnlyPiece && this.#refusal === null && this.#target.held === null
     const { buffer, byteOffset, byteLength } = isUsedNow ? chunk : new Uint8Array(chunk)
-    // Memory of its own, never part of a pool: a piece may be transferred to a thread.
+    // A copy with its own memory, never part of a pool, because a piece may be transferred to a thread.
     this.#chunks.push(Buffer.from(buffer, byteOffset, byteLength))
   }
 
@@ -234,7 +234,7 @@ export class Exchange implements Receiver, Connection {
     if (this.#isWhole) this.#proceed()
   }
 
-  /** The key could not be looked up: nothing is known, nothing was accepted. */
+  /** The key could not be looked up, and nothing was accepted. */
   #keyless(fault: unknown): void {
     this.#logFault(fault, 'Key lookup failed')
     if (this.#isOver) return
@@ -314,7 +314,7 @@ export class Exchange implements Receiver, Connection {
 
   // Spec request.body.max
   #tooLarge(): void {
-    // Read on and thrown away by the library until its idle time is over: a reset would overtake the answer.
+    // The library discards further bytes until its idle timeout, because a reset would overtake the answer.
     this.#answer({ ...SIZE_REFUSAL, headers: { Connection: 'close' } })
   }
 

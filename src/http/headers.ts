@@ -1,5 +1,5 @@
 /**
- * headers - the headers of a request that the edge reads, copied while the request is there
+ * headers - the headers of a request that the edge reads, copied while the request is valid
  *
  * Spec request.idempotency, request.client, request.framing, request.repeated
  */
@@ -60,7 +60,7 @@ function readHeader(name: string, value: string): void {
       reading.authorization = value
       break
     case 'content-type':
-      // Two of them are none that is known.
+      // Two media types together match none that is known.
       reading.contentType = reading.contentType === '' ? value : `${reading.contentType},${value}`
       break
     case 'content-encoding':
@@ -75,7 +75,7 @@ function readHeader(name: string, value: string): void {
       reading.isChunked = true
       break
     case 'trailer':
-      // Fields behind the body (RFC 9112 7.1.2): the library would take them for the next request.
+      // Fields behind the body (RFC 9112 7.1.2), which the library would read as the next request.
       reading.isFramedTwice = true
       break
     case 'x-forwarded-for':
@@ -85,7 +85,7 @@ function readHeader(name: string, value: string): void {
       reading.range ||= value
       break
     case 'if-range':
-      // No answer has a validator, so none that is named holds. RFC 9110 13.1.5
+      // No answer has a validator, so If-Range never matches. RFC 9110 13.1.5
       isRangeVoid = true
       break
     case 'accept':
@@ -113,7 +113,7 @@ function readHeader(name: string, value: string): void {
       reading.lastEventId = value
       break
     case 'idempotency-key':
-      // Two of them name no one request: read as the empty key, which is refused.
+      // Two keys are ambiguous: they are read as the empty key, which is refused.
       reading.idempotencyKey = reading.idempotencyKey === null ? value : ''
       break
   }

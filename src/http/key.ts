@@ -50,7 +50,7 @@ export interface MadeKey {
  */
 export type KeyFinder = (parsed: ParsedKey, fresh?: boolean) => KeyOwner | null | Promise<KeyOwner | null>
 
-/** Makes a key. In: its kind, the shard of its owner (0 to 3843; RangeError outside). Spec key.format */
+/** Makes a key. Takes its kind and the shard of its owner (0 to 3843; RangeError outside). Spec key.format */
 export function makeKey(kind: TokenKind, shard: number): MadeKey {
   if (!Number.isInteger(shard) || shard < 0 || shard >= KEY_SHARDS_MAX) throw new RangeError('Shard out of range')
   const prefix = `${kind}_${formatBase62(shard, SHARD_CHARS)}${makeRandom(PUBLIC_CHARS - SHARD_CHARS)}`

@@ -1,8 +1,8 @@
 /**
  * known-keys - the owners of recently used keys, found by the raw header
  *
- * Only keys with an owner are cached, so that invented ones evict none. A header is a secret: an entry is removed after
- * ten minutes, used or not. Revocations are not known here (`KeyFinder`).
+ * Only keys with an owner are cached, so that invented ones evict none. A header is a secret, so an entry is removed
+ * after ten minutes, used or not. Revocations are not known here (`KeyFinder`).
  *
  * Spec key.unknown, key.revoke
  */
@@ -25,7 +25,7 @@ const HEADER = /^Bearer \w{1,80}$/
 export class KnownKeys {
   readonly #known = new Generations<KnownKey>(YOUNG_MAX)
 
-  /** Whose key an Authorization header holds; undefined: not known here. */
+  /** The owner of the key in an Authorization header; undefined if it is not cached. */
   get(authorization: string): KnownKey | undefined {
     return this.#known.get(authorization)
   }

@@ -1,10 +1,9 @@
 /**
  * listener - the HTTP listener: routing of paths, on either engine
  *
- * One wrapper for every path: a copy of all that is needed (the request is gone when the callback returns), then the
- * body, piece by piece, into an exchange, which decides and answers.
- * Guarantees: no raw route; a taken port is an error; a body is bounded in bytes, in time, and with all others
- * together.
+ * There is one wrapper for every path. It copies all needed data (the request is invalid when the callback returns),
+ * then passes the body, piece by piece, to an exchange, which decides and answers. Guarantees: no route bypasses it; a
+ * taken port is an error; a body is bounded in bytes, in time, and together with all others.
  *
  * Spec refusal.order, request.head, request.body.max, request.body.slow
  */
@@ -62,19 +61,19 @@ export interface ListenerOptions {
   readonly rate?: Rate
   /** CIDRs whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
-  /** Absent: no dashboard is served. */
+  /** Absent if no dashboard is served. */
   readonly dashboard?: DashboardEdge
   readonly keys: KeyFinder
   readonly log: EdgeLog
   /** How long a body may take, in ms. */
   readonly bodyMsMax?: number
-  /** Where bodies are counted; absent: in a count of the listener's own. */
+  /** Counts bodies; if absent, the listener has a count of its own. */
   readonly held?: HeldBytes
   /** Called for refused and failed requests; optional. */
   readonly refused?: Records['refused']
-  /** Keeps what was answered; absent: nothing is kept. */
+  /** Keeps a log of requests; optional. */
   readonly requestLog?: Pick<RequestLog, 'note'>
-  /** Where answers are counted; absent: in a count of the listener's own. */
+  /** Counts answers; if absent, the listener has a count of its own. */
   readonly requests?: RequestTallies
 }
 
@@ -93,8 +92,8 @@ const LARGE_BODY_TIMES = 6.4
 const CLOSE_MS_MAX = 5000
 const CLOSE_POLL_MS = 10
 /**
- * A request may be on its way while none is in hand: cutting it would be a reset of something already sent. Counted in
- * polls, each of which reads what has come: after a standstill the time is over and nothing has been read.
+ * A request may be in transit while none is in hand, and cutting it would reset a sent request. Counted in polls, each
+ * of which reads all available data, because after a standstill the time alone may be over without a read.
  */
 const CLOSE_QUIET_POLLS = 25
 /** Below it nothing is a page. */
@@ -214,7 +213,7 @@ function routesOf(
   return made
 }
 
-/** In: whether the method is HEAD; absent: the request is asked. */
+/** `isHead` is whether the method is HEAD; if absent, it is read from the request. */
 function openerOf(desk: Desk, target: Target, isHead?: boolean): Open {
   return (request, wire) => open(desk, target, { request, wire, isHead: isHead ?? request.getMethod() === 'head' })
 }

@@ -1,5 +1,5 @@
 /**
- * noted - what is kept of a request that was answered: no body, no address
+ * noted - the log entry of an answered request, without body and address
  *
  * Spec request.log
  */
@@ -13,9 +13,9 @@ import type { Desk, RequestHead, Target } from './request.ts'
 
 /** Characters of a user agent, and of the path of an issue, that are kept. */
 const TEXT_CHARS_MAX = 100
-/** User agents that are remembered as they are shown: a client has one for all of its requests. */
+/** Maximum number of cached user agents in their shown form, because a client has one for all its requests. */
 const AGENTS_MAX = 1_000
-/** A longer one is not remembered. */
+/** A longer one is not cached. */
 const AGENT_CHARS_MAX = 512
 
 const agents = new Map<string, string>()
@@ -23,7 +23,7 @@ const agents = new Map<string, string>()
 /** A request and its answer. */
 export interface AnsweredRequest {
   readonly requestId: string
-  /** Null where the key is none that is known. */
+  /** Null if the key is unknown. */
   readonly owner: KeyOwner | null
   readonly head: RequestHead
   readonly target: Target
@@ -100,7 +100,9 @@ function agentOf(userAgent: string): string {
   return agent
 }
 
-/** A client may have written an address there. A text of its own: a part of one would keep the whole in memory. */
+/**
+ * A client may have written an address there. It is a copy, because a substring would keep the whole text in memory.
+ */
 function shown(text: string): string {
   const line = capText(maskAddress(text.slice(0, 2 * TEXT_CHARS_MAX), '')).slice(0, TEXT_CHARS_MAX)
   return Buffer.from(line).toString()

@@ -2,7 +2,7 @@
  * range - which bytes of an answer a request wants (RFC 9110 14)
  *
  * One range of bytes. Several ranges, another unit, a malformed range and a header of more than 64 characters are
- * ignored, as RFC 9110 14.2 allows: the whole is sent.
+ * ignored, as RFC 9110 14.2 allows, and the whole is sent.
  */
 
 /** Bytes from `from` on. */
@@ -14,7 +14,7 @@ export interface ByteRange {
 const DIGITS_MAX = 15
 /** A longer header is refused before it is matched. */
 const HEADER_CHARS_MAX = 64
-/** Linear: no two neighbouring parts match the same character. */
+/** Linear, because no two neighbouring parts match the same character. */
 const ONE_RANGE = /^bytes=[ \t]*(?:(\d+)[ \t]*)?-[ \t]*(?:(\d+)[ \t]*)?$/i
 
 /** The range of a `Range` header; null for the whole; `none` if it is outside of `size` bytes. */

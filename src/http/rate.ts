@@ -21,7 +21,7 @@ export interface RateOptions {
   readonly burst: number
   /** Monotonic clock in ms. */
   readonly nowMs: () => number
-  /** Clients remembered at once. */
+  /** Maximum number of clients in memory. */
   readonly clientsMax?: number
 }
 

@@ -17,7 +17,7 @@ let lastMs = 0
 let count = 0
 let timed = ''
 
-/** A new id; it is larger than every one before it of this process, whatever the clock does. */
+/** A new id, larger than every earlier one of this process, even if the clock goes back. */
 export function newRequestId(nowMs: number = Date.now()): string {
   if (nowMs > lastMs) layTime(nowMs)
   else if (count < COUNT_MAX) count += 1

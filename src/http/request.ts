@@ -30,7 +30,7 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   /** Checked against the route's schema, defaults filled in; undefined if the route takes none. */
   readonly body: Body
   readonly idempotencyKey: string | null
-  /** Null if the route takes none, or the request has none. */
+  /** Null if the route does not use it, or the request does not have it. */
   readonly lastEventId: string | null
   /** The media types that its client takes; '' if missing. */
   readonly accept: string
@@ -51,7 +51,7 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly fetchDest: string
   /** Headers that the route's door names; empty elsewhere. */
   readonly named: NamedHeaders
-  /** The body as the client wrote it, if a door made another one of it; an Idempotency-Key is bound to it. */
+  /** The client's own body, if a door has converted it; an Idempotency-Key is bound to it. */
   readonly original?: unknown
   /** Becomes true when the client is gone. */
   readonly aborted: boolean
@@ -77,7 +77,7 @@ interface KeyOfKind {
   readonly O: OperatorKey
 }
 
-/** The key that comes with a route's requests; null where it takes none. */
+/** The key of a route's requests; null if it takes no key. */
 type KeyOf<Name extends RouteName> = [KeysOf<Name>] extends [never] ? null : KeyOfKind[KeysOf<Name>]
 
 /** A request of a route, or of one of several. */
@@ -98,7 +98,7 @@ export interface EdgeLog {
 /** The target of a path. */
 export interface Target {
   readonly gate: Gate
-  /** Null: a path of our own API. */
+  /** Null for a path of our own API. */
   readonly door: Door | null
   /** Null if there is no route. */
   readonly route: Route | null
@@ -108,7 +108,7 @@ export interface Target {
   readonly bodyBytesMax: number
   /** Null: that of the listener. */
   readonly rate: Rate | null
-  /** What bounds its bodies; null: what bounds all others. */
+  /** The bound of its bodies; null for the common one. */
   readonly held: HeldBytes | null
   /** Where its answers are counted. */
   readonly tally: RequestTally
@@ -132,15 +132,15 @@ export interface Desk {
   /** Null if no dashboard is served. */
   readonly dashboard: DashboardEdge | null
   readonly log: EdgeLog
-  /** Keeps what was answered; null: nothing is kept. */
+  /** Keeps a log of requests; null to keep none. */
   readonly requests: Pick<RequestLog, 'note'> | null
-  /** Tells the operator of a request that was refused, or failed. */
+  /** Logs a refused or failed request for the operator. */
   readonly refused: Records['refused']
   /** Bytes of bodies that are held. */
   readonly held: HeldBytes
   /** Requests not yet answered. */
   inHand: number
-  /** Requests ever begun: a stop waits until no more come. */
+  /** Requests begun in all; a shutdown waits until the number stops growing. */
   opened: number
   isClosing: boolean
   /** Functions that end the streamed answers. */

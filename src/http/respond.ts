@@ -6,7 +6,7 @@
 
 import { DASHBOARD_REFUSALS, REFUSALS, type Refusal, type RefusalCode } from '../../schemas/refusals.ts'
 
-/** An answer with a body of JSON, of text or of bytes, or with none. */
+/** An answer with a body of JSON, text or bytes, or without a body. */
 export interface Reply {
   readonly status: number
   readonly json?: unknown
@@ -36,11 +36,11 @@ export interface FeedSink {
   end(): void
 }
 
-/** An answer that goes on, as `text/event-stream`. Exactly one of both is called. */
+/** An answer that continues as `text/event-stream`. Exactly one of both is called. */
 export interface Feed {
   /** Begins it; answers what ends it on our side. */
   start(sink: FeedSink): () => void
-  /** Bytes that may wait for a client that does not read, where these are fewer than of other feeds. */
+  /** Maximum bytes buffered for a client that does not read, if lower than for other feeds. */
   readonly waitingBytesMax?: number
   /** Called instead if the client is already gone, or requested only the head. */
   skip?(): void
@@ -48,7 +48,7 @@ export interface Feed {
 
 /** An answer of many bytes, which are read as the client takes them. Ranges are the wrapper's matter. */
 export interface Download {
-  /** Of the whole. */
+  /** Size of the whole body. */
   readonly size: number
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
@@ -60,13 +60,12 @@ export interface Download {
 export type Answer = Reply | Feed | Download | { readonly close: true }
 
 const ROWS = new Map<string, Refusal>([...REFUSALS, ...DASHBOARD_REFUSALS].map((row) => [row.code, row]))
-/** Seconds after which a client may try again where the refusal cannot know. */
+/** Seconds after which a client may retry if the refusal does not give a time. */
 const RETRY_AFTER_S = '1'
 
 /**
- * Makes the answer of a refusal.
- * In: the code, the extra fields of its row, a sentence in place of the row's, the time (Unix ms) that a limit's
- * `resetsAt` is counted from. Throws TypeError on a code that the table does not hold.
+ * Makes the answer of a refusal. Takes the code, the extra fields of its row, a sentence replacing the row's, and the
+ * time (Unix ms) from which a limit's `resetsAt` counts. Throws TypeError on a code that the table does not hold.
  */
 export function refuse(
   code: RefusalCode,
@@ -83,14 +82,14 @@ export function refuse(
   return { status: 429, json, headers: { 'Retry-After': formatRetryAfter(extra.resetsAt, nowMs) } }
 }
 
-/** Spec request.rate: the edge's own 429, in plain text. */
+/** The edge's own 429, in plain text. Spec request.rate */
 export const RATE_REFUSAL: Reply = {
   status: 429,
   text: '429 Too Many Requests',
   headers: { 'Retry-After': RETRY_AFTER_S },
 }
 
-/** Spec request.body.max: the edge's own 413, in plain text. */
+/** The edge's own 413, in plain text. Spec request.body.max */
 export const SIZE_REFUSAL: Reply = { status: 413, text: '413 Request Entity Too Large' }
 
 // Spec error.retry-after

@@ -2,7 +2,7 @@
  * scans - how much of the store the searches of one account may read
  *
  * A search that finds little reads thousands of rows. An account runs two searches at once, a few more wait, and each
- * pays for the rows that it has read: an account that has spent its rows is refused until they are refilled. A process
+ * is charged for the rows that it has read: an account without rows is refused until they are refilled. A process
  * counts for itself.
  *
  * Spec request.rate
@@ -19,7 +19,7 @@ const WAITING_MAX = 20
 /** Rows of a full account, and rows a second that it is refilled with: a tenth of a processor. */
 export const ROWS_MAX = 100_000
 export const ROWS_PER_SECOND = 30_000
-/** Accounts with less than all of their rows that are remembered. Forgetting one gives it all of them back. */
+/** Maximum number of accounts in memory, only those with fewer than all of their rows. Evicting one refills it. */
 const ACCOUNTS_MAX = 10_000
 
 interface Account {

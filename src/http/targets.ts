@@ -15,7 +15,7 @@ import { makeRate, type Rate } from './rate.ts'
 import type { Handler, Target } from './request.ts'
 import { type Reply, refuse } from './respond.ts'
 
-/** What a route leads to. In: what all routes of its listener with large bodies hold together. */
+/** Makes the target of a route. Takes the shared bound of all routes of its listener with large bodies. */
 export function makeTarget(
   route: Route,
   handle: Handler,
@@ -35,7 +35,7 @@ export function makeTarget(
   }
 }
 
-/** Names of a path's parameters in their order; `*` is the whole path that was asked for, where it may be longer. */
+/** Names of a path's parameters in their order; `*` is the whole requested path, which may be longer. */
 function paramsOf(path: string): readonly string[] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '')
   return path.endsWith('/*') ? [...names, '*'] : names
@@ -44,7 +44,7 @@ function paramsOf(path: string): readonly string[] {
 /** Large bodies that a listener holds at once: within the common bound a few slow ones would refuse everybody. */
 const LARGE_BODIES = 2
 
-/** What the routes with large bodies may hold together. In: all routes of a listener. */
+/** The shared bound of the routes with large bodies. Takes all routes of a listener. */
 export function makeLargeHeld(routes: readonly Route[]): HeldBytes {
   const largest = Math.max(0, ...routes.filter(({ takesPieces }) => takesPieces).map((route) => route.bodyBytesMax))
   return new HeldBytes(LARGE_BODIES * largest)

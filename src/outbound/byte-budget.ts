@@ -8,9 +8,9 @@
  * Spec delivery.bytes
  */
 
-/** Bytes as read; a message is there once more as composed, and once more on its way into the socket. */
+/** Bytes as read; a message also exists as composed, and again on its way into the socket. */
 export const BYTES_MAX = 64 * 1024 * 1024
-/** Attempts with less than this are bounded by their number: 256 of them are as much as the budget. */
+/** Smaller messages are bounded by the number of attempts: 256 of them are as much as the budget. */
 export const LARGE_BYTES = 256 * 1024
 
 export interface BudgetOrder {
@@ -30,7 +30,7 @@ export interface ByteBudget {
 
 const NOTHING = (): void => undefined
 
-/** A budget of which nothing is taken. */
+/** An empty budget. */
 export function makeByteBudget(): ByteBudget {
   const sites = new Map<string, number>()
   let taken = 0
@@ -38,7 +38,7 @@ export function makeByteBudget(): ByteBudget {
     take({ bytes, site, isRelay, isProven }) {
       if (bytes < LARGE_BYTES) return NOTHING
       const atSite = sites.get(site) ?? 0
-      // Whoever is the first may go, however much it is.
+      // The first message may always start, whatever its size.
       if (taken > 0 && taken + bytes > (isRelay || isProven ? BYTES_MAX : BYTES_MAX / 2)) return null
       if (!isRelay && atSite > 0 && atSite + bytes > BYTES_MAX / 4) return null
       taken += bytes

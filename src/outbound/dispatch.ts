@@ -3,9 +3,9 @@
  *
  * The message is asked for only when its site has a place: so that waiting attempts cost little.
  *
- * Guarantees: an attempt that waits for its site too long goes back; one that is under way too long is cut and a failed
- * one, but never after its final dot, which would make a duplicate: the server has its ten minutes. All of it is
- * shorter than the claim.
+ * Guarantees: an attempt that waits for its site too long is returned. One that runs too long is cut and counts as
+ * failed, but never after its final dot, which would make a duplicate: the server then has its ten minutes. All these
+ * times are shorter than the claim.
  *
  * Spec delivery.attempt, delivery.bytes
  */
@@ -54,7 +54,7 @@ export interface DispatchDeps {
 
 export interface DispatchOrder {
   readonly address: string
-  /** The name of its site: the domain, or `relay`. */
+  /** The name of its site, which is the domain, or `relay`. */
   readonly destination: string
   /** Bytes of the message's attachments. */
   readonly bytes: number
@@ -67,7 +67,7 @@ export type Dispatched = Pick<TransmitJob, 'message'> & {
   readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers' | 'pass'>
 }
 
-/** Reads the message once there is a place for it, or says why there is none to send. */
+/** Reads the message once there is a place for it, or returns the outcome if there is no message to send. */
 export type Prepare = (signal: AbortSignal) => Promise<Dispatched | MailOutcome>
 
 export interface Dispatch {
@@ -160,7 +160,7 @@ function wayOf({ isRelay, site, hosts, sts, isOwn }: MxRoute, { limits, connecti
   return isRelay ? null : { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections }
 }
 
-/** An attempt; what it does at its site it does within `underWay`. */
+/** An attempt; its work at the site runs within `underWay`. */
 type TimedRun = (
   signal: AbortSignal,
   underWay: (perform: () => Promise<MailOutcome>) => Promise<MailOutcome>,
@@ -200,7 +200,7 @@ async function withinTime(
   }
   try {
     const outcome = await run(cut.signal, underWay)
-    // Cut by our own timer: a failed attempt, or it would repeat for ever.
+    // It was cut by our own timer and counts as failed; otherwise it would repeat for ever.
     const isOver = outcome.phase === 'abort' && isLate && !parent.aborted
     return isOver
       ? { ...outcome, ...makeDeferred('abort', 'TransientFailure', '4.4.2 attempt took too long') }

@@ -1,8 +1,8 @@
 /**
  * domain-lanes - performs the work for sending domains: lookups of their records, and mail to administrators
  *
- * Both lanes are narrow: a thousand domains that are due at once wait for each other, not acceptance for them. Notices
- * travel in the mail threads as all mail does, signed by the service where it has a key.
+ * Both lanes are narrow, so that a thousand domains due at once wait for each other and do not delay acceptance.
+ * Notices are sent by the mail threads like all mail, signed by the service if it has a key.
  *
  * Spec domain.schedule, domain.notice
  */
@@ -32,7 +32,7 @@ import { recordsOf } from '../views/domain.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { SigningKey } from './thread/sign.ts'
 
-/** Look-ups of a process at once, and notices. */
+/** Maximum number of look-ups at once in a process, and of notices. */
 const CHECKS_MAX = 16
 const NOTICES_MAX = 8
 /** A look-up ends within 8 s, an attempt to transmit within its own time limits. */
@@ -139,7 +139,7 @@ async function mailLink(
   return outcomeOf(sent, address)
 }
 
-/** Tells a user what has changed of how he signs in. */
+/** Notifies a user of a change to their sign-in. */
 async function tellUser(
   deps: DomainLaneDeps,
   { what, userId, atMs, address }: UserNoticeJob,
@@ -169,7 +169,7 @@ function send(
 }
 
 function outcomeOf({ result, response }: Awaited<ReturnType<Dispatch['send']>>, address: string): NoticeOutcome {
-  // One that was not made is made again by the schedule, like one that was put off.
+  // A notice that was not sent is repeated by the schedule, like a deferred one.
   const told = result === 'returned' ? 'deferred' : result
   return { result: told, response: response === null ? null : maskAddress(response, address) }
 }

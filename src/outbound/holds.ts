@@ -1,9 +1,9 @@
 /**
  * holds - the destinations that the operator holds, as this process knows them
  *
- * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried.
- * A command writes them and signals it; every process reads them at its start, on the signal, and every few seconds,
- * because signals are lost while its connection is down.
+ * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it is due to be
+ * tried. A command writes them and signals it; every process reads them at its start, on the signal, and every few
+ * seconds, because signals are lost while its connection is down.
  *
  * Spec queue.hold
  */

@@ -21,7 +21,7 @@ export interface Outbound {
   readonly sites: Sites
   readonly holds: Holds
   readonly dispatch: Dispatch
-  /** The site of a destination; null if there is none, or the DNS did not answer. */
+  /** The site of a destination; null if it has none, or the DNS did not answer. */
   siteOf(destination: string): Promise<string | null>
   /** Tells the log how an attempt went. */
   attempted(facts: AttemptFacts): void

@@ -6,8 +6,8 @@
  * thread -> reported. Guarantees: concurrent attempts are bounded, at each site and in all (`sites.ts`); an attempt is
  * cut before its claim ends; a reported outcome has no address.
  *
- * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is taken away goes to the
- * MX, and the other way round.
+ * All three lanes exist with any settings: after `RELAY_URL` is removed, mail in `relay` goes to the MX, and the
+ * reverse.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -44,8 +44,8 @@ import type { MailOutcome, RunAtOnce, RunMail, SimulateJob } from './thread/thre
 /** Simulated attempts under way. */
 const SIMULATED_MAX = 256
 /**
- * A claim of a dead process is freed when that is noticed; this is for what nobody notices, and longer than any
- * attempt.
+ * The claim of a dead process is freed when its death is detected; this longer hold, longer than any attempt, covers
+ * the other cases.
  */
 const HOLD_MS = 25 * 60_000
 const SIMULATE_HOLD_MS = 60_000
@@ -54,7 +54,7 @@ const AGAIN_MS = 1000
 /** Content is asked for once a second while the store is away; then the claim lapses. */
 const READ_TRIES_MAX = 60
 const READ_STEP_MS = 1000
-/** What a simulated complaint says (RFC 5965 7.3). */
+/** Feedback type of a simulated complaint (RFC 5965 7.3). */
 const SIMULATED_FEEDBACK = 'abuse'
 
 /** Receivers that know the domain would reject unsigned mail permanently; the fault here may be fixed in time. */
@@ -81,10 +81,10 @@ export interface LaneDeps {
   readonly addressHmac: (accountId: string, address: string) => string
   /** Names the installation in Feedback-IDs. */
   readonly senderId: string
-  /** The host that took a message that came whole, as its Received field says it. */
+  /** The host that accepted a message received whole, for its Received field. */
   readonly smtpHostname: string
   readonly findKey: FindKey
-  /** Signs all mail besides its domain's key; null = nothing does. */
+  /** Signs all mail in addition to its domain's key; null if there is no such key. */
   readonly serviceKey: SigningKey | null
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
@@ -163,7 +163,7 @@ async function endScheduled(deps: LaneDeps, job: AttemptJob, signal: AbortSignal
   return deferred === null ? null : reporterOf(deps, job)(deferred)
 }
 
-/** The destination that a lane's items are for: the recipients' domain, or `relay`. */
+/** The destination of a lane's items, which is the recipients' domain, or `relay`. */
 export function destinationOf(lane: string): string {
   return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
 }
@@ -173,7 +173,7 @@ type Report = (
   rest?: { retryAfterMs?: number; complaint?: string; clicks?: true },
 ) => AttemptOutcome
 
-/** Makes what is reported of a job's attempt: the address stays here. */
+/** Makes the report of a job's attempt, without the address. */
 function reporterOf({ addressHmac }: LaneDeps, { message, recipient: { address } }: AttemptJob): Report {
   const { accountId, streamId } = message
   const hmac = () => addressHmac(accountId, address)
@@ -242,7 +242,7 @@ function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient 
   return formatReturnPath(tokenKey, { messageId, recipient: recipient.index, host })
 }
 
-/** The keys that sign a message: its domain's, then the service's own; null when its domain has none. */
+/** The keys that sign a message, its domain's and then the service's own; null if its domain has none. */
 async function findKeys(deps: LaneDeps, message: JobMessage, signal: AbortSignal): Promise<SigningKey[] | null> {
   const { accountId, acceptedAtMs, keySinceMs, from } = message
   const order = { accountId, domain: domainOf(from), acceptedAtMs, keySinceMs }
@@ -257,7 +257,7 @@ function domainOf({ address }: JobMessage['from']): string {
 
 type NameDeps = Pick<LaneDeps, 'senderId' | 'smtpHostname' | 'baseUrl' | 'tokenKey' | 'addressHmac'>
 
-/** The message where its content came along with it and needs no unpacking; null: it must be read. */
+/** The message if its content came with the job and needs no unpacking; null if it must be read. */
 function messageAtHand(deps: NameDeps, job: AttemptJob): MailInput | null {
   const { message } = job
   if (message.raw !== null) {
@@ -290,7 +290,7 @@ async function readMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal)
   return inputOf(deps, job, { body, attachments })
 }
 
-/** A broadcast's message: its individual values, filled into the shared content. */
+/** A broadcast's message, with its individual values filled into the shared content. */
 async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<MailInput | null> {
   const { outgoing } = deps
   const { message } = job
@@ -315,13 +315,13 @@ async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortS
   return inputOf(deps, whole, { body, attachments, ...(head.ownsList && { ownsList: true }) })
 }
 
-/** The body where it came along with the message. */
+/** The body if it came with the message. */
 async function bodyAtHand({ content }: JobMessage): Promise<Body | null> {
   const body = content?.find(({ part }) => part === BODY_PART)
   return body === undefined ? null : (JSON.parse((await unpackPart(body.chunks)).toString()) as Body)
 }
 
-/** The attachments' bytes: those that came along, else as they are read. */
+/** The attachments' bytes, from the job if they came with it, otherwise from the store. */
 async function filesOf(
   { attachments, content }: JobMessage,
   read: () => ReturnType<typeof readAttachments>,
@@ -350,7 +350,7 @@ function inputOf(
   const { messageId, acceptedAtMs, from, to, cc, subject, contentId, listName } = job.message
   const headers = listName === null ? job.message.headers : withoutListFields(job.message.headers, ownsList)
   const { text, html } = body
-  // Boundaries follow from the content's id: nobody knew it when the content was written.
+  // Boundaries are derived from the content's id, which did not exist when the content was written.
   return {
     messageId,
     acceptedAtMs,
@@ -368,7 +368,10 @@ function inputOf(
   }
 }
 
-/** What the service adds on a broadcast stream: each recipient has a link of its own. Spec unsubscribe.fields */
+/**
+ * The header fields that the service adds on a broadcast stream, with a separate link for each recipient. Spec
+ * unsubscribe.fields
+ */
 function listOf(deps: NameDeps, job: AttemptJob, ownsList = false): Pick<ComposeInput, 'list'> {
   const { streamId, listName, from } = job.message
   if (listName === null) return {}

@@ -28,8 +28,8 @@ export function deferUnverified({ message }: AttemptJob): MailOutcome | null {
 }
 
 /**
- * Whether the address of a scheduled message is on its stream's list now; undefined: the store did not answer.
- * In: the HMAC of the address within its account.
+ * Whether the address of a scheduled message is on its stream's list now; undefined if the store did not answer. Takes
+ * the HMAC of the address within its account.
  */
 export async function isSuppressed(
   read: Reader,

@@ -1,8 +1,9 @@
 /**
- * signing-keys - the private keys that sign mail: a domain's, read from the store and opened once; the service's own
+ * signing-keys - the private keys that sign mail: those of domains, read from the store and opened once, and the
+ * service's own
  *
- * A key is found by the moment from which it signs, so a cached key never becomes wrong: a rotated or newly added
- * domain is read under another time. Attempts after the first do not know the time and read again.
+ * A key is found by the time from which it signs, so a cached key never becomes wrong: a rotated or newly added domain
+ * has another time. Attempts after the first do not know the time and read again.
  *
  * Keys: `dkim:<account>:<domain>`
  *
@@ -20,18 +21,18 @@ import { dkimKey } from '../state/keys.ts'
 import type { Reader } from '../views/key.ts'
 import type { SigningKey } from './thread/sign.ts'
 
-/** Opened keys that are remembered, some 2 KB each. */
+/** Maximum number of opened keys that are cached, some 2 KB each. */
 const OPENED_MAX = 2000
 /** RFC 8301 3.2: less is not accepted by verifiers. */
 const MODULUS_BITS_MIN = 1024
 
-/** Whose mail is to be signed, and when it was accepted. */
+/** The account whose mail is signed, and the time of acceptance. */
 export interface SigningOrder {
   readonly accountId: string
   /** In lower case. */
   readonly domain: string
   readonly acceptedAtMs: number
-  /** Since when the wanted key signs, where that is known. */
+  /** The time from which the wanted key signs, if it is known. */
   readonly keySinceMs: number | null
 }
 
@@ -61,7 +62,7 @@ export function makeSigningKeyFinder(read: Reader, sealingKey: Buffer): FindKey 
   }
 }
 
-/** The service's own key, or null. Throws WrongFile for a file that holds no RSA key: the start ends. */
+/** The service's own key, or null. Throws WrongFile for a file without an RSA key, which ends the start. */
 export function openServiceKey({ serviceDkim, serviceDomain }: Config): SigningKey | null {
   if (serviceDkim === null) return null
   const key = readRsaKey(serviceDkim.keyFile)
@@ -79,7 +80,7 @@ function readRsaKey(path: string): KeyObject | null {
   try {
     return createPrivateKey(readFileSync(path))
   } catch {
-    // Neither call has another way to say that the file cannot be read or is no key.
+    // Neither call has another way to report that the file cannot be read or is not a key.
     return null
   }
 }

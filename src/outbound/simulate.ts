@@ -1,11 +1,11 @@
 /**
  * simulate - attempts on a test server whose message is small: composed and simulated right here, on the main thread
  *
- * Sending a small message to a thread and its outcome back costs more than composing it. It is composed all the same,
- * byte for byte as it would be transmitted: a message that cannot be built fails, and the size is the size as built.
+ * Sending a small message to a thread and its outcome back costs more than composing it. It is still composed, byte
+ * for byte as it would be transmitted, so that a message that cannot be built fails and the size is the size as built.
  *
- * Guarantees: jobs run after what the loop has in hand, a few at a time, so that no answer waits for all of them; those
- * that cost no more than the wait would run at once, so many in a turn of the loop.
+ * Guarantees: jobs run after the present work of the loop, a few at a time, so that no answer waits for all of them;
+ * jobs that cost no more than the wait run at once, up to a maximum in a turn of the loop.
  */
 
 import { composePlain } from '../mail/compose/compose-plain.ts'
@@ -31,8 +31,8 @@ export interface Simulator {
   /** Never rejects; its caller bounds the jobs under way. */
   run(job: SimulateJob, signal: AbortSignal): Promise<MailOutcome>
   /**
-   * The outcome without waiting, of a plain message, or one that came whole, while the loop's turn has time for it;
-   * else undefined.
+   * The immediate outcome of a plain message, or one received whole, while the loop's turn has time for it; otherwise
+   * undefined.
    */
   runAtOnce(job: SimulateJob): MailOutcome | undefined
 }

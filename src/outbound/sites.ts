@@ -5,7 +5,7 @@
  * back to their lane (`returned`, no event); a site that cannot be reached ends them with the same failure as the one
  * that tried.
  *
- * Guarantees: no more attempts under way at a site than its pace allows within this process's share of the site's
+ * Guarantees: no more attempts in flight at a site than its pace allows within this process's share of the site's
  * limits, and no more than 256 in the process; the last quarter of those is for sites that have answered before, and a
  * site that has not gets one place when they become few, so that dead destinations never take the places of working
  * ones; waiting attempts are bounded, for a site and in all.
@@ -19,13 +19,13 @@ import { type SiteLimits, shareOf } from '../mail/site.ts'
 import { begun, ended, makeSitePace, placesOf, type SitePace, waitingMax, waitMs } from '../mail/site-pace.ts'
 import type { MailOutcome } from './thread/thread-job.ts'
 
-/** Attempts under way in this process: each has a connection, or is about to. */
+/** Attempts in flight in this process, each of which has a connection, or is about to have one. */
 export const UNDER_WAY_MAX = 256
 /** From here on a site that has not answered yet has one place. */
 const TIGHT_FROM = UNDER_WAY_MAX / 4
 /** From here on places are only for sites that have answered. */
 const PROVEN_FROM = (UNDER_WAY_MAX / 4) * 3
-/** Attempts that wait for a place, all sites together: each holds its message's head. */
+/** Attempts waiting for a place at all sites together; each keeps its message's head in memory. */
 const WAITING_ALL_MAX = 4096
 /** Attempts of a lane whose site is not known yet. */
 const UNKNOWN_ROOM = 16
@@ -79,7 +79,7 @@ interface Site {
 export class Sites {
   private readonly deps: SiteDeps
   private readonly sites = new Map<string, Site>()
-  /** The site of each domain that was attempted. */
+  /** The site of each domain, known from an attempt. */
   private readonly domains = new Map<string, string>()
   /** Sites with something waiting that the process had no place for. */
   private readonly hungry = new Set<Site>()
@@ -124,12 +124,12 @@ export class Sites {
     return this.sentBack(site, 'no connection to spare')
   }
 
-  /** The site of a domain, where an attempt has shown it; null = not known here. */
+  /** The site of a domain, if an attempt has shown it; null if it is not known here. */
   siteOf(domain: string): string | null {
     return this.domains.get(domain) ?? null
   }
 
-  /** Forgets that a domain's site is to be left alone. */
+  /** Ends the pause of a domain's site. */
   wake(domain: string): void {
     const site = this.sites.get(this.domains.get(domain) ?? '')
     if (site === undefined) return
@@ -146,7 +146,7 @@ export class Sites {
     }
   }
 
-  /** The relay is the operator's own: what it is given is shared where its connections are. */
+  /** The relay is the operator's own, and its connections are already divided between processes. */
   private limitsOf({ limits, isRelay }: MxRoute): SiteLimits {
     return isRelay ? limits : shareOf(limits, this.deps.sharers())
   }
@@ -222,7 +222,7 @@ export class Sites {
     })
   }
 
-  /** Gives places to what waits for a site, as many as there are. */
+  /** Gives free places to attempts waiting for a site. */
   private serve(site: Site): void {
     this.hungry.delete(site)
     const limits = this.limitsOf(site.route)
@@ -248,7 +248,7 @@ export class Sites {
     })
   }
 
-  /** One place became free: the sites that found none are served in turn. */
+  /** One place became free, so the sites that found none are served in turn. */
   private serveHungry(): void {
     for (const site of [...this.hungry]) {
       if (this.inUse >= UNDER_WAY_MAX) return

@@ -1,5 +1,5 @@
 /**
- * thread-pool - the threads in which mail is composed and transmitted, so that a burst of it does not slow acceptance.
+ * thread-pool - the threads that compose and transmit mail, so that a burst of mail does not slow acceptance.
  *
  * Guarantees: every job gets exactly one outcome, also when its thread dies (then `returned`); a thread that dies is
  * replaced, at most five times a minute; jobs of one turn of the event loop travel in one message per thread.
@@ -30,7 +30,7 @@ const CLOSE_GRACE_MS = 8000
 const CLOSE_STEP_MS = 20
 
 export interface MailThreadsOptions {
-  /** Threads; one where the machine has two cores or fewer. */
+  /** Number of threads; one if the machine has two cores or fewer. */
   readonly size: number
   readonly smtp: SmtpSettings
   /** Until its first heartbeat no message is finished. */
@@ -45,11 +45,11 @@ export interface MailThreads {
   run(job: MailJob, signal: AbortSignal): Promise<MailOutcome>
   /** Jobs under way. */
   pending(): number
-  /** Connections to receiving servers and the relay, as last told: a second ago at most. */
+  /** Connections to receiving servers and the relay, as last reported, at most a second ago. */
   connections(): number
   /**
-   * Takes no more jobs, cuts attempts whose message no server has asked for, waits for the others (8 s by default),
-   * ends the threads; what is left is `returned`.
+   * Accepts no more jobs, cuts attempts whose message no server has asked for, waits for the others (8 s by default),
+   * and ends the threads; remaining jobs are `returned`.
    */
   close(graceMs?: number): Promise<void>
 }
@@ -67,7 +67,7 @@ interface Thread {
   readonly data: ThreadData
 }
 
-/** Starts the threads. Throws for a relay URL that is none: the configuration is wrong. */
+/** Starts the threads. Throws for an invalid relay URL, which is an error of the configuration. */
 export function createMailThreads(options: MailThreadsOptions): MailThreads {
   const { smtp } = options
   if (smtp.relayUrl !== null && parseRelayUrl(smtp.relayUrl) === null) throw new Error('Cannot use the relay URL')
@@ -113,7 +113,7 @@ export function createMailThreads(options: MailThreadsOptions): MailThreads {
   return { run, pending, connections, close }
 }
 
-/** The thread where the job's site is at home, or the one with the least to do. */
+/** The thread that has the job's site, or the one with the least work. */
 function threadFor(threads: readonly Thread[], job: MailJob): Thread {
   const site = 'transmit' in job ? job.transmit.way?.site : undefined
   if (site === undefined) {
@@ -129,7 +129,7 @@ function makeThread(data: ThreadData): Thread {
   return { worker: null, pending: new Map(), outbox: [], startedAtMs: [], connections: 0, data }
 }
 
-/** Starts a thread's worker; false when it has died too often of late. */
+/** Starts a thread's worker; false if it has died too often recently. */
 function start(thread: Thread): boolean {
   const nowMs = monotonicMs()
   thread.startedAtMs = thread.startedAtMs.filter((atMs) => nowMs - atMs < RESTARTS_WITHIN_MS)
@@ -165,7 +165,7 @@ function dispatch(thread: Thread, entry: { id: number; job: MailJob }, signal: A
         id: entry.id,
         sparesDot: signal.reason === TOO_LATE || signal.reason === LOST_CLAIM,
       })
-    // One signal may stand for any number of jobs.
+    // One signal may have any number of jobs.
     setMaxListeners(0, signal)
     thread.pending.set(entry.id, (outcome) => {
       thread.pending.delete(entry.id)
@@ -192,8 +192,8 @@ function post(thread: Thread, told: ToThread): void {
 }
 
 /**
- * Attachments, or a message that came whole, in buffers of their own: cloning a slice of a larger buffer would copy all
- * of that buffer.
+ * Copies attachments, or a message received whole, into buffers of their own, because cloning a slice of a larger
+ * buffer copies the whole buffer.
  */
 function detach(job: MailJob): MailJob {
   const { message } = job

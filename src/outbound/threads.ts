@@ -1,8 +1,8 @@
 /**
  * threads - the mail threads of a process, started with the first job: an idle process does without their memory
  *
- * A small message that is only simulated needs no thread: sending it there would cost more than composing it.
- * Besides attempts they measure: a message that may be too large is built there, not beside the requests of others.
+ * A small message that is only simulated needs no thread: sending it there would cost more than composing it. The
+ * threads also measure: a message that may be too large is built there, so that it does not delay other requests.
  */
 
 import { availableParallelism } from 'node:os'
@@ -32,13 +32,13 @@ export interface MailRoom {
   readonly runAtOnce: RunAtOnce
   /** Bytes of a job's message as built; null when it cannot be built. */
   measure(job: SimulateJob): Promise<number | null>
-  /** Ends the threads after at most `graceMs`; what is left under way is deferred. */
+  /** Ends the threads after at most `graceMs`; attempts still in flight are deferred. */
   close(graceMs: number): Promise<void>
   /** Connections to receiving servers that are open. */
   connections(): number
 }
 
-/** What a test changes of how mail is transmitted. */
+/** Settings of transmission that a test changes. */
 export interface SmtpChanges extends Partial<Pick<SmtpSettings, 'timeouts' | 'ca'>> {
   /** Port of the hosts of MTA-STS policies. */
   readonly stsPort?: number

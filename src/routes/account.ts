@@ -1,7 +1,7 @@
 /**
  * account - GET /v1/account, and its keys: GET /v1/account/tokens, POST /v1/account/tokens/{tokenId}/revoke
  *
- * An account key makes no account key: who finds a leaked one must not be able to make it a successor.
+ * An account key cannot create an account key, so that a leaked key cannot create its own successor.
  *
  * Spec account.read, key.list, key.revoke
  */

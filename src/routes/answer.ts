@@ -19,7 +19,7 @@ export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply
   return result.kind === 'answer' ? make(result.reply as ActorReply) : answerUnsaid(result)
 }
 
-/** The answer where no actor replied. */
+/** The answer if no actor replied. */
 function answerUnsaid({ kind }: Exclude<AskResult, { readonly kind: 'answer' }>): Answer {
   if (kind === 'unavailable') return refuse('unavailable')
   return kind === 'fault' ? refuse('internal_error') : { close: true }
@@ -52,16 +52,14 @@ export async function giveOrder<ActorReply extends { readonly kind: string }>(
   return replyOf(await ask(shard, { ...order, cmdId: newCmdId() }), nowMs())
 }
 
-/**
- * The reply to an order; in its place the answer of a refusal, or of what no actor said. In: the store's time in ms.
- */
+/** The reply to an order, or the answer of a refusal or of a missing reply. `nowMs` is the store's time. */
 function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult, nowMs: number): Replied<ActorReply> {
   if (result.kind !== 'answer') return { answer: answerUnsaid(result), refused: null }
   const reply = result.reply as ActorReply | Refused
   return isRefused(reply) ? { answer: answerRefused(reply, nowMs), refused: reply } : { reply }
 }
 
-/** The answer of a refusal by an actor. In: the store's time in ms, which `Retry-After` counts from. */
+/** The answer of a refusal by an actor. `nowMs` is the store's time, from which `Retry-After` counts. */
 export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
   const fields = fieldsOf(extra)
   return refuse(code, fields, sentenceOfRefusal(code, extra), nowMs)
@@ -72,19 +70,19 @@ const SEND_TIME_MESSAGES = {
   late: `Must be at most ${SEND_AT_DAYS_MAX} days after acceptance, ${TEST_SEND_AT_DAYS_MAX} on a test server`,
 } as const
 
-/** The issue of a time that a turn refuses: only the store's clock can tell. Spec send.at */
+/** The issue of a time that a turn refuses, because only the store's clock decides it. Spec send.at */
 function sendTimeFields({ sendAt, index }: Refused['extra']): Record<string, unknown> {
   const message = SEND_TIME_MESSAGES[sendAt as keyof typeof SEND_TIME_MESSAGES]
   return { issues: [{ path: index === undefined ? 'sendAt' : `messages.${index}.sendAt`, message }] }
 }
 
-/** The body of a refusal that stands inside an answer. In: what an actor refused, or the issues of a bad shape. */
+/** The body of a refusal inside an answer. Takes the actor's refusal, or the issues of a malformed message. */
 export function refusalBody({ code, extra }: Pick<Refused, 'code' | 'extra'>, issues?: readonly Issue[]): object {
   const fields = { ...fieldsOf(extra), ...(issues && { issues }) }
   return refuse(code, fields, sentenceOfRefusal(code, extra)).json as object
 }
 
-/** Fields of the body: what only words the sentence is none. */
+/** Fields of the body; an extra that only changes the sentence adds none. */
 function fieldsOf(extra: Refused['extra']): Record<string, unknown> {
   if ('sendAt' in extra) return sendTimeFields(extra)
   const fields: Record<string, unknown> = {}

@@ -2,7 +2,7 @@
  * as-operator - what every operator route does first: the key is active now and its role suffices, and a write comes
  * with the operator that orders it
  *
- * An operator's key is no entity's, so it is looked up uncached: a revocation holds from its answer on.
+ * An operator's key belongs to no entity, so it is read without a cache, and a revocation holds from its answer on.
  *
  * Spec key.revoke, operator.session, operator.note, operator.audit
  */

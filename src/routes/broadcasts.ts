@@ -22,7 +22,7 @@ import { answerOf, answerRefused, pageOf } from './answer.ts'
 import type { ReadRoom } from './broadcast/read-room.ts'
 import { type SubmitBroadcastDeps, submitBroadcast } from './broadcast/submit.ts'
 
-/** What the routes of broadcasts need. */
+/** Dependencies of the routes of broadcasts. */
 export interface BroadcastDeps extends SubmitBroadcastDeps {
   readonly nowMs: () => number
   readonly readRoom: ReadRoom
@@ -111,10 +111,11 @@ export function makeOrderBroadcast(
     const { accountId, serverId, hash } = key
     const shard = homeShard(accountId)
     const id = (params.id ?? '').toLowerCase()
-    // What it says does not change: it is read before, so that the answer needs nothing after the order is done.
+    // The content does not change, so it is read first, and the answer needs no read after the order is done.
     const before = await readBroadcast(deps.read, key, id)
     if (typeof before === 'string') return refuse(before)
-    // An id of another shard would name a key that does not lie here: the server's own id names no broadcast either.
+    // An id of another shard would name a key that does not exist here. The server's own id is used, which is never
+    // the id of a broadcast.
     const broadcastId = shardOf(id) === shard ? id : serverId
     const body: OrderBroadcastBody = { accountId, serverId, keyHash: hash, broadcastId, order }
     const result = await deps.ask(shard, { name: 'order-broadcast', cmdId: deps.newCmdId(), body })
@@ -137,7 +138,7 @@ async function keyRefusal(
   return ownerOfRow(key.hash, seen[0]) === null ? refuse('unauthorized') : null
 }
 
-/** Each piece was copied for itself: its buffer holds nothing else. */
+/** Each piece has its own copy, so its buffer has no other data. */
 function bufferOf({ buffer }: Buffer): ArrayBuffer {
   return buffer as ArrayBuffer
 }

@@ -1,7 +1,7 @@
 /**
  * domains - POST, GET, DELETE /v1/domains and POST /v1/domains/{id}/verify, /rotate-dkim, /test-use
  *
- * A check looks the DNS up here, within 8 s, and then asks for its result to be recorded: an actor never waits.
+ * A check queries the DNS here, within 8 s, and then has its result recorded, because an actor never waits.
  *
  * Spec domain.add, domain.refused, domain.read, domain.list, domain.verify
  */
@@ -27,7 +27,7 @@ import { giveOrder, type OrderDeps, pageOf } from './answer.ts'
 /** Random bytes in a selector. */
 const SELECTOR_BYTES = 2
 
-/** What the routes of sending domains need. */
+/** Dependencies of the routes of sending domains. */
 export interface DomainDeps extends OrderDeps {
   readonly read: Reader
   readonly serviceDomain: string

@@ -1,8 +1,8 @@
 /**
  * email - POST /v1/email and POST /v1/email/batch
  *
- * A batch is one request, one decision and one commit: its messages are accepted together or not at all, or, if it is
- * partial, each on its own.
+ * A batch is one request, one decision and one commit. Either all of its messages are accepted or none is; in a
+ * partial batch each is decided on its own.
  *
  * Spec send.normal, batch.all, batch.answer, batch.partial, limit.headers, request.idempotency
  */
@@ -22,13 +22,13 @@ import { answerOf, answerRefused, refusalBody } from './answer.ts'
 /** Checks one message of a partial batch as POST /v1/email checks its body. */
 const checkEmail = compileBody<EmailBody>(EMAIL_BODY)
 
-/** What the routes of sends need. */
+/** Dependencies of the routes of sends. */
 export interface EmailDeps extends SendDeps {
   readonly newCmdId: () => string
   readonly nowMs: () => number
 }
 
-/** The answer's body of what was accepted, in the order of the messages. */
+/** The body of the answer for accepted messages, in their order. */
 type AnswerBody = (accepted: readonly EmailAnswer[]) => object | undefined
 
 /** POST /v1/email */
@@ -108,7 +108,7 @@ function answerSend(
   return sent instanceof Promise ? sent.then(conclude) : conclude(sent)
 }
 
-/** Recipients that a door names: the decision knows their places, the request their addresses. */
+/** Suppressed recipients that a door names: the decision has their places, the request their addresses. */
 function suppressedIn(
   messages: readonly (SendMessage | null)[],
   outcomes: readonly (AcceptedMessage | { readonly code: string } | null)[],

@@ -1,8 +1,8 @@
 /**
  * erasures - POST /v1/erasures, GET /v1/erasures/{id}
  *
- * The address ends here: the command has its HMAC, the pseudonym that follows from that, and its domain. For the
- * address of one of the account's inbound streams, it also names the stream.
+ * The address goes no further than this file: the command has its HMAC, the pseudonym derived from that, and its
+ * domain. For the address of one of the account's inbound streams, it also names the stream.
  *
  * Spec erasure.create, erasure.read
  */
@@ -20,7 +20,7 @@ import { formatErasure, readErasure } from '../views/erasure.ts'
 import type { Reader } from '../views/key.ts'
 import { giveOrder, type OrderDeps } from './answer.ts'
 
-/** What the routes of erasures need. */
+/** Dependencies of the routes of erasures. */
 export interface ErasureDeps extends OrderDeps {
   readonly read: Reader
   readonly secrets: Pick<Secrets, 'addressHmac' | 'pseudonymOf' | 'tagHash'>
@@ -53,7 +53,7 @@ export function makeReadErasure({ read, nowMs }: ErasureDeps): HandlerOf<'readEr
   }
 }
 
-/** Where an address leads that is an inbound stream's; whose stream that is the walk sees. Null: it is none. */
+/** The stream that an inbound address names; the walk checks its owner. Null if it is not such an address. */
 async function mailboxOf(
   { read, secrets, inboundDomain }: ErasureDeps,
   { shard, address }: { readonly shard: number; readonly address: string },

@@ -1,6 +1,6 @@
 /**
- * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has heard;
- * POST /v1/events/search: those of a stretch of time, in the order in which they occurred
+ * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has
+ * received; POST /v1/events/search: those of a time range, in the order in which they occurred
  *
  * While a feed is open the owner of the server's shard writes the references of its events down
  * (`actors/webhook/listen.ts`); the feed reads them from there, on each signal and at every beat, so that a lost signal
@@ -33,14 +33,14 @@ import { type EventFilter, type EventSearchDeps, searchEvents } from '../views/m
 import { giveOrder, type Replied } from './answer.ts'
 import { makeWaiting, type WaitDeps } from './wait/waits.ts'
 
-/** An empty line keeps proxies from ending the connection, and detects a client that is gone. */
+/** An empty line keeps proxies from ending the connection, and detects a disconnected client. */
 const BEAT_MS = 5_000
-/** Events that a feed reads back side by side: one after the other it would fall behind while much else is done. */
+/** Events that a feed reads in parallel; reading them one after the other, it would fall behind under load. */
 export const EVENTS_AT_ONCE = 32
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 const GONE = 'Events after this Last-Event-ID are no longer kept: connect without it'
 
-/** What feeds of events need. */
+/** Dependencies of feeds of events. */
 export interface EventFeedDeps {
   readonly ask: Ask
   readonly read: Reader
@@ -49,7 +49,7 @@ export interface EventFeedDeps {
   readonly readEvent: EventReader
   /** Subscribes to a topic; resolves with a function that ends it. */
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
-  /** A made-up id, for what has none of its own. */
+  /** Makes an id for an event that has none of its own. */
   readonly newEventId: () => string
   /** How many feeds of each server this process has open. */
   readonly openFeeds: Map<string, number>
@@ -89,7 +89,7 @@ function listen(deps: EventFeedDeps, body: { serverId: string; keyHash: string }
   return giveOrder(deps, homeShard(body.serverId), { name: 'listen', body })
 }
 
-/** The entry after which a feed begins; else the refusal. */
+/** The entry after which a feed begins, or the refusal. */
 async function positionOf(deps: EventFeedDeps, serverId: string, lastId: string | null): Promise<string | Answer> {
   if (lastId === null) return (await newestHeard(deps.read, serverId)) ?? refuse('unavailable')
   const isThere = await isHeardStill(deps.read, serverId, lastId)
@@ -122,7 +122,7 @@ function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: Fe
         deps.hear(accountTopic(server.accountId, server.mode), lines.take),
         deps.hear(keysTopic(server.serverId), () => void renew()),
       ]
-      // What was revoked or has happened before the signals were heard.
+      // Covers a revocation or an event before the subscription was active.
       void Promise.all(heard).then(() => {
         lines.look()
         return renew()
@@ -212,7 +212,7 @@ class FeedLines {
   }
 }
 
-/** What the search needs. */
+/** Dependencies of the search. */
 export interface SearchEventsDeps extends EventSearchDeps {
   readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash'>
 }

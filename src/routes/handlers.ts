@@ -1,8 +1,8 @@
 /**
  * handlers - which handler answers which route of the public listener
  *
- * Guarantee: every route has one, which takes the kind of key and the body that its row says; the compiler says so when
- * not.
+ * Guarantee: every route has a handler for the kind of key and the body of its row; otherwise the code does not
+ * compile.
  */
 
 import type { PublicRouteName } from '../../schemas/routes.ts'
@@ -79,7 +79,7 @@ import {
   makeSwitchWebhook,
 } from './webhooks.ts'
 
-/** What the handlers of its routes need. */
+/** Dependencies of the public handlers. */
 export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & StreamDeps &
   SearchMessagesDeps &
   EmailDeps &

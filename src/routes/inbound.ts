@@ -29,17 +29,17 @@ import type { ServerKey } from '../views/key.ts'
 type OpenRaw =
   Parameters<typeof openRaw> extends [unknown, ...infer Rest] ? (...rest: Rest) => ReturnType<typeof openRaw> : never
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface InboundDeps extends ReceivedDeps {
   readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash'>
   /** Opens the raw mail, or a part of it. */
   readonly openRaw: OpenRaw
 }
 
-/** Browsers are to take what strangers have sent for nothing but bytes. */
+/** Browsers must treat received content as nothing but bytes. */
 const BYTES_ONLY = { 'X-Content-Type-Options': 'nosniff' } as const
 const POSITION = /^\d{1,3}$/
-/** What a header line may carry of a media type; anything else is bytes. */
+/** A media type that is safe in a header line; any other becomes a generic type. */
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127}$/
 
 /** POST /v1/inbound/search */
@@ -111,7 +111,7 @@ async function refuseDamaged(deps: InboundDeps, key: ServerKey, found: FoundRece
 
 type Place = Parameters<OpenRaw>[0]
 
-/** Where the content of a message is; null where it is no longer kept. */
+/** The place of a message's content; null if it is no longer kept. */
 function placeOf({ nowMs }: InboundDeps, { shard, stored }: FoundReceived): Place | null {
   const { serverId, head } = stored
   return head !== null && isContentKept(stored, nowMs()) ? { shard, serverId, head } : null
@@ -133,7 +133,7 @@ async function* readRaw(
   yield* raw.pieces
 }
 
-/** An attachment's bytes from `from` on: what stands before them is decoded too, and passed over. */
+/** An attachment's bytes from `from` on; earlier bytes are decoded and skipped. */
 async function* decoded(
   pieces: AsyncIterable<Buffer>,
   { place }: ReceivedAttachment,
@@ -153,7 +153,7 @@ async function* decoded(
   yield cut(decoder.end())
 }
 
-/** RFC 6266: the name in UTF-8, and in ASCII for who knows no better. */
+/** RFC 6266: the name in UTF-8, and in ASCII for clients without support for it. */
 function dispositionOf(name: string | null): { 'Content-Disposition': string } {
   if (name === null) return { 'Content-Disposition': 'attachment' }
   const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
@@ -162,8 +162,8 @@ function dispositionOf(name: string | null): { 'Content-Disposition': string } {
 }
 
 /**
- * RFC 8187 3.2: what `encodeURIComponent` leaves as it is, is more than a header may hold. Half a pair of surrogates is
- * none.
+ * RFC 8187 3.2: `encodeURIComponent` leaves some characters that the header must not have. Lone surrogates are
+ * replaced first.
  */
 function encodeName(name: string): string {
   const whole = Buffer.from(name).toString()

@@ -20,7 +20,7 @@ import { type MessageFilter, type SearchDeps, searchMessages } from '../views/me
 import { pageOf } from './answer.ts'
 import { makeWaiting, type WaitDeps } from './wait/waits.ts'
 
-/** What the search needs. */
+/** Dependencies of the search. */
 export interface SearchMessagesDeps extends SearchDeps {
   readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash'>
 }

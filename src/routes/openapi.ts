@@ -1,7 +1,7 @@
 /**
  * openapi - GET /v1/openapi.json, and GET /v1/operator/openapi.json on the operator listener
  *
- * A document is made once, on the first request, and kept as the text that is sent.
+ * A document is built on the first request, and kept as the text that is sent.
  *
  * Spec openapi.document
  */

@@ -18,8 +18,8 @@ import {
 export type PageDeps = UnsubscribeDeps
 
 /**
- * The handlers, by the names of their pages. In: what they need, the public URL of the listener, and whether it serves
- * the documentation.
+ * The handlers, by the names of their pages. Takes their dependencies, the public URL of the listener, and whether it
+ * serves the documentation.
  */
 export function pageHandlers(
   deps: PageDeps,

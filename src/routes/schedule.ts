@@ -21,7 +21,7 @@ import type { StoredMessage } from '../views/message/summary.ts'
 import { readPersons } from '../views/person.ts'
 import { giveOrder, type OrderDeps } from './answer.ts'
 
-/** What the routes of scheduled messages need. */
+/** Dependencies of the routes of scheduled messages. */
 export type ScheduleDeps = MessageDeps & OrderDeps & { readonly metrics: Pick<Metrics, 'scheduled'> }
 
 /** How often a message is read again whose time was changed by another request at the same moment. */
@@ -55,7 +55,7 @@ async function order(
     if (message === 'unauthorized' || message === 'unavailable') return refuse(message)
     const found = typeof message === 'string' ? nothingScheduled(key) : message
     const { reply, answer, refused } = await give(deps, key, { message: found, sendAtMs })
-    // Without such a message the account is checked all the same: its state is refused first. Spec refusal.order
+    // Without such a message the account is still checked, because its state is refused first. Spec refusal.order
     if (typeof message === 'string' && (answer === undefined || refused?.code === 'not_found')) return refuse(message)
     if (answer !== undefined) return answer
     if (reply.kind === 'ordered') {
@@ -76,7 +76,7 @@ function give(
   return giveOrder<OrderScheduledReply>(deps, homeShard(accountId), { name: 'order-scheduled', body })
 }
 
-/** Stands for a message that is not there: its id is that of no message. */
+/** Placeholder for a missing message; its id belongs to no message. */
 function nothingScheduled({ serverId }: ServerKey): ScheduledMessage {
   const none = { segment: '-', contentId: '', hasAttachments: false, broadcastStreamId: null, sendAtMs: 0 }
   return { messageId: serverId, ...none, lanes: [[]] }
@@ -89,7 +89,7 @@ async function answerMessage(deps: ScheduleDeps, key: ServerKey, messageId: stri
   return typeof message === 'string' ? { close: true } : { status: 200, json: message }
 }
 
-/** What the order names of a message; or the refusal of one that has no time. */
+/** The message's data for the order, or the refusal if it is not scheduled. */
 async function scheduledOf(
   deps: ScheduleDeps,
   { accountId, mode }: ServerKey,

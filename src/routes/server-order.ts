@@ -1,5 +1,5 @@
 /**
- * server-order - orders about servers, as account keys and operators give them, and what they are answered
+ * server-order - orders about servers by account keys and operators, and their answers
  *
  * Spec server.create, server.limits
  */
@@ -31,7 +31,7 @@ export async function orderServer(deps: TokenDeps, orderer: AccountOrderer, body
   return answer ?? answerMade(deps, shard, { made, token })
 }
 
-/** It is made: where its domains cannot be read now, nobody can tell what it looks like. */
+/** The server was created, but if its domains cannot be read now, its resource is unknown. */
 async function answerMade(
   { read, nowMs }: TokenDeps,
   shard: number,
@@ -44,7 +44,10 @@ async function answerMade(
   return { status: 201, json: { ...resource, key: { ...formatToken(created.tokenId, key), token } } }
 }
 
-/** Refuses limits of a test server: all test servers of an account share its own. Null when there are none. */
+/**
+ * Refuses limits for a test server, because all test servers of an account share the account's. Null if none are
+ * given.
+ */
 export function refuseTestLimits(
   mode: 'live' | 'test',
   { perMinuteLimit = null, monthlyCap = null }: { perMinuteLimit?: number | null; monthlyCap?: number | null },

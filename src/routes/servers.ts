@@ -21,7 +21,7 @@ import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
 
 type AccountRequest = EdgeRequest<AccountKey>
 
-/** What was found of the path, where the account has the server. */
+/** The server of the path, if the account has it. */
 type Found = SeenServer & { readonly server: ServerState }
 
 /** GET /v1/servers */
@@ -125,7 +125,7 @@ function tokenOrderOf({ key }: AccountRequest, { server }: Found): TokenOrder {
   return { accountId, serverId, orderedBy: 'account', keyHash: key.hash }
 }
 
-/** It is changed: where its domains cannot be read now, nobody can tell what it looks like. */
+/** The server was changed, but if its domains cannot be read now, its resource is unknown. */
 async function answerPatched({ read, nowMs }: TokenDeps, shard: number, patched: PatchServerReply): Promise<Answer> {
   const { server, account, accountCounters: counters, counters: serverCounters } = patched
   const of = { server, serverCounters, nowMs: nowMs() }

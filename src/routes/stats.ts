@@ -1,5 +1,5 @@
 /**
- * stats - what a server looks back on: its figures, and the requests that were answered of late
+ * stats - a server's statistics, and the log of its recent requests
  *
  * Spec stats.read, request.log
  */
@@ -11,7 +11,7 @@ import type { Reader } from '../views/key.ts'
 import { readRequest, searchRequests } from '../views/requests.ts'
 import { readStats, type StatsQuery } from '../views/stats.ts'
 
-/** What looking back needs. */
+/** Dependencies of the routes. */
 export interface StatsDeps {
   readonly read: Reader
   /** The store's time in ms. */

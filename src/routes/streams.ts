@@ -12,7 +12,7 @@ import type { Reader, ServerKey } from '../views/key.ts'
 import { formatStream, listStreams, readStream } from '../views/stream.ts'
 import { giveOrder, type Order, type OrderDeps, pageOf } from './answer.ts'
 
-/** What the routes of streams need. */
+/** Dependencies of the routes of streams. */
 export interface StreamDeps extends OrderDeps {
   readonly read: Reader
   readonly inboundDomain: string
@@ -66,7 +66,7 @@ export function makeArchiveStream(deps: StreamDeps): HandlerOf<'archiveStream'> 
     orderStream(deps, key, { name: 'archive-stream', body: { streamId: params.id ?? '' }, status: 200 })
 }
 
-/** What an order says beside who gives it. */
+/** The fields of an order other than its author. */
 interface Asked {
   readonly streamId?: string
   readonly [field: string]: unknown
@@ -88,7 +88,10 @@ async function orderStream(deps: StreamDeps, owner: ServerKey, { name, body, sta
   return answer ?? { status, json: formatStream(reply.stream, deps.inboundDomain) }
 }
 
-/** An id of another shard would name a key that does not lie here: the server's own id names no stream either. */
+/**
+ * An id of another shard would name a key that does not exist here. The server's own id is used, which is never the id
+ * of a stream.
+ */
 function withOwnId(body: Asked, shard: number, noStream: string): Asked {
   if (body.streamId === undefined) return body
   const id = body.streamId.toLowerCase()

@@ -23,7 +23,7 @@ import { type ListOwner, readSuppression, type SuppressionFilter, searchSuppress
 import { giveOrder } from './answer.ts'
 import { asOperator, type OperatorDeps } from './as-operator.ts'
 
-/** What the routes of suppressions need. */
+/** Dependencies of the routes of suppressions. */
 export interface SuppressionDeps extends OperatorDeps {
   readonly secrets: Secrets
 }
@@ -55,7 +55,7 @@ export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppre
     const { accountId, serverId } = key
     const { streamId, recipients, reason } = body
     const shard = homeShard(accountId)
-    // A stream of another shard is another account's, and its key name would not lie on this one.
+    // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
     const isHere = shardOf(streamId.toLowerCase()) === shard
     const order: AddSuppressionsBody = {
       accountId,
@@ -76,7 +76,7 @@ export function makeLiftSuppression(deps: SuppressionDeps): HandlerOf<'liftSuppr
   return async ({ key, params }) => {
     const { accountId, serverId } = key
     const id = (params.id ?? '').toLowerCase()
-    // An id of another shard is another account's; one that nobody has keeps the order of refusals.
+    // An id of another shard belongs to another account; an unused id keeps the order of refusals.
     const suppressionId = shardOf(id) === shardOf(accountId) ? id : serverId
     return lift(deps, { accountId, serverId, orderedBy: 'server', keyHash: key.hash, suppressionId })
   }

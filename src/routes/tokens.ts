@@ -1,7 +1,7 @@
 /**
  * tokens - POST and GET /v1/tokens, POST /v1/tokens/{tokenId}/revoke
  *
- * A key's value is made here and stands in the answer alone: the command brings its hash.
+ * A key's value is created here and is only in the answer; the command has its hash.
  *
  * Spec key.create, key.revoke, key.list
  */
@@ -17,7 +17,7 @@ import type { Reader, ServerKey } from '../views/key.ts'
 import { formatToken, listTokens } from '../views/token.ts'
 import { giveOrder, pageOf } from './answer.ts'
 
-/** What the routes of keys need. */
+/** Dependencies of the routes of keys. */
 export interface TokenDeps {
   readonly ask: Ask
   readonly read: Reader

@@ -1,8 +1,8 @@
 /**
  * unsubscribe-page - the page that a link in a mail leads to, as HTML without a script
  *
- * Guarantees: a sender's name is always text; the page loads nothing, and it cannot be framed; no cookie, no recipient,
- * no name of a stream. Links are relative: they hold behind whatever path a proxy puts before them.
+ * Guarantees: a sender's name is always text; the page loads nothing and cannot be framed; it has no cookie, no
+ * recipient and no name of a stream. Links are relative, so they work behind any path that a proxy adds.
  *
  * Spec unsubscribe.page
  */
@@ -12,12 +12,12 @@ import type { Reply } from '../http/respond.ts'
 import type { MailSender } from '../views/message/unsubscribe.ts'
 import { type Language, PAGE_TEXTS } from './unsubscribe-texts.ts'
 
-/** What a page is about. */
+/** The content of a page. */
 export interface PageView {
   readonly kind: 'ask' | 'clicked' | 'listed' | 'undone' | 'late' | 'gone' | 'forged' | 'unavailable'
-  /** Absent: nobody is named. */
+  /** Absent if no sender is named. */
   readonly from?: MailSender
-  /** Where its button leads, relative to its own address; absent: it has none. */
+  /** Target of its button, relative to its own address; absent if there is none. */
   readonly action?: string
 }
 
@@ -48,7 +48,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
 }
-/** What would let a name turn the text around it, or end it. */
+/** Characters that could reverse the surrounding text, or end it. */
 const UNSHOWN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 /** The answer that shows a page. */
@@ -82,7 +82,7 @@ export function formatPage({ kind, from, action }: PageView, language: Language)
 `
 }
 
-/** A sender as it is shown, escaped: a name never stands without the address, which is what can be trusted. */
+/** A sender as shown, escaped. A name is never shown without the address, because only the address can be trusted. */
 function formatSender({ address, name }: MailSender): string {
   const shown = (name ?? '').replace(UNSHOWN, ' ').trim()
   const text = `<bdi>${escapeHtml(address)}</bdi>`

@@ -2,8 +2,8 @@
  * unsubscribe - GET and POST /u/{token}, /confirm and /undo: how the recipient of a mail on a broadcast stream leaves
  * it
  *
- * The link is sufficient for leaving: no key, no cookie, no redirect. GET changes nothing. A POST to the link itself is
- * one-click (RFC 8058), whatever its body; the page's button posts to /confirm and can be undone for a minute.
+ * The link is sufficient for leaving: no key, no cookie, no redirect. GET changes nothing. A POST to the link itself
+ * is one-click (RFC 8058), with any body; the page's button posts to /confirm and can be undone for a minute.
  *
  * Spec unsubscribe.page, unsubscribe.one-click, unsubscribe.minute
  */
@@ -21,7 +21,7 @@ import { type FoundClicker, findClicker } from '../views/message/unsubscribe.ts'
 import { type PageView, pageReply } from './unsubscribe-page.ts'
 import { chooseLanguage } from './unsubscribe-texts.ts'
 
-/** What the pages need. */
+/** Dependencies of the pages. */
 export interface UnsubscribeDeps {
   readonly ask: Ask
   readonly read: Reader
@@ -31,7 +31,7 @@ export interface UnsubscribeDeps {
   readonly metrics: Pick<Metrics, 'unsubscribed'>
 }
 
-/** How a handler of a path comes by the path of another: all are relative. */
+/** Paths from the handler of one path to another; all are relative. */
 const FROM_LINK = (token: string) => ({ confirm: `${token}/confirm`, undo: `${token}/undo` })
 const BESIDE = () => ({ confirm: 'confirm', undo: 'undo' })
 
@@ -45,12 +45,12 @@ export function makeShowUnsubscribe(deps: UnsubscribeDeps): Handler {
   return show(deps, (token) => FROM_LINK(token).confirm)
 }
 
-/** GET /u/{token}/confirm and /u/{token}/undo: a browser that opens its last page again. */
+/** GET /u/{token}/confirm and /u/{token}/undo, for a browser that reloads its last page. */
 export function makeShowUnsubscribeAgain(deps: UnsubscribeDeps): Handler {
   return show(deps, () => BESIDE().confirm)
 }
 
-/** POST /u/{token}. Out: 200 without a body; 404 for a link that names nobody. Spec unsubscribe.one-click */
+/** POST /u/{token}. Answers 200 without a body, or 404 for an invalid link. Spec unsubscribe.one-click */
 export function makeUnsubscribeOneClick(deps: UnsubscribeDeps): Handler {
   return async (request) => {
     const named = await findNamed(deps, request)

@@ -19,7 +19,7 @@ import { type DeliveriesPage, formatDelivery, listDeliveries, readDelivery, read
 import type { Replied } from './answer.ts'
 import { askOnWebhook, idBeside, onWebhook, orderOnWebhook, type WebhookDeps } from './webhooks.ts'
 
-/** Steps of one replay: a whole backlog, and slices without anything dead. */
+/** Steps of one replay, enough for a whole backlog and for slices without dead deliveries. */
 const STEPS_MAX = 1_000
 
 export type DeliveryDeps = WebhookDeps & { readonly readEvent: EventReader }
@@ -65,7 +65,7 @@ export function makeReplayDead(deps: DeliveryDeps): HandlerOf<'replayDead'> {
   return async (request) => {
     const { createdFrom, createdTo } = request.body
     const fromMs = Date.parse(createdFrom)
-    // What dies while it is replayed is not meant.
+    // Deliveries that die during the replay are not included.
     const toMs = createdTo === null || createdTo === undefined ? deps.nowMs() : Date.parse(createdTo)
     let queued = 0
     let after: ReplayCursor | null = null

@@ -29,10 +29,10 @@ import { giveOrder, type OrderDeps, pageOf, type Replied } from './answer.ts'
 /** Characters of the hash that a URL is compared by: 132 bits. */
 const URL_HASH_CHARS = 22
 
-/** In place of an id of another shard, which is another account's: nothing is called that. */
+/** Replaces an id of another shard, which belongs to another account; it is never the id of an object. */
 const NOWHERE = '00000000-0000-7000-8000-000000000000'
 
-/** What the routes of webhooks need. */
+/** Dependencies of the routes of webhooks. */
 export interface WebhookDeps extends OrderDeps {
   readonly read: Reader
   readonly webhookSecrets: WebhookSecrets
@@ -168,7 +168,7 @@ export async function onWebhook(
   return typeof seen === 'string' ? refuse(seen) : show(seen)
 }
 
-/** A command by its name, and what it says beside who gives it. */
+/** A command by its name, and its fields other than its author. */
 interface Asked {
   readonly name: string
   readonly body?: object
@@ -178,7 +178,7 @@ interface Answered<Reply> extends Asked {
   answer(reply: Reply): Answer
 }
 
-/** Asks about the webhook of the path: the turn finds it, or refuses in the contract's order. */
+/** Sends an order about the webhook of the path; the turn finds it, or refuses in the contract's order. */
 export function askOnWebhook<Reply extends { readonly kind: string }>(
   deps: OrderDeps,
   { key, params }: EdgeRequest<ServerKey>,
@@ -187,7 +187,7 @@ export function askOnWebhook<Reply extends { readonly kind: string }>(
   return askServer(deps, key, { name, body: { webhookId: idBeside(key, params.webhookId), ...body } })
 }
 
-/** The same, where the reply is answered as it is. */
+/** The same for an order whose reply is the answer. */
 export async function orderOnWebhook<Reply extends { readonly kind: string }>(
   deps: OrderDeps,
   request: EdgeRequest<ServerKey>,
@@ -197,7 +197,7 @@ export async function orderOnWebhook<Reply extends { readonly kind: string }>(
   return replied.answer ?? answer(replied.reply)
 }
 
-/** An id of a path as one that may lie on the server's shard; what cannot becomes one that nothing has. */
+/** An id of a path that may be on the server's shard; any other becomes an id that is never used. */
 export function idBeside({ serverId }: ServerKey, text: string | undefined): string {
   const id = (text ?? '').toLowerCase()
   return shardOf(id) !== null && shardOf(id) === shardOf(serverId) ? id : NOWHERE
@@ -213,7 +213,7 @@ function askServer<Reply extends { readonly kind: string }>(
   return giveOrder(deps, homeShard(serverId), order)
 }
 
-/** Whether a host may be named: no private address, and not this very machine. Names are looked up at each attempt. */
+/** Whether a host is allowed: neither a private address nor this machine. Names are looked up at each attempt. */
 function mayPostTo(hostname: string, allowed: readonly string[]): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   if (host === 'localhost' || host.endsWith('.localhost')) return isPublicAddress('127.0.0.1', allowed)

@@ -33,7 +33,7 @@ export interface Receiver {
   abort(): void
 }
 
-/** What an answer begins with. */
+/** Status and headers of an answer. */
 export interface AnswerHead {
   readonly status: number
   readonly requestId: string
@@ -50,7 +50,7 @@ export interface AnswerHow {
   readonly isHead: boolean
   /** The connection ends with this answer. */
   readonly closes: boolean
-  /** With `isHead`: the length of a body that is not there to be measured. */
+  /** With `isHead`, the length of the omitted body. */
   readonly length?: number
 }
 
@@ -58,9 +58,9 @@ export interface AnswerHow {
 export interface Wire {
   /** The address of the peer. */
   peer(): string
-  /** Writes a whole answer in one write. In: the body; null if the status has none. */
+  /** Writes a whole answer in one write. `body` is null if the status has none. */
   answer(head: AnswerHead, body: string | Uint8Array | null, how: AnswerHow): void
-  /** Writes the head of an answer that follows in pieces, within the same `cork` as the first of them. */
+  /** Writes the head of an answer that follows in pieces, in the same `cork` as the first piece. */
   begin(head: AnswerHead): void
   /** Writes a piece of an answer of unknown length. False: it waits for the client. */
   write(text: string): boolean
@@ -71,7 +71,7 @@ export interface Wire {
    * is over.
    */
   tryEnd(piece: Uint8Array, size: number): [boolean, boolean]
-  /** Bytes of the body that were taken by `tryEnd`. */
+  /** Bytes of the body that `tryEnd` has accepted. */
   getWriteOffset(): number
   /** Called each time that the client takes more, after it did not. */
   onWritable(call: () => void): void
@@ -84,7 +84,7 @@ export interface Wire {
 /** Opens a request. */
 export type Open = (request: Incoming, wire: Wire) => Receiver
 
-/** What a method and a path lead to. Of several patterns the most specific one counts, segment by segment. */
+/** The handler of a method and a path. If several patterns match, the most specific one counts, segment by segment. */
 export interface EngineRoute {
   /** `any`: every method that no other route takes, on this path or on a less specific one. */
   readonly method: 'get' | 'head' | 'post' | 'put' | 'patch' | 'del' | 'any'
@@ -96,7 +96,7 @@ export interface EngineRoute {
 /** A library that listens. */
 export interface EngineListener {
   readonly port: number
-  /** Takes no more connections. Those that exist are kept. */
+  /** Accepts no more connections. Those that exist are kept. */
   stop(): void
   /** Ends all connections. */
   end(): void

@@ -8,13 +8,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnswerHead, AnswerHow, Wire } from './engine.ts'
 
-/** The rest of a body that was refused is read for so long: a reset would overtake the answer. */
+/** The rest of a refused body is read for this time, because a reset would overtake the answer. */
 const LINGER_MS_MAX = 30_000
 
 export class NodeWire implements Wire {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
-  /** Of an answer in pieces, until the first of them. */
+  /** The head of an answer in pieces, until the first piece. */
   #head: AnswerHead | null = null
   #offset = 0
 
@@ -47,7 +47,8 @@ export class NodeWire implements Wire {
     this.#start(null)
     const res = this.#res
     const isTaken = res.write(text)
-    // The library would hold everything back until the end of this turn, and count it as waiting for the client.
+    // Otherwise the library would buffer the bytes until the end of this turn, and count them as waiting for the
+    // client.
     res.socket?.uncork()
     return isTaken || res.socket?.writableLength === 0
   }

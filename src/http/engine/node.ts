@@ -3,10 +3,10 @@
  *
  * States of a connection: quiet (no request: it ends after 10 s, however much of a head has come) -> receiving (a body
  * has to bring 16 KiB a second, averaged over 10 s) -> working -> answering (it ends after 10 s in which the client
- * takes nothing) -> quiet. Several requests may be under way: their answers leave in the order of the requests.
+ * takes nothing) -> quiet. Several requests may be in flight; their answers leave in the order of the requests.
  *
- * Guarantees: the bounds are those of uWebSockets.js, except that it ends a connection on which a request comes before
- * the answer to the last one, and here a few may.
+ * Guarantees: the bounds are those of uWebSockets.js, except that it ends a connection if a request arrives before the
+ * answer to the last one, while a few are allowed here.
  *
  * Spec request.framing, request.head-bytes, request.body.slow, request.body.max
  */
@@ -80,7 +80,7 @@ async function listen(
     socket.once('close', () => lose(connections, socket))
   })
   server.on('request', take)
-  // RFC 9110 10.1.1: an expectation other than 100-continue may be ignored.
+  // RFC 9110 10.1.1 allows ignoring an expectation other than 100-continue.
   server.on('checkExpectation', take)
   server.on('connect', (_req, socket) => fail(connections.get(socket as Socket), 'CONNECT'))
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => fail(connections.get(socket as Socket), code))
@@ -172,7 +172,7 @@ function decoded(text: string): string {
   return ABOVE_ASCII.test(text) ? Buffer.from(text, 'latin1').toString('utf8') : text
 }
 
-/** Ends a connection whose bytes are no request. In: the code of the parser's error. */
+/** Ends a connection whose bytes are no request. Takes the code of the parser's error. */
 function fail(connection: Connection | undefined, code: string | undefined): void {
   if (connection === undefined || connection.isRefused) return
   const { socket, open } = connection
@@ -186,7 +186,7 @@ function fail(connection: Connection | undefined, code: string | undefined): voi
   refuse(connection, code === 'HPE_HEADER_OVERFLOW' ? 431 : 400)
 }
 
-/** Refuses what is no request of ours. What follows on the connection is not read as one. */
+/** Refuses a request that is not valid here. Further bytes of the connection are not read as a request. */
 function refuse(connection: Connection, status: number): void {
   const { socket } = connection
   connection.isRefused = true

@@ -1,8 +1,8 @@
 /**
  * router - finds the route of a method and a path, in the order that uWebSockets.js tries them
  *
- * Routes of the request's method come first, those of any method last. Within each, segment by segment: the same text,
- * then a parameter, then a wildcard, with a step back if what follows does not fit.
+ * Routes of the request's method come first, those of any method last. Within each, the order is segment by segment:
+ * the same text, then a parameter, then a wildcard, with a step back if the rest does not match.
  */
 
 import type { EngineRoute } from './engine.ts'

@@ -1,7 +1,7 @@
 /**
  * uws - the engine of uWebSockets.js: the only file that knows this library
  *
- * Guarantees: the abort handler is registered first, and a request is copied before its callback returns, since it is
+ * Guarantees: the abort handler is registered first; a request is copied before its callback returns, because it is
  * invalid afterwards; a taken port is an error.
  */
 
@@ -28,13 +28,13 @@ type ExclusiveListen = (
   done: (socket: us_listen_socket | false) => void,
 ) => TemplatedApp
 
-/** Makes a taken port an error: without it a second process shares the port. The types lack it. */
+/** Makes a taken port an error, because otherwise a second process shares the port. The types lack it. */
 const EXCLUSIVE_PORT = 1
 const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, status) => {
   return `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
 })
 
-/** Loads the library. Out: an Error if its native module does not load here. */
+/** Loads the library. Returns an Error if its native module does not load here. */
 export async function loadUws(): Promise<Engine | Error> {
   // The library reads this once, when it is loaded. Spec request.head-bytes
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(HEAD_BYTES_MAX)
@@ -91,7 +91,7 @@ class UwsWire implements Wire {
     const res = this.#res
     res.cork(() => {
       this.#writeHead(head, closes)
-      // RFC 9110 8.6: no Content-Length on a 204; the library writes one as soon as it is given an argument.
+      // RFC 9110 8.6 forbids Content-Length on a 204, and the library writes one as soon as it gets an argument.
       if (body === null) res.endWithoutBody()
       else if (isHead && !closes) {
         // Given a length, the library waits for that body and gives the connection up at the next request.
@@ -111,7 +111,7 @@ class UwsWire implements Wire {
   }
 
   end(text: string): void {
-    // An end that closes the connection writes its header into the body, once some of that is written.
+    // An end that closes the connection would write its header into the body, once some of the body is written.
     this.#res.end(text, false)
   }
 
@@ -141,7 +141,7 @@ class UwsWire implements Wire {
   #writeHead({ status, requestId, contentType, headers, cookies = [] }: AnswerHead, closes: boolean): void {
     // The library's own status is 200.
     if (status !== 200) this.#res.writeStatus(STATUS_LINES[status] ?? '500 Internal Server Error')
-    // The library writes a value as it is given: one call for all headers costs a third of one for each.
+    // The library writes a value unchanged; one call for all headers costs a third of one for each.
     let value = requestId
     if (contentType !== null) value += `\r\nContent-Type: ${contentType}`
     for (const name in headers) value += `\r\n${name}: ${headers[name] ?? ''}`

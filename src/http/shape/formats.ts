@@ -60,7 +60,10 @@ function isMailbox(text: string): boolean {
   return at > 0 && at < text.length - 1 && text.length <= MAILBOX_CHARS_MAX && !MAILBOX_GAP.test(text)
 }
 
-/** Whether a domain may be added by its shape: a host name that is not itself a public suffix. Spec domain.add */
+/**
+ * Whether a domain has the form of a sending domain, which is a host name that is not itself a public suffix. Spec
+ * domain.add
+ */
 function isSendingDomain(text: string): boolean {
   if (!isDomain(text)) return false
   const domain = text.toLowerCase()
@@ -68,7 +71,7 @@ function isSendingDomain(text: string): boolean {
   return !((isIcann === true || isPrivate === true) && publicSuffix === domain)
 }
 
-/** Whether a message may set a header of that name. Spec send.headers */
+/** Whether a message may set a header field with that name. Spec send.headers */
 function isHeaderName(text: string): boolean {
   if (text.length > HEADER_NAME_CHARS_MAX || !HEADER_NAME.test(text)) return false
   const name = text.toLowerCase()

@@ -83,7 +83,7 @@ function walk(schema: Schema, value: unknown, path: string, issues: Issue[]): vo
   }
 }
 
-/** An address is a string or an object: takes the branch that the value wants, or tells that it fits neither. */
+/** An address is a string or an object; chooses the matching branch, or returns the message if neither matches. */
 function chooseBranch(schema: Schema, value: unknown): Schema | string {
   if (schema.if === undefined || schema.then === undefined || schema.else === undefined) return schema
   if (schema.if.properties !== undefined) return hasConstants(schema.if.properties, value) ? schema.then : schema.else
@@ -214,7 +214,7 @@ function recipientsMessage(schema: Schema): string {
   return `Must be at most ${schema.recipientsMax} recipients in to, cc and bcc together`
 }
 
-/** A name may hold what no string may, and the cut may go through a pair: the path holds no lone surrogate. */
+/** A name may have forbidden characters, and the cut may split a pair, so lone surrogates are replaced. */
 function joinPath(path: string, name: string): string {
   const shown = toWellFormed(name.length > NAME_IN_PATH_MAX ? `${name.slice(0, NAME_IN_PATH_MAX)}…` : name)
   return path === '' ? shown : `${path}.${shown}`

@@ -1,12 +1,13 @@
 /**
- * nesting - whether a JSON text is all lists and objects: ten megabytes of them take the parser two seconds
+ * nesting - detects a JSON text that is mainly lists and objects, because ten megabytes of them take the parser two
+ * seconds
  *
  * No body of any route comes near these bounds. Strings are skipped, so that a large attachment costs one search.
  *
  * Spec request.json
  */
 
-/** Texts up to this length are parsed within a millisecond, whatever their content. */
+/** Texts up to this length are parsed within a millisecond, with any content. */
 const TEXT_CHARS_SURE = 64 * 1024
 const DEPTH_MAX = 1_000
 export const NESTED_MAX = 100_000
@@ -41,7 +42,8 @@ export function isOvernested(text: string, countMax: number = NESTED_MAX): boole
 }
 
 /**
- * Place of the quote that ends a string; the text's length where none does. In: the place of the one that begins it.
+ * Position of the quote that ends a string; the text's length if there is none. `start` is the position of the opening
+ * quote.
  */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {

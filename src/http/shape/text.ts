@@ -4,7 +4,7 @@
  * Spec text.length, text.forbidden
  */
 
-/** Both are there since Node 20; the compiler's library of that year does not know them. */
+/** Both methods exist since Node 20, but the compiler's library of that year does not declare them. */
 interface WellFormed {
   isWellFormed(): boolean
   toWellFormed(): string
@@ -27,12 +27,12 @@ export function isForbidden(text: string): boolean {
   return text.includes('\0') || !(text as unknown as WellFormed).isWellFormed()
 }
 
-/** The text with U+FFFD for each lone surrogate: what we write ourselves holds none. */
+/** The text with U+FFFD for each lone surrogate; our own output has none. */
 export function toWellFormed(text: string): string {
   return (text as unknown as WellFormed).toWellFormed()
 }
 
-/** Whether any string of a value holds what no string may. In: a value whose depth its schema bounds. */
+/** Whether any string of a value has a forbidden character. The schema bounds the depth of the value. */
 export function holdsForbidden(value: unknown): boolean {
   if (typeof value === 'string') return isForbidden(value)
   if (typeof value !== 'object' || value === null) return false

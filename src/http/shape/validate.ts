@@ -1,9 +1,9 @@
 /**
  * validate - compiles a schema to a function that returns the value with defaults, or the issues
  *
- * Two passes: a compiled validator that stops at the first fault (collecting all of them costs an attacker nothing and
- * us everything), and only after a no the bounded walk of issues.ts. Sizes of lists and maps are checked before what
- * is in them.
+ * There are two passes: a compiled validator that stops at the first fault (collecting all faults would be cheap for
+ * an attacker and expensive here), and the bounded walk of issues.ts only after a failure. Sizes of lists and maps are
+ * checked before what is in them.
  *
  * Spec error.issues, text.length, text.forbidden
  */
@@ -21,16 +21,16 @@ export type Checked<T> =
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
- * Checks one value, and fills its defaults in place.
- * `mayHoldEscapes` false spares the look at each string: a JSON text without `\u` cannot name U+0000 or a surrogate.
+ * Checks one value, and fills its defaults in place. If `mayHoldEscapes` is false, strings are not checked, because a
+ * JSON text without `\u` cannot contain U+0000 or a surrogate.
  */
 export type Check<T> = (value: unknown, mayHoldEscapes?: boolean) => Checked<T>
 
 const AJV = makeAjv()
 
 /**
- * Makes the check of one schema, which is compiled at its first value: a start would wait for all, and needs few.
- * In: a schema of ours; the first check throws when the schema itself is wrong. Spec error.issues
+ * Makes the check of one schema. It is compiled at its first value, because a start would wait for all of them and
+ * needs few. Takes a schema of ours; the first check throws if the schema itself is wrong. Spec error.issues
  */
 export function compileBody<T = unknown>(schema: object): Check<T> {
   let validate: ValidateFunction | null = null
@@ -48,7 +48,7 @@ function makeAjv(): Ajv {
     strictRequired: false,
     allowUnionTypes: true,
     messages: false,
-    // V8 makes the code fast anyway; Ajv's own pass over it takes as long as all else of a compilation.
+    // V8 makes the code fast anyway, and Ajv's own pass over it takes as long as the rest of a compilation.
     code: { optimize: false },
   })
   for (const [name, format] of Object.entries(FORMATS)) ajv.addFormat(name, { validate: format.test })

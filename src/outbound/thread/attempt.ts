@@ -36,7 +36,7 @@ export type Attempted =
   | { readonly ok: true; readonly session: Session }
   | { readonly ok: false; readonly outcome: Outcome; readonly contact: Contact }
 
-/** Hosts whose TLS handshake failed, forgotten after three days. */
+/** Hosts whose TLS handshake failed, kept for three days. */
 export interface BrokenTls {
   has(host: string, nowMs: number): boolean
   add(host: string, nowMs: number): void
@@ -94,7 +94,7 @@ function judgeOpening(
   return { ok: false, outcome: judgeFailure(failure, where), contact }
 }
 
-/** A session, why there is none, or the text of a failed connection. */
+/** A session, the reason why there is none, or the text of a failed connection. */
 async function openAt(
   { host, address }: AttemptInput,
   { tls, deps }: { tls: 'required' | 'opportunistic' | 'none'; deps: AttemptDeps },

@@ -17,14 +17,14 @@ export function buildMessage(input: MailInput): Buffer | null {
     if ('raw' in input) return composeRaw(input)
     return composePlain(input) ?? composeMessage(input)
   } catch {
-    // Whatever the content has done to the composer: the message fails, not the thread and all the others in it.
+    // If its content makes the composer throw, only this message fails, not the thread and all its other messages.
     return null
   }
 }
 
 /**
- * The outcome of a message that may not be sent: it could not be built, or is too large; null: it may. What the service
- * adds for a list does not count: nobody knew it when the message was accepted.
+ * The outcome of a message that may not be sent because it could not be built or is too large; null if it may be sent.
+ * Fields that the service adds for a list do not count, because they did not exist when the message was accepted.
  */
 export function refuseBuilt(message: Buffer | null, { list }: Pick<MailInput, 'list'>): MailOutcome | null {
   if (message === null) return { ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }

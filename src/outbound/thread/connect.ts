@@ -1,6 +1,4 @@
-/**
- * connect - a TCP connection to an address that was checked before; the name is never looked up again (rebinding).
- */
+/** connect - a TCP connection to an address that was checked before; the name is never resolved again (rebinding). */
 
 import type { Socket } from 'node:net'
 import { connect as connectSocket } from 'node:net'
@@ -38,7 +36,7 @@ export function connect(input: ConnectInput, signal: AbortSignal): Promise<Conne
     const onConnect = () => finish(null)
 
     socket.once('connect', onConnect)
-    // Stays after a failure: a destroyed socket may still report its error.
+    // Stays after a failure, because a destroyed socket may still report its error.
     socket.on('error', onError)
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()

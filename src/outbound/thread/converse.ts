@@ -1,6 +1,5 @@
 /**
- * converse - an SMTP session (RFC 5321) over a socket that is already connected: greeting, EHLO, STARTTLS, AUTH,
- * messages.
+ * converse - an SMTP session (RFC 5321) over a connected socket: greeting, EHLO, STARTTLS, AUTH, messages.
  *
  * States: opening -> open -> (sending -> open)* -> gone. Guarantees: every call settles, within the time limits,
  * whatever the server does; nothing is thrown; the phase of a failure is ours, not guessed from an error text. The
@@ -19,7 +18,7 @@ import { makeFeed } from './data-feed.ts'
 const REPLY_BYTES_MAX = 65_536
 const CLOSED = 'connection closed by the server'
 
-/** RFC 5321 4.5.3.2, shortened where no server needs it; all in milliseconds. */
+/** RFC 5321 4.5.3.2, shortened if no server needs the full time; all in milliseconds. */
 export interface SmtpTimeouts {
   readonly connectMs: number
   /** All connection attempts of one delivery attempt together. */
@@ -61,9 +60,9 @@ export interface OpenInput {
 }
 
 /**
- * Why a session or a transaction failed. `reply`: the server refused, `text` is its reply as received. For the others
- * `text` is ours. `handshake`: TLS failed, the same server may still take the mail without. `too-large`: the server
- * announced a SIZE below the message's. `abort`: the caller's signal. `fence`: see `feed.ts`.
+ * Why a session or a transaction failed. `reply`: the server refused, and `text` is its reply as received. For the
+ * others `text` is ours. `handshake`: TLS failed, the same server may still take the mail without. `too-large`: the
+ * announced SIZE is below the message's. `abort`: the caller's signal was aborted. `fence`: see `feed.ts`.
  */
 export interface SessionFailure {
   readonly kind: 'reply' | 'lost' | 'timeout' | 'handshake' | 'too-large' | 'abort' | 'fence'
@@ -90,7 +89,7 @@ export interface SendInput {
   onData?(): void
 }
 
-/** What protects a session, for the log. */
+/** TLS version and cipher of a session, for the log. */
 export interface TlsFacts {
   /** `TLSv1.3`; null = plaintext. */
   readonly protocol: string | null
@@ -121,7 +120,9 @@ interface Internals {
 }
 type SmtpError = Error & { code?: string; response?: string | false; command?: string | false; originalCode?: string }
 
-/** Opens a session up to the point where a message can be sent. Never rejects; on failure the socket is destroyed. */
+/**
+ * Opens a session up to the point at which a message can be sent. Never rejects; on failure the socket is destroyed.
+ */
 export function openSession(input: OpenInput, signal: AbortSignal): Promise<Opened> {
   const connection = makeConnection(input)
   const internals = connection as unknown as Internals
@@ -139,7 +140,7 @@ export function openSession(input: OpenInput, signal: AbortSignal): Promise<Open
       const isTls = internals.upgrading === true || error.code === 'ETLS'
       settle(isTls ? { ...failure, kind: 'handshake' } : failure)
     }
-    // Stays for the life of the connection: an error that nobody listens to would end the process.
+    // Stays for the life of the connection, because an error without a listener would end the process.
     connection.on('error', onFailure)
     connection.once('end', () => setImmediate(() => settle({ kind: 'lost', phase: 'conn', text: CLOSED })))
     signal.addEventListener('abort', onAbort, { once: true })
@@ -242,7 +243,7 @@ function sendMessage(connection: SMTPConnection, input: Transaction, signal: Abo
     }
     const onAbort = () => cut({ kind: 'abort', phase: 'abort', text: 'attempt was cut off' })
     const onError = (error: SmtpError) => fail(readError(error, phase))
-    // The callback of send tells more when it comes; it comes in the same turn or never.
+    // The callback of send has more detail, and it runs in the same turn or never.
     const onGone = () => setImmediate(() => fail({ kind: 'lost', phase, text: CLOSED }))
 
     const feed = makeFeed({
@@ -264,8 +265,8 @@ function sendMessage(connection: SMTPConnection, input: Transaction, signal: Abo
     connection.once('end', onGone)
     signal.addEventListener('abort', onAbort, { once: true })
     arm(timeouts.envelopeMs)
-    // Composed mail is ASCII; one that came whole may hold other bytes, and goes to who does not offer to take them
-    // too.
+    // Composed mail is ASCII. A message received whole may have other bytes, and is also sent to servers that do not
+    // offer 8BITMIME.
     const use8BitMime = !isAscii(input.message)
     const envelope = { from: input.mailFrom, to: [input.recipient], size: input.message.length, use8BitMime }
     connection.send(envelope, feed, (error, info) => {
@@ -293,7 +294,7 @@ function readError(error: SmtpError, phase: Phase): SessionFailure {
   return { kind: 'lost', phase, text: `connection failed with ${code}` }
 }
 
-/** The phase of a reply: the command that it answers. */
+/** The phase of a reply is that of the command that it answers. */
 function phaseOf(error: SmtpError, phase: Phase): Phase {
   if (error.command === 'MAIL FROM') return 'mail'
   if (error.command === 'RCPT TO') return 'rcpt'

@@ -1,16 +1,16 @@
 /**
- * data-feed - a message as a stream that holds back its end, so that the final dot is sent only when it may be.
+ * data-feed - a message as a stream that withholds its end until the final dot may be sent.
  *
- * The first read means that the server has answered 354. The end is given once every byte before it has left for the
- * kernel, right after `mayFinish` said open: between that and the dot there is no wait. While it says held, the end
- * waits; then the store is silent, and the server's reply could not be recorded.
+ * The first read means that the server has answered 354. The end is released once every earlier byte has left for the
+ * kernel, directly after `mayFinish` returned open, so there is no wait between the check and the dot. While it
+ * returns held, the end waits, because the store does not answer and the server's reply could not be recorded.
  */
 
 import { Readable } from 'node:stream'
 import type { FenceState } from '../../../cluster/fence.ts'
 
 const CHUNK_BYTES = 65_536
-/** How often a slow connection is looked at for what it has still to send. */
+/** How often a slow connection is checked for unsent bytes. */
 const DRAIN_STEP_MS = 5
 const HELD_STEP_MS = 50
 /**
@@ -29,7 +29,7 @@ export interface FeedInput {
   onProgress(): void
   /** The final dot follows at once. */
   onEnd(): void
-  /** `mayFinish` said shut, or held for too long: the end will never be given. */
+  /** `mayFinish` returned shut, or held for too long: the end is never released. */
   onFenced(): void
 }
 

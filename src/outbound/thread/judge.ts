@@ -25,7 +25,7 @@ export function isElsewhere(sent: Sent, { code }: Pick<Outcome, 'code'>): boolea
 }
 
 /**
- * The outcome for a server reached over IPv6 that also has IPv4 addresses: a refusal because of our address does not
+ * The outcome for a server reached over IPv6 that also has IPv4 addresses. A refusal because of our address does not
  * apply to those, so it is temporary.
  */
 export function asOfFamily(outcome: Outcome): Outcome {

@@ -1,8 +1,8 @@
 /**
  * outgoing - the bytes of a message as they go out: built, measured, signed, and kept while it has other recipients
  *
- * Guarantees: the size that counts is the size as built, before signatures and trace fields; a message with several
- * recipients is built and signed once for those that are under way together; nothing rejects.
+ * Guarantees: the size is that of the message as built, before signatures and trace fields; a message with several
+ * recipients is built and signed once for all attempts in flight together; no call rejects.
  *
  * Spec send.size, dkim.signed
  */
@@ -52,7 +52,7 @@ export function makeOutgoing(): (input: OutgoingInput) => Promise<Outgoing | Mai
     if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
     const prepared = prepare(input)
     kept.set(messageId, prepared)
-    // What failed may succeed at the next attempt.
+    // A failed build may succeed at the next attempt.
     return prepared.then((outgoing) => {
       if ('result' in outgoing && kept.get(messageId) === prepared) kept.delete(messageId)
       return outgoing
@@ -60,7 +60,7 @@ export function makeOutgoing(): (input: OutgoingInput) => Promise<Outgoing | Mai
   }
 }
 
-/** A trace field goes before all else (RFC 5321 4.4). */
+/** A trace field precedes all other fields (RFC 5321 4.4). */
 function traced(bytes: Buffer, received: string): Buffer {
   return received === '' ? bytes : Buffer.concat([Buffer.from(received, 'latin1'), bytes])
 }

@@ -2,8 +2,8 @@
  * relay - hands every message to one server of the operator's (smart host), over connections that are kept and used
  * again.
  *
- * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (one at least each); one
- * message at a time on each; a connection that proves dead before a message was begun on it, or that says 421, is
+ * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (at least one each); one
+ * message at a time on each; a connection that proves dead before a message was begun on it, or that replies 421, is
  * replaced transparently. The relay may be in a private network: it was named by the operator, not by a sender. Over
  * any other network a password goes out encrypted or not at all.
  *
@@ -135,7 +135,8 @@ export class Relay {
     const used = { ...session.facts(), host, address: '', isNew }
     const sent = await session.send(input, signal)
     const outcome = judgeSent(sent, host)
-    // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
+    // After a refusal the server may still have the sender, so the session is reset or replaced. A server that replies
+    // 421 is about to close.
     const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
     if (mayGoOn) this.keepIdle(session)
     else {
@@ -164,7 +165,7 @@ export class Relay {
   }
 }
 
-/** Places for connections; who finds none waits in order. */
+/** Places for connections; attempts without one wait in order. */
 class Places {
   private readonly waiting = new Set<() => void>()
   private max: number
@@ -183,7 +184,7 @@ class Places {
     }
   }
 
-  /** Null with a place, else why there is none. */
+  /** Null with a place, otherwise the outcome that gives the reason. */
   async take(signal: AbortSignal): Promise<Outcome | null> {
     if (this.waiting.size >= WAITING_MAX)
       return makeDeferred('conn', 'TransientFailure', '4.3.2 too much is waiting for the relay')
@@ -264,7 +265,9 @@ async function openAt(
   return openSession({ socket: connected.socket, host, ehloName, tls, tlsOptions, auth: target.auth, timeouts }, signal)
 }
 
-/** `smtps` is a promise, so the certificate must hold; STARTTLS is taken where it is offered, as between strangers. */
+/**
+ * `smtps` is a promise, so the certificate must be valid; STARTTLS is used if it is offered, as for unknown servers.
+ */
 function formatTls({ target, ca }: RelayOptions): ConnectionOptions {
   return {
     rejectUnauthorized: target.isImplicitTls,

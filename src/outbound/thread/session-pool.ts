@@ -1,9 +1,9 @@
 /**
  * session-pool - SMTP sessions that are open with receiving servers, kept for the next message to the same site.
  *
- * Guarantees: a site has no more connections open than it is given, those that are closing counted in; no more new ones
- * in any minute than it is given; a session is used for so many messages, so long, and closed when it was idle too
- * long; a session that was not verified is never used where verification is demanded.
+ * Guarantees: a site never has more connections open than allowed, including those that are closing, nor more new ones
+ * in a minute than allowed; a session is closed after a number of messages, a total time or an idle time; an
+ * unverified session is never used if verification is required.
  *
  * Spec delivery.site.limits, delivery.reuse
  */
@@ -19,7 +19,7 @@ const CLOSING_MAX_MS = 5000
 /** Sites whose counts are kept without open sessions. */
 const SITES_MAX = 10_000
 
-/** An open session and what is known of it. */
+/** An open session and its data. */
 export interface Held {
   readonly session: Session
   readonly host: string
@@ -74,7 +74,7 @@ export class SessionPool {
   /** A session for the next message; null: open one. */
   take({ site, hosts, isVerified }: PoolAsk): Held | null {
     const { idle } = this.siteOf(site)
-    // The youngest first: the others reach their idle time and go.
+    // The youngest first, so that the others reach their idle time and close.
     for (const [held, timer] of [...idle].reverse()) {
       if (!hosts.includes(held.host) || (isVerified && !held.session.facts().isVerified)) continue
       clearTimeout(timer)
@@ -104,7 +104,7 @@ export class SessionPool {
     return 0
   }
 
-  /** The use of the place: an open session (which holds it until it closes), or null. */
+  /** The result for a place: an open session (which keeps it until it closes), or null. */
   placed({ site: name }: PoolAsk, session: Session | null): void {
     const site = this.siteOf(name)
     const leave = () => {
@@ -116,7 +116,7 @@ export class SessionPool {
     else session.onClose(leave)
   }
 
-  /** Puts a session back after a message, or closes it where it has served its time. */
+  /** Puts a session back after a message, or closes it if it has been used long enough. */
   keep({ site: name, limits }: PoolAsk, held: Held): void {
     const { idle } = this.siteOf(name)
     const isOld = this.options.nowMs() - held.openedAtMs >= LIFE_MAX_MS
@@ -148,7 +148,7 @@ export class SessionPool {
   }
 }
 
-/** Says goodbye to one idle session; false where there is none. */
+/** Closes one idle session; false if there is none. */
 function endIdle(site: PoolSite): boolean {
   const [first] = site.idle
   if (first === undefined) return false

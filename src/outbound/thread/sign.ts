@@ -1,8 +1,8 @@
 /**
  * sign - the DKIM signatures of a message, made in the thread pool: the RSA operation costs more than all the rest
  *
- * Guarantees: the same message, keys and time give the same bytes, so an attempt that is made again sends what the
- * first one sent (RSASSA-PKCS1-v1_5 has no salt).
+ * Guarantees: the same message, keys and time give the same bytes, so a repeated attempt sends the bytes of the first
+ * one (RSASSA-PKCS1-v1_5 has no salt).
  *
  * Spec dkim.signed
  */

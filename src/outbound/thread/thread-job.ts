@@ -2,7 +2,7 @@
  * thread-job - the messages between the main thread and a mail thread.
  *
  * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in buffers of
- * their own, which are handed over, not copied.
+ * their own, which are transferred, not copied.
  */
 
 import type { FenceCells, Pass } from '../../../cluster/fence.ts'
@@ -18,7 +18,7 @@ import type { SessionUsed, Way } from './transmit.ts'
  */
 export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
 
-/** Reason of a signal that cuts an attempt only where its final dot has not been sent. */
+/** Reason of a signal that cuts an attempt only if its final dot has not been sent. */
 export const TOO_LATE = 'too late'
 
 /** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
@@ -35,15 +35,15 @@ export interface TransmitJob {
     /** As RCPT takes it. */
     readonly recipient: string
     readonly mailFrom: string
-    /** What signs the message, in the order of the signatures. */
+    /** The keys that sign the message, in the order of the signatures. */
     readonly keys: readonly SigningKey[]
-    /** Recipients of the message in all: where there are several, what was built is kept for a while. */
+    /** Recipients of the message in all; if there are several, the built message is kept for a while. */
     readonly copies: number
     /** Null = through the relay. */
     readonly way: Way | null
     /** Processes that share the relay's connections, this one with them. */
     readonly sharers: number
-    /** What the fence is asked with. */
+    /** The pass for the fence. */
     readonly pass: Pass
   }
 }
@@ -65,7 +65,7 @@ const SMALL_CHARS_MAX = 64 * 1024
 /** Composes and transmits in a mail thread. */
 export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
 
-/** Simulates without waiting; undefined where it would have to. */
+/** Simulates without waiting; undefined if it would have to wait. */
 export type RunAtOnce = (job: SimulateJob) => MailOutcome | undefined
 
 /** Whether a job is simulated, and small enough for the main thread. */
@@ -115,7 +115,7 @@ export interface ThreadData {
 
 export type ToThread =
   | { readonly kind: 'jobs'; readonly jobs: readonly { readonly id: number; readonly job: MailJob }[] }
-  /** `sparesDot`: not where the final dot has been sent. */
+  /** With `sparesDot`, not if the final dot has been sent. */
   | { readonly kind: 'cancel'; readonly id: number; readonly sparesDot: boolean }
   /** Takes no more jobs and cuts every attempt whose message the server has not asked for. */
   | { readonly kind: 'drain' }

@@ -48,7 +48,7 @@ let watch: NodeJS.Timeout | null = null
 
 interface UnderWay {
   readonly controller: AbortController
-  /** The server has asked for the message: it may take it, and may have. */
+  /** The server has asked for the message and may have accepted it. */
   isPastData: boolean
   /** The final dot was sent: only its answer is missing. */
   isPastDot: boolean

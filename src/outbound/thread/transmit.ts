@@ -1,8 +1,8 @@
 /**
  * transmit - one attempt to hand one message to one recipient over the mail servers of a site.
  *
- * A session that is open already is used; else the servers are tried in their order, those that did not answer lately
- * last.
+ * An open session is used if there is one; otherwise the servers are tried in their order, those that recently did not
+ * answer last.
  *
  * Guarantees: always an outcome, never an exception; `bounced` only for a refusal by the recipient's side or a domain
  * that the DNS denies; a private address is never connected to; after the message was sent whole no other server is
@@ -23,15 +23,15 @@ import type { SendInput, Sent, TlsFacts } from './converse.ts'
 import { asOfFamily, isElsewhere, judgeSent } from './judge.ts'
 import type { Held, PoolAsk, SessionPool } from './session-pool.ts'
 
-/** Addresses that are connected to in one attempt, and servers that answer, whatever they say. */
+/** Addresses connected to in one attempt, and servers that answer, with any reply. */
 const ADDRESSES_MAX = 5
 const SESSIONS_MAX = 2
-/** How long a server that could not be connected to is tried only after the others; the longer where it was silent. */
+/** How long an unreachable server is tried only after the others; longer if it did not answer at all. */
 const REFUSED_AGE_MS = 2 * 60_000
 const SILENT_AGE_MS = 15 * 60_000
 const SHUNNED_MAX = 10_000
 
-/** How a message is to go to its site. */
+/** The way of a message to its site. */
 export interface Way extends PoolAsk {
   /** Our own addresses are the right ones: we receive for the domain. */
   readonly isOwn: boolean
@@ -72,7 +72,7 @@ export interface Transmitted {
   readonly afterMs: number | null
 }
 
-/** What came of one session, and whether that ends the attempt. */
+/** The result of one session, and whether it ends the attempt. */
 interface Tried extends Omit<Transmitted, 'afterMs'> {
   readonly isFinal: boolean
 }
@@ -102,7 +102,8 @@ async function sendOver(
   held.messages += 1
   const judged = judgeSent(sent, `${host}[${address}]:${deps.port}`)
   const outcome = held.isDual && address.includes(':') ? asOfFamily(judged) : judged
-  // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
+  // After a refusal the server may still have the sender, so the session is reset or replaced. A server that replies
+  // 421 is about to close.
   const isOther = outcome !== judged
   const mayGoOn = session.isOpen() && !isOther && (sent.ok || (outcome.code !== 421 && (await session.reset())))
   if (mayGoOn) deps.pool.keep(way, held)
@@ -115,10 +116,10 @@ function contactOf(sent: Sent): Contact {
   return !sent.ok && (sent.failure.kind === 'abort' || sent.failure.kind === 'fence') ? 'none' : 'answered'
 }
 
-/** An address of a server; `isDual`: the server has addresses of both families. */
+/** An address of a server; with `isDual` the server has addresses of both families. */
 type Place = Pick<Held, 'host' | 'address' | 'isDual'>
 
-/** The tour through the servers' addresses, with what it has found so far. The first place is taken already. */
+/** The walk through the servers' addresses, with its results so far. The first place is taken already. */
 class Tour {
   private readonly job: Transmission
   private readonly deps: TransmitDeps
@@ -139,7 +140,7 @@ class Tour {
     this.connectUntilMs = deps.nowMs() + deps.timeouts.connectAllMs
   }
 
-  /** The outcome that ended the attempt, or what is to be said when every server was tried. */
+  /** The outcome that ended the attempt, or the final one after every server was tried. */
   async run(): Promise<Omit<Transmitted, 'afterMs'>> {
     const isDone = (await this.visitAll()) || (await this.visitShunned())
     if (!isDone && this.hasPlace) this.deps.pool.placed(this.job.way, null)

@@ -11,16 +11,16 @@ import type { PreviewResult, ReadJob, ReadResult } from './read.ts'
 /** The largest body takes some seconds, on a busy machine some tens. */
 const READ_MS_MAX = 60_000
 const HEAP_MB_MAX = 1024
-/** Of small ones: what all bodies hold together is bounded before. */
+/** Enough for small ones; the total size of bodies is bounded earlier. */
 const WAITING_MAX = 64
 
 /** A body, and whose it is. */
 export type ReadBody = Omit<ReadJob, 'isPreview'>
 
 export interface ReadRoom {
-  /** Reads a body; `busy` where the thread has too much to do, `failed` where it could not. Never rejects. */
+  /** Reads a body; `busy` if the thread has too much to do, `failed` if it failed. Never rejects. */
   read(body: ReadBody): Promise<ReadResult | 'busy' | 'failed'>
-  /** Reads a body of which one message is shown; else the same. */
+  /** Reads a body of which one message is shown; otherwise the same. */
   preview(body: ReadBody): Promise<PreviewResult | 'busy' | 'failed'>
   close(): Promise<void>
 }

@@ -1,7 +1,4 @@
-/**
- * read-thread - the body of the thread that reads broadcasts: from UTF-8 to what is stored, or to what is wrong with
- * it.
- */
+/** read-thread - the body of the thread that reads broadcasts: from UTF-8 to the stored form, or to the issues. */
 
 import { parentPort } from 'node:worker_threads'
 import type { ThreadMessage } from '../../process/job-thread.ts'

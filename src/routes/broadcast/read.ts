@@ -36,32 +36,32 @@ export interface ReadJob {
 /** Result of the thread. */
 export type ReadResult = { readonly ok: true; readonly prepared: PreparedBroadcast; readonly streamId: string } | Faulty
 
-/** What it makes of one that is only shown. */
+/** The result for a preview. */
 export type PreviewResult =
   | { readonly ok: true; readonly message: RenderedMessage; readonly index: number; readonly streamId: string }
   | Faulty
 
-/** What is wrong with it. */
+/** The issues of a body. */
 interface Faulty {
   readonly ok: false
   readonly issues: readonly Issue[]
 }
 
-/** Lists and objects of a broadcast with 50,000 messages: four of each, and what stands around them. */
+/** Lists and objects of a broadcast with 50,000 messages: four each, and the enclosing ones. */
 const NESTED_MAX = 210_000
 
 const check = compileBody<BroadcastBody>(BROADCAST_BODY)
 const checkPreview = compileBody<BroadcastPreviewBody>(BROADCAST_PREVIEW_BODY)
 const NOT_JSON: Faulty = { ok: false, issues: [{ path: '', message: 'Must be JSON in UTF-8' }] }
 
-/** Reads a body. In: its bytes in pieces. */
+/** Reads a body. Takes its bytes in pieces. */
 export function parseBroadcast(pieces: readonly Buffer[], hashes: BroadcastHashes): ReadResult {
   const read = readBody(pieces, check)
   if (!read.ok) return read
   return { ok: true, prepared: prepareBroadcast(read.value, hashes), streamId: read.value.streamId.toLowerCase() }
 }
 
-/** Reads a body of which one message is shown. In: its bytes in pieces. Spec broadcast.preview */
+/** Reads a body of which one message is shown. Takes its bytes in pieces. Spec broadcast.preview */
 export function parsePreview(pieces: readonly Buffer[]): PreviewResult {
   const read = readBody(pieces, checkPreview)
   if (!read.ok) return read

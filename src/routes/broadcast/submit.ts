@@ -4,7 +4,7 @@
  * Suppressed recipients are left out here, so that `total` and `suppressed` are final; the release finds later ones.
  * Data written for a refused broadcast is removed; if the outcome is unknown, it expires within a minute.
  *
- * Guarantees: what is read from the list and written at once is bounded; no address is in the state.
+ * Guarantees: reads of the list and simultaneous writes are bounded; no address is in the state.
  *
  * Keys: content, suppressed
  *
@@ -53,7 +53,7 @@ type Value = { readonly key: string; readonly bytes: Uint8Array }
 export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOrder): Promise<AskResult> {
   const { key, prepared } = order
   const shard = homeShard(key.accountId)
-  // A stream of another shard is another account's, and its key name would not lie on this one.
+  // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
   const streamId = shardOf(order.streamId) === shard ? order.streamId : key.serverId
   const allowed = await maySend(deps.read, key)
   const listed =
@@ -64,7 +64,7 @@ export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOr
   const cmdId = deps.newCmdId()
   const contentId = `${cmdId}-0`
   const { values, parts } = await contentOf({ shard, contentId, prepared, buckets })
-  // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
+  // If this look refuses but the turn accepts, the commit lacks the content and the answer is `unavailable`.
   if (allowed === true && !(await writeAhead(deps.outgoing.redis, shard, values))) return { kind: 'unavailable' }
   const body = commandOf(
     deps,
@@ -80,7 +80,7 @@ export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOr
   return result
 }
 
-/** Recipients that are on the stream's list. Null: the store did not answer. */
+/** Recipients that are on the stream's list. Null if the store did not answer. */
 async function readListed(
   read: Reader,
   { shard, streamId, hmacs }: { readonly shard: number; readonly streamId: string; readonly hmacs: readonly string[] },
@@ -98,7 +98,7 @@ async function readListed(
   return listed
 }
 
-/** The buckets without those; only the ones that hold any are packed anew. */
+/** The buckets without those recipients; only buckets that have any are packed again. */
 function withoutListed(buckets: readonly string[], listed: ReadonlySet<string>): readonly string[] {
   const touched = new Set([...listed].map((hmac) => bucketOf(hmac, buckets.length)))
   return buckets.map((bucket, index) =>

@@ -1,7 +1,7 @@
 /**
  * accounts - accounts, as the operator makes, reads, changes, approves, pauses, resumes and closes them
  *
- * A change holds from its answer on: the next request is decided with it.
+ * A change takes effect with its answer: the next request is decided with it.
  *
  * Spec account.create, account.list, account.detail, account.states, operator.account, operator.note
  */
@@ -21,13 +21,13 @@ import { readAccountOf } from '../../views/owned.ts'
 import { giveOrder, pageOf } from '../answer.ts'
 import { asOperator, isOwnKey, type OperatorDeps, type OperatorRequest, TAKES_A_KEY } from '../as-operator.ts'
 
-/** What the routes of accounts need beside. */
+/** Further dependencies of the routes of accounts. */
 export interface OperatorAccountDeps extends OperatorDeps {
   /** How many accounts each shard holds; null when the store did not answer. */
   readonly countAccounts: () => Promise<readonly number[] | null>
-  /** Of each shard the name of who runs it and of where it lies. */
+  /** For each shard the name of the process that owns it and of the Redis that has it. */
   readonly shardPlaces: () => readonly string[]
-  /** What a new account begins as. */
+  /** Initial status of a new account. */
   readonly approval: 'automatic' | 'manual'
 }
 
@@ -116,9 +116,8 @@ function refuseVolume({ code, extra }: Refused): Answer | null {
 }
 
 /**
- * A handler that gives one command about the account of the path.
- * @param orderOf what the body adds to the order
- * @param refusalOf an answer of its own to some refusals
+ * A handler that gives one command about the account of the path. @param orderOf adds fields of the body to the order
+ * @param refusalOf overrides the answer to some refusals
  */
 function makeAct<Body>(
   deps: OperatorDeps,

@@ -14,11 +14,11 @@ import { readShards } from '../../views/operator/shards.ts'
 import { readStates } from '../../views/operator/states.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
-/** What the routes need beside. */
+/** Further dependencies of the routes. */
 export interface ClusterDeps extends OperatorDeps {
   /** Ids of the processes that live, this one's among them. */
   readonly livingWorkers: () => readonly string[]
-  /** Looks at every Redis of a cluster; null: one holds everything. */
+  /** Examines every Redis of a cluster; null if there is a single Redis. */
   readonly cluster: StoreCondition['cluster']
 }
 
@@ -32,7 +32,7 @@ export function makeReadShards({ read, livingWorkers, cluster }: ClusterDeps): H
   })
 }
 
-/** Every Redis of a cluster; none where one holds everything; null: nobody answers. */
+/** Every Redis of a cluster; empty for a single Redis; null if none answers. */
 async function readNodes(cluster: StoreCondition['cluster']): Promise<ShardList['redis'] | null> {
   if (cluster === null) return []
   const state = await cluster()

@@ -1,10 +1,11 @@
 /**
  * events - GET /v1/operator/servers/{serverId}/events: a server's events from now on
  *
- * The owner of the server's shard is asked to say each event as it commits, for a minute at a time; what it says is a
- * reference, and the event is read back for it, received mail as a reference too: the operator sees no content here.
+ * The owner of the server's shard publishes each event as it commits, for a minute per request. It publishes a
+ * reference, from which the event is read back, received mail as a reference too, so the operator sees no content
+ * here.
  *
- * Guarantee: a feed ends within a few seconds of its key or session, and with its server.
+ * Guarantee: a feed ends within a few seconds of its key, its session or its server.
  *
  * Spec operator.events, operator.session
  */
@@ -23,11 +24,11 @@ import { asOperator } from '../as-operator.ts'
 import { EVENTS_AT_ONCE, type EventFeedDeps } from '../events.ts'
 
 /**
- * A line that says nothing keeps proxies from ending the connection, and notices a client that is gone; with each the
- * key is looked at anew.
+ * An empty line keeps proxies from ending the connection and detects a disconnected client; the key is checked again
+ * with each.
  */
 const BEAT_MS = 5_000
-/** Events that wait to be read back; whoever is that far behind is let go. */
+/** Events waiting to be read back; a client that is further behind is disconnected. */
 const WAITING_MAX = 1_000
 
 /** GET /v1/operator/servers/{serverId}/events */
@@ -73,7 +74,7 @@ function feedOf(deps: EventFeedDeps, server: ServerState, key: OperatorKey): Fee
   }
 }
 
-/** Reads events back, and says them in the order in which they came. */
+/** Reads events back, and sends them in the order in which they were received. */
 function makeLines(deps: EventFeedDeps, server: ServerState, sink: FeedSink) {
   const owner = { ...server, inboundContent: 'reference' } as const
   const waiting: EventReference[] = []

@@ -1,8 +1,8 @@
 /**
  * handlers - which handler answers which route of the operator listener
  *
- * Guarantee: every route has one, which takes the kind of key and the body that its row says; the compiler says so when
- * not.
+ * Guarantee: every route has a handler for the kind of key and the body of its row; otherwise the code does not
+ * compile.
  */
 
 import type { OperatorRouteName } from '../../../schemas/routes.ts'
@@ -60,7 +60,7 @@ import {
 } from './sessions.ts'
 import { makePaceStream, makePauseStream, makeResumeStream } from './streams.ts'
 
-/** What the handlers of its routes need. */
+/** Dependencies of the operator's handlers. */
 export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps &
   OperatorAccountDeps &
   OperatorLinkDeps &

@@ -2,8 +2,9 @@
  * health - GET /healthz, /readyz, /metrics and /v1/operator/health: for a supervisor, a load balancer, a monitor and
  * the operator
  *
- * Healthy: the event loop of this process runs. Ready: the store answers and is durable, every shard has a live owner,
- * and, if the process accepts sends, there is room for new mail. A process that is not ready gives the reason.
+ * Healthy means that the event loop of this process runs. Ready means that the store answers and is durable, every
+ * shard has a live owner, and, if the process accepts sends, there is room for new mail. A process that is not ready
+ * gives the reason.
  */
 
 import type { Health } from '../../../schemas/operator/health.ts'
@@ -17,26 +18,26 @@ import type { DomainFigures } from '../../views/operator/undecided-domains.ts'
 import type { WebhookFigures } from '../../webhooks/figures.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
-/** What is asked of the runtime. */
+/** The runtime's state. */
 export interface HealthDeps {
   /** Why this process should be sent no requests, for people; null: it is ready. */
   readonly whyNotReady: () => string | null
-  /** Figures of this moment, by name. */
+  /** Current figures, by name. */
   readonly figures: () => Figures
   /** Each primary of a cluster. */
   readonly redisFigures: () => readonly RedisFigure[]
   readonly metrics: Metrics
-  /** What waits to be delivered. */
+  /** Recipients waiting for delivery. */
   readonly queueFigures: () => Promise<readonly QueueFigure[]>
-  /** What waits for webhooks. */
+  /** Deliveries waiting for webhooks. */
   readonly webhookFigures: WebhookFigures
-  /** How many erasures there were, and what they took. */
+  /** Counts of erasures and of erased messages. */
   readonly erasureFigures: ErasureFigures
   /** How many domains cannot be decided. */
   readonly domainFigures: DomainFigures
 }
 
-/** What an operator's look at the installation needs. */
+/** Dependencies of an operator's examination of the installation. */
 export interface OperatorHealthDeps extends Pick<OperatorDeps, 'read'> {
   readonly examine: () => Promise<Health>
 }

@@ -19,7 +19,7 @@ import { formatInstant } from '../../views/instant.ts'
 import { giveOrder } from '../answer.ts'
 import { type OperatorDeps, withOwnKey } from '../as-operator.ts'
 
-/** What the route needs beside. */
+/** Further dependencies of the route. */
 export interface OperatorLinkDeps extends OperatorDeps {
   readonly secrets: Pick<Secrets, 'linkKey'>
   readonly baseUrl: string

@@ -1,7 +1,7 @@
 /**
  * queue - GET /v1/operator/queue, POST /v1/operator/queue/{retry,hold,release,drop}
  *
- * An order is logged first, then carried out lane by lane: mail of one destination lies on many shards.
+ * An order is logged first, then carried out lane by lane, because mail of one destination is on many shards.
  *
  * Spec queue.list, queue.order
  */
@@ -37,7 +37,7 @@ const AT_ONCE = 200
 export interface QueueDeps extends OperatorDeps {
   readonly readKeys: ReadKeys
   readonly siteOf: (destination: string) => Promise<string | null>
-  /** Reads anew which destinations are held, and which are to be tried now. */
+  /** Reads again which destinations are held, and which are due to be tried. */
   readonly refreshHolds: () => Promise<void>
 }
 

@@ -1,5 +1,5 @@
 /**
- * servers - servers of accounts, and the keys of both, as the operator makes, lists and revokes them
+ * servers - the operator's routes for servers of accounts and the keys of both
  *
  * Spec server.create, server.list, key.create, key.list, key.revoke, operator.note
  */
@@ -18,7 +18,7 @@ import { asOperator, type OperatorRequest, withOwnKey } from '../as-operator.ts'
 import { orderServer } from '../server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from '../tokens.ts'
 
-/** The owner of keys that a path names, and what kind its keys are. */
+/** The owner of keys that a path names, and the kind of these keys. */
 interface Holder extends SeenAccount {
   readonly serverId: string | null
   readonly kind: TokenKind
@@ -72,7 +72,10 @@ export function makeRevokeTokenAsOperator(
   return onHolder(deps, (holder, { params }, by) => orderRevocation(deps, orderOf(holder, by), params.tokenId ?? ''))
 }
 
-/** Finds the account, or the server, that the path names. In: also who may; anybody with a key or a session of it. */
+/**
+ * Finds the account, or the server, that the path names. `as` decides who may call; by default every key and session
+ * of an operator.
+ */
 function onHolder<Body>(
   { read }: TokenDeps,
   act: (holder: Holder, request: OperatorRequest<Body>, by: OperatorAct) => Promise<Answer>,

@@ -34,7 +34,7 @@ import { formatInstant } from '../../views/instant.ts'
 import { giveOrder } from '../answer.ts'
 import { asOperator, isOwnKey, type OperatorDeps, withOwnKey } from '../as-operator.ts'
 
-/** What the routes need beside. */
+/** Further dependencies of the routes. */
 export interface OperatorSessionDeps extends OperatorDeps {
   readonly secrets: Pick<Secrets, 'linkKey'>
   readonly operatorUrl: string
@@ -76,7 +76,7 @@ export function makeCreateDeskLink(deps: OperatorSessionDeps): HandlerOf<'create
       body,
     })
     if (answer !== undefined) return answer
-    // Behind `#`: no server sees it there.
+    // Behind `#`, where no server can see it.
     const url = `${dashboardBase(deps.operatorUrl)}/#link=${formatLinkToken(linkId, deps.secrets.linkKey)}`
     const json: LinkMade = { url, expiresAt: formatInstant(reply.endsAtMs) }
     return { status: 201, json }

@@ -6,7 +6,7 @@ export interface Encodings {
   readonly gzip: boolean
 }
 
-/** RFC 9110 12.5.3, as far as browsers go: an encoding is used if it is named and its weight is not 0. */
+/** RFC 9110 12.5.3, as far as browsers need it: an encoding is used if it is named with a weight above 0. */
 export function encodingOf({ br, gzip }: Encodings, accepted: string): 'br' | 'gzip' | null {
   const takes = (name: string) =>
     new RegExp(`(?:^|,)\\s*${name}\\s*(?:;(?!\\s*q=0(?:\\.0*)?\\s*(?:,|$))|,|$)`, 'i').test(accepted)

@@ -14,14 +14,14 @@ import type { Handler } from '../../http/request.ts'
 import { type Reply, refuse } from '../../http/respond.ts'
 import { encodingOf } from './content-encoding.ts'
 
-/** A file as it was made, and how each encoding of it looks. */
+/** A built file with its encodings. */
 interface PageFile {
   readonly plain: Uint8Array
   readonly br: Uint8Array | null
   readonly gzip: Uint8Array | null
 }
 
-/** Files by their names; none where the pages were never made. */
+/** Files by name; empty if the pages were not built. */
 export type PageFiles = ReadonlyMap<string, PageFile>
 
 /** Where they are made: beside the compiled service. */
@@ -54,7 +54,7 @@ const SAFE = {
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
 } as const
-/** Names of files change with their content; what a shell names does not. */
+/** Names of files change with their content, so they are cached for good; pages are not. */
 const FOREVER = 'public, max-age=31536000, immutable'
 /** Pages without a session. */
 const DOOR = /^\/dashboard\/(?:sign-in|link|forgot)\/?$/
@@ -65,7 +65,7 @@ const NO_PAGES: Reply = {
   text: 'The dashboard is not built: run npm install and npm run build',
 }
 
-/** Reads the pages. Out: every file; nothing where none were made. */
+/** Reads the pages. Returns every file; none if they were not built. */
 export function readPages(folder: string = FOLDER): PageFiles {
   if (!existsSync(folder)) return new Map()
   const names = readdirSync(folder).filter((name) => !/\.(?:br|gz)$/.test(name))

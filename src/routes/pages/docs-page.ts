@@ -1,7 +1,7 @@
 /**
  * docs-page - the documentation site under /docs: files that `npm run docs` built, read from disk as they are asked for
  *
- * Requests carry no key, the service reads none of their cookies, and the pages hold no data of the installation.
+ * Requests have no key, the service does not read their cookies, and the pages have no data of the installation.
  *
  * Spec docs.page, docs.policy
  */

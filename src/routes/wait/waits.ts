@@ -1,8 +1,8 @@
 /**
  * waits - searches that wait until something matches, and the places that they take
  *
- * A wait searches at once. While nothing matches it searches again on each signal of an accepted message or an event,
- * and once more at its end: a lost signal only delays the answer. Between signals it costs nothing but its place.
+ * A wait searches at once. If nothing matches, it searches again on each signal of an accepted message or an event,
+ * and once more at its end, so a lost signal only delays the answer. Between signals it costs nothing but its place.
  *
  * Guarantees: at most so many places of a server and of a process; a place is released when the client is gone, when
  * its key is revoked (401) and when the process stops (with an empty result).
@@ -20,7 +20,7 @@ import { type Answer, RATE_REFUSAL, refuse } from '../../http/respond.ts'
 import type { ServerKey } from '../../views/key.ts'
 import { giveOrder } from '../answer.ts'
 
-/** From one search of a wait to its next, whatever comes in between. */
+/** Minimum time between two searches of a wait. */
 const REST_MS = 250
 /** The same after a search that its account had no rows for. */
 const REFUSED_REST_MS = 1_000
@@ -30,7 +30,7 @@ export interface WaitDeps {
   readonly ask: Ask
   readonly newCmdId: () => string
   readonly nowMs: () => number
-  /** Hears what is said about a topic; resolves with what ends it. */
+  /** Subscribes to a topic; resolves with a function that ends the subscription. */
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
   readonly waits: SearchWaits
 }
@@ -45,7 +45,7 @@ export class SearchWaits {
     return this.#all
   }
 
-  /** Takes a place. Out: what gives it back; null: all are taken. */
+  /** Takes a place. Returns a function that releases it; null if all are taken. */
   enter(serverId: string): (() => void) | null {
     const mine = this.#servers.get(serverId) ?? 0
     if (mine >= SERVER_WAITS_MAX || this.#all >= WAITS_MAX) return null
@@ -70,11 +70,11 @@ interface Waited<Request> {
   readonly search: Handler<Request>
   /** The name of the list in its answer. */
   readonly list: string
-  /** Topics of a server besides that of its events. */
+  /** Topics of a server in addition to that of its events. */
   readonly topics?: (serverId: string) => readonly string[]
 }
 
-/** The handler of a search that waits if its body says so. */
+/** The handler of a search that waits if its body requires it. */
 export function makeWaiting<Request extends EdgeRequest<ServerKey, WaitBody>>(
   deps: WaitDeps,
   { search, list, topics = () => [] }: Waited<Request>,
@@ -143,7 +143,7 @@ class Wait {
     request.connection?.onEnd(() => this.#stir(() => (this.#isOver = true)))
     try {
       await this.#opened(opening, endAtMs)
-      // From here on signals are sent: what was accepted before is found by the first search.
+      // Signals are sent from here on; the first search finds anything accepted before.
       await this.#listen()
       for (;;) {
         if (this.#refused !== null) return this.#refused
