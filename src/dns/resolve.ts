@@ -4,17 +4,14 @@
  * Guarantees: never throws and never rejects; "there is no such name", "the name has no such record" and "the question
  * could not be answered" are three different answers; equal questions in flight are asked once. Name servers of
  * strangers choose the answers: the cache is bounded in bytes (16 MiB) and holds no answer above 4 KB; an answer above
- * 128 KB is a failure (EBADRESP) and reaches no caller.
+ * 128 KB is a failure (EBADRESP) and reaches no caller (`client.ts`).
  */
 
-import { Resolver as DnsClient } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedCache } from '../process/bounded-cache.ts'
 import { answerBytes, type DnsAnswer, type RecordType, type RecordTypes } from './answer.ts'
-import { ask as askDirectly } from './ask.ts'
+import { type ClientOptions, type DnsClient, openClient } from './client.ts'
 
-const QUERY_TIMEOUT_MS = 2000
-const QUERY_TRIES = 2
 const TOTAL_TIMEOUT_MS = 5000
 const IN_FLIGHT_MAX = 128
 /** Questions that may wait for a place; past that an answer would come too late anyway. */
@@ -22,24 +19,19 @@ const WAITING_MAX = 4096
 const CACHE_MAX = 65_536
 const CACHE_BYTES_MAX = 16 * 1024 * 1024
 const CACHED_ANSWER_BYTES_MAX = 4096
-/** Heap: 64 KB on the wire can become a megabyte, as compressed names or strings of one byte. */
-const ANSWER_BYTES_MAX = 128 * 1024
 /** RFC 1035 2.3.4, in the form with dots. */
 const NAME_CHARS_MAX = 254
-/** What c-ares refuses in a name (EBADNAME), or takes for an escape. */
-const UNUSUAL = /[^\w./*\u0080-\uffff-]/
 const POSITIVE_AGE_MS = 300_000
 const NEGATIVE_AGE_MS = 300_000
 const FAILURE_AGE_MS = 30_000
 
-export interface ResolverOptions {
-  /** `ip` or `ip:port`; absent or empty = the system's servers. */
-  readonly servers?: readonly string[]
+export interface ResolverOptions extends ClientOptions {
+  /** Asks in place of a client in this thread; `servers` and `queryTimeoutMs` are its own then. */
+  readonly client?: DnsClient
   /** The clock for the ages of kept answers, in milliseconds. */
   readonly nowMs: () => number
   /** Bound of one look-up with all its tries and its wait for a place. */
   readonly totalTimeoutMs?: number
-  readonly queryTimeoutMs?: number
   /** Bounds of the cache. */
   readonly keptMax?: number
   readonly keptBytesMax?: number
@@ -54,10 +46,8 @@ export interface Resolver {
 
 /** A resolver of its own, with its own memory. */
 export function createResolver(options: ResolverOptions): Resolver {
-  const client = new DnsClient({ timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
-  if (options.servers && options.servers.length > 0) client.setServers(options.servers)
+  const client = options.client ?? openClient(options)
   const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS
-  const closing = new AbortController()
   const cache = new BoundedCache<DnsAnswer<unknown>>({
     entriesMax: options.keptMax ?? CACHE_MAX,
     bytesMax: options.keptBytesMax ?? CACHE_BYTES_MAX,
@@ -67,28 +57,17 @@ export function createResolver(options: ResolverOptions): Resolver {
   const inFlight = new Map<string, Promise<DnsAnswer<unknown>>>()
   const places = makePlaces()
 
-  function keep(question: string, asked: DnsAnswer<unknown>): DnsAnswer<unknown> {
-    const isTooLarge = answerBytes(asked) > ANSWER_BYTES_MAX
-    const answer: DnsAnswer<unknown> = isTooLarge ? { status: 'failure', code: 'EBADRESP' } : asked
-    cache.set(question, answer, { bytes: answerBytes(answer), untilMs: options.nowMs() + ageMs(answer) })
-    return answer
-  }
-
   async function ask(question: string, type: RecordType, name: string): Promise<DnsAnswer<unknown>> {
     const controller = new AbortController()
     const late = delay(totalTimeoutMs, { status: 'failure', code: 'ETIMEOUT' } as const, { signal: controller.signal })
-    const asked = places.take(() => (UNUSUAL.test(name) ? queryDirectly(type, name) : query(client, type, name)))
+    const asked = places.take(() => client.query(type, name))
     // Rejects only when it is aborted, after the race is won.
     late.catch(() => undefined)
     const answer = await Promise.race([asked, late])
     controller.abort()
     inFlight.delete(question)
-    return keep(question, answer)
-  }
-
-  function queryDirectly(type: RecordType, name: string): Promise<DnsAnswer<unknown>> {
-    const timeoutMs = options.queryTimeoutMs ?? QUERY_TIMEOUT_MS
-    return askDirectly(type, name, { servers: client.getServers(), timeoutMs, signal: closing.signal })
+    cache.set(question, answer, { bytes: answerBytes(answer), untilMs: options.nowMs() + ageMs(answer) })
+    return answer
   }
 
   async function look(type: RecordType, name: string, { fresh = false } = {}): Promise<DnsAnswer<unknown>> {
@@ -101,12 +80,7 @@ export function createResolver(options: ResolverOptions): Resolver {
     return running
   }
 
-  function close(): void {
-    client.cancel()
-    closing.abort()
-  }
-
-  return { look: look as Resolver['look'], close }
+  return { look: look as Resolver['look'], close: () => client.close() }
 }
 
 /** At most IN_FLIGHT_MAX run at once; the others wait in order. */
@@ -127,20 +101,6 @@ function makePlaces() {
   }
 
   return { take }
-}
-
-async function query(client: DnsClient, type: RecordType, name: string): Promise<DnsAnswer<unknown>> {
-  try {
-    const records = (await client.resolve(name, type)) as unknown[]
-    return records.length === 0 ? { status: 'nodata' } : { status: 'ok', records }
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN'
-    if (code === 'ENOTFOUND') return { status: 'nxdomain' }
-    if (code === 'ENODATA') return { status: 'nodata' }
-    // A name that cannot be written as a question (an empty label, one over 63 octets) cannot exist either.
-    if (code === 'EBADNAME') return { status: 'nxdomain' }
-    return { status: 'failure', code }
-  }
 }
 
 function ageMs(answer: DnsAnswer<unknown>): number {

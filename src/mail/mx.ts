@@ -63,5 +63,9 @@ function normalizeHost(exchange: string): string {
 /** An exchange must be a name (RFC 5321 5.1): addresses and the local host are mistakes or traps. */
 function isConnectableName(host: string): boolean {
   if (host === '' || host === 'localhost' || host.endsWith('.localhost')) return false
-  return !ipaddr.isValid(host.replace(/^\[|\]$/g, ''))
+  const name = host.replace(/^\[|\]$/g, '')
+  const last = name.slice(name.lastIndexOf('.') + 1)
+  // Parsing is slow; an address has a colon, or ends in a number, as no domain does.
+  const mayBeAddress = name.includes(':') || (last >= '0' && last < ':')
+  return !mayBeAddress || !ipaddr.isValid(name)
 }

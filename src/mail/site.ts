@@ -96,12 +96,17 @@ export function shareOf(limits: SiteLimits, sharers: number): SiteLimits {
 
 /** The entry whose name most closely fits one of the hosts. */
 function entryFor(hosts: readonly string[], table: SiteLimitTable): Partial<SiteLimits> {
-  const suffixes = hosts.flatMap((host) => {
-    const labels = host.split('.')
-    return labels.map((_, at) => labels.slice(at).join('.'))
-  })
-  const fitting = suffixes.filter((suffix) => table.has(suffix)).sort((a, b) => b.length - a.length)
-  return table.get(fitting[0] ?? '') ?? {}
+  let closest = ''
+  for (const host of hosts)
+    for (let at = 0; at !== -1 && host.length - at > closest.length; at = nextLabel(host, at))
+      if (table.has(host.slice(at))) closest = host.slice(at)
+  return table.get(closest) ?? {}
+}
+
+/** Where the next label begins; -1 after the last. */
+function nextLabel(host: string, at: number): number {
+  const dot = host.indexOf('.', at)
+  return dot === -1 ? -1 : dot + 1
 }
 
 /** Reads the operator's file. The table, or a sentence that describes the problem. Never throws. */

@@ -1,4 +1,5 @@
 /** open - assembles delivery: routes, sites, destinations held by the operator */
+import type { DnsClient } from '../dns/client.ts'
 import { findRoute as findRouteFor } from '../dns/mx-route.ts'
 import { createResolver } from '../dns/resolve.ts'
 import { createStsPolicies, type PolicyStore } from '../dns/sts.ts'
@@ -40,6 +41,7 @@ export interface OutboundDeps {
   readonly siteLimits: SiteLimitTable
   readonly run: RunMail
   readonly smtp: SmtpChanges
+  readonly dns: DnsClient
   /** Processes that deliver now, this one with them. */
   readonly sharers: () => number
 }
@@ -73,9 +75,9 @@ function after(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLimits }: OutboundDeps) {
-  const { dnsServers, privateNetworksAllowed, serviceDomain, inboundDomain, smtpHostname } = config
-  const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
+function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLimits, dns }: OutboundDeps) {
+  const { privateNetworksAllowed, serviceDomain, inboundDomain, smtpHostname } = config
+  const resolver = createResolver({ client: dns, nowMs: monotonicMs })
   const policies = createStsPolicies({
     resolver,
     store: policyStore,

@@ -9,6 +9,7 @@
 import type { LaneType } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { NotPerformed } from '../../cluster/items/pump.ts'
+import type { DnsClient } from '../dns/client.ts'
 import { createResolver } from '../dns/resolve.ts'
 import type { Config } from '../process/config.ts'
 import { monotonicMs } from '../process/fence.ts'
@@ -36,14 +37,15 @@ export interface Parsing {
 
 /** Dependencies of the threads. */
 export type ParsingDeps = Pick<ParseLaneDeps, 'received' | 'secrets'> & {
-  readonly config: Pick<Config, 'roles' | 'dnsServers' | 'smtpHostname'>
+  readonly config: Pick<Config, 'roles' | 'smtpHostname'>
   readonly metrics: Pick<Metrics, 'parsed' | 'judged'>
+  readonly dns: DnsClient
 }
 
 /** Makes the threads' rooms. */
-export function openParsing({ received, secrets, config, metrics }: ParsingDeps): Parsing {
+export function openParsing({ received, secrets, config, metrics, dns }: ParsingDeps): Parsing {
   const rooms = { slow: makeReceivedRoom(), fast: makeReceivedRoom() }
-  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
+  const resolver = createResolver({ client: dns, nowMs: monotonicMs })
   const judges = makeJudgeRoom({ resolver, nowMs: monotonicMs })
   const judge = makeJudge(judges, { receiver: config.smtpHostname, metrics })
   const bytes = new ByteGate(RAW_BYTES_MAX)

@@ -15,6 +15,7 @@ import { BEHAVIOURS } from '../actors/behaviours.ts'
 import type { Contents } from '../content/contents.ts'
 import { openContents } from '../content/open.ts'
 import { makeUserLookLane } from '../dashboard/user-look-lane.ts'
+import { makeClientThread } from '../dns/client-thread.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
 import type { Engine } from '../http/engine/engine.ts'
@@ -173,7 +174,8 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     listed: makeListedContents(redis, monotonicMs),
   }
   const received: ReceivedStore = { contents, contentKey: secrets.contentKey }
-  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
+  const dns = makeClientThread({ servers: config.dnsServers })
+  const resolver = createResolver({ client: dns.open(), nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
   const delivering = { count: (): number => 1 }
   const outbound = await openOutbound({
@@ -186,6 +188,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     siteLimits,
     run: mailRoom.run,
     smtp,
+    dns: dns.open(),
   })
   const logStore = openLog({ contents, secrets, store, readKeys, metrics, log, config })
   const webhooks = makeWebhookRoom({
@@ -201,8 +204,9 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
       inboundDomain: config.inboundDomain,
     },
   })
-  const parsing = openParsing({ received, secrets, config, metrics })
+  const parsing = openParsing({ received, secrets, config, metrics, dns: dns.open() })
   async function closeStore(): Promise<void> {
+    await dns.close()
     await contents?.close()
     await opened.close()
   }

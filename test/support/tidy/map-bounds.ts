@@ -20,6 +20,8 @@ const SESSIONS = 'places: 500 sessions of the MX listener, 200 of submission'
 export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/dns/resolve.ts cache': { entries: 65_536, entryBytes: 256, by: 'CACHE_MAX; CACHE_BYTES_MAX bounds the bytes' },
   'src/dns/resolve.ts inFlight': { entries: 4_224, entryBytes: KB, by: 'WAITING_MAX and IN_FLIGHT_MAX' },
+  'src/dns/client-thread.ts pending': { entries: 384, entryBytes: KB, by: 'IN_FLIGHT_MAX of three resolvers' },
+  'src/dns/client-thread.ts own': { entries: 128, entryBytes: 64, by: 'IN_FLIGHT_MAX of its resolver' },
   'src/dns/sts.ts kept': { entries: 65_536, entryBytes: 128, by: 'KEPT_MAX; KEPT_BYTES_MAX bounds the bytes' },
   'src/dns/sts.ts inFlight': {
     entries: 1_024,
