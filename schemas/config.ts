@@ -149,6 +149,14 @@ export const SETTINGS = [
   { name: 'HTTP_HOST', kind: 'host', default: '127.0.0.1', meaning: 'Address on which the API listens.' },
   { name: 'HTTP_PORT', ...port, default: '8080', meaning: 'Port of the API.' },
   {
+    name: 'HTTP_PORT_SHARED',
+    kind: 'choice',
+    choices: SWITCHES,
+    default: 'off',
+    meaning:
+      '`on` lets several processes of one user listen on `HTTP_PORT`, so that one of them can restart while the others accept ([Many processes](../operate/many-processes.md)).',
+  },
+  {
     name: 'HTTP_ENGINE',
     kind: 'choice',
     choices: HTTP_ENGINES,

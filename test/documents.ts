@@ -48,8 +48,8 @@ const OTHERS: readonly string[] = [
   'docs/guides/webhook-events.md',
 ]
 
-/** Their blocks of `shell` need a public name, or a program of others that no test has: they are shown and not run. */
-const SHOWN: readonly string[] = ['docs/operate/backup.md', 'docs/operate/certificates.md']
+/** Their blocks of `shell` need a public name, systemd, or a program of others that no test has: they are not run. */
+const SHOWN: readonly string[] = ['docs/operate/backup.md', 'docs/operate/certificates.md', 'docs/operate/upgrade.md']
 
 const { makeClientPackage } = (await import(join(ROOT, 'src/client/make.mjs'))) as {
   makeClientPackage(root: string, into: string): Promise<void>

@@ -10,14 +10,14 @@
 
 import type { Route } from '../../schemas/routes.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
-import { listenFault } from '../process/listen-fault.ts'
+import { listenFault } from '../process/listening/listen-at.ts'
 import type { Records } from '../process/records.ts'
 import { RequestTallies } from '../process/request-tally.ts'
 import type { RequestLog } from '../store/request-log.ts'
 import { makeClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
 import { type DoorDeadEnd, type DoorRouteOptions, NO_NAMED, readNamed } from './door.ts'
-import type { Engine, EngineListener, EngineRoute, Incoming, Open, Wire } from './engine/engine.ts'
+import type { Engine, EngineListener, EnginePlace, EngineRoute, Incoming, Open, Wire } from './engine/engine.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
@@ -44,11 +44,8 @@ export interface RouteHandler {
 }
 
 /** How a listener is made. */
-export interface ListenerOptions {
+export interface ListenerOptions extends EnginePlace {
   readonly engine: Engine
-  readonly host: string
-  /** 0: any free port. */
-  readonly port: number
   /** The setting of the port. */
   readonly setting: 'HTTP_PORT' | 'OPERATOR_PORT'
   /** All of one listener, public or operator. */
@@ -137,11 +134,15 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   }
 }
 
-function listen(
-  { engine, host, port, setting }: ListenerOptions,
+async function listen(
+  { engine, host, port, fd = null, isShared = false, setting }: ListenerOptions,
   routes: readonly EngineRoute[],
 ): Promise<EngineListener> {
-  return engine.listen(routes, { host, port }).catch((error: NodeJS.ErrnoException | null) => {
+  if (fd !== null && !engine.takesSockets)
+    throw new Error(`${setting}: uWebSockets.js cannot use the socket of LISTEN_FDS: set HTTP_ENGINE=node`)
+  if (isShared && !engine.canShare)
+    throw new Error('HTTP_PORT_SHARED: node:http shares a port on Linux with Node.js 22.12 or newer only')
+  return engine.listen(routes, { host, port, fd, isShared }).catch((error: NodeJS.ErrnoException | null) => {
     throw listenFault({ setting, host, port }, error)
   })
 }

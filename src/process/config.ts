@@ -42,6 +42,8 @@ export interface Config {
   s3: { endpoint: string; region: string; accessKeyId: string; secretAccessKey: string } | null
   httpHost: string
   httpPort: number
+  /** Whether several processes may listen on `httpPort`. */
+  httpPortShared: boolean
   httpEngine: (typeof HTTP_ENGINES)[number]
   operatorHost: string
   /** 0 for no operator listener. */
@@ -155,6 +157,13 @@ export function isContinuousIntegration(environment: Environment = process.env):
   return Boolean(environment.CI) && environment.CI !== 'false'
 }
 
+/** How many listening sockets a service manager passes to this process (sd_listen_fds(3)). No child inherits them. */
+export function takeInheritedCount(environment: Record<string, string | undefined> = process.env): number {
+  const { LISTEN_PID, LISTEN_FDS } = environment
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete environment[name]
+  return Number(LISTEN_PID) === process.pid ? Number(LISTEN_FDS) || 0 : 0
+}
+
 /** Reads what a client command needs; a mistaken setting of the service does not hinder it. */
 export function readClientSettings(environment: Environment = process.env): ClientSettings {
   const result = readConfig(environment)
@@ -199,6 +208,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     s3: s3Of(read),
     httpHost,
     httpPort,
+    httpPortShared: read('HTTP_PORT_SHARED') === 'on',
     httpEngine: read('HTTP_ENGINE') as Config['httpEngine'],
     operatorHost,
     operatorPort,

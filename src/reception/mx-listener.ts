@@ -17,7 +17,7 @@ import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 
 import { MAIL_BYTES_MAX, MX_DATA_MINUTES_MAX, MX_RECIPIENTS_MAX, MX_REFUSED_MAX } from '../../schemas/limits.ts'
 import type { EdgeLog } from '../http/request.ts'
 import type { CertificateWatch } from '../process/certificate-watch.ts'
-import { listenFault } from '../process/listen-fault.ts'
+import { type ListenPlace, listenAt } from '../process/listening/listen-at.ts'
 import { MxServer } from './mx-server.ts'
 import { putProxyFront } from './proxy/front.ts'
 import type { SenderRate } from './sender-rate.ts'
@@ -66,9 +66,7 @@ export interface MxHandlers<Target> {
   mail(mail: IncomingMail<Target>): Promise<SmtpAnswer>
 }
 
-export interface MxListenerOptions<Target> {
-  readonly host: string
-  readonly port: number
+export interface MxListenerOptions<Target> extends ListenPlace {
   readonly name: string
   /** Networks of proxies that name their client by the PROXY protocol. */
   readonly proxies: readonly string[]
@@ -150,7 +148,7 @@ export async function startMxListener<Target>(
   server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
   putProxyFront(server.server, { networks: options.proxies, name: options.name, isImplicitTls: false })
   options.certificate.onRenewed((renewed) => server.updateSecureContext(renewed))
-  await listen(server, options)
+  await listenAt(server.server, { ...options, setting: 'MX_PORT' })
   return { close: () => close(server), port: (server.server.address() as { port: number }).port }
 }
 
@@ -335,17 +333,6 @@ const LINE_START = 80
 
 function errorOf({ code, text }: SmtpAnswer): Error {
   return Object.assign(new Error(text), { responseCode: code })
-}
-
-function listen<Target>(server: MxServer, { host, port }: MxListenerOptions<Target>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: Error) => reject(listenFault({ setting: 'MX_PORT', host, port }, error))
-    server.server.once('error', onError)
-    server.listen(port, host, () => {
-      server.server.off('error', onError)
-      resolve()
-    })
-  })
 }
 
 /** Refuses new connections and sends idle ones 421 at once; a mail in hand gets its answer. */

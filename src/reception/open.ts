@@ -9,6 +9,7 @@ import type { Contents } from '../content/contents.ts'
 import type { EdgeLog } from '../http/request.ts'
 import type { CertificateWatch } from '../process/certificate-watch.ts'
 import type { Config } from '../process/config.ts'
+import type { InheritedSockets } from '../process/listening/inherited-sockets.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { makeAddresseeFinder } from '../views/inbound/address.ts'
 import { readLastErasedMs } from '../views/operator/erasure-figures.ts'
@@ -34,6 +35,7 @@ export interface MxDeps {
       readonly readKeys: ReadKeys
     }
   readonly openCertificate: () => CertificateWatch
+  readonly sockets: InheritedSockets
   readonly log: EdgeLog
 }
 
@@ -43,7 +45,7 @@ export class NoContentStore extends Error {}
 /** Starts the listener on MX_PORT; null if the port is 0. Throws Error when it is taken, NoContentStore. */
 export async function startMx(
   config: Config,
-  { handlers, openCertificate, log }: MxDeps,
+  { handlers, openCertificate, sockets, log }: MxDeps,
 ): Promise<{ close(): Promise<void> } | null> {
   if (config.mxPort === 0) return null
   const { contents, metrics } = handlers
@@ -67,6 +69,7 @@ export async function startMx(
   const listener = await startMxListener({
     host: config.smtpHost,
     port: config.mxPort,
+    fd: sockets.take(config.mxPort),
     name,
     certificate: openCertificate(),
     proxies: config.proxyProtocolFrom,

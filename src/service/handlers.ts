@@ -16,8 +16,9 @@ import { type Listener, startListener } from '../http/listener.ts'
 import { makeRate } from '../http/rate.ts'
 import type { Handler, Handlers } from '../http/request.ts'
 import { type CertificateWatch, watchCertificate } from '../process/certificate-watch.ts'
-import type { Config } from '../process/config.ts'
+import { type Config, takeInheritedCount } from '../process/config.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
+import { type InheritedSockets, readInheritedSockets } from '../process/listening/inherited-sockets.ts'
 import type { Log } from '../process/log.ts'
 import type { Records } from '../process/records.ts'
 import { type MxDeps, startMx } from '../reception/open.ts'
@@ -49,7 +50,11 @@ const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMe
 /** Starts the listeners of a role; null if its settings open none. */
 type Starter = (
   config: Config,
-  deps: ListenerDeps & { readonly held: HeldBytes; readonly openCertificate: () => CertificateWatch },
+  deps: ListenerDeps & {
+    readonly held: HeldBytes
+    readonly openCertificate: () => CertificateWatch
+    readonly sockets: InheritedSockets
+  },
 ) => Promise<Pick<Listener, 'close'> | null>
 
 /** The listener of each role. */
@@ -65,6 +70,7 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
  */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
   const held = new HeldBytes()
+  const sockets = readInheritedSockets(takeInheritedCount())
   const open: Pick<Listener, 'close'>[] = []
   const certificates: CertificateWatch[] = []
   // One for both SMTP listeners, and none in a process without them.
@@ -82,15 +88,23 @@ export async function startListeners(config: Config, deps: ListenerDeps): Promis
   try {
     for (const role of config.roles) {
       const start = STARTERS[role]
-      const listener = start === undefined ? null : await start(config, { ...deps, held, openCertificate })
+      const listener = start === undefined ? null : await start(config, { ...deps, held, openCertificate, sockets })
       if (listener !== null) open.push(listener)
     }
-    if (config.operatorPort !== 0) open.push(await startOperator(config, deps))
+    if (config.operatorPort !== 0) open.push(await startOperator(config, deps, sockets))
+    requireUsed(sockets)
   } catch (error) {
     await close()
     throw error
   }
   return { close }
+}
+
+/** A socket that no one accepts from would let its clients wait for good. */
+function requireUsed(sockets: InheritedSockets): void {
+  const [port] = sockets.left()
+  if (port === undefined) return
+  throw new Error(`LISTEN_FDS: no listener of this process has port ${port}: its ROLES and *_PORT settings decide that`)
 }
 
 function openSmtpCertificate(config: Config, { handlers, log }: ListenerDeps): CertificateWatch {
@@ -114,11 +128,13 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
     ...pagesOf(deps, { baseUrl: config.baseUrl, hasDocs: config.docs === 'on' }),
     ...dashboardOf(deps, edge),
   ]
-  const { engine, keys, held } = deps
+  const { engine, keys, held, sockets } = deps
   const of = {
     engine,
     host,
     port,
+    fd: sockets.take(port),
+    isShared: config.httpPortShared,
     setting: 'HTTP_PORT',
     routes,
     deadEnds: doors.deadEnds,
@@ -144,7 +160,7 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
 
 const REQUESTS_LOST = 'One second of the request log is lost'
 
-function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
+function startOperator(config: Config, deps: ListenerDeps, sockets: InheritedSockets): Promise<Listener> {
   const { ask, newCmdId, nowMs } = deps.handlers
   const note = (tokenId: string) => ask(DESK_SHARD, { name: 'note-operator-use', cmdId: newCmdId(), body: { tokenId } })
   const { operatorHost: host, operatorPort: port, trustedProxies } = config
@@ -152,7 +168,8 @@ function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   const routes = [...routesOf('operator', deps, hasAll ? ROUTE_NAMES : OWN_ROUTES), ...(hasAll ? operatorPages() : [])]
   const { engine } = deps
   const keys = notingUse(deps.keys, { note, nowMs })
-  return startListener({ engine, host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
+  const place = { host, port, fd: sockets.take(port) }
+  return startListener({ engine, ...place, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
 }
 
 /** Log and metrics of the answers of a listener. */

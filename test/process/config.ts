@@ -36,6 +36,7 @@ t.test('config: with no variable set everything has its default', async (t) => {
     operatorPort: 8081,
     operatorUrl: 'http://127.0.0.1:8081',
     baseUrl: 'http://127.0.0.1:8080',
+    httpPortShared: false,
     httpEngine: 'auto',
     docs: 'on',
     firstKeys: {
@@ -96,6 +97,7 @@ const READ: [string, string, keyof Config, unknown][] = [
   ['OPERATOR_PORT', '0', 'operatorPort', 0],
   ['BASE_URL', 'https://mail.acme.com/', 'baseUrl', 'https://mail.acme.com'],
   ['BASE_URL', 'https://acme.com/mail/', 'baseUrl', 'https://acme.com/mail'],
+  ['HTTP_PORT_SHARED', 'on', 'httpPortShared', true],
   ['HTTP_ENGINE', 'node', 'httpEngine', 'node'],
   ['DOCS', 'off', 'docs', 'off'],
   ['COMPATIBLE_APIS', 'none', 'compatibleApis', []],
@@ -198,6 +200,7 @@ const WRONG: [string, string, RegExp][] = [
   ['SUBMISSION_TLS_PORT', '-1', /^SUBMISSION_TLS_PORT: an integer from 0 to 65535/],
   ['MX_PORT', '25.0', /^MX_PORT: an integer from 0 to 65535/],
   ['DELIVERY_PORT', '0', /^DELIVERY_PORT: an integer from 1 to 65535/],
+  ['HTTP_PORT_SHARED', 'yes', /^HTTP_PORT_SHARED: one of off, on/],
   ['HTTP_ENGINE', 'express', /^HTTP_ENGINE: one of auto, uws, node/],
   ['DOCS', 'maybe', /^DOCS: one of off, on/],
   ['EDGE_RATE', '-1', /^EDGE_RATE: an integer from 0/],

@@ -102,13 +102,28 @@ export interface EngineListener {
   end(): void
 }
 
+/** Where a library listens. */
+export interface EnginePlace {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** The descriptor of a socket that listens already; absent or null: the library opens one. */
+  readonly fd?: number | null
+  /** Whether other processes may listen on the same port; the kernel spreads connections over all of them. */
+  readonly isShared?: boolean
+}
+
 /** An HTTP library. */
 export interface Engine {
   readonly name: EngineName
   /** Why it is not `uws` although any may be taken; null otherwise. */
   readonly reason: string | null
-  /** Listens. Rejects with the system's error, or null if only the failure is known. Port 0: any free one. */
-  listen(routes: readonly EngineRoute[], place: { host: string; port: number }): Promise<EngineListener>
+  /** Whether it can listen with a descriptor. */
+  readonly takesSockets: boolean
+  /** Whether it can share a port here. */
+  readonly canShare: boolean
+  /** Listens. Rejects with the system's error, or null if only the failure is known. */
+  listen(routes: readonly EngineRoute[], place: EnginePlace): Promise<EngineListener>
 }
 
 /** Bytes of a request's head, the request line included. Proxies in front and tracing headers need more than 4 KiB. */

@@ -16,6 +16,7 @@ import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net'
 import {
   type Engine,
   type EngineListener,
+  type EnginePlace,
   type EngineRoute,
   HEAD_BYTES_MAX,
   HEAD_FIELDS_MAX,
@@ -35,6 +36,10 @@ const PIPELINED_MAX = 16
 /** A refused peer reads its answer in this time, or loses it. */
 const REFUSED_MS_MAX = 5000
 const NOTHING = new Uint8Array(0)
+/** The first versions whose `listen` knows `reusePort`. */
+const [MAJOR = 0, MINOR = 0] = process.versions.node.split('.').map(Number)
+const CAN_SHARE =
+  process.platform === 'linux' && (MAJOR > 23 || (MAJOR === 22 && MINOR >= 12) || (MAJOR === 23 && MINOR >= 1))
 const ABOVE_ASCII = /[\x80-\xff]/
 
 /** A connection, and the request that it is busy with. */
@@ -51,13 +56,10 @@ type Find = ReturnType<typeof makeRouter>
 
 /** The engine. In: why it is not the other one; null if it was asked for. */
 export function nodeEngine(reason: string | null): Engine {
-  return { name: 'node', reason, listen }
+  return { name: 'node', reason, takesSockets: true, canShare: CAN_SHARE, listen }
 }
 
-async function listen(
-  routes: readonly EngineRoute[],
-  { host, port }: { host: string; port: number },
-): Promise<EngineListener> {
+async function listen(routes: readonly EngineRoute[], place: EnginePlace): Promise<EngineListener> {
   const find = makeRouter(routes)
   const connections = new Map<Socket, Connection>()
   const server = createServer({
@@ -87,7 +89,7 @@ async function listen(
   server.setTimeout(IDLE_MS, (socket) => {
     if (connections.get(socket)?.open.size === 0 || socket.writableLength > 0) socket.destroy()
   })
-  await open(server, { host, port })
+  await open(server, place)
   const sweep = setInterval(() => cutSlow(connections.values()), SWEEP_MS).unref()
   return {
     port: (server.address() as AddressInfo).port,
@@ -101,10 +103,12 @@ async function listen(
   }
 }
 
-function open(server: Server, place: { host: string; port: number }): Promise<void> {
+function open(server: Server, { host, port, fd = null, isShared = false }: EnginePlace): Promise<void> {
+  // The types lack `reusePort`.
+  const own = { host, port, exclusive: true, ...(isShared && { reusePort: true }) }
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ ...place, exclusive: true }, () => {
+    server.listen(fd === null ? own : { fd }, () => {
       server.off('error', reject)
       resolve()
     })

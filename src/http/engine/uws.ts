@@ -12,6 +12,7 @@ import {
   type AnswerHow,
   type Engine,
   type EngineListener,
+  type EnginePlace,
   type EngineRoute,
   HEAD_BYTES_MAX,
   type Open,
@@ -21,14 +22,16 @@ import {
 
 type Library = typeof import('uWebSockets.js')
 
-type ExclusiveListen = (
+type ListenWith = (
   host: string,
   port: number,
   options: number,
   done: (socket: us_listen_socket | false) => void,
 ) => TemplatedApp
 
-/** Makes a taken port an error, because otherwise a second process shares the port. The types lack it. */
+/** Options of a listening socket. The types lack them. */
+const SHARED_PORT = 0
+/** Makes a taken port an error, because otherwise a second process shares the port. */
 const EXCLUSIVE_PORT = 1
 const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, status) => {
   return `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
@@ -40,22 +43,19 @@ export async function loadUws(): Promise<Engine | Error> {
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(HEAD_BYTES_MAX)
   try {
     const library = await import('uWebSockets.js')
-    return { name: 'uws', reason: null, listen: async (routes, place) => listen(library, routes, place) }
+    const listenAt: Engine['listen'] = async (routes, place) => listen(library, routes, place)
+    return { name: 'uws', reason: null, takesSockets: false, canShare: true, listen: listenAt }
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }
 }
 
-function listen(
-  library: Library,
-  routes: readonly EngineRoute[],
-  place: { host: string; port: number },
-): EngineListener {
+function listen(library: Library, routes: readonly EngineRoute[], place: EnginePlace): EngineListener {
   const app = library.App()
   for (const { method, pattern, open } of routes) app[method](pattern, (res, req) => hand(open, res, req))
   let socket: us_listen_socket | false = false
-  const exclusiveListen = app.listen.bind(app) as unknown as ExclusiveListen
-  exclusiveListen(place.host, place.port, EXCLUSIVE_PORT, (one) => {
+  const listenWith = app.listen.bind(app) as unknown as ListenWith
+  listenWith(place.host, place.port, place.isShared === true ? SHARED_PORT : EXCLUSIVE_PORT, (one) => {
     socket = one
   })
   if (socket === false) throw null

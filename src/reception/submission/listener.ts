@@ -29,7 +29,7 @@ import type { EdgeLog } from '../../http/request.ts'
 import { clientNetwork } from '../../mail/ip-address.ts'
 import type { CertificateWatch } from '../../process/certificate-watch.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
-import { listenFault } from '../../process/listen-fault.ts'
+import { type ListenPlace, listenAt } from '../../process/listening/listen-at.ts'
 import { Places } from '../places.ts'
 import { putProxyFront } from '../proxy/front.ts'
 import { refuseSocket } from '../refuse-socket.ts'
@@ -65,9 +65,7 @@ export interface SubmissionHandlers {
   told(what: 'login' | 'message', answer: SmtpAnswer | 'cut'): void
 }
 
-export interface SubmissionOptions {
-  readonly host: string
-  readonly port: number
+export interface SubmissionOptions extends ListenPlace {
   /** The setting that names the port. */
   readonly setting: string
   readonly name: string
@@ -130,7 +128,7 @@ export async function startSubmissionListener(options: SubmissionOptions): Promi
   const { name, isImplicitTls } = options
   putProxyFront(server.server, { networks: options.proxies, name, isImplicitTls })
   options.certificate.onRenewed((renewed) => server.updateSecureContext(renewed))
-  await listen(server, options)
+  await listenAt(server.server, options)
   return {
     port: (server.server.address() as { port: number }).port,
     get connections() {
@@ -367,17 +365,6 @@ function serverOptions({ name, certificate, isImplicitTls }: SubmissionOptions, 
 
 function errorOf({ code, text }: SmtpAnswer): Error {
   return Object.assign(new Error(text), { responseCode: code })
-}
-
-function listen(server: SMTPServer, { host, port, setting }: SubmissionOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: Error) => reject(listenFault({ setting, host, port }, error))
-    server.server.once('error', onError)
-    server.listen(port, host, () => {
-      server.server.off('error', onError)
-      resolve()
-    })
-  })
 }
 
 /** Refuses new connections and sends idle ones 421 at once; a message in hand gets its answer. */

@@ -8,6 +8,7 @@ import type { EdgeLog } from '../../http/request.ts'
 import type { CertificateWatch } from '../../process/certificate-watch.ts'
 import type { Config } from '../../process/config.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
+import type { InheritedSockets } from '../../process/listening/inherited-sockets.ts'
 import type { Metrics } from '../../process/metrics.ts'
 import { makeBodyRoom } from './body-room.ts'
 import { FailedLogins } from './failed-logins.ts'
@@ -23,13 +24,14 @@ export interface SubmissionDeps {
   /** Where messages are counted that are held in memory. */
   readonly held: HeldBytes
   readonly openCertificate: () => CertificateWatch
+  readonly sockets: InheritedSockets
   readonly log: EdgeLog
 }
 
 /** Starts the listeners whose port is not 0; null where both are. Throws Error when one is taken. */
 export async function startSubmission(
   config: Config,
-  { handlers: deps, keys, held, openCertificate, log }: SubmissionDeps,
+  { handlers: deps, keys, held, openCertificate, sockets, log }: SubmissionDeps,
 ): Promise<{ close(): Promise<void> } | null> {
   const { smtpHost: host, smtpHostname: name, proxyProtocolFrom: proxies } = config
   const ports = [
@@ -53,6 +55,7 @@ export async function startSubmission(
     const listener = startSubmissionListener({
       ...one,
       host,
+      fd: sockets.take(one.port),
       name,
       certificate,
       proxies,
