@@ -64,6 +64,10 @@ export const ADDRESS_NAME_CHARS_MAX = 200
 export const NAME_CHARS_MAX = 100
 /** Spec stream.patch: days for which an inbound stream keeps content, and by default. */
 export const CONTENT_RETENTION_DAYS_MAX = 30
+/** Spec retention.settings: days for which the text and HTML of sent mail are kept, and by default. */
+export const SENT_CONTENT_DAYS_MAX = 30
+/** Spec retention.settings: the same on a test server. */
+export const TEST_SENT_CONTENT_DAYS_MAX = 7
 /** Spec inbound.search: characters after the plus sign of an address. */
 export const MAILBOX_HASH_CHARS_MAX = 255
 /** Spec inbound.event: people of one field that an event names. */

@@ -26,6 +26,7 @@ import { BROADCAST_BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_PATCH, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator/routes.ts'
 import { REQUEST_ENTRY, REQUEST_LIST, REQUEST_SEARCH } from './request-log.ts'
+import { RETENTION_ROUTES } from './retention/routes.ts'
 import { OPENAPI, type Route, route } from './route.ts'
 import { SERVER, SERVER_BODY, SERVER_LIST, SERVER_MADE, SERVER_PATCH_BODY } from './server.ts'
 import { STATS, STATS_QUERY } from './stats.ts'
@@ -311,6 +312,7 @@ export const ROUTES = {
     success: { status: 204, body: null },
     refusals: ['suppression_not_liftable'],
   }),
+  ...RETENTION_ROUTES,
   ...WEBHOOK_ROUTES,
   ...OPERATOR_ROUTES,
 } as const satisfies Record<string, Route>

@@ -22,6 +22,7 @@ const GROUPS = {
     ['guides/suppressions', 'Suppressions and bounces'],
     ['guides/domains', 'Domains and DNS'],
     ['guides/unsubscribe', 'Unsubscribe'],
+    ['guides/retention', 'Retention'],
     ['guides/erasure', 'Erase a person'],
     ['guides/errors', 'Errors and retries'],
     ['guides/limits', 'Limits'],

@@ -68,6 +68,7 @@ const FIELDS: Readonly<Record<string, Value>> = {
   secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
   inboundAddress: null,
   contentRetentionDays: null,
+  sentContentDays: 7,
   broadcastId: null,
   inboundMessageId: null,
   nextAttemptAt: null,

@@ -17,6 +17,7 @@ import {
 } from '../account.ts'
 import { LINK_MADE, OPERATOR_LINK_BODY } from '../dashboard/link.ts'
 import { PAGE_QUERY } from '../domain.ts'
+import { OPERATOR_RETENTION_ROUTES } from '../retention/routes.ts'
 import { OPENAPI, type Route, route } from '../route.ts'
 import { SERVER_BODY_AS_OPERATOR, SERVER_LIST, SERVER_MADE } from '../server.ts'
 import { OPERATED_STREAM, STREAM_PACE_BODY } from '../stream.ts'
@@ -114,6 +115,7 @@ export const OPERATOR_ROUTES = {
     success: { status: 200, body: ACCOUNT },
     refusals: ['limit_too_high', 'account_closed'],
   }),
+  ...OPERATOR_RETENTION_ROUTES,
   approveAccount: route('approveAccount', 'POST', '/v1/operator/accounts/{accountId}/approve', {
     listener: 'operator',
     keys: ['O'],

@@ -7,6 +7,7 @@ import { accountEntity } from '../state/account.ts'
 import { broadcastEntity } from '../state/broadcast/broadcast.ts'
 import { domainEntity } from '../state/domain.ts'
 import { ERASE_TIMER, erasureEntity } from '../state/erasure.ts'
+import { CONTENT_TIMER } from '../state/message/retention.ts'
 import { serverEntity } from '../state/server.ts'
 import { streamEntity } from '../state/stream.ts'
 import { listenersEntity, webhookEntity } from '../state/webhook/webhook.ts'
@@ -55,6 +56,8 @@ import { orderScheduled } from './message/schedule.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
 import { createOperatorKey, noteOperatorUse, revokeOperatorKey } from './operator/operator-key.ts'
+import { CONTENT_OF_TIMER, forgetContent, forgetContentOf } from './retention/forget-content.ts'
+import { setAccountRetention, setServerRetention, setStreamRetention } from './retention/set-retention.ts'
 import { createServer } from './server/create-server.ts'
 import { createStream } from './server/create-stream.ts'
 import { operateStream } from './server/operate-stream.ts'
@@ -93,6 +96,9 @@ const BY_MEMBERS: readonly CommandType[] = [
   createStream,
   patchStream,
   archiveStream,
+  setAccountRetention,
+  setServerRetention,
+  setStreamRetention,
   createWebhook,
   removeWebhook,
   switchWebhook,
@@ -181,6 +187,8 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     [DROP_TIMER]: drop,
     [WEBHOOK_SWEEP_TIMER]: webhookSweep,
     [SWEEP_TIMER]: sweep,
+    [CONTENT_TIMER]: forgetContent,
+    [CONTENT_OF_TIMER]: forgetContentOf,
     [RECEIVED_TIMER]: sweepReceived,
     [PEOPLE_TIMER]: people,
     [RELEASE_TIMER]: release,

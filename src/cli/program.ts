@@ -23,6 +23,7 @@ import { addOperatorCommands } from './operator/keys.ts'
 import { addOperatorLinkCommand } from './operator/link.ts'
 import { addQueueCommands } from './queue.ts'
 import { addRequestCommands } from './requests.ts'
+import { addRetentionCommands } from './retention.ts'
 import { addSendCommands } from './send.ts'
 import { addServerCommands } from './server.ts'
 import { type StartOptions, start } from './start.ts'
@@ -83,6 +84,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addImportCommands(program, ended)
   addSuppressionCommands(program, ended)
   addStreamCommands(program, ended)
+  addRetentionCommands(program, ended)
   addDomainCommands(program, ended)
   addEraseCommand(program, ended)
   addAccountCommands(program, ended)

@@ -31,6 +31,7 @@ import {
 } from './inbound.ts'
 import { messageHandlers, type SearchMessagesDeps } from './messages.ts'
 import { makeReadOpenapi } from './openapi.ts'
+import { type RetentionDeps, retentionHandlers } from './retention/retention.ts'
 import { type ScheduleDeps, scheduleHandlers } from './schedule.ts'
 import {
   makeCreateServer,
@@ -87,6 +88,7 @@ export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & S
   DomainDeps &
   ErasureDeps &
   MessageDeps &
+  RetentionDeps &
   ScheduleDeps &
   DeliveryDeps &
   EventFeedDeps &
@@ -144,6 +146,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     addSuppressions: makeAddSuppressions(deps),
     readSuppression: makeReadSuppression(deps),
     liftSuppression: makeLiftSuppression(deps),
+    ...retentionHandlers(deps),
     ...eventHandlers(deps),
     createWebhook: makeCreateWebhook(deps),
     listWebhooks: makeListWebhooks(deps),

@@ -45,6 +45,8 @@ export interface AccountState extends AccountLimits {
   readonly servers: number
   /** Whether accepted mail waits until the account is resumed. */
   readonly held: boolean
+  /** Days for which text and HTML of sent mail are kept; null or absent: the service's. */
+  readonly sentContentDays?: number | null
   /** Its servers that have any webhook; absent if none has. */
   readonly webhookServers?: readonly WebhookServer[]
 }
@@ -56,7 +58,9 @@ export interface WebhookServer {
 }
 
 /** Changes of an account by events. */
-export type AccountChanges = Partial<AccountLimits & Pick<AccountState, 'name' | 'status' | 'servers' | 'held'>>
+export type AccountChanges = Partial<
+  AccountLimits & Pick<AccountState, 'name' | 'status' | 'servers' | 'held' | 'sentContentDays'>
+>
 
 /** Counters of an account. */
 export interface AccountCounters {

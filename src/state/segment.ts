@@ -14,8 +14,11 @@
  * Key: `segments:<server>`; the open segment is in the server's counters
  */
 
+import type { Fact } from '../../cluster/behaviour.ts'
 import { DAY_MS, dayName, endOfNameMs, monthName } from './calendar.ts'
 import { byPersonKey, byTagKey, headKey, logKey, recalledKey, sealedPersonsKey, statusKey } from './keys.ts'
+
+type SegmentFact = Fact & { readonly read: 'sorted' }
 
 /** The open segment. */
 export interface Segment {
@@ -99,6 +102,16 @@ export function enterSegment(
 function bucketsAfter(recipients: number, bounds: SegmentBounds): number {
   if (recipients >= bounds.fullRecipients) return bounds.fullBuckets
   return recipients >= bounds.busyRecipients ? bounds.busyBuckets : 1
+}
+
+/** The segment that an instant lies in, by the key of a server's segments, if any. */
+export function segmentAtFact(key: string, ms: number): SegmentFact {
+  return { read: 'sorted', key, min: 0, max: ms, count: 1, newest: true }
+}
+
+/** The first segment that begins after an instant. */
+export function segmentAfterFact(key: string, ms: number): SegmentFact {
+  return { read: 'sorted', key, min: ms + 1, max: Number.MAX_SAFE_INTEGER, count: 1 }
 }
 
 /** Posting buckets of a segment. */

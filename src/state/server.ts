@@ -29,12 +29,23 @@ export interface ServerState {
   readonly keys: readonly LiveKey[]
   /** Whether it has any webhook, enabled or not; absent if it has none. */
   readonly hasWebhooks?: boolean
+  /** Days for which text and HTML of sent mail are kept; null or absent: the account's. */
+  readonly sentContentDays?: number | null
+  /** What its streams have, or had, in place of it: each number of days once, at most 31. */
+  readonly streamContentDays?: readonly number[]
+  /** How often a retention of its own or of a stream was changed: removed content is looked for again. */
+  readonly contentChanges?: number
   /** Set once it was removed: it has no key then, and is not shown. */
   readonly removedAtMs?: number
 }
 
 /** Changes of a server by an order. */
-export type ServerChanges = Partial<Pick<ServerState, 'name' | 'perMinuteLimit' | 'monthlyCap'>>
+export type ServerChanges = Partial<
+  Pick<
+    ServerState,
+    'name' | 'perMinuteLimit' | 'monthlyCap' | 'sentContentDays' | 'streamContentDays' | 'contentChanges'
+  >
+>
 
 /** Figures of one hour, stream by stream (`message/hour-count.ts`). */
 export type HourCounters = readonly [hour: number, streams: Readonly<Record<string, readonly number[]>>]

@@ -24,6 +24,8 @@ export interface StreamState {
   readonly pausedAtMs: number | null
   /** Of an inbound stream; null = the default. */
   readonly contentRetentionDays: number | null
+  /** Of a stream that sends: days for which text and HTML are kept; null or absent: the server's. */
+  readonly sentContentDays?: number | null
   /** Messages of broadcasts a minute, if an operator has set a pace; null or absent for the default. */
   readonly pacePerMinute?: number | null
   /** Whether anybody was ever suppressed on it; until then no send looks. */
@@ -34,6 +36,7 @@ export interface StreamState {
 export interface StreamChanges {
   readonly name?: string
   readonly contentRetentionDays?: number | null
+  readonly sentContentDays?: number | null
 }
 
 export type StreamEvent =

@@ -62,6 +62,7 @@ const FIELDS: Readonly<Record<string, Bound>> = {
   inboundPerMinuteLimit: OPERATED,
   pacePerMinute: OPERATED,
   contentRetentionDays: ['number', 1, 30],
+  sentContentDays: ['number', 0, 30],
   recipients: ['items', 1, 1_000],
   events: ['items', 1, 8],
   administrators: ['items', null, 50],

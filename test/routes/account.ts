@@ -66,12 +66,15 @@ t.test('account: of a closed one all that is read answers, and every write is 40
   t.equal((await operate('close')).status, 200)
   const id = liveServer.serverId
   const token = account.token
-  for (const what of ['/account', '/account/tokens', '/servers', `/servers/${id}`, `/servers/${id}/tokens`, '/domains'])
+  const reads = ['/account', '/account/tokens', '/account/retention', '/servers', '/domains']
+  for (const what of [...reads, ...['', '/tokens', '/retention'].map((path) => `/servers/${id}${path}`)])
     t.equal((await call(`GET /v1${what}`)).status, 200, what)
   const writes: [what: string, body?: object][] = [
     [`POST /v1/account/tokens/${tokens[0].tokenId}/revoke`],
     ['POST /v1/servers', { name: 'x', mode: 'live' }],
     [`PATCH /v1/servers/${id}`, {}],
+    [`PATCH /v1/account/retention`, {}],
+    [`PATCH /v1/servers/${id}/retention`, {}],
     [`DELETE /v1/servers/${id}`],
     [`DELETE /v1/servers/none`],
     [`POST /v1/servers/${id}/tokens`, { name: 'x' }],

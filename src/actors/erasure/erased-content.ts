@@ -7,22 +7,17 @@
  */
 
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
-import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { attachmentExpiresAtMs, contentExpiresAtMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
-import { contentKey } from '../../state/keys.ts'
-import { attachmentEndOps, BODY_PART, bodyPlace, chunksOf, rawEndOps } from '../../state/message/content-part.ts'
+import { attachmentEndOps, rawEndOps } from '../../state/message/content-part.ts'
 import type { Head } from '../../state/message/head.ts'
-import { unlinkBodyDue, unlinkDue } from '../message/unlink.ts'
+import { type BodyOwner, endBody } from '../message/end-body.ts'
+import { unlinkDue } from '../message/unlink.ts'
 
 /** A message as far as its content goes. */
-export interface ErasedMessage {
-  readonly contentId: string
+export interface ErasedMessage extends BodyOwner {
   readonly head: Head
   readonly submittedAtMs: number
-  readonly test: boolean
-  /** As built; null while that is not known. */
-  readonly sizeBytes: number | null
 }
 
 /** The writes for erasing the content of messages. */
@@ -33,9 +28,6 @@ export interface ContentEnd {
   readonly body: { readonly key: string; readonly field: string } | null
 }
 
-/** The text of a body can have this many times the bytes of the message, as Latin-1 becomes UTF-8. */
-const BODY_GROWTH = 3
-const BODY_CHUNKS_MAX = chunksOf(MESSAGE_BYTES_MAX)
 const NOTHING: ContentEnd = { ops: [], due: [], body: null }
 
 /** The writes and removals of one message's content; none for expired content. */
@@ -45,28 +37,14 @@ export function endContent(context: Pick<Context, 'shard' | 'nowMs'>, message: E
   const { stored, raw, attachments } = head
   // A slice of bodies, and a day of objects, are kept a little longer than their content.
   if (contentExpiresAtMs(submittedAtMs, test) + DAY_MS < nowMs) return NOTHING
-  const due: Due[] = []
-  const ops: Op[] = []
-  if (stored?.body === true) due.push(unlinkBodyDue(context, { contentId, test }))
-  else ops.push(...unlinks(shard, contentId, bodyChunks(message)))
+  const ended = endBody(context, message)
+  const due: Due[] = [...ended.due]
+  const ops: Op[] = [...ended.ops]
   if (stored?.files === true) due.push(unlinkDue(context, contentId))
   else if (attachmentExpiresAtMs(Math.max(submittedAtMs, head.sendAtMs ?? 0)) + DAY_MS >= nowMs) {
     if (raw !== null) ops.push(...rawEndOps(shard, contentId, raw.bytes))
     const sizes = attachments.map(({ size }) => size)
     ops.push(...attachmentEndOps(shard, contentId, sizes))
   }
-  return { ops, due, body: bodyPlace(shard, contentId, test) }
-}
-
-function unlinks(shard: number, contentId: string, chunks: number): Op[] {
-  return Array.from({ length: chunks }, (_, chunk): Op => {
-    return { key: contentKey(shard, contentId, BODY_PART, chunk), write: 'UNLINK', args: [] }
-  })
-}
-
-/** Chunks that a body in Redis has at most. */
-function bodyChunks({ head, sizeBytes }: ErasedMessage): number {
-  // Content stored in addition to objects, and individual values of a broadcast, are small.
-  if (head.stored !== null || head.broadcast !== null) return 1
-  return sizeBytes === null ? BODY_CHUNKS_MAX : Math.min(BODY_CHUNKS_MAX, chunksOf(sizeBytes * BODY_GROWTH))
+  return { ops, due, body: ended.body }
 }

@@ -31,7 +31,7 @@ import { contentHeadKey, unpackContentHead } from '../../state/received/content-
 import { receivedEntryOf } from '../../state/received/entry.ts'
 import { receivedPostingKeys, receivedSegmentKeys } from '../../state/received/posting.ts'
 import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep-cursor.ts'
-import { segmentEndMs } from '../../state/segment.ts'
+import { segmentAfterFact, segmentAtFact, segmentEndMs } from '../../state/segment.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
 import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
@@ -76,7 +76,8 @@ export const sweepReceived: CommandType<TimerBody, null> = {
     const references = cursor === null ? pastReferences(step, segments, facts) : null
     if (references !== null) return references
     const from = cursor ?? walkStart(step)
-    const places = [segmentAt(shard, serverId, from), segmentAfter(shard, serverId, from)]
+    const key = receivedSegmentsKey(shard, serverId)
+    const places = [segmentAtFact(key, msOfEntry(from)), segmentAfterFact(key, msOfEntry(from))]
     if (!places.every((fact) => facts.has(fact))) return { kind: 'need', facts: places }
     const [at, after] = places.map((fact) => facts.sorted(fact)[0])
     if (at === undefined) return goOn(step, after)
@@ -150,17 +151,6 @@ function walkStart({ nowMs, counters }: Step): string {
 function oldestSegments(shard: number, serverId: string): SortedFact {
   const max = Number.MAX_SAFE_INTEGER
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: STEP_SEGMENTS + 1 }
-}
-
-/** The segment of an entry id, if any. */
-function segmentAt(shard: number, serverId: string, entryId: string): SortedFact {
-  const max = msOfEntry(entryId)
-  return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: 1, newest: true }
-}
-
-function segmentAfter(shard: number, serverId: string, entryId: string): SortedFact {
-  const [min, max] = [msOfEntry(entryId) + 1, Number.MAX_SAFE_INTEGER]
-  return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min, max, count: 1 }
 }
 
 function msOfEntry(entryId: string): number {

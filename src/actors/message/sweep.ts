@@ -7,7 +7,8 @@
  * it. Of the log of events, entries over 30 days old go. An attempt that ends later writes no row any more:
  * `outcome.ts` looks at the message's age. A sealed segment loses what is past its age by a rewrite, and closed ones
  * are offered to the lane that seals. While more is left the next step is due at once, else in a day. Content and
- * idempotency records expire by themselves.
+ * idempotency records expire by themselves; content that is kept for a shorter time has walks of its own, which the
+ * last step of a day begins.
  *
  * Spec retention.message, event.search
  */
@@ -20,12 +21,14 @@ import type {
   Entry,
   Fact,
   Facts,
+  Need,
   Op,
   States,
   TimerBody,
 } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, shortId } from '../../../cluster/id.ts'
 import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
 import {
@@ -42,6 +45,7 @@ import {
 } from '../../state/keys.ts'
 import { logEntryOf } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
+import { contentDue, shortContentDays } from '../../state/message/retention.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldDue, type SealedRow } from '../../state/message/sealed.ts'
 import { statusField } from '../../state/message/status.ts'
@@ -95,7 +99,10 @@ export const sweep: CommandType<TimerBody, null> = {
       { states, facts },
       { shard, nowMs, minuteMs, hasEvents: events.isLeft || events.ops.length > 0 },
     )
-    if (events.ops.length === 0 || swept.kind !== 'done') return swept
+    if (swept.kind !== 'done') return swept
+    const content = contentWalk(server, swept, { states, nowMs })
+    if ('kind' in content) return content
+    if (events.ops.length === 0) return { ...swept, due: [...(swept.due ?? []), ...content] }
     const owner = eventLogOwner(serverId)
     return {
       ...swept,
@@ -106,6 +113,23 @@ export const sweep: CommandType<TimerBody, null> = {
       due: [...(swept.due ?? []), { ...sweepDue(serverId, nowMs), atMs: nowMs }],
     }
   },
+}
+
+/**
+ * With the last step of a day: the walks that remove content before it expires, which an account may have asked for
+ * since.
+ */
+function contentWalk(
+  server: ServerState,
+  { due = [] }: Done<null>,
+  { states, nowMs }: { states: States; nowMs: number },
+): Due[] | Need {
+  const { serverId, accountId } = server
+  if (!due.some(({ item, atMs }) => item === sweepDue(serverId, nowMs).item && atMs > nowMs)) return []
+  const ref = accountRef(accountId)
+  if (!states.has(ref)) return { kind: 'need', entities: [ref] }
+  const account = states.get<AccountState | null>(ref)
+  return shortContentDays({ server, account }).length === 0 ? [] : [contentDue(serverId, nowMs)]
 }
 
 /** The step without the log of events. In: whether that log has entries left, which a removed server waits for. */

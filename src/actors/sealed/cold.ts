@@ -7,12 +7,13 @@
 import type { CommandType, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { readColdItem } from '../../state/message/sealed.ts'
 import { type EraseJob, type EraseOutcome, eraseOutcome, prepareErase } from './erase.ts'
+import { type ForgetJob, type ForgetOutcome, forgetOutcome, prepareForget } from './forget.ts'
 import { prepareRecall, type RecallJob, type RecallOutcome, recallOutcome } from './recall.ts'
 import { makePrepareSeal, type SealJob, type SealOutcome, sealOutcome } from './seal.ts'
 import { prepareTrim, type TrimJob, type TrimOutcome, trimOutcome } from './trim.ts'
 
-export type ColdJob = SealJob | TrimJob | RecallJob | EraseJob
-export type ColdOutcome = SealOutcome | TrimOutcome | RecallOutcome | EraseOutcome
+export type ColdJob = SealJob | TrimJob | RecallJob | EraseJob | ForgetJob
+export type ColdOutcome = SealOutcome | TrimOutcome | RecallOutcome | EraseOutcome | ForgetOutcome
 
 /** Prepares what an item orders. In: as `makePrepareSeal`. */
 export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody, ColdJob | null> {
@@ -21,6 +22,7 @@ export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody
     trim: prepareTrim,
     recall: prepareRecall,
     erase: prepareErase,
+    forget: prepareForget,
   } as Readonly<Record<ColdJob['act'], CommandType<PrepareBody, ColdJob | null>>>
   return byAct('prepare cold', ({ item }) => acts[readColdItem(item).act])
 }
@@ -30,6 +32,7 @@ const OUTCOMES = {
   trim: trimOutcome,
   recall: recallOutcome,
   erase: eraseOutcome,
+  forget: forgetOutcome,
 } as Readonly<Record<ColdJob['act'], CommandType<OutcomeBody<ColdOutcome>, null>>>
 
 export const coldOutcome = byAct<OutcomeBody<ColdOutcome>, null>('cold outcome', ({ item }) => {

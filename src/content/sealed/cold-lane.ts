@@ -1,5 +1,5 @@
 /**
- * cold-lane - the performer of what is done to sealed segments: seal, trim, recall, erase.
+ * cold-lane - the performer of what is done to sealed segments: seal, trim, recall, erase, forget.
  *
  * Guarantees: one act at a time writes a whole segment, because each holds its packed object in memory; recalls, for
  * which somebody waits, pass it. With content in Redis nothing is sealed.
@@ -11,7 +11,7 @@ import { NotPerformed } from '../../../cluster/items/pump.ts'
 import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '../../actors/sealed/cold.ts'
 import type { RecallJob, RecallOutcome } from '../../actors/sealed/recall.ts'
 import { COLD_LANE } from '../../state/message/sealed.ts'
-import { eraseInSegment, trimSegment } from './rewrite.ts'
+import { eraseInSegment, readForForget, trimSegment } from './rewrite.ts'
 import { sealSegment } from './seal.ts'
 import { SegmentFailure } from './segment.ts'
 import type { ColdDeps } from './written.ts'
@@ -73,6 +73,8 @@ async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
         return await trimSegment(deps, job)
       case 'erase':
         return await eraseInSegment(deps, job)
+      case 'forget':
+        return await readForForget(deps, job)
       case 'recall':
         return await recall(deps, job)
     }

@@ -7,8 +7,9 @@
  */
 
 import { setImmediate as turn } from 'node:timers/promises'
-import { idOfEntry, idOfShort, msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import { idOfEntry, idOfShort, isEntryIdAbove, msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { EraseJob, EraseOutcome, TouchedMessage } from '../../actors/sealed/erase.ts'
+import type { ForgetJob, ForgetOutcome } from '../../actors/sealed/forget.ts'
 import type { TrimJob, TrimOutcome } from '../../actors/sealed/trim.ts'
 import { contentExpiresAtMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
@@ -22,7 +23,7 @@ import { isTestSegment } from '../../state/segment.ts'
 import { makeMailKey } from '../mail-key.ts'
 import { packBlock, type SealedMessage, textOfBlock } from './block.ts'
 import { checkOf, SegmentPacker } from './packer.ts'
-import type { PlacedMessage, SealedSegment } from './segment.ts'
+import { blockAt, type PlacedMessage, type SealedSegment } from './segment.ts'
 import { type BlockPlace, blocksBytes, indexesBytes, packTail } from './tail.ts'
 import { type ColdDeps, isSame, writeObject } from './written.ts'
 
@@ -65,6 +66,24 @@ export async function eraseInSegment(deps: ColdDeps, job: EraseJob): Promise<Era
     count,
     told: spansOf(messages, deps.nowMs()),
   }
+}
+
+/** Reads some messages whose content may have ended. Throws SegmentFailure. */
+export async function readForForget({ segments }: ColdDeps, job: ForgetJob): Promise<ForgetOutcome> {
+  const { serverId, row, from, toMs } = job
+  const segment = segments.open(shardOf(serverId) as number, row)
+  const { blocks } = await segment.tail()
+  const messages: TouchedMessage[] = []
+  for (let number = Math.max(0, blockAt(blocks, from)); number < blocks.length; number += 1) {
+    if (msOfEntry((blocks[number] as BlockPlace)[0]) > toMs) break
+    for (const message of await segment.block(number)) {
+      const { entryId } = message
+      if (isEntryIdAbove(from, entryId) || msOfEntry(entryId) > toMs) continue
+      if (messages.length === TOUCHED_MAX) return { act: 'forget', result: 'found', messages, next: entryId }
+      messages.push(touchedOf(message))
+    }
+  }
+  return { act: 'forget', result: 'found', messages, next: null }
 }
 
 /** Leaves out what is past its age. Throws SegmentFailure. */

@@ -44,6 +44,7 @@ import {
   makeRetryQueue,
   type QueueDeps,
 } from './queue.ts'
+import { makePatchAccountRetention, makeReadAccountRetention } from './retention.ts'
 import {
   makeCreateServerAsOperator,
   makeCreateTokenAsOperator,
@@ -108,6 +109,8 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     createServerTokenAsOperator: makeCreateTokenAsOperator(deps),
     revokeServerTokenAsOperator: makeRevokeTokenAsOperator(deps),
     patchAccount: makePatchAccount(deps),
+    readAccountRetentionAsOperator: makeReadAccountRetention(deps),
+    patchAccountRetentionAsOperator: makePatchAccountRetention(deps),
     readShards: makeReadShards(deps),
     readEntity: makeReadEntity(deps),
     listOperatorKeys: makeListOperatorKeys(deps),

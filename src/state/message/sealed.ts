@@ -13,7 +13,8 @@
  * Keys: `sealed:<server>`, `sealed-persons:<server>:<segment>`, `recalled:<server>:<segment>`
  *
  * Lane: `cold/<account>`, items `seal.<server short>[.<segment>]`, `trim.<server short>.<segment>`, `recall.<server
- * short>.<segment>.<message short>`, `erase.<server short>.<segment>.<erasure id>.<step>`
+ * short>.<segment>.<message short>`, `erase.<server short>.<segment>.<erasure id>.<step>`, `forget.<server
+ * short>.<segment>.<days>.<entry id>.<ms>`
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'
@@ -120,6 +121,15 @@ export type ColdItem =
       readonly erasureId: string
       readonly step: number
     }
+  /** Content of messages that is kept for so many days has ended: of those from an entry id to a millisecond. */
+  | {
+      readonly act: 'forget'
+      readonly serverId: string
+      readonly segment: string
+      readonly days: number
+      readonly from: string
+      readonly toMs: number
+    }
 
 /** The name of an item. */
 export function formatColdItem(item: ColdItem): string {
@@ -133,12 +143,14 @@ export function formatColdItem(item: ColdItem): string {
       return `recall.${server}.${item.segment}.${shortId(item.messageId)}`
     case 'erase':
       return `erase.${server}.${item.segment}.${item.erasureId}.${item.step}`
+    case 'forget':
+      return `forget.${server}.${item.segment}.${item.days}.${item.from}.${item.toMs}`
   }
 }
 
 /** Reads what `formatColdItem` wrote. */
 export function readColdItem(text: string): ColdItem {
-  const [act, server = '', segment = '', id = '', step = '0'] = text.split('.')
+  const [act, server = '', segment = '', id = '', step = '0', to = '0'] = text.split('.')
   const serverId = idOfShort(server)
   switch (act) {
     case 'trim':
@@ -147,6 +159,8 @@ export function readColdItem(text: string): ColdItem {
       return { act, serverId, segment, messageId: idOfShort(id) }
     case 'erase':
       return { act, serverId, segment, erasureId: id, step: Number(step) }
+    case 'forget':
+      return { act, serverId, segment, days: Number(id), from: step, toMs: Number(to) }
     default:
       return { act: 'seal', serverId, after: segment }
   }

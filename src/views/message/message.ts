@@ -13,10 +13,11 @@ import type { FactOf } from '../../../cluster/behaviour.ts'
 import { entryIdOf, homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { Message } from '../../../schemas/message.ts'
 import { findLinks } from '../../mail/links.ts'
-import { contentExpiresAtMs, isPastAge } from '../../state/age.ts'
+import { isPastAge } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { type Head, type StoredContent, spelledAddress } from '../../state/message/head.ts'
+import { keepsContent } from '../../state/message/retention.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { formatEvents } from './recipient.ts'
@@ -88,10 +89,9 @@ export async function readWhole(
   const shard = homeShard(accountId)
   const { entry, head, test } = stored
   const place = { shard, contentId: entry.contentId, test, stored: head.stored }
-  const expiresAtMs = contentExpiresAtMs(stored.submittedAtMs, stored.test)
   const [persons, body] = await Promise.all([
     readPersons(deps.read, { shard, accountId, numbers: [entry.sender, ...entry.recipients] }),
-    deps.nowMs() < expiresAtMs ? deps.readBody(place) : null,
+    keepsContent(stored, deps.nowMs()) ? deps.readBody(place) : null,
   ])
   if (persons === null || body === undefined) return 'unavailable'
   const addresses = persons.map((address, place) => spelledAddress(stored.head, place, address))

@@ -13,11 +13,12 @@ import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/l
 import { MessageRows } from '../../state/message/row.ts'
 import { type RecipientState, statusField, unpackStatus } from '../../state/message/status.ts'
 import type { Reader, ServerKey } from '../key.ts'
+import { readContentDays } from '../retention.ts'
 import type { Candidate } from './scan.ts'
 import type { StoredMessage } from './summary.ts'
 
 /** The server whose log it is. */
-type LogOwner = Pick<ServerKey, 'serverId' | 'mode' | 'defaultStreamId'>
+type LogOwner = Pick<ServerKey, 'accountId' | 'serverId' | 'mode' | 'defaultStreamId'>
 
 /** A message and its entry in the log. */
 export interface Logged {
@@ -67,8 +68,9 @@ export async function readStored(
     })
     return [rows.headsFact(logged.map(({ messageId }) => shortId(messageId))), rows.statusesFact(statuses)]
   })
-  const seen = await read(shard, facts)
-  if (seen === null) return null
+  const streamIds = entries.map(({ entry }) => entry.streamId ?? owner.defaultStreamId)
+  const [seen, daysOf] = await Promise.all([read(shard, facts), readContentDays(read, { owner, shard, streamIds })])
+  if (seen === null || daysOf === null) return null
   const found = segments.flatMap((_, index) => {
     const heads = seen[index * 2] ?? []
     const statuses = seen[index * 2 + 1] ?? []
@@ -77,7 +79,7 @@ export async function readStored(
       const rows = statuses.slice(first, first + logged.entry.recipients.length)
       first += logged.entry.recipients.length
       const head = heads[place]
-      return head === null || head === undefined ? [] : [storedOf(owner, logged, { head, rows, nowMs })]
+      return head === null || head === undefined ? [] : [storedOf(owner, logged, { head, rows, nowMs, daysOf })]
     })
   })
   return withShared(read, shard, found)
@@ -119,16 +121,23 @@ async function withShared(
 function storedOf(
   owner: LogOwner,
   { messageId, segment, entry }: Logged,
-  { head, rows, nowMs }: { head: string; rows: readonly (string | null)[]; nowMs: number },
+  {
+    head,
+    rows,
+    nowMs,
+    daysOf,
+  }: { head: string; rows: readonly (string | null)[]; nowMs: number; daysOf: (streamId: string) => number },
 ): StoredMessage {
   const submittedAtMs = msOf(messageId)
+  const streamId = entry.streamId ?? owner.defaultStreamId
   const unpacked = unpackHead(head, entry.recipients.length)
   return {
     messageId,
     segment,
     submittedAtMs,
     test: owner.mode === 'test',
-    streamId: entry.streamId ?? owner.defaultStreamId,
+    contentDays: daysOf(streamId),
+    streamId,
     entry,
     head: unpacked,
     recipients: rows.map((row) => withSchedule(unpackStatus(row, submittedAtMs), unpacked.sendAtMs, nowMs)),

@@ -15,10 +15,11 @@ import type { FactOf } from '../../../cluster/behaviour.ts'
 import { homeShard, shardOf } from '../../../cluster/id.ts'
 import { MESSAGES_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import type { MessageSummary } from '../../../schemas/message.ts'
-import { contentExpiresAtMs, cutoffMs } from '../../state/age.ts'
+import { cutoffMs } from '../../state/age.ts'
 import { firstPersonsKey, personKey, segmentsKey } from '../../state/keys.ts'
 import { spelledAddress } from '../../state/message/head.ts'
 import type { SourceLetter } from '../../state/message/log-entry.ts'
+import { keepsContent } from '../../state/message/retention.ts'
 import type { RecipientStatus } from '../../state/message/status.ts'
 import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -94,11 +95,11 @@ export async function searchMessages(
   const persons = await readPersonMap(read, { shard, accountId, numbers })
   if (persons === null) return 'unavailable'
   const messages = hits.found.map((stored) => {
-    const { entry, head, submittedAtMs, test } = stored
+    const { entry, head } = stored
     const numbers = [entry.sender, ...entry.recipients]
     const addresses = numbers.map((number, place) => spelledAddress(head, place, persons.get(number) ?? ''))
     // An erasure removes the subject and the content; otherwise content is kept until it expires.
-    const isKept = head.subject !== null && nowMs() < contentExpiresAtMs(submittedAtMs, test)
+    const isKept = head.subject !== null && keepsContent(stored, nowMs())
     return formatSummary(stored, addresses, isKept)
   })
   return { messages, next: hits.next }
@@ -266,9 +267,10 @@ function entryPasses(
 }
 
 /** Whether the subject has all the words, and may still be read: it goes with the content. Spec message.search */
-function subjectPasses({ head, submittedAtMs, test }: StoredMessage, { filter: { subject }, nowMs }: Search): boolean {
+function subjectPasses(stored: StoredMessage, { filter: { subject }, nowMs }: Search): boolean {
+  const { head } = stored
   if (subject === null) return true
-  if (head.subject === null || nowMs >= contentExpiresAtMs(submittedAtMs, test)) return false
+  if (head.subject === null || !keepsContent(stored, nowMs)) return false
   const words = head.subject.toLowerCase()
   return subject.every((word) => words.includes(word))
 }

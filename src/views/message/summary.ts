@@ -5,9 +5,9 @@
  */
 
 import type { MessageSummary } from '../../../schemas/message.ts'
-import { contentExpiresAtMs } from '../../state/age.ts'
 import type { Head } from '../../state/message/head.ts'
 import type { LogEntry } from '../../state/message/log-entry.ts'
+import { sentContentEndsAtMs } from '../../state/message/retention.ts'
 import { messageStatus, type RecipientState } from '../../state/message/status.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import { formatRecipient, type Person } from './recipient.ts'
@@ -21,6 +21,8 @@ export interface StoredMessage {
   readonly segment: string
   readonly submittedAtMs: number
   readonly test: boolean
+  /** Days for which its text and HTML are kept. */
+  readonly contentDays: number
   readonly streamId: string
   readonly entry: LogEntry
   readonly head: Head
@@ -43,7 +45,7 @@ export function formatSummary(
   addresses: readonly string[],
   contentAvailable: boolean,
 ): MessageSummary {
-  const { entry, head, recipients, submittedAtMs, test } = stored
+  const { entry, head, recipients, submittedAtMs, test, contentDays } = stored
   return {
     messageId: stored.messageId,
     streamId: stored.streamId,
@@ -61,6 +63,6 @@ export function formatSummary(
     attachmentCount: head.attachments.length,
     recipients: peopleOf(stored, addresses).map(formatRecipient),
     contentAvailable,
-    contentExpiresAt: formatInstant(contentExpiresAtMs(submittedAtMs, test)),
+    contentExpiresAt: formatInstant(sentContentEndsAtMs(submittedAtMs, contentDays)),
   }
 }

@@ -104,11 +104,11 @@ function noting(read: Reader, reads: Set<string>): Reader {
 async function readMessageRows(
   read: Reader,
   { shard, messageId, segment }: MessagePlace,
-  { serverId, mode, defaultStreamId, nowMs }: ServerState & { readonly nowMs: number },
+  { accountId, serverId, mode, defaultStreamId, nowMs }: ServerState & { readonly nowMs: number },
 ): Promise<StoredMessage | Unfound> {
   const found = { messageId, entryId: entryIdOf(messageId), segment, packed: null }
   const entries = await readEntries(read, { shard, serverId }, [found])
-  const owner = { serverId, mode, defaultStreamId }
+  const owner = { accountId, serverId, mode, defaultStreamId }
   const stored = entries === null ? null : await readStored(read, { owner, shard, entries, nowMs })
   if (stored === null) return 'unavailable'
   return stored[0] ?? 'not_found'

@@ -43,6 +43,13 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: { name: 'Acme', status: 'pending', administrators: 1 },
     targets: ['accountId'],
   },
+  patchAccountRetentionAsOperator: {
+    path: '/accounts/{accountId}/retention',
+    body: { sentContentDays: 5 },
+    before: { sentContentDays: null },
+    after: { sentContentDays: 5 },
+    targets: ['accountId'],
+  },
   approveAccount: {
     path: '/accounts/{accountId}/approve',
     body: { monthlyCap: 50_000 },

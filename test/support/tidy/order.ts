@@ -51,7 +51,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors/account', 'src/actors/domain'],
   ['src/actors/dashboard'],
   ['src/actors/sealed'],
-  ['src/actors/server', 'src/actors/erasure'],
+  ['src/actors/server', 'src/actors/erasure', 'src/actors/retention'],
   ['src/actors/broadcast', 'src/actors/inbound'],
   ['src/actors/message'],
   ['src/actors/suppression', 'src/actors/webhook'],

@@ -1,0 +1,133 @@
+/**
+ * set-retention - an account, a server or a stream says for how long the text and HTML of its mail are kept.
+ *
+ * A shorter time is applied within a day to what is stored. A longer one counts for what has not been removed yet.
+ *
+ * Spec retention.settings, refusal.order
+ */
+
+import type { CommandType, Op } from '../../../cluster/behaviour.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { auditOpsOf, differenceOf } from '../../state/audit.ts'
+import { contentDue } from '../../state/message/retention.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import {
+  type AccountOrderer,
+  accountOfOrder,
+  type ServerOrder,
+  serverOfOrder,
+  serverOrderEntities,
+} from '../order/server.ts'
+import { refuseClosed, type StreamOrder, streamOfOrder, streamOrderEntities, tenantOf } from '../order/stream.ts'
+
+/** Any subset; null: as what is above it says. */
+export interface RetentionChanges {
+  readonly sentContentDays?: number | null
+}
+
+/** The states that decide it; null: not asked for. */
+export interface RetentionReply {
+  readonly kind: 'retention'
+  readonly account: AccountState
+  readonly server: ServerState | null
+  readonly stream: StreamState | null
+}
+
+export interface SetAccountRetentionBody extends AccountOrderer {
+  readonly changes: RetentionChanges
+}
+
+export interface SetServerRetentionBody extends ServerOrder {
+  readonly changes: RetentionChanges
+}
+
+export interface SetStreamRetentionBody extends StreamOrder {
+  readonly changes: RetentionChanges
+}
+
+export const setAccountRetention: CommandType<SetAccountRetentionBody, RetentionReply | Refused> = {
+  name: 'set-account-retention',
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, facts, context) {
+    const account = accountOfOrder(body, states, { facts, context })
+    if ('kind' in account) return account
+    const { accountId, changes } = body
+    const changed = { ...account, ...changes }
+    const ops: Op[] = auditOpsOf(context, body.by, { targets: { accountId }, ...differenceOf(account, changed) })
+    const reply: RetentionReply = { kind: 'retention', account: changed, server: null, stream: null }
+    if (Object.keys(changes).length === 0) return { kind: 'done', reply, ops }
+    // The daily sweep of each of its servers finds the new value.
+    return { kind: 'done', reply, ops, events: [{ ref: accountRef(accountId), event: { type: 'patched', changes } }] }
+  },
+}
+
+export const setServerRetention: CommandType<SetServerRetentionBody, RetentionReply | Refused> = {
+  name: 'set-server-retention',
+  entities: serverOrderEntities,
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, facts, context) {
+    const account = accountOfOrder(body, states, { facts, context })
+    if ('kind' in account) return account
+    const server = serverOfOrder(body, states)
+    if (server === null) return refuse('not_found')
+    const { accountId, serverId } = server
+    const changed = { ...server, ...body.changes }
+    const ops: Op[] = auditOpsOf(context, body.by, {
+      targets: { accountId, serverId },
+      ...differenceOf(server, changed),
+    })
+    const reply: RetentionReply = { kind: 'retention', account, server: changed, stream: null }
+    if (Object.keys(body.changes).length === 0) return { kind: 'done', reply, ops }
+    const changes = { ...body.changes, contentChanges: (server.contentChanges ?? 0) + 1 }
+    return {
+      kind: 'done',
+      reply,
+      ops,
+      events: [{ ref: serverRef(serverId), event: { type: 'patched', changes } }],
+      due: [contentDue(serverId, context.nowMs)],
+    }
+  },
+}
+
+export const setStreamRetention: CommandType<SetStreamRetentionBody, RetentionReply | Refused> = {
+  name: 'set-stream-retention',
+  entities: streamOrderEntities,
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, facts, context) {
+    const tenant = tenantOf(body, states, { facts, context })
+    if ('kind' in tenant) return tenant
+    const stream = streamOfOrder(body, states)
+    // Whether the body is valid depends on the stream's kind, and this refusal comes before the account's state.
+    if (stream?.kind === 'inbound' && body.changes.sentContentDays !== undefined) return refuse('invalid_request')
+    const refusal = refuseClosed(tenant)
+    if (refusal !== null) return refusal
+    if (stream === null) return refuse('not_found')
+    const { account, server } = tenant
+    const { serverId } = server
+    const { sentContentDays: days } = body.changes
+    if (days === undefined) return { kind: 'done', reply: { kind: 'retention', account, server, stream } }
+    const known = server.streamContentDays ?? []
+    const streamContentDays = days === null || known.includes(days) ? known : [...known, days]
+    const changes = { streamContentDays, contentChanges: (server.contentChanges ?? 0) + 1 }
+    return {
+      kind: 'done',
+      reply: {
+        kind: 'retention',
+        account,
+        server: { ...server, ...changes },
+        stream: { ...stream, sentContentDays: days },
+      },
+      events: [
+        { ref: streamRef(stream.streamId), event: { type: 'patched', changes: { sentContentDays: days } } },
+        { ref: serverRef(serverId), event: { type: 'patched', changes } },
+      ],
+      due: [contentDue(serverId, context.nowMs)],
+    }
+  },
+}

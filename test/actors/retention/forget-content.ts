@@ -1,0 +1,194 @@
+/** forget-content - text and HTML go after the days of stream, server or account, and not while an attempt is left. */
+import t from 'tap'
+import { msOf } from '../../../cluster/id.ts'
+import type { SetServerRetentionBody } from '../../../src/actors/retention/set-retention.ts'
+import {
+  setAccountRetention,
+  setServerRetention,
+  setStreamRetention,
+} from '../../../src/actors/retention/set-retention.ts'
+import { createStream } from '../../../src/actors/server/create-stream.ts'
+import { makeDeferred, makeDelivered } from '../../../src/mail/outcome.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/state/calendar.ts'
+import { contentKey } from '../../../src/state/keys.ts'
+import { makeBroadcastStream, pass, people, submit } from '../../support/world/broadcast-world.ts'
+import { makeSetting } from '../../support/world/cold-mail.ts'
+import { deliverAll, mailTo, openWorld } from '../../support/world/erasure.ts'
+import { ACCOUNT_KEY, acceptedIds, LIVE_KEY, makeItem, send, type Tenant } from '../../support/world/tenant.ts'
+import type { World } from '../../support/world/turn.ts'
+
+const DELIVERED = makeDelivered(250, '250 2.0.0 ok')
+const DEFERRED = makeDeferred('conn', 'NoAnswerFromHost', 'connect ETIMEDOUT')
+
+function setAccount(world: World, { accountId }: Tenant, sentContentDays: number | null): void {
+  const reply = world.run(setAccountRetention, { accountId, keyHash: ACCOUNT_KEY, changes: { sentContentDays } })
+  if (reply.kind !== 'retention') throw new Error(reply.code)
+}
+
+function setServer(world: World, { accountId }: Tenant, serverId: string, sentContentDays: number | null): void {
+  const body: SetServerRetentionBody = { accountId, serverId, keyHash: ACCOUNT_KEY, changes: { sentContentDays } }
+  const reply = world.run(setServerRetention, body)
+  if (reply.kind !== 'retention') throw new Error(reply.code)
+}
+
+function setStream(world: World, { accountId, live }: Tenant, streamId: string, sentContentDays: number | null): void {
+  const order = { accountId, serverId: live.serverId, keyHash: LIVE_KEY, streamId, changes: { sentContentDays } }
+  const reply = world.run(setStreamRetention, order)
+  if (reply.kind !== 'retention') throw new Error(reply.code)
+}
+
+/** How many bodies are left in all. */
+function bodies(world: World): number {
+  world.fireTimers()
+  const slices = world.keyNames().filter((key) => /:bodies:/.test(key))
+  return slices.reduce((sum, key) => sum + world.hash(key).size, 0)
+}
+
+/** Lets days pass, six hours at a time, with every timer. */
+function passDays(world: World, days: number): void {
+  for (let quarters = days * 4; quarters > 0; quarters -= 1) {
+    world.nowMs += 6 * HOUR_MS
+    world.fireTimers()
+  }
+}
+
+function sendOne(world: World, tenant: Tenant, changes: { streamId?: string; test?: true } = {}): string {
+  const { streamId = null, test = false } = changes
+  const item = { ...mailTo('ada@example.net'), streamId, lane: test ? ('simulate' as const) : ('deliver' as const) }
+  return acceptedIds(send(world, tenant, { test, messages: [makeItem(item)] }))[0] as string
+}
+
+t.test('the stream counts before the server, the server before the account [retention.settings]', async (t) => {
+  const { world, tenant } = openWorld()
+  const { accountId, live } = tenant
+  const order = { accountId, serverId: live.serverId, keyHash: LIVE_KEY }
+  const made = world.run(createStream, { ...order, streamKind: 'transactional', name: 'Other' })
+  const other = made.kind === 'stream' ? made.stream.streamId : ''
+  setAccount(world, tenant, 10)
+  sendOne(world, tenant)
+  sendOne(world, tenant, { streamId: other })
+  deliverAll(world, DELIVERED)
+  passDays(world, 9)
+  t.equal(bodies(world), 2)
+  passDays(world, 2)
+  t.equal(bodies(world), 0, "by the account's")
+  setServer(world, tenant, live.serverId, 4)
+  sendOne(world, tenant)
+  sendOne(world, tenant, { streamId: other })
+  deliverAll(world, DELIVERED)
+  setStream(world, tenant, other, 2)
+  passDays(world, 1)
+  t.equal(bodies(world), 2)
+  passDays(world, 2)
+  t.equal(bodies(world), 1, "by the stream's")
+  passDays(world, 2)
+  t.equal(bodies(world), 0, "by the server's")
+  setStream(world, tenant, other, 20)
+  sendOne(world, tenant)
+  sendOne(world, tenant, { streamId: other })
+  deliverAll(world, DELIVERED)
+  passDays(world, 15)
+  t.equal(bodies(world), 1, 'a longer one counts too')
+  setStream(world, tenant, other, null)
+  passDays(world, 1)
+  t.equal(bodies(world), 0, 'and a shorter one for what is there')
+})
+
+t.test('with 0 days content goes once no attempt is left [retention.settings]', async (t) => {
+  const { world, tenant } = openWorld()
+  setServer(world, tenant, tenant.live.serverId, 0)
+  sendOne(world, tenant)
+  deliverAll(world, DELIVERED)
+  sendOne(world, tenant)
+  deliverAll(world, DEFERRED)
+  t.equal(bodies(world), 2)
+  passDays(world, 1)
+  t.equal(bodies(world), 1, 'what has an attempt left keeps it')
+  passDays(world, 1)
+  t.equal(bodies(world), 1)
+  deliverAll(world, DELIVERED)
+  passDays(world, 0.25)
+  t.equal(bodies(world), 0)
+  const left = [...world.items.values()].filter(({ item }) => item.startsWith('content-of'))
+  t.same(left, [])
+})
+
+t.test('on a test server a value only shortens the seven days [retention.settings]', async (t) => {
+  const { world, tenant } = openWorld()
+  setServer(world, tenant, tenant.test.serverId, 20)
+  sendOne(world, tenant, { test: true })
+  passDays(world, 6)
+  t.equal(bodies(world), 1)
+  passDays(world, 2)
+  t.equal(bodies(world), 0)
+})
+
+t.test('the default leaves no timer and no counters', async (t) => {
+  const { world, tenant } = openWorld()
+  const { serverId } = tenant.live
+  setServer(world, tenant, serverId, 3)
+  sendOne(world, tenant)
+  deliverAll(world, DELIVERED)
+  passDays(world, 1)
+  t.ok(world.counters.get(`content:${serverId}`))
+  setServer(world, tenant, serverId, null)
+  passDays(world, 4)
+  t.equal(bodies(world), 1)
+  t.notOk(world.counters.get(`content:${serverId}`))
+  t.notOk([...world.items.values()].some(({ item }) => item.startsWith('content')))
+})
+
+t.test('hundreds of messages of one millisecond and many segments, in steps [retention.settings]', async (t) => {
+  const { world, tenant } = makeSetting(t, 150)
+  for (let n = 0; n < 250; n += 1) sendOne(world, tenant)
+  deliverAll(world, DELIVERED)
+  t.equal(bodies(world), 400)
+  setAccount(world, tenant, 6)
+  passDays(world, 1.25)
+  t.equal(bodies(world), 250)
+  passDays(world, 6)
+  t.equal(bodies(world), 0)
+})
+
+t.test('content of sealed segments goes too [retention.settings]', async (t) => {
+  const { world, tenant, cold, ids } = makeSetting(t, 150)
+  const { serverId } = tenant.live
+  world.fireTimers()
+  await cold.settle()
+  const sealed = cold.segmentsOf(serverId).filter((name) => (cold.row(serverId, name)?.generation ?? 0) > 0)
+  t.ok(sealed.length > 2)
+  t.equal(bodies(world), 150)
+  // Half of them are older than eight days.
+  world.nowMs = msOf(ids[75] as string) + 8 * DAY_MS
+  setServer(world, tenant, serverId, 8)
+  world.fireTimers()
+  await cold.settle()
+  const half = bodies(world)
+  t.ok(half > 60 && half < 90, String(half))
+  passDays(world, 0.25)
+  await cold.settle()
+  t.equal(bodies(world), 0)
+})
+
+t.test('what the messages of a broadcast share goes as well [retention.settings]', async (t) => {
+  const { world, tenant } = openWorld()
+  const streamId = makeBroadcastStream(world, tenant, { pacePerMinute: 60_000 })
+  const broadcast = submit(world, tenant, people(60))
+  pass(world, 10_000, 1_000)
+  const shared = contentKey(world.shard, broadcast.contentId, 'body', 0)
+  const has = () => world.keyNames().includes(shared)
+  const [first] = world.deliveries().filter(({ lane }) => lane.startsWith('deliver'))
+  if (first === undefined) throw new Error('Nothing was released')
+  world.items.delete(`${first.lane} ${first.item}`)
+  deliverAll(world, DELIVERED)
+  setStream(world, tenant, streamId, 1)
+  passDays(world, 2)
+  t.equal(bodies(world), 1, 'of each its own, but of one that has an attempt left')
+  passDays(world, 5)
+  t.ok(has(), 'and what they share, for that one')
+  world.items.set(`${first.lane} ${first.item}`, { ...first, atMs: 0 })
+  deliverAll(world, DELIVERED)
+  passDays(world, 3)
+  t.equal(bodies(world), 0)
+  t.notOk(has())
+})
