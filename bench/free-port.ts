@@ -1,6 +1,4 @@
-/**
- * free-port - a port for a listener that must be told its own
- */
+/** free-port - a port for a listener that needs a fixed one */
 
 import { createServer } from 'node:net'
 

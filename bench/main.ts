@@ -1,6 +1,4 @@
-/**
- * main - `npm run bench -- <name>`: reads what is to be measured, and measures it
- */
+/** main - `npm run bench -- <name>`: parses the arguments and runs the measurement */
 
 import { parseArgs } from 'node:util'
 import { CONTESTANTS } from './contestants/contestant.ts'

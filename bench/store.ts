@@ -17,17 +17,17 @@ import { ROOT } from '../test/support/machine/root.ts'
 const MEMORY_BYTES = 8 * 1024 ** 3
 const READY_STEPS_MAX = 6000
 const READY_STEP_MS = 20
-/** `f_type` of tmpfs: an fsync there costs nothing, so a figure from it would be worth nothing. */
+/** `f_type` of tmpfs, on which an fsync costs nothing and a measurement is meaningless. */
 const TMPFS = 0x01021994
 const SOCKET_PATH_BYTES_MAX = 103
 const SCAN_COUNT = 1000
 
 export interface BenchStore {
   readonly socketPath: string
-  /** Parent of the data directories of this measurement; it goes with the store. */
+  /** Parent of the data directories of this measurement, which is removed with the store. */
   readonly dir: string
   readonly pid: number
-  /** For looks at it, outside of what is measured. */
+  /** For reads outside of the measurement. */
   readonly client: Redis
   /** Ends it with SIGKILL and reads everything again from its append-only file. */
   reread(): Promise<void>
@@ -65,7 +65,7 @@ export async function startStore(): Promise<BenchStore> {
       client.disconnect()
       await end(server)
       process.removeListener('exit', endWithUs)
-      // A rewrite of the file may have been under way: its process ends a moment after its parent.
+      // A rewrite of the file may have been running; its process ends a moment after its parent.
       rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     },
   }

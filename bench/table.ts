@@ -18,7 +18,7 @@ export function formatNumber(value: number | null, digits = 0): string {
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 }
 
-/** The middle one; of an even number the lower. */
+/** The median; of an even number the lower middle value. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN

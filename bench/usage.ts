@@ -23,8 +23,8 @@ export function residentBytes(pid: number): number | null {
 }
 
 /**
- * Share of one core that each process uses while `work` runs; and of the processor time that all processes of this
- * machine wanted meanwhile, what the host beneath a virtual machine gave to others. In percent.
+ * The share of one core that each process uses while `work` runs, and the share of the processor time wanted by all
+ * processes of this machine that the host of a virtual machine gave to others. In percent.
  */
 export async function shareOfCore<T>(
   pids: readonly number[],
@@ -42,7 +42,7 @@ export async function shareOfCore<T>(
   return { value, percents, stolenPercent: stolenShare(timesBefore, machineTimes()) }
 }
 
-/** Ticks of all cores since the machine started: what was wanted, and what of it was stolen. */
+/** Ticks of all cores since the machine started: wanted, and stolen. */
 interface MachineTimes {
   readonly wanted: number
   readonly stolen: number

@@ -14,9 +14,7 @@ import {
 import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
 
-/**
- * Stores one valid message; in: its body as sent and as read. Out: the id that the answer names, once it is durable.
- */
+/** Stores one valid message, given as sent and as parsed. Returns the id for the answer, once it is durable. */
 export type Keep = (bytes: Buffer, body: EmailBody) => Promise<string>
 
 export interface BareListener {

@@ -1,5 +1,5 @@
 /**
- * bullmq-bulk-host - contestant (b) in its other form: what arrives while a call is under way goes with the next
+ * bullmq-bulk-host - contestant (b) in bulk form: requests that arrive during a call are added by the next
  * `queue.addBulk`
  */
 

@@ -1,6 +1,4 @@
-/**
- * bullmq-host - contestant (b): the checked body becomes a job by `queue.add`; the answer follows when it is added
- */
+/** bullmq-host - contestant (b): the checked body becomes a job by `queue.add`, and the answer follows it */
 
 import { Queue } from 'bullmq'
 import type { EmailBody } from '../../schemas/email.ts'

@@ -1,5 +1,5 @@
 /**
- * floor-host - contestant (a): the body is checked and written with one XADD; the answer follows Redis's answer
+ * floor-host - contestant (a): the body is checked and written with one XADD, and the answer follows that of Redis
  *
  * The least that a service which keeps messages on Redis can do, and so the measure of the others.
  */

@@ -1,28 +1,26 @@
-/**
- * host-side - the part of a contestant's process that speaks with the benchmark: start, profile, stop
- */
+/** host-side - the part of a contestant's process that talks to the benchmark: start, profile, stop */
 
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 import type { EngineName } from '../../src/http/engine/engine.ts'
 import type { Target } from '../load/message.ts'
 
-/** How a contestant is to run. */
+/** Settings of a contestant. */
 export interface HostOrder {
   readonly socketPath: string
-  /** In place of it: nodes of a cluster, or the address of the one Redis. */
+  /** Instead of the socket: nodes of a cluster, or the address of the one Redis. */
   readonly seeds: readonly string[] | null
-  /** A directory of its own. */
+  /** Its own directory. */
   readonly dir: string
   /** Accounts of the product, each with a server and a key. */
   readonly accounts: number
-  /** Messages are accepted and wait: no performer takes them. */
+  /** Accepted messages stay queued, without a performer. */
   readonly isHeld: boolean
   readonly mode: 'live' | 'test'
   readonly relayUrl: string | null
-  /** Delivery to mail servers on the loopback; null: not at all, or through the relay. */
+  /** Delivery to mail servers on the loopback; null for no delivery, or for delivery through the relay. */
   readonly mx: { readonly dnsServer: string; readonly port: number } | null
-  /** Processes with the actors beside the one that listens; 0: one process is all of it. */
+  /** Separate processes with the actors; 0 if one process does everything. */
   readonly workers: number
   /** Whether the product listens for SMTP submission. */
   readonly isSubmission: boolean
@@ -34,22 +32,22 @@ export interface HostOrder {
 
 /** A contestant that answers. */
 export interface Ready extends Target {
-  /** Listener of `/metrics`; null where there is none. */
+  /** Port of `/metrics`; null if it is not served. */
   readonly operatorPort: number | null
   /** Where SMTP submission is listened for, if it is. */
   readonly submissionPort?: number
-  /** Further processes of it, and where each tells its figures. */
+  /** Its further processes, and the ports of their metrics. */
   readonly workers?: readonly { readonly pid: number; readonly operatorPort: number }[]
 }
 
-/** What the benchmark sends. */
+/** Calls of the benchmark. */
 export type HostCall =
   | { readonly call: 'start'; readonly order: HostOrder }
   | { readonly call: 'profile' }
   | { readonly call: 'profiled'; readonly path: string }
   | { readonly call: 'stop' }
 
-/** What goes back, one for each call. */
+/** Answers, one for each call. */
 export type HostAnswer = { readonly ready: Ready } | { readonly done: true } | { readonly fault: string }
 
 export interface Hosted {

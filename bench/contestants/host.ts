@@ -1,6 +1,4 @@
-/**
- * host - a contestant in a process of its own, seen from the benchmark
- */
+/** host - the benchmark's side of a contestant in a process of its own */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +9,7 @@ import { childEnvironment } from '../load/wrk.ts'
 import type { BenchStore } from '../store.ts'
 import type { HostAnswer, HostCall, HostOrder, Ready } from './host-side.ts'
 
-/** As `npm start` has it, for every contestant, and what `HOST_OPTIONS` adds. */
+/** Options of `npm start` for every contestant, and those of `HOST_OPTIONS`. */
 export const NODE_OPTIONS = ['--max-semi-space-size=32', ...optionsOf(process.env.HOST_OPTIONS)]
 
 /** Programs that a contestant can be. */
@@ -26,7 +24,7 @@ export interface Host {
   stop(): Promise<void>
 }
 
-/** Starts a contestant on a store. Rejects with what it says when it cannot start. */
+/** Starts a contestant on a store. Rejects with its output if it cannot start. */
 export async function startHost(
   name: HostName,
   store: Pick<BenchStore, 'socketPath' | 'dir'> & { readonly seeds?: readonly string[] | null },

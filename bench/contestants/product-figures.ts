@@ -1,6 +1,4 @@
-/**
- * product-figures - what the product says of itself on its operator listener
- */
+/** product-figures - metrics that the product serves on its operator listener */
 
 /** One figure of `/metrics` by its name without labels; null when it is not there. */
 export async function readFigure(operatorPort: number, name: string): Promise<number | null> {
@@ -10,7 +8,7 @@ export async function readFigure(operatorPort: number, name: string): Promise<nu
   return value === undefined ? null : Number(value)
 }
 
-/** Requests that the product has answered with 200. */
+/** Requests that the product answered with 200. */
 export async function readAccepted(operatorPort: number): Promise<number> {
   const accepted = await readFigure(operatorPort, 'sendwright_accepted_requests_total')
   if (accepted === null) throw new Error('The service does not say how many requests it has accepted')

@@ -1,6 +1,6 @@
 /**
- * product-host - contestants (c), (c2) and (d), and the service of `memory` and `lifecycle`: all of it in one process,
- * or one that listens and beside it processes with the actors
+ * product-host - contestants (c), (c2) and (d), and the service of `memory` and `lifecycle`: either one process, or
+ * one that listens and further ones with the actors
  */
 
 import { SIMULATOR_DOMAIN } from '../../src/mail/simulator.ts'
@@ -13,7 +13,7 @@ import { LIVE_DOMAIN, seedAccounts } from './seed.ts'
 
 const SHARDS = 256
 const SHARES_MS_MAX = 60_000
-/** Nothing moves any more when nothing has for so long; the first move waits five seconds. */
+/** Shards are stable after this time without a move; the first move waits five seconds. */
 const CALM_MS = 7_000
 const LOOK_MS = 500
 
@@ -41,7 +41,7 @@ obey(async (order) => {
   }
 })
 
-/** Resolves when every worker has its share of the shards and none moves any more. */
+/** Resolves when every worker has its share of the shards and they are stable. */
 async function haveShares(ports: readonly number[]): Promise<void> {
   let before = ''
   let sinceMs = performance.now()

@@ -18,7 +18,7 @@ export interface Receiving {
   haveParsed(mails: number): Promise<void>
 }
 
-/** A mail to bring: who sends it, what stands after the plus sign of the address ('' for nothing), and its bytes. */
+/** A mail to send: its sender, the text after the plus sign of the address ('' for none), and its bytes. */
 export interface Brought {
   readonly sender: string
   readonly plus: string
@@ -52,7 +52,7 @@ async function parsedBy({ operatorPort }: WholeService): Promise<number> {
   return [...page.matchAll(/^sendwright_parsed_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0)
 }
 
-/** Brings mail over one connection, one after the other. Throws Error where one is not taken. */
+/** Brings mail over one connection, one after the other. Throws Error if one is refused. */
 export async function bring({ service, address }: Receiving, mails: Iterable<Brought>): Promise<void> {
   const dialog = await openDialog(service.mxPort)
   try {

@@ -20,13 +20,13 @@ const SLOTS = 16_384
 const READY_MS_MAX = 60_000
 
 export interface BenchPrimaries {
-  /** For those that take one address: the first of them. */
+  /** The first address, for contestants that take only one. */
   readonly socketPath: string
-  /** Parent of the data directories of this measurement; it goes with them. */
+  /** Parent of the data directories of this measurement, which is removed with them. */
   readonly dir: string
   readonly seeds: readonly string[]
   readonly pids: readonly number[]
-  /** For looks at them, outside of what is measured. */
+  /** For reads outside of the measurement. */
   readonly clients: readonly Redis[]
   /** Ends them and removes their directories. */
   stop(): Promise<void>

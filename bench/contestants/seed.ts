@@ -1,8 +1,8 @@
 /**
  * seed - the accounts of a measurement, made through the runtime itself, before the service starts or beside it
  *
- * Every account has one server with one key and limits that no load reaches; those of live servers have a verified
- * domain. A worker of our own makes them and gives its shards back, or asks the service that runs already.
+ * Every account has one server with one key and limits above every load; live servers have a verified domain. A worker
+ * of our own makes them and gives its shards back, or asks the service that runs already.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -44,13 +44,13 @@ const AGAIN_MS = 200
 
 export interface Seeding {
   readonly socketPath: string
-  /** In place of it: nodes of a cluster, or the address of the one Redis. */
+  /** Instead of the socket: nodes of a cluster, or the address of the one Redis. */
   readonly seeds?: readonly string[] | null
   readonly accounts: number
   readonly mode: 'live' | 'test'
   /** The installation's secret: it seals the keys that sign. */
   readonly secretKey: string
-  /** Limit of each account's test servers in a minute; none that a load reaches by default. */
+  /** Limit of each account's test servers in a minute, by default above every load. */
   readonly perMinute?: number
   /**
    * How many shards of a service that runs to deal the accounts out to, one after the other; by default the accounts
@@ -59,7 +59,7 @@ export interface Seeding {
   readonly over?: number
 }
 
-/** Makes the accounts. Out: the servers' keys. */
+/** Makes the accounts. Returns the servers' keys. */
 export async function seedAccounts({
   socketPath,
   seeds,
@@ -79,7 +79,7 @@ export async function seedAccounts({
     behaviours: { ...BEHAVIOURS, lanes: [] },
     log: { info: () => undefined, warn: () => undefined, error: console.error },
     shards: SHARDS,
-    // A service that runs keeps its shards: what moves is refused meanwhile.
+    // A running service keeps its shards, because asks for moving shards are refused.
     takesShards: over === undefined,
     random: Math.random,
     identity: () => ({ ...processIdentity(), ...store.identity, roles: ['actors'] }),
@@ -105,7 +105,7 @@ export async function seedAccounts({
   return keys
 }
 
-/** The shard where the product would put the next account. */
+/** The shard on which the product would place the next account. */
 function place(counts: number[], places: readonly string[]): number {
   const shard = placeAccount(counts, places)
   counts[shard] = (counts[shard] ?? 0) + 1
@@ -166,7 +166,7 @@ async function verifyDomain(
 async function ask<Reply>(worker: Worker, shard: number, name: string, body: unknown): Promise<Reply> {
   const command: Command = { name, cmdId: newCmdId(worker.nowMs(), Math.random), body }
   let result = await worker.ask(shard, command)
-  // What is unavailable never becomes true later.
+  // An ask that was unavailable never becomes true later, so it can be repeated.
   for (let tries = 1; result.kind === 'unavailable' && tries < TRIES_MAX; tries += 1) {
     await pause(AGAIN_MS)
     result = await worker.ask(shard, command)

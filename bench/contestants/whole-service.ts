@@ -1,5 +1,6 @@
 /**
- * whole-service - the product as `sendwright start` runs it, in a process of its own, with the keys of its first start
+ * whole-service - the product as started by `sendwright start`, in a process of its own, with the keys of its first
+ * start
  */
 
 import { spawn } from 'node:child_process'

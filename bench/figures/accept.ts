@@ -2,7 +2,7 @@
  * accept - how many messages a second are accepted, each on disk before its answer, against the floor and a known queue
  *
  * Guarantees: every contestant starts on an empty store of its own with the same settings, and gets the same load; the
- * order changes with each round; what was answered is counted in the store, and for the product once more after the
+ * order changes with each round; answered messages are counted in the store, and for the product once more after the
  * store was killed and has read its file. A count that does not agree fails the run.
  */
 
@@ -65,7 +65,7 @@ function lineOf(result: Result): string {
   return formatTable(rowsOf([result])).split('\n')[1] ?? ''
 }
 
-/** Loads one contestant on a store of its own, and checks what it says it has accepted. */
+/** Loads one contestant on a store of its own, and checks its count of accepted messages. */
 export async function measure(
   contestant: Contestant,
   { seconds, warmUpSeconds, isProfiled }: Pick<AcceptOptions, 'seconds' | 'warmUpSeconds' | 'isProfiled'>,
@@ -88,14 +88,14 @@ export async function measure(
   })
 }
 
-/** Of all processes of a contestant together; null where it cannot be read. */
+/** Sum over all processes of a contestant; null if it cannot be read. */
 function sumOf(percents: readonly (number | null)[]): number | null {
   return percents.reduce((sum, percent) => (sum === null || percent === null ? null : sum + percent), 0)
 }
 
 /**
- * p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers; and
- * what the floor has at the same rate, which is what disk and machine take of it. Empty without (c).
+ * p99 at half of the product's maximum rate, under a load that does not wait for answers; and that of the floor at the
+ * same rate, which is the share of disk and machine. Empty without (c).
  */
 async function measureHalfRate(results: readonly Result[], options: AcceptOptions): Promise<HalfRate> {
   const rates = results.filter(({ contestant }) => contestant.id === 'c').map(({ measured }) => measured.perSecond)
@@ -142,7 +142,7 @@ async function onHost<T>(contestant: Contestant, work: (host: Host, store: Bench
 }
 
 /**
- * Compares answers with what is kept. A generator that stops at a time leaves up to one request on each connection
+ * Compares answers with stored messages. A generator that stops at a time leaves up to one request on each connection
  * unanswered, which is kept all the same; the product's own count of its answers has no such edge.
  */
 async function verify(

@@ -1,9 +1,9 @@
 /**
- * broadcast - many recipients in one request: how long its 202 takes, what others feel of it and of its release, how
- * fast it is released without a pace, and what a recipient keeps of Redis before and after
+ * broadcast - many recipients in one request: the time to its 202, the latency of other requests next to it and its
+ * release, the speed of its release without a rate limit, and the Redis memory of a recipient before and after
  *
- * The product is a process as `sendwright start` runs it, its broadcasts are a test server's, so that all that is
- * released is composed and simulated too. Others are clients of the same server, at an even rate.
+ * The product is a process as started by `sendwright start`, and its broadcasts are those of a test server, so every
+ * released message is also composed and simulated. Others are clients of the same server, at an even rate.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,10 +14,10 @@ import { formatNumber, formatTable, median } from '../table.ts'
 import { shareOfCore } from '../usage.ts'
 
 const TARGETS = { smallMs: 2_000, largeMs: 6_000, p99Ratio: 2, perSecond: 3_000, before: 240, after: 500 }
-/** Bytes of the body for each recipient: of 50,000 they make 11 MB and 57 MB. */
+/** Bytes of the body for each recipient; for 50,000 recipients 11 MB and 57 MB. */
 const SMALL_BYTES = 220
 const LARGE_BYTES = 1_140
-/** Of these, what is not a value: the address, names of fields, signs. */
+/** The part of it that is not a value: the address, names of fields, punctuation. */
 const FRAME_BYTES = 92
 /** An escape takes six bytes of the body and makes two of the message: 57 MB come to less than the 50 MB as built. */
 const ESCAPE = '\\u00e9'
@@ -34,7 +34,10 @@ const MINUTE_MS = 60_000
 const WAIT_MS_MAX = 300_000
 const LOOK_MS = 200
 const UNLINK_COUNT = 1_000
-/** What a message's expiry takes away: the buckets have gone, the template and what is its own are left. */
+/**
+ * Families that a message's expiry removes. The buckets are gone by then; the template and a message's own content are
+ * left.
+ */
 const EXPIRING = ['bodies', 'content', 'idempotency']
 
 interface Broadcast {
@@ -43,7 +46,7 @@ interface Broadcast {
   readonly completedAt: string | null
 }
 
-/** Measures and prints. Throws Error where a broadcast is refused, or not all of it is released. */
+/** Measures and prints. Throws Error if a broadcast is refused, or not all of it is released. */
 export async function benchBroadcast({ rounds, recipients }: { rounds: number; recipients: number }): Promise<void> {
   const store = await startStore()
   const service = await startWholeService(store, { MX_PORT: '0' })
@@ -114,7 +117,7 @@ function bodyOf({ recipients }: Scene, streamId: string, each: number): Buffer {
   return Buffer.from(`{${head},"messages":[${messages.join(',')}]}`)
 }
 
-/** Submits one. Out: its id, and milliseconds from the first byte to the 202. */
+/** Submits one. Returns its id, and the milliseconds from the first byte to the 202. */
 async function submit({ service }: Scene, body: Buffer): Promise<{ id: string; ms: number }> {
   const startedAtMs = performance.now()
   const answer = await fetch(`http://127.0.0.1:${service.httpPort}/v1/broadcasts`, {
@@ -127,7 +130,7 @@ async function submit({ service }: Scene, body: Buffer): Promise<{ id: string; m
   return { id: (JSON.parse(text) as Broadcast).broadcastId, ms: performance.now() - startedAtMs }
 }
 
-/** The medians of several, each cancelled as soon as it is there. */
+/** The medians of several submissions, each cancelled as soon as it is accepted. */
 async function timeSubmissions(
   scene: Scene,
   { rounds, each }: { rounds: number; each: number },
@@ -183,7 +186,7 @@ async function besideRelease(scene: Scene): Promise<number> {
 interface Kept {
   readonly perSecond: number
   readonly deliveredPerSecond: number
-  /** Processor time of a message that is released, composed, simulated and told. */
+  /** Processor time of a message that is released, composed and simulated, with its events. */
   readonly serviceUs: number
   readonly redisUs: number
   readonly before: number

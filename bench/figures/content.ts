@@ -1,8 +1,8 @@
 /**
- * content - mails with attachments: how many a second are accepted durably, and what they take of Redis while they wait
+ * content - mails with attachments: the rate of durable acceptance, and their Redis memory while they are queued
  *
- * The same messages once with the content store in files and once in Redis, each on a store of its own; effects are
- * held, so every one of them waits, as deferred mail does.
+ * The same messages are sent once with the content store in files and once in Redis, each on a store of its own.
+ * Effects are held, so every message stays queued, like deferred mail.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -21,7 +21,7 @@ interface ContentFigure {
   readonly grown: number
 }
 
-/** Sends `messages` with `bytes` of attachment to both and prints them. Throws Error where one is not accepted. */
+/** Sends `messages` with `bytes` of attachment to both and prints them. Throws Error if one is not accepted. */
 export async function benchContent({ messages, bytes }: { messages: number; bytes: number }): Promise<void> {
   const file = await measureHome('file', { messages, bytes })
   const redis = await measureHome('redis', { messages, bytes })

@@ -1,8 +1,8 @@
 /**
  * doors - what a message costs through the API of another provider, against our own route, by turns on one service
  *
- * The same message in the fields of each. The cost is processor time of the service: the rate depends on all else that
- * the machine does.
+ * The same message in the fields of each. The cost is processor time of the service, because the rate depends on other
+ * load of the machine.
  */
 
 import { type Host, startHost } from '../contestants/host.ts'
@@ -31,7 +31,7 @@ interface Way {
 
 interface Run {
   readonly measured: Measured
-  /** Microseconds of processor time of the service for each message; null where it cannot be read. */
+  /** Microseconds of processor time of the service for each message; null if it cannot be read. */
   readonly microseconds: number | null
 }
 
@@ -104,7 +104,7 @@ function waysOf({ ready: { keys, domain } }: Host): readonly Way[] {
       name: 'Mailgun',
       other: {
         asks: asks(`/v3/${domain}/messages`, (key) => [basic(key), 'Content-Type: application/x-www-form-urlencoded']),
-        // The place stays as it is: a form would escape it.
+        // The placeholder is kept unescaped; a form would escape it.
         template: form.toString().replace(encodeURIComponent(PLACE), PLACE),
       },
     },

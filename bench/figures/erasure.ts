@@ -1,10 +1,11 @@
 /**
- * erasure - how long it takes to erase a person with very many messages, sent and received, and what others feel of it
+ * erasure - the time to erase a person with very many messages, sent and received, and the latency of other requests
+ * next to it
  *
  * The product is a process as `sendwright start` runs it. The person's sent mail is a test server's, whose log has no
- * postings: every entry is looked at. Others are clients of the same server, at an even rate, in runs of some seconds:
- * one to warm up, which counts nowhere, some while nothing is erased, and then one after the other for as long as an
- * erasure takes. Told is the p99 of the middle run, and of the worst. A count that is not exact fails the run.
+ * postings: every entry is looked at. Other requests are those of clients of the same server, at an even rate, in runs
+ * of some seconds: one to warm up, which is not counted, some without an erasure, and then one after the other while
+ * an erasure runs. Told is the p99 of the middle run, and of the worst. A count that is not exact fails the run.
  */
 
 import { Agent } from 'node:http'
@@ -36,7 +37,7 @@ interface Erasure {
   readonly receivedMessages: number | null
 }
 
-/** Measures and prints. Throws Error where a count is not exact. */
+/** Measures and prints. Throws Error if a count is not exact. */
 export async function benchErasure({ messages, received }: { messages: number; received: number }): Promise<void> {
   const store = await startStore()
   const zone = await startZone()
@@ -78,7 +79,7 @@ export async function benchErasure({ messages, received }: { messages: number; r
   }
 }
 
-/** p99 of those who send for a run, ms. */
+/** p99 of the other senders in one run, ms. */
 async function others({ httpPort, test }: WholeService): Promise<number> {
   const target = { port: httpPort, keys: [test], domain: 'simulator.test' }
   const count = OTHERS_PER_SECOND * RUN_SECONDS
@@ -116,7 +117,7 @@ async function erase(service: WholeService, token: string, address: string) {
   }
 }
 
-/** The person's mail, sent and received, all of it through. */
+/** Sends and receives the person's mail, and waits until all of it is processed. */
 async function fill(
   service: WholeService,
   { messages, received }: { messages: number; received: number },

@@ -1,9 +1,8 @@
 /**
- * feed - what it costs when somebody listens to a server: events a second with no feed, one and as many as may be; from
- * an event to who listens; and all events that are kept once more, for a feed that was cut off
+ * feed - the cost of subscribers to a server's events: events a second with no feed, one, and the maximum number; the
+ * latency from an event to a subscriber; and the replay of all kept events for a feed that was cut off
  *
- * Events are those of a test server. An event that is not heard, or twice, or in another order than by its id, fails
- * the run.
+ * Events are those of a test server. A missing or duplicate event, or one out of the order of its id, fails the run.
  */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -23,8 +22,8 @@ const WAIT_MS_MAX = 300_000
 const BATCH = 50
 const STEADY_RATE = 100
 /**
- * The bars: share of the rate without a feed that is left with one; ms from an event to who listens; seconds for all
- * that is kept.
+ * The bars: the share of the rate without a feed that remains with one; ms from an event to a subscriber; seconds for
+ * all kept events.
  */
 const BARS = { share: 0.5, p99Ms: 500, resumeSeconds: 20 }
 
@@ -36,16 +35,16 @@ interface Rig {
   stop(): Promise<void>
 }
 
-/** An open feed, and what it has heard. */
+/** An open feed, and the events that it has received. */
 interface Ears {
   readonly count: () => number
   readonly firstId: () => string
   readonly latenciesMs: number[]
-  /** Throws where an id did not rise. */
+  /** Throws if the ids were not ascending. */
   stop(): void
 }
 
-/** Runs the loads and prints them. Throws Error when an event was not heard. */
+/** Runs the loads and prints them. Throws Error if an event was not received. */
 export async function benchFeed({ seconds, events }: { seconds: number; events: number }): Promise<void> {
   const rig = await openRig()
   try {
@@ -81,7 +80,7 @@ function verdict(isHeld: boolean): string {
   return isHeld ? 'held' : 'MISSED'
 }
 
-/** Events as fast as they go, until each is committed and every feed has heard it. */
+/** Events at the maximum rate, until each is committed and every feed has received it. */
 async function burst(rig: Rig, { events, feeds }: { events: number; feeds: number }) {
   const ears = await Promise.all(Array.from({ length: feeds }, () => rig.listen()))
   const startedAtMs = performance.now()
@@ -113,7 +112,7 @@ async function steady(rig: Rig, seconds: number): Promise<{ p50: number; p99: nu
   return { p50: median(sorted), p99: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN }
 }
 
-/** A feed that was cut off goes on after its first event, with all that is kept since. Out: seconds. */
+/** A feed that was cut off continues after its first event, with all later kept ones. Out: seconds. */
 async function resume(rig: Rig): Promise<number> {
   const before = await rig.listen()
   await rig.send(1)
@@ -174,7 +173,7 @@ async function openRig(): Promise<Rig> {
   }
 }
 
-/** Opens a feed. Resolves once events are heard from then on; rejects when it is refused. */
+/** Opens a feed. Resolves once it receives events; rejects if it is refused. */
 function openFeed({ port, token, lastId }: { port: number; token: string; lastId: string | undefined }): Promise<Ears> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, ...(lastId !== undefined && { 'last-event-id': lastId }) }

@@ -1,9 +1,9 @@
 /**
- * inbound-bytes - what a received message keeps of Redis once its content has gone: of the first 5,000 of a server,
- * whose segment has no postings, and of those after them, whose segment has
+ * inbound-bytes - the Redis memory of a received message once its content has gone: for the first 5,000 of a server,
+ * whose segment has no postings, and for later ones, whose segment has them
  *
  * Small mails of 2,000 senders, each in the envelope and another address in From, to an address with a mailbox hash of
- * its own: of a mail that is all that can be posted.
+ * its own, so that every possible posting is written.
  */
 
 import type { Zone } from '../../test/support/peers/zone.ts'
@@ -13,7 +13,7 @@ import { formatNumber, formatTable } from '../table.ts'
 
 const CONNECTIONS = 16
 const SENDERS = 2_000
-/** What fills a segment without postings. */
+/** Messages that fill a segment without postings. */
 const QUIET = 5_000
 const TARGETS = { quiet: 300, busy: 350 }
 

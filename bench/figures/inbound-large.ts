@@ -63,14 +63,14 @@ most memory ${formatNumber(aboveMb)} MB above idle (${formatNumber(idleBytes / M
   }
 }
 
-/** A mail of lines, as large as one may be; the dot that ends it stands on a line of its own. */
+/** A mail of lines, of the maximum size; the final dot is on a line of its own. */
 function largeMail(head: string, line: string): Buffer {
   const raw = fillMail(`From: a@mail.example.net\r\nSubject: Large\r\n${head}`, line)
   raw.write('\r\n', raw.length - 2)
   return raw
 }
 
-/** p99 of those who send meanwhile, ms. */
+/** p99 of the other senders in that time, ms. */
 async function others({ httpPort, test }: WholeService): Promise<number> {
   const target = { port: httpPort, keys: [test], domain: 'simulator.test' }
   const count = RATE * SECONDS
@@ -79,7 +79,10 @@ async function others({ httpPort, test }: WholeService): Promise<number> {
   return measured.p99Ms
 }
 
-/** Begins to watch a process, as Linux counts it (proc(5)). Out: the most megabytes that it held since. */
+/**
+ * Begins to watch a process, as Linux counts it (proc(5)). Returns a function that returns its highest megabytes since
+ * then.
+ */
 function watchPeak(pid: number): () => number {
   const reset = `/proc/${pid}/clear_refs`
   if (!existsSync(reset)) return () => Number.NaN

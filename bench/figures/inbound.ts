@@ -1,9 +1,10 @@
 /**
- * inbound - mails that come in: taken durably a second, beside what Postfix takes of the same sender, and parsed with
- * their event committed a second; then what a message keeps of Redis, and what others feel of very large mails
+ * inbound - received mails: the rate of durable acceptance, compared with that of Postfix for the same sender, and of
+ * parsing with the event committed; then the Redis memory of a message, and the latency of other requests next to very
+ * large mails
  *
- * `smtp-source` (of Postfix) over twenty connections that stay open, 20 KB each. Postfix holds its queue, so that it
- * does nothing but take mail in and have it on the disk before it answers; the product parses and judges meanwhile.
+ * `smtp-source` (of Postfix) over twenty connections that stay open, 20 KB each. Postfix holds its queue, so it only
+ * accepts mail and writes it to disk before it answers; the product parses and judges at the same time.
  */
 
 import { execFile } from 'node:child_process'

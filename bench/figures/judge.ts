@@ -118,7 +118,7 @@ async function measureLarge(
   return { rows, figures }
 }
 
-/** How many questions the DNS server hears for one mail whose sender wants them without end. */
+/** The number of DNS queries for one mail whose sender's record needs an unlimited number. */
 async function countLookUps(room: JudgeRoom, zone: Zone): Promise<number> {
   const mechanisms = Array.from({ length: 10 }, (_, at) => `mx:${at}.b.example`).join(' ')
   zone.set('bomb.example', { type: 'TXT', data: `v=spf1 ${mechanisms} -all` })

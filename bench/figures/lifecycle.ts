@@ -2,7 +2,7 @@
  * lifecycle - from acceptance to a receiving server: a live server, the operator's relay, and smtp-sink that takes all
  *
  * First a burst, as fast as it is accepted: how long until the last message is delivered. Then a steady load at nine
- * tenths of that rate: does the queue grow, and what does acceptance feel of the delivery beside it.
+ * tenths of that rate shows whether the queue grows, and the latency of acceptance next to delivery.
  */
 
 import type { Redis } from 'ioredis'
@@ -55,7 +55,7 @@ export async function benchLifecycle({ seconds, messages, rate, isMx }: Lifecycl
 export interface LifecycleOrder {
   readonly seconds: number
   readonly messages: number
-  /** Messages a second of the steady load; null: nine tenths of what the burst reached. */
+  /** Messages a second of the steady load; null for nine tenths of the burst's rate. */
   readonly rate: number | null
   /** To mail servers of 20 sites instead of the relay. */
   readonly isMx: boolean

@@ -1,8 +1,8 @@
 /**
- * memory - what a message keeps of Redis once it is delivered and its content has gone: bytes, and where they lie
+ * memory - the Redis memory of a message once it is delivered and its content has gone: bytes, by family
  *
- * The messages really pass through acceptance, simulator and outcome. Then content and idempotency records are taken
- * away as their expiry would, and the store's dataset is compared with what it was before the first message.
+ * The messages really pass through acceptance, simulator and outcome. Then content and idempotency records are removed
+ * as by their expiry, and the store's dataset is compared with its size before the first message.
  */
 
 import type { Redis } from 'ioredis'
@@ -51,13 +51,13 @@ export async function benchMemory(messages: number): Promise<void> {
 }
 
 interface Reading {
-  /** `used_memory_dataset`: without buffers of clients and of the append-only file. */
+  /** `used_memory_dataset`, which excludes buffers of clients and of the append-only file. */
   readonly dataset: number
   readonly families: ReadonlyMap<string, Family>
 }
 
 async function measureStore({ client }: BenchStore): Promise<Reading> {
-  // A rewrite keeps a copy of what changes meanwhile, and a lazy UNLINK ends later.
+  // A rewrite keeps copies of changes during it, and a lazy UNLINK ends later.
   await until(async () => (await readInfo(client, 'persistence', 'aof_rewrite_in_progress')) === 0, DELIVERY_MS_MAX)
   await until(async () => (await readInfo(client, 'memory', 'lazyfree_pending_objects')) === 0, DELIVERY_MS_MAX)
   return { dataset: await readInfo(client, 'memory', 'used_memory_dataset'), families: await measureFamilies(client) }

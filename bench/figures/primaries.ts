@@ -1,8 +1,8 @@
 /**
  * primaries - what several primaries of a Redis Cluster cost the processors of Redis, against one Redis
  *
- * One process listens and one decides, at a rate that neither Redis nor processes are at the end of; by turns on one
- * Redis and on three primaries without replicas, each reached over a port. What counts is the processor time of all
+ * One process listens and one decides, at a rate below the limits of Redis and of the processes; by turns on one Redis
+ * and on three primaries without replicas, each reached over a port. The figures are the processor time of all
  * redis-servers for a message, and the ratio of the medians.
  */
 
@@ -18,7 +18,7 @@ export interface PrimariesOptions {
   readonly warmUpSeconds: number
   /** Messages a second. */
   readonly rate: number
-  /** Whether they are accepted and wait; else each is simulated too. */
+  /** Whether accepted messages stay queued; otherwise each is simulated too. */
   readonly isHeld: boolean
 }
 
@@ -129,7 +129,7 @@ function differenceOf(
   )
 }
 
-/** Medians of calls and microseconds for a message, of what differs most first. */
+/** Medians of calls and microseconds for a message, the largest differences first. */
 function profileOf(one: readonly Round[], several: readonly Round[]): string[][] {
   const names = [...new Set([...one, ...several].flatMap(({ commands }) => [...commands.keys()]))]
   const of = (some: readonly Round[], name: string): Calls => ({

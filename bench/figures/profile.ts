@@ -1,6 +1,4 @@
-/**
- * profile - where the time of a profile went: functions and lines by their own time, without what they called
- */
+/** profile - the self time of functions and lines in a profile */
 
 import { readFileSync } from 'node:fs'
 
@@ -33,7 +31,7 @@ export interface Profiled {
 /** V8's own entries that mean that nothing ran. */
 const IDLE = ['(idle)', '(root)']
 
-/** The functions and lines with the most time of their own, `count` of each. In: path of a .cpuprofile */
+/** The `count` functions and the `count` lines with the most self time. In: path of a .cpuprofile */
 export function readProfile(path: string, count: number): Profiled {
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(path, 'utf8')) as Profile
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]))
@@ -84,7 +82,7 @@ function nameOf({ functionName, url, lineNumber }: Node['callFrame']): string {
   return file === '' ? name : `${name} ${file}:${lineNumber + 1}`
 }
 
-/** The path as a reader knows it: inside of its package, or of this project's build. */
+/** The path as shown: inside of its package, or of this project's build. */
 function fileOf(url: string): string {
   return url.replace(/^.*\/node_modules\//, '').replace(/^file:.*\/build[^/]*\//, '')
 }

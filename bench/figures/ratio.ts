@@ -10,16 +10,16 @@ import { formatNumber, formatTable, median } from '../table.ts'
 export interface Result {
   readonly contestant: Contestant
   readonly measured: Measured
-  /** Share of one core; null where it cannot be read. */
+  /** Share of one core; null if it cannot be read. */
   readonly hostPercent: number | null
   readonly storePercent: number | null
-  /** Of the processor time that this machine wanted meanwhile, what others had; null where the kernel does not say. */
+  /** The part of the processor time wanted by this machine that others had; null if the kernel does not report it. */
   readonly stolenPercent: number | null
 }
 
 type Id = Contestant['id']
 
-/** What must be reached at least, as ratios of messages a second within one run. */
+/** Minimum ratios of messages a second within one run. */
 const RATIOS: readonly { readonly of: Id; readonly to: Id; readonly min: number; readonly what: string }[] = [
   { of: 'c', to: 'a', min: 0.5, what: 'effects held, against the floor' },
   { of: 'c', to: 'b', min: 1.6, what: 'effects held, against BullMQ' },
@@ -30,7 +30,7 @@ const RATIOS: readonly { readonly of: Id; readonly to: Id; readonly min: number;
 ]
 const HALF_RATE_P99_MS_MAX = 10
 
-/** Loads at half of what (c) can do: of (c) itself, and of the floor. */
+/** Loads at half of (c)'s maximum: of (c) itself, and of the floor. */
 export interface HalfRate {
   a?: Measured
   c?: Measured
@@ -81,7 +81,7 @@ function rowOf(results: readonly Result[]): string[] {
   ]
 }
 
-/** Processor time that one message costs, in microseconds: other than the rate it hardly depends on what else runs. */
+/** Processor time of one message, in microseconds, which depends far less on other load than the rate. */
 function microsecondsEach(percent: number | null, { perSecond }: Measured): number {
   return percent === null ? Number.NaN : (percent * 10_000) / perSecond
 }

@@ -1,5 +1,5 @@
 /**
- * reports - how long bounces and complaints take to be parsed: usual ones, and some that are made to be slow
+ * reports - the time to parse bounces and complaints: usual ones, and some designed to be slow
  *
  * The product's threads parse them. One that takes a second is not read, so that the slowest has to be far below.
  */

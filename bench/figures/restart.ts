@@ -2,7 +2,8 @@
  * restart - seconds from SIGTERM to the first 200 of the next process, with messages in the store
  *
  * One store, filled once. First the way of the documented units: `sendwright store` runs Redis, and the service is
- * restarted beside it. Then the way of `npm start`: the service ends its Redis, and the next one reads the file.
+ * restarted beside it. Then the way of `npm start`, in which the service ends its Redis, and the next one reads the
+ * file.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -61,7 +62,7 @@ function rowOf(what: string, seconds: readonly number[], max: number | null): st
   return [what, formatNumber(best, 2), formatNumber(worst, 2), ...verdict]
 }
 
-/** Accepts so many messages, and waits until all of them are delivered. */
+/** Accepts this many messages, and waits until all of them are delivered. */
 async function fill({ dir, port, environment }: Place, messages: number): Promise<void> {
   const firstRun = JSON.parse(readFileSync(join(dir, 'first-run.json'), 'utf8')) as FirstRun
   await raiseLimits(Number(environment.OPERATOR_PORT), firstRun)
@@ -79,7 +80,10 @@ async function fill({ dir, port, environment }: Place, messages: number): Promis
   redis.disconnect()
 }
 
-/** Restarts a process as systemd does: a signal, its end, the next one. Out: the seconds of each, and the last one. */
+/**
+ * Restarts a process like systemd: a signal, its end, the next process. Returns the seconds of each restart, and the
+ * last process.
+ */
 async function restarts(
   first: ChildProcess,
   place: Place,

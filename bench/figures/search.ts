@@ -1,10 +1,10 @@
 /**
  * search - how long a search of the message log takes among very many messages of one server
  *
- * The log is filled through `POST /v1/email/batch`, so that it lies in the store as the product packs it; nothing is
- * delivered. Then real requests, one after the other and from several clients at once. Recipients are found again as
- * often as they were sent to, page by page, or the run fails. The dashboard's first page is asked for as a browser
- * does, with a session.
+ * The log is filled through `POST /v1/email/batch`, so that it is packed as by the product; nothing is delivered. Then
+ * real requests, one after the other and from several clients at once. Recipients are found again as often as they
+ * were sent to, page by page, or the run fails. The dashboard's first page is asked for as a browser does, with a
+ * session.
  */
 
 import { Agent } from 'node:http'
@@ -24,13 +24,13 @@ const TAGS = 50
 const KIND_MS_MAX = 8_000
 const TARGET_MS = 20
 const TARGET_AT = 0.99
-/** Rows of a page of the dashboard, and what its first page may take. */
+/** Rows of a page of the dashboard, and the target time of its first page. */
 const PAGE_ROWS = 50
 const PAGE_TARGET_MS = 300
 
 const FIRST_PAGE = 'first page of the dashboard'
 
-/** Asks for what a body says. */
+/** Sends a request with a body. */
 type Asking = (body: object) => Promise<unknown>
 
 interface Seen {
@@ -95,7 +95,7 @@ function addressOf(person: number): string {
   return `person${person}@mail.example.com`
 }
 
-/** Message n goes to person n modulo their number: all of one person's messages lie far apart. */
+/** Message n goes to person n modulo their number, so the messages of one person are far apart. */
 function seed(client: Client, domain: string, { messages, people }: { messages: number; people: number }) {
   return sendBatches(client, messages, (n) => ({
     from: `shop@${domain}`,

@@ -1,9 +1,9 @@
 /**
- * sizing - what a message of usual size costs an installation: memory and file of the store, with its content, its
- * events at a webhook, and the memory of the process; docs/operate/sizing.md is made of it
+ * sizing - the cost of a message of usual size: memory and file of the store, with its content, its events at a
+ * webhook, and the memory of the process; the source of docs/operate/sizing.md
  *
- * The service itself on a Redis of its own; messages of 20 KB of HTML on its test server, then as many with a webhook
- * that answers. What is left once content has reached its age is what `memory` measures.
+ * Runs the service itself on a Redis of its own, with messages of 20 KB of HTML on its test server, then the same
+ * number with a webhook that answers. `memory` measures the remainder after the content has expired.
  */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -84,7 +84,7 @@ export async function benchSizing(messages: number): Promise<void> {
   }
 }
 
-/** A receipt as they are: much markup, few words, numbers of its own. */
+/** A typical receipt: much markup, few words, individual numbers. */
 function htmlOf(n: number): string {
   const words = WORDS.split(' ')
   let html = '<!doctype html><html><body style="margin:0;font-family:Helvetica,Arial,sans-serif;color:#222222">'

@@ -1,8 +1,8 @@
 /**
- * start - seconds from `npm start` to the first 200, fresh and after kill -9; what a process costs that does nothing
+ * start - seconds from `npm start` to the first 200, fresh and after kill -9, and the cost of an idle process
  *
- * What is started is the built service as a user starts it, with the Redis that it runs itself. After the kill that
- * Redis lives on and is adopted. The first start of all is not counted: it may compile.
+ * It starts the built service as a user would, with the Redis that it runs itself. After the kill that Redis lives on
+ * and is adopted. The first start of all is not counted: it may compile.
  */
 
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
@@ -39,7 +39,7 @@ export interface Place {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** Starts and kills as often as said, looks at an idle process, and prints the best of each. */
+/** Starts and kills it the given number of times, measures an idle process, and prints the best of each. */
 export async function benchStart(rounds: number): Promise<void> {
   await withPlace(async (place) => {
     const { child } = await start(NODE, place)
@@ -126,7 +126,7 @@ export function endWithUs(child: ChildProcess): void {
   child.once('exit', () => process.off('exit', end))
 }
 
-/** Signals the whole group: npm and what it started. Its Redis has a group of its own. */
+/** Signals the whole group: npm and its children. Its Redis has a group of its own. */
 export function signal(child: ChildProcess, name: NodeJS.Signals): void {
   try {
     process.kill(-(child.pid as number), name)

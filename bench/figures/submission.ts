@@ -1,8 +1,9 @@
 /**
- * submission - messages over SMTP: accepted durably, beside what Postfix takes of the same clients, and beside the API
+ * submission - messages over SMTP: durable acceptance, compared with Postfix for the same clients, and with the API
  *
- * Twenty connections that stay open, encrypted, and logged in where there is a login; 1.4 KB each. Effects are held;
- * Postfix holds its queue too, so that both do nothing but take mail in and have it on the disk before they answer.
+ * Twenty connections that stay open, encrypted, and logged in if the server requires it; 1.4 KB each. Effects are
+ * held; Postfix holds its queue too, so that both do nothing but take mail in and have it on the disk before they
+ * answer.
  */
 
 import { fork } from 'node:child_process'
@@ -21,7 +22,7 @@ const CONNECTIONS = 20
 const ACCOUNTS = 4
 const TARGET_RATIO = 3
 const TARGET_P99_RATIO = 2
-/** Of what SMTP takes alone, beside which the API's answers are timed; and of what the API takes alone. */
+/** Share of SMTP's maximum rate next to which the API's answers are timed, and share of the API's own maximum. */
 const BESIDE_SHARE = 0.5
 const API_SHARE = 0.25
 const DOMAIN = 'bench.example'
@@ -67,7 +68,7 @@ export async function benchSubmission({ rounds, each }: SubmissionRun): Promise<
   }
 }
 
-/** What the API's clients feel of messages over SMTP beside them. */
+/** The latency of the API's clients next to messages over SMTP. */
 async function besideApi(
   host: Host,
   { own, apiRate, smtpRate }: { own: SubmitterOrder; apiRate: number; smtpRate: number },
@@ -91,7 +92,7 @@ function orderOf({ ready }: Host, each: number): SubmitterOrder {
   return { host: '127.0.0.1', port: submissionPort, keys, connections: CONNECTIONS, each, rate: null, from, domain }
 }
 
-/** A run of the clients; all of it must be taken. */
+/** A run of the clients, which must all be accepted. */
 async function whole(order: SubmitterOrder): Promise<Measured> {
   const child = fork(fileURLToPath(new URL('../load/submitter.js', import.meta.url)), { env: childEnvironment() })
   child.send(order)

@@ -1,14 +1,14 @@
 /**
  * undisturbed - repeats what was measured while the host beneath a virtual machine gave its processors to others
  *
- * What decides is the share of the wanted processor time that was stolen, never the figure that was measured: a
- * contestant that wants more of the processor is not repeated sooner.
+ * The criterion is the stolen share of the wanted processor time, never the measured figure, so a contestant that uses
+ * more of the processor is not repeated sooner.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * What was measured, and what of the wanted processor time was stolen meanwhile; null where the kernel does not say.
+ * A measurement, and the stolen share of the wanted processor time during it; null if the kernel does not report it.
  */
 export interface Disturbed {
   readonly stolenPercent: number | null
@@ -20,8 +20,8 @@ const TRIES_MAX = 4
 const REST_MS = 10_000
 
 /**
- * Does `work` until it was left alone, four times at most, and gives the run of which least was stolen. In: what is
- * told of each run that is repeated; a rest before it, in ms.
+ * Repeats `work` until it runs undisturbed, up to four times, and returns the run with the least stolen time. Takes a
+ * callback for each repeated run, and a rest before it, in ms.
  */
 export async function undisturbed<T extends Disturbed>(
   work: () => Promise<T>,

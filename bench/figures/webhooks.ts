@@ -2,9 +2,9 @@
  * webhooks - signed posts a second, each outcome committed; and first attempts of a receiver that answers, beside a
  * thousand that hang
  *
- * Events are those of a test server: each message makes one, which every webhook gets. The receiver is a process of its
- * own on the loopback, over TLS. A delivery that does not come, is not committed as delivered, or is attempted before
- * one whose event was earlier, fails the run.
+ * The events are those of a test server; each message makes one, which every webhook gets. The receiver is a separate
+ * process on the loopback, over TLS. A delivery that does not come, is not committed as delivered, or is attempted
+ * before one whose event was earlier, fails the run.
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
@@ -111,7 +111,7 @@ async function burst(rig: Rig, { webhooks, events, kind }: BurstLoad): Promise<{
 /** A healthy webhook under a steady load while a thousand others hang, each for ten seconds, again and again. */
 async function besideHanging(rig: Rig, seconds: number): Promise<{ p50: number; p99: number }> {
   const healthy = await rig.hook('/fast/healthy', ['delivered'])
-  // It is healthy because it has answered.
+  // It is healthy once it has answered.
   await rig.send(1)
   await until(() => rig.isSettled([healthy]), WAIT_MS_MAX)
   await rig.report('fast')
@@ -173,7 +173,7 @@ async function openRig(): Promise<Rig> {
   }
 }
 
-/** The receiver, with a certificate of its own in `dir`. */
+/** The receiver, with its own certificate in `dir`. */
 async function startReceiver(dir: string): Promise<{ receiver: ChildProcess; port: number }> {
   const pair = makeSelfSigned()
   if (pair === null) throw new Error('openssl is not installed')
@@ -216,7 +216,7 @@ async function isSettled(
   { client }: Awaited<ReturnType<typeof startStore>>,
   webhookIds: readonly string[],
 ): Promise<boolean> {
-  // First what makes deliveries, then what waits: the other way round nothing might be seen in between.
+  // The source of deliveries is read before the pending ones; in the other order an item in between would be missed.
   const messages = await client.zcard('{s000}:due:simulate')
   const counters = await client.hgetall('{s000}:counters')
   const owned = webhookIds.map((id) => counters[`webhook:${id}`] ?? '{"pending":0}')

@@ -1,9 +1,9 @@
 /**
- * arrivals - a receiving server that takes everything and says when: the first byte of a session, and each message's
- * way
+ * arrivals - a receiving server that accepts everything and records times: the first byte of a session, and the
+ * latency of each message
  *
- * The time of acceptance is in the message's own id, so the way needs no list of what was sent. On one set of addresses
- * it accepts connections and never says a word: what is sent there hangs.
+ * The time of acceptance is in the message's own id, so no list of sent messages is needed. On one set of addresses it
+ * accepts connections and sends nothing, so mail to them hangs.
  */
 
 import { createServer, type Socket } from 'node:net'

@@ -16,7 +16,7 @@ export function makeClient({ port, keys }: Pick<Target, 'port' | 'keys'>, agent:
   return postTo({ port, agent, headersOf: () => ({ authorization: `Bearer ${keys[turn++ % keys.length]}` }) })
 }
 
-/** A client that says who it is with each request in its own way. */
+/** A client that authenticates each request in its own way. */
 export function postTo({
   port,
   agent,

@@ -1,5 +1,5 @@
 /**
- * cannon - one run of autocannon in a process of its own, for machines without wrk
+ * cannon - one run of autocannon in a separate process, for machines without wrk
  *
  * The order comes as a message, the result goes back as one.
  */

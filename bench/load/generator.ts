@@ -1,9 +1,9 @@
 /**
- * generator - a load with a clock: requests leave when they are due, whatever became of those before (open loop)
+ * generator - an open-loop load: requests leave when they are due, even if earlier ones are unanswered
  *
- * A process of its own over bare sockets, because a generator that waits for answers before it asks again hides the
- * very waits it should measure. Latency counts from the moment a request was due, not from when it got a connection.
- * Without a rate it is a closed loop of a given count, for runs that need an exact number of messages.
+ * It is a separate process over bare sockets, because a generator that waits for answers before it asks again hides
+ * the waits that it should measure. Latency counts from the moment a request was due, not from when it got a
+ * connection. Without a rate it is a closed loop of a given count, for runs that need an exact number of messages.
  *
  * States of a connection: idle, asked. The end: everything asked is answered, or 10 s have gone by.
  */
@@ -17,17 +17,17 @@ export interface GeneratorOrder {
   readonly target: Target
   readonly template: string
   readonly connections: number
-  /** Requests a second; null: as fast as the answers come. */
+  /** Requests a second; null to follow the answers. */
   readonly rate: number | null
   /** Requests in all. */
   readonly count: number
   /** Addresses that they go to, in turn. */
   readonly addresses: number
-  /** Path and header fields of each key's requests; absent: those of our own route. */
+  /** Path and header fields of each key's requests; absent for those of our own route. */
   readonly asks?: readonly Ask[]
 }
 
-/** Where a request goes and what it says besides its body. */
+/** Path and header fields of a request. */
 export interface Ask {
   readonly path: string
   readonly headers: readonly string[]
@@ -35,7 +35,10 @@ export interface Ask {
 
 const TICK_MS = 1
 const DRAIN_MS_MAX = 10_000
-/** More that are due and have no connection: the contestant does not keep up, and waiting longer says nothing new. */
+/**
+ * Maximum number of due requests without a connection; beyond it the contestant does not keep up, and further waiting
+ * is pointless.
+ */
 const WAITING_MAX = 200_000
 const LATENCY_US_MAX = 600_000_000
 

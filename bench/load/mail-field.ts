@@ -1,5 +1,5 @@
 /**
- * mail-field - receiving domains on the loopback: 20 names, each with a mail server on an address of its own
+ * mail-field - receiving domains on the loopback: 20 names, each with a mail server on its own address
  *
  * One listener serves all addresses; to the product they are 20 sites, as each name's mail server has its own name.
  */

@@ -1,6 +1,6 @@
 /** measured - what a run of a load saw. */
 
-/** What a run saw. */
+/** The result of a run. */
 export interface Measured {
   /** Answers of 200. */
   readonly accepted: number

@@ -1,8 +1,8 @@
 /**
- * message - what every contestant is sent: a small receipt of 0.9 KB to one of 20,000 addresses
+ * message - the message sent to every contestant: a small receipt of 0.9 KB to one of 20,000 addresses
  *
- * Request n goes to address n modulo their number, with key n modulo the number of keys: one account meets all the
- * addresses, a thousand accounts twenty each, so that both know the same number of persons in the end.
+ * Request n goes to address n modulo their number, with key n modulo the number of keys, so one account meets all the
+ * addresses and a thousand accounts twenty each, and both know the same number of persons in the end.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ export const PLACE = '######'
 
 const BODY_BYTES = 900
 
-/** What a load generator needs to know of a contestant. */
+/** The contestant's data for a load generator. */
 export interface Target {
   readonly port: number
   /** API keys, used in turn. */
@@ -41,7 +41,7 @@ export function bodyTemplate(domain: string, recipient = `person${PLACE}@mail.ex
   return JSON.stringify(message)
 }
 
-/** Writes keys and body where wrk's script reads them. Out: the paths. */
+/** Writes keys and body where wrk's script reads them. Returns their paths. */
 export function writeLoadFiles(dir: string, target: Target): { keysPath: string; bodyPath: string } {
   const keysPath = join(dir, 'keys.txt')
   const bodyPath = join(dir, 'body.json')
@@ -50,7 +50,7 @@ export function writeLoadFiles(dir: string, target: Target): { keysPath: string;
   return { keysPath, bodyPath }
 }
 
-/** The address's number as it stands in a body. */
+/** The address's number in the form used in a body. */
 export function formatPlace(address: number): string {
   return String(address).padStart(PLACE.length, '0')
 }

@@ -1,6 +1,4 @@
-/**
- * pace - orders a run from the generator with a clock (`generator.ts`), in a process of its own
- */
+/** pace - runs the open-loop generator (`generator.ts`) in a separate process */
 
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -10,12 +8,12 @@ import { ADDRESSES, bodyTemplate, type Target } from './message.ts'
 import { CONNECTIONS, childEnvironment } from './wrk.ts'
 
 export interface Pace {
-  /** Requests a second; null: as fast as answers come. */
+  /** Requests a second; null to follow the answers. */
   readonly rate: number | null
   readonly count: number
   /** Recipients, with `PLACE` in them; the usual ones by default. */
   readonly recipients?: { readonly template: string; readonly count: number }
-  /** In place of our own route: its requests, one for each key, and their body with `PLACE` in it. */
+  /** Instead of our own route: its requests, one for each key, and their body with `PLACE` in it. */
   readonly other?: { readonly asks: readonly Ask[]; readonly template: string }
 }
 

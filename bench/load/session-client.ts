@@ -1,4 +1,4 @@
-/** session-client - asks the dashboard as a page does: a session in a cookie, and the origin of a page of ours */
+/** session-client - a client of the dashboard's API, with a session in a cookie and the origin of our page */
 
 import type { Agent } from 'node:http'
 import { Redis } from 'ioredis'
@@ -9,13 +9,13 @@ import { apiKeyKey } from '../../src/state/keys.ts'
 import { type Client, postTo } from './batches.ts'
 import type { Target } from './message.ts'
 
-/** A client with a session of the account that the target's first key belongs to, and the server of that key. */
+/** A client with a session of the account of the target's first key, and the server of that key. */
 export interface SessionClient {
   readonly client: Client
   readonly serverId: string
 }
 
-/** Makes one. In: the socket of the store, into which the session is written as signing in does it. */
+/** Makes one. Takes the socket of the store, into which the session is written as by signing in. */
 export async function openSessionClient(
   socketPath: string,
   { port, keys }: Pick<Target, 'port' | 'keys'>,

@@ -1,8 +1,8 @@
 /**
- * submitter - clients of SMTP submission that stay connected: encrypted, logged in where that is asked for, message
+ * submitter - clients of SMTP submission that stay connected, encrypted and, if required, logged in, and send message
  * after message
  *
- * A process of its own. Each connection hands over its next message when the one before has its answer, or, with a
+ * It is a separate process. Each connection hands over its next message when the one before has its answer, or, with a
  * rate, when it is due. MAIL, RCPT and DATA go out together (RFC 2920).
  */
 
@@ -17,19 +17,19 @@ import { ADDRESSES, formatPlace } from './message.ts'
 export interface SubmitterOrder {
   readonly port: number
   readonly host: string
-  /** Passwords, one for each connection in turn; empty: nobody logs in. */
+  /** Passwords, used by the connections in turn; empty for no login. */
   readonly keys: readonly string[]
   readonly connections: number
   /** Messages of each connection. */
   readonly each: number
-  /** Messages a second of all of them; null: as fast as the answers come. */
+  /** Messages a second of all connections; null to follow the answers. */
   readonly rate: number | null
   readonly from: string
   /** Domain of the recipients. */
   readonly domain: string
 }
 
-/** A usual message: a receipt as text and HTML. */
+/** A usual message, a receipt as text and HTML. */
 const MESSAGE_BYTES = 1400
 const LATENCY_US_MAX = 600_000_000
 

@@ -1,16 +1,16 @@
 /**
- * webhook-receiver - a receiver of events in a process of its own, over TLS: answers at once, after a millisecond, or
- * never
+ * webhook-receiver - a receiver of events in a separate process, over TLS, that answers at once, after a millisecond,
+ * or never
  *
- * `/fast…` at once, `/slow…` after 1 ms, `/hang…` never. Told `report` over IPC it says what came since it was told
- * last.
+ * `/fast…` at once, `/slow…` after 1 ms, `/hang…` never. On `report` over IPC it returns its counts since the last
+ * report.
  */
 
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
-/** What came under the paths of one beginning. */
+/** The posts to paths with one prefix. */
 export interface Report {
   readonly posts: number
   readonly deliveries: number

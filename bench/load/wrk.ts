@@ -1,7 +1,7 @@
 /**
- * wrk - the load of `accept`, closed loop: wrk where it is installed, else autocannon
+ * wrk - the load of `accept`, closed loop, by wrk if it is installed, otherwise by autocannon
  *
- * Effects: a child process for each run, so that making requests costs the contestant's process nothing.
+ * Effects: starts a child process for each run, so that making requests costs the contestant's process nothing.
  */
 
 import { execFile, fork } from 'node:child_process'
@@ -38,7 +38,7 @@ export async function findGenerator(): Promise<'wrk' | 'autocannon'> {
   )
 }
 
-/** Loads a contestant for a time. In: a directory for the generator's files. */
+/** Loads a contestant for a time. Takes a directory for the generator's files. */
 export async function load(
   generator: 'wrk' | 'autocannon',
   { target, seconds, dir }: { target: Target; seconds: number; dir: string },

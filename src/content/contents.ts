@@ -2,8 +2,8 @@
  * contents - the content store as the rest of the service sees it: whole objects in, ranges out, encrypted in between
  *
  * States of an object: being written -> durable, named by no row -> named by a committed row -> removed, by the commit
- * that ends it or by its day. Guarantees: `kept` is said once the object is on the disk (or in S3); what is read is
- * what was written, or an error; nothing rejects.
+ * that ends it or by its day. Guarantees: `kept` is returned once the object is on disk (or in S3); a read returns the
+ * written bytes or an error; no call rejects.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -12,18 +12,18 @@ import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span
 import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
 import { type FailureKind, type Front, failureOf, type Home } from './home.ts'
 
-/** What is written: where, under which key, and the bytes as they come. */
+/** A write: the names, the key, and the bytes as they come. */
 export interface PutOrder {
-  /** One object under several names is kept once where the home can, and each name can be removed alone. */
+  /** One object with several names is stored once if the home can do so, and each name can be removed alone. */
   readonly names: readonly string[]
   readonly mailKey: Buffer
   readonly kind: ObjectKind
   readonly source: Source
-  /** What it will take at most. */
+  /** Its maximum size. */
   readonly bytesMax: number
 }
 
-/** `cut`: its source ended in an error. */
+/** `cut` means that its source ended in an error. */
 export type PutResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly kind: FailureKind | 'cut'; readonly reason: string }
@@ -33,16 +33,16 @@ export interface GetOrder {
   readonly mailKey: Buffer
   readonly kind: ObjectKind
   readonly span?: Span
-  /** Its first bytes, if they are known from `front`: the home is asked once less. */
+  /** Its first bytes, if they are known from `front`, which saves a request to the home. */
   readonly front?: Front
 }
 
-/** `gone`: no such object; `away`: the home does not answer; `broken`: it is not what was written. */
+/** `gone`: the object does not exist; `away`: the home does not answer; `broken`: the bytes are not those written. */
 export type GetResult =
   | { readonly kind: 'there'; readonly size: number; readonly length: number; readonly pieces: AsyncIterable<Buffer> }
   | { readonly kind: 'gone' | 'away' | 'broken' | 'outside' }
 
-/** An act on an object, for who counts. */
+/** An act on an object, for counting. */
 export interface ContentAct {
   readonly home: Home['kind']
   readonly act: 'put' | 'get' | 'remove' | 'sweep'
@@ -58,15 +58,15 @@ export interface Contents {
   readonly hasRoom: boolean
   put(order: PutOrder): Promise<PutResult>
   /**
-   * Opens an object, or a part of it. Its pieces end in an error where it is not what was written, or the home goes
-   * away.
+   * Opens an object, or a part of it. Its pieces end in an error if the bytes are not those written, or the home
+   * fails.
    */
   get(order: GetOrder): Promise<GetResult>
   /** The same, whole and in memory. */
   read(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'>
   /** The first bytes of an object and its size, for reads of an object that never changes. */
   front(name: string): Promise<Front | 'gone' | 'away'>
-  /** False where the home did not do it. */
+  /** False if the home did not remove them. */
   remove(names: readonly string[]): Promise<boolean>
   /** Objects that were not what was written when this process read them: names, the first hundred. */
   readonly damaged: ReadonlySet<string>
@@ -77,10 +77,10 @@ export interface Contents {
 
 export interface ContentsDeps {
   readonly home: Home
-  /** Null where the home has no end. */
+  /** Null if the home has no size limit. */
   readonly room: DiskRoom | null
   readonly told: (act: ContentAct) => void
-  /** Told of what is not what was written, and of a home that fails. */
+  /** Called for damaged objects, and for a home that fails. */
   readonly warn: (facts: object, text: string) => void
 }
 
@@ -199,7 +199,7 @@ async function remove({ home, told, warn }: ContentsDeps, names: readonly string
   return failure === null
 }
 
-/** Opens an object: its head says its key, its size where its frames lie. */
+/** Opens an object. Its head gives the key, and its size the position of its frames. */
 async function open(
   home: Home,
   { name, mailKey, kind, span = { from: 0, length: null }, front: known }: GetOrder,
@@ -215,7 +215,7 @@ async function open(
   return { kind: 'there', size, length: plan.length, pieces: openAll(sealed, plan, key) }
 }
 
-/** Tells the source's own errors from those of the home: they are nobody's business here. */
+/** Distinguishes the source's own errors from those of the home; the caller already knows its own. */
 async function* watched(source: Source, told: { isCut: boolean }): AsyncGenerator<Uint8Array> {
   try {
     yield* source

@@ -1,8 +1,8 @@
 /**
  * disk-room - whether the disk of the data directory has room: for a write that begins, and for new mail at all
  *
- * Writes that are open reserve what they will take: several at once could else fill the disk under the store's own
- * file. New mail is refused from 10 % free downwards; of a very large disk 10 GiB are enough.
+ * Open writes reserve their maximum size, because several at once could otherwise fill the disk under the store's own
+ * file. New mail is refused below 10 % free space; on a very large disk 10 GiB are enough.
  */
 
 import { statfs } from 'node:fs/promises'
@@ -16,7 +16,8 @@ export interface DiskRoom {
   /** Whether there is room for new mail. */
   readonly hasRoom: boolean
   /**
-   * Takes room for a write; null where there is not that much. Out: gives it back, but for the bytes that were written.
+   * Reserves room for a write; null if there is not enough. Returns a function that releases it, except for the bytes
+   * that were written.
    */
   reserve(bytes: number): ((writtenBytes: number) => void) | null
   stop(): void
@@ -33,15 +34,15 @@ export function keptFree(bytes: number): number {
   return Math.min(bytes * FREE_SHARE_MIN, FREE_BYTES_MIN)
 }
 
-/** The disk under a folder; null where it cannot be told. */
+/** The disk under a folder; null if it cannot be read. */
 export async function readDisk(folder: string): Promise<Disk | null> {
   const found = await statfs(folder).catch(() => null)
   return found === null ? null : { free: found.bavail * found.bsize, bytes: found.blocks * found.bsize }
 }
 
 /**
- * Looks at once, and again until it is stopped. A disk that does not answer is as full as it was. In: null where
- * another one tells.
+ * Looks at once, and again until it is stopped. A disk that does not answer is as full as it was. `log` is null if
+ * another watcher logs.
  */
 export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'> | null): Promise<DiskRoom> {
   let disk: Disk = { free: Number.POSITIVE_INFINITY, bytes: 0 }
@@ -67,7 +68,7 @@ export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'> 
       reserved += bytes
       return (writtenBytes) => {
         reserved -= bytes
-        // Until the next look: what was written is no longer free.
+        // Until the next look, written bytes no longer count as free.
         disk = { ...disk, free: disk.free - writtenBytes }
       }
     },

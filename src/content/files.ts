@@ -1,12 +1,12 @@
 /**
- * files - the content store as files of this machine
+ * files - the content store as local files
  *
  * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object of one frame is written under its first
- * name, once all of it has come; a larger one under `content/tmp` while it comes. It is linked to its names, and put on
- * the disk together with their directories; only then is it told of.
+ * name once it is complete; a larger one under `content/tmp` while it is received. It is linked to its names and
+ * synced together with their directories before `write` resolves.
  *
- * Guarantees: what `write` has resolved for is whole and survives a loss of power; a name that it has not resolved for
- * is named by no row. A crash leaves a file under `tmp`, or an object that no row names: both are swept.
+ * Guarantees: an object whose `write` has resolved is complete and survives a power cut; until then no row has its
+ * name. A crash leaves a file under `tmp`, or an object that no row names: both are swept.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -22,11 +22,11 @@ const OWNER_ONLY = 0o600
 const ID_FILE = '.id'
 const UNFINISHED_FOLDER = 'tmp'
 const DAY = /^\d{8}$/
-/** One frame: what is read is held until its reader has taken it. */
+/** One frame, because the bytes read are kept in memory until the reader takes them. */
 const READ_BYTES = SEALED_FRAME_BYTES
-/** One frame: most mail and nearly every result of parsing. A name of its own meanwhile would be work for nothing. */
+/** One frame: most mail and nearly every result of parsing. A temporary name would be wasted work for it. */
 const SMALL_BYTES_MAX = sealedSize(FRAME_BYTES)
-/** Directories that are remembered to be there: those of every shard for some days. */
+/** Maximum number of directories known to exist: those of every shard for some days. */
 const FOLDERS_MAX = 4096
 /** Removals of a day that are under way together. */
 const REMOVALS = 16
@@ -38,7 +38,7 @@ export interface FileHomeOptions {
   readonly syncFolder?: (folder: string) => Promise<void>
 }
 
-/** The home in a folder, which need not be there yet. */
+/** The home in a folder, which may not exist yet. */
 export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptions): Home {
   const unfinished = makeUnfinishedFiles(join(root, UNFINISHED_FOLDER), worker)
   const sync = makeFolderSync(syncFolder)
@@ -105,16 +105,16 @@ export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptio
   })
 }
 
-/** An object of which it is known whether it is small. */
+/** An object after the first frame: either small and complete, or larger. */
 type Gathered =
   | { readonly bytes: Buffer; readonly rest: null }
   | {
       readonly rest: AsyncIterable<Buffer>
-      /** Ends what it comes from. Who asks for nothing of the rest ends nothing by that. */
+      /** Ends its source. Leaving the rest unread does not end it. */
       readonly end: () => Promise<void>
     }
 
-/** Reads ahead of an object: all of it where it is small, else what still comes, that which was read among it. */
+/** Reads ahead: either the whole object if it is small, or its beginning followed by the rest. */
 async function gatherSmall(sealed: AsyncIterable<Buffer>): Promise<Gathered> {
   const source = sealed[Symbol.asyncIterator]()
   const pieces: Buffer[] = []
@@ -217,8 +217,8 @@ function makeFolders(root: string, sync: (folder: string) => Promise<void>) {
   const make = async (folder: string): Promise<void> => {
     if (made.has(folder)) return
     await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
-    // From the outside in: a name is worth nothing in a directory that is lost. Others may have made them and not
-    // synced.
+    // From the outside in, because a name is worthless in a directory that may be lost. Others may have made them and
+    // not synced.
     const steps = relative(root, folder).split(sep).filter(Boolean)
     for (let depth = 0; depth <= steps.length; depth += 1) await sync(dirname(join(root, ...steps.slice(0, depth))))
     if (made.size >= FOLDERS_MAX) made.clear()
@@ -226,7 +226,7 @@ function makeFolders(root: string, sync: (folder: string) => Promise<void>) {
   }
   return {
     make,
-    /** Makes a file under its name. A directory that a sweep has taken away meanwhile is made again. */
+    /** Makes a file under its name. A directory that a sweep has removed in the meantime is created again. */
     async openNew(path: string): Promise<NewFile> {
       await make(dirname(path))
       const openOnce = () => open(path, 'wx', OWNER_ONLY)
@@ -238,7 +238,7 @@ function makeFolders(root: string, sync: (folder: string) => Promise<void>) {
       })
       return { path, file }
     },
-    /** Gives a file a further name. A directory that a sweep has taken away meanwhile is made again. */
+    /** Gives a file a further name. A directory that a sweep has removed in the meantime is created again. */
     async linkInto(path: string, name: string): Promise<void> {
       await make(dirname(name))
       await link(path, name).catch(async (error: NodeJS.ErrnoException) => {
@@ -261,12 +261,12 @@ function makeFolders(root: string, sync: (folder: string) => Promise<void>) {
   }
 }
 
-/** A name that is there was made by another process that starts at the same time. */
+/** An existing name was created by another process that starts at the same time. */
 function ignorePresent(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 
-/** The folder of the files under a data directory, also of those on their way to a bucket. */
+/** The folder of the files under a data directory, including those on their way to a bucket. */
 export function contentFolder(dataDir: string): string {
   return join(dataDir, 'content')
 }

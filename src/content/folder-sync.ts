@@ -1,7 +1,7 @@
 /**
  * folder-sync - new names are put on the disk: one fsync of a directory for all who wait for it
  *
- * An fsync that has begun need not see a name that was made since, so who comes while one runs shares the next one.
+ * An fsync in progress may miss a name created since, so callers that arrive during one share the next.
  */
 
 import { open } from 'node:fs/promises'

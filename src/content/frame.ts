@@ -2,11 +2,11 @@
  * frame - how an object of the content store is encrypted: a head, then frames that can be read one by one
  *
  * `SWC1`, 16 bytes of chance, then frames of 64 KiB (the last one is what is left), each AES-256-GCM with its tag
- * behind it. Every object has a key of its own: HKDF of its mail's key, the object's bytes of chance and what the
- * object is. The nonce is the frame's number and whether it is the last one, as in the STREAM construction of Hoang,
+ * behind it. Every object has a key of its own, by HKDF from its mail's key, the object's random bytes and the kind of
+ * object. The nonce is the frame's number and whether it is the last one, as in the STREAM construction of Hoang,
  * Reyhanitabar, Rogaway and Vizar: so no frame can be changed, moved, left off or added without being seen.
  *
- * Pure but for the cipher: chance comes in as an argument.
+ * Pure apart from the cipher; random bytes are an argument.
  */
 
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
@@ -23,7 +23,7 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const ALGORITHM = 'aes-256-gcm'
 
-/** What an object is: the same mail's objects are not taken for each other. */
+/** The kind of an object, which keeps objects of one mail apart. */
 export type ObjectKind = 'body' | 'files' | 'mail' | 'parsed' | 'log'
 
 /** Which bytes of an object, from `from` on; `length` null is up to its end. */
@@ -32,14 +32,14 @@ export interface Span {
   readonly length: number | null
 }
 
-/** The frames that hold a span, and where in the sealed object they lie. */
+/** The frames that contain a span, and their position in the sealed object. */
 export interface FramePlan {
   readonly firstFrame: number
   /** Frames of the whole object. */
   readonly frames: number
   readonly sealedFrom: number
   readonly sealedLength: number
-  /** Bytes of the first frame that lie before the span, and bytes of the span. */
+  /** Bytes of the first frame before the span, and bytes of the span. */
   readonly skip: number
   readonly length: number
 }
@@ -49,12 +49,12 @@ export function makeHead(salt: Buffer): Buffer {
   return Buffer.concat([MAGIC, salt])
 }
 
-/** The bytes of chance of a head; null where it is none. */
+/** The random bytes of a head; null if it is not a head. */
 export function saltOfHead(head: Buffer): Buffer | null {
   return head.length === HEAD_BYTES && head.subarray(0, MAGIC.length).equals(MAGIC) ? head.subarray(MAGIC.length) : null
 }
 
-/** The key of one object. In: the mail's key, the object's bytes of chance. */
+/** The key of one object. Takes the mail's key and the object's random bytes. */
 export function objectKey(mailKey: Buffer, { salt, kind }: { salt: Buffer; kind: ObjectKind }): Buffer {
   return Buffer.from(hkdfSync('sha256', mailKey, salt, `sendwright content ${kind} v1`, KEY_BYTES))
 }
@@ -64,7 +64,7 @@ export function sealedSize(bytes: number): number {
   return HEAD_BYTES + bytes + TAG_BYTES * Math.max(1, Math.ceil(bytes / FRAME_BYTES))
 }
 
-/** Bytes that a sealed object of `sealed` bytes holds; null where no object has that size. */
+/** Plain size of a sealed object of `sealed` bytes; null if no object has that size. */
 export function plainSize(sealed: number): number | null {
   const framed = sealed - HEAD_BYTES
   const frames = Math.ceil(framed / SEALED_FRAME_BYTES)
@@ -72,7 +72,7 @@ export function plainSize(sealed: number): number | null {
   return framed >= TAG_BYTES && sealedSize(bytes) === sealed ? bytes : null
 }
 
-/** Where a span lies; null where it is not within the object. In: bytes that the object holds. */
+/** The position of a span; null if it is not within the object. In: bytes that the object holds. */
 export function planSpan(bytes: number, { from, length }: Span): FramePlan | null {
   const wanted = length ?? bytes - from
   if (from < 0 || wanted < 0 || from + wanted > bytes) return null
@@ -91,13 +91,13 @@ export function planSpan(bytes: number, { from, length }: Span): FramePlan | nul
   }
 }
 
-/** Seals one frame: its bytes and their tag. A number is used once with a key. */
+/** Seals one frame, its bytes followed by their tag. A number is used once with a key. */
 export function sealFrame(key: Buffer, { number, isLast, bytes }: Frame): Buffer {
   const cipher = createCipheriv(ALGORITHM, key, nonceOf(number, isLast), { authTagLength: TAG_BYTES })
   return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Opens one frame; null where it is not what was sealed. */
+/** Opens one frame; null if it was changed. */
 export function openFrame(key: Buffer, { number, isLast, bytes }: Frame): Buffer | null {
   if (bytes.length < TAG_BYTES) return null
   const decipher = createDecipheriv(ALGORITHM, key, nonceOf(number, isLast), { authTagLength: TAG_BYTES })
@@ -106,13 +106,13 @@ export function openFrame(key: Buffer, { number, isLast, bytes }: Frame): Buffer
   try {
     decipher.final()
   } catch {
-    // final() has no other way to say that the tag is wrong.
+    // final() has no other way to report a wrong tag.
     return null
   }
   return opened
 }
 
-/** One frame; `bytes` are sealed or plain, as the function says. */
+/** One frame; `bytes` are sealed or plain, depending on the function. */
 export interface Frame {
   /** From 0. */
   readonly number: number

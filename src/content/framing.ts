@@ -1,8 +1,8 @@
 /**
  * framing - bytes as they come become sealed frames, and sealed bytes as they come become what was asked for
  *
- * Guarantees: what is held is one frame, and the piece that has just come; bytes are handed on only after their frame
- * was found whole, so that a changed object ends in an error and never in other bytes.
+ * Guarantees: memory holds one frame and the last piece; bytes are passed on only after their frame was verified, so a
+ * changed object ends in an error and never in other bytes.
  */
 
 import {
@@ -23,7 +23,7 @@ export class BrokenObject extends Error {}
 /** Bytes in pieces of any size. */
 export type Source = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** Seals what comes: the head first, then frame after frame. In: the mail's key, 16 bytes of chance. */
+/** Seals a stream: the head first, then frame after frame. Takes the mail's key and 16 random bytes. */
 export async function* sealAll(
   source: Source,
   { mailKey, kind, salt }: { mailKey: Buffer; kind: ObjectKind; salt: Buffer },
@@ -43,14 +43,16 @@ export async function* sealAll(
   yield sealFrame(key, { number, isLast: true, bytes: cutter.rest() })
 }
 
-/** The key of an object. In: its head as it was read. Throws BrokenObject. */
+/** The key of an object. Takes its head as read. Throws BrokenObject. */
 export function keyOfHead(head: Buffer, { mailKey, kind }: { mailKey: Buffer; kind: ObjectKind }): Buffer {
   const salt = saltOfHead(head)
   if (salt === null) throw new BrokenObject('It has no head')
   return objectKey(mailKey, { salt, kind })
 }
 
-/** Opens the frames of a plan. In: their sealed bytes. Throws BrokenObject at the first that is not what was sealed. */
+/**
+ * Opens the frames of a plan. Takes their sealed bytes. Throws BrokenObject at the first that is not what was sealed.
+ */
 export async function* openAll(sealed: Source, plan: FramePlan, key: Buffer): AsyncGenerator<Buffer, void> {
   let number = plan.firstFrame
   let { skip, length: left } = plan
@@ -92,7 +94,7 @@ function makeCutter(size: number) {
       pieces.push(piece)
       waiting += piece.length
     },
-    /** A piece of the size, where at least `behind` bytes follow it; else null. */
+    /** A piece of that size if at least `behind` bytes follow it, otherwise null. */
     next: (behind: number): Buffer | null => (waiting >= size + behind ? take(size) : null),
     rest: (): Buffer => take(waiting),
     get waiting() {

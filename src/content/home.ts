@@ -1,6 +1,4 @@
-/**
- * home - where sealed objects lie: files of this machine, or S3; what both are asked for, and how both fail
- */
+/** home - the storage of sealed objects, either local files or S3: the operations of both, and their failures */
 
 /** The first bytes of a sealed object, and how many it has. */
 export interface Front {
@@ -15,7 +13,7 @@ export interface Listed {
   readonly writtenAtMs: number
 }
 
-/** What of an object is read. */
+/** The part of an object to read. */
 export interface SealedSpan {
   readonly from: number
   readonly length: number
@@ -24,21 +22,24 @@ export interface SealedSpan {
 /** One home. Every call rejects with a HomeFailure and with nothing else. Names are those of `isObjectName`. */
 export interface Home {
   readonly kind: 'file' | 's3'
-  /** What its identity file says; null where there is none. */
+  /** The identity in its file; null if there is none. */
   readId(): Promise<string | null>
-  /** Gives the home its identity where it has none. */
+  /** Gives the home its identity if it has none. */
   writeId(id: string): Promise<void>
-  /** Writes one object under each of the names. It is durable once this resolves; after a failure there is none. */
+  /**
+   * Writes one object under each of the names. It is durable once this resolves; after a failure none of the names
+   * exists.
+   */
   write(names: readonly string[], sealed: AsyncIterable<Buffer>): Promise<void>
-  /** Its first `bytes` bytes; null where there is no such object. */
+  /** Its first `bytes` bytes; null if there is no such object. */
   front(name: string, bytes: number): Promise<Front | null>
-  /** A part of it. Nothing is opened before the first piece is asked for, and what was is closed with the last. */
+  /** Reads a part of it. It is opened with the first piece and closed with the last. */
   read(name: string, span: SealedSpan): AsyncIterable<Buffer>
   /** Removes objects; one that is not there is removed. */
   remove(names: readonly string[]): Promise<void>
   /** Days of `<shard>/<tree>` that hold something, in order. */
   days(prefix: string): Promise<string[]>
-  /** What lies under `<shard>/<tree>/<day>`. */
+  /** The objects under `<shard>/<tree>/<day>`. */
   list(prefix: string): AsyncIterable<Listed>
   /** Removes `<shard>/<tree>/<day>` with all that is in it. Out: how many objects. */
   removeDay(prefix: string): Promise<number>
@@ -50,7 +51,7 @@ export interface Home {
 /** `full`: there is no room; `away`: it does not answer, refuses us or cannot be written to. */
 export type FailureKind = 'full' | 'away'
 
-/** What a home could not do, and why in a few words. */
+/** The failed operation of a home, with a short reason. */
 export class HomeFailure extends Error {
   readonly kind: FailureKind
 

@@ -1,9 +1,9 @@
 /**
  * open - which home an installation's content has, and that this process has the same
  *
- * A home has an identity of its own (`.id` in it), and the installation remembers it: so a process whose DATA_DIR is
- * not the one that the others share, or whose bucket is another, does not start. Copying a home copies its identity:
- * content moves from files to a bucket by copying it there and changing the setting.
+ * A home has an identity of its own (`.id` in it), which the installation stores. A process whose DATA_DIR or bucket
+ * is not the one that the others share does not start. Copying a home copies its identity: content moves from files to
+ * a bucket by copying it there and changing the setting.
  *
  * Key: `{cl}:conf`, field `content`: the home's identity; absent while all content lies in Redis
  * (`store/installation.ts`)
@@ -17,14 +17,14 @@ import { watchDisk } from './disk-room.ts'
 import { contentFolder, makeFileHome } from './files.ts'
 import { failureOf, type Home } from './home.ts'
 
-/** Where this process would find other content than the installation has: the start ends with this sentence. */
+/** This process would use another content store than the installation; the start ends with this message. */
 export class ContentMismatch extends Error {}
 
-/** The identity of the home of large content, as the installation remembers it. Both reject when the store is away. */
+/** The identity of the home of large content, as stored by the installation. Both reject when the store is away. */
 export interface HomeMark {
-  /** Null: no home is remembered. */
+  /** Null if no home is stored. */
   read(): Promise<string | null>
-  /** Has `id` remembered where no home is; answers the one that is remembered then. */
+  /** Stores `id` if no home is stored; returns the stored one. */
   claim(id: string): Promise<string | null>
 }
 
@@ -37,7 +37,7 @@ export interface OpenContentsDeps {
   readonly told: (act: ContentAct) => void
 }
 
-/** Opens the home that the settings and the installation name; null: content lies in Redis. Throws ContentMismatch. */
+/** Opens the home of the settings and the installation; null if content is in Redis. Throws ContentMismatch. */
 export async function openContents(deps: OpenContentsDeps): Promise<Contents | null> {
   const { config, mark, log, told } = deps
   const known = await mark.read()
@@ -47,7 +47,7 @@ export async function openContents(deps: OpenContentsDeps): Promise<Contents | n
     await home.close()
     throw error
   })
-  // Our own store writes to the same disk, and who looks at it tells of both.
+  // Our own store writes to the same disk, and its watcher logs for both.
   const roomLog = config.redisUrls.length === 0 ? null : log
   const room = home.kind === 'file' ? await watchDisk(config.dataDir, roomLog) : null
   return makeContents({ home, room, told, warn: (facts, text) => log.warn(facts, text) })

@@ -1,8 +1,8 @@
 /**
- * s3-wire - one request to S3: signed, bounded in time, tried again where that can help
+ * s3-wire - one request to S3: signed, bounded in time, retried if that can help
  *
- * Path style (`<endpoint>/<bucket>/<key>`), AWS Signature Version 4. What says that it will not work (4xx) is not tried
- * again; what says nothing (a connection that fails, a time-out, 5xx, 429) is, twice, after a pause.
+ * Path style (`<endpoint>/<bucket>/<key>`), AWS Signature Version 4. A definite refusal (4xx) is not retried; a
+ * failure without a verdict (a failed connection, a time-out, 5xx, 429) is, twice, after a pause.
  */
 
 import type { Readable } from 'node:stream'
@@ -24,11 +24,11 @@ export interface S3Place {
 
 export interface S3Request {
   readonly method: 'GET' | 'PUT' | 'DELETE'
-  /** Of the object; null: of the bucket. */
+  /** Name of the object; null for the bucket. */
   readonly name: string | null
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
-  /** The body, made anew for each try, with its length and its SHA-256 in hex. */
+  /** The body, created again for each try, with its length and its SHA-256 in hex. */
   readonly body?: { make(): Uint8Array | Readable; readonly bytes: number; readonly sha256: string }
 }
 
@@ -40,7 +40,7 @@ export interface S3Answer {
   drop(): Promise<void>
 }
 
-/** What a request may take: to connect, until its answer begins, between two pieces of it. */
+/** Timeouts of a request: to connect, until its answer begins, and between two pieces. */
 export interface S3Times {
   readonly connectMs: number
   readonly answerMs: number
@@ -53,11 +53,11 @@ export const S3_TIMES: S3Times = { connectMs: 3_000, answerMs: 10_000, pieceMs: 
 const TRIES = 3
 const CONNECTIONS = 32
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-/** Of an answer that is an error. */
+/** Characters read of an error. */
 const ERROR_CHARS_MAX = 4096
 
 export interface S3Wire {
-  /** The answer, whatever its status below 500. Rejects with a HomeFailure. */
+  /** The answer, with any status below 500. Rejects with a HomeFailure. */
   send(request: S3Request): Promise<S3Answer>
   close(): Promise<void>
 }
@@ -124,7 +124,7 @@ export async function refusalOf(answer: S3Answer): Promise<string> {
   try {
     for await (const piece of answer.body) if (text.length < ERROR_CHARS_MAX) text += piece.toString('latin1')
   } catch {
-    // The status says enough.
+    // The status is sufficient.
   }
   const code = /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(text)?.[1]
   return `S3 answered ${answer.status}${code === undefined ? '' : ` ${code}`}`

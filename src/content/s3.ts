@@ -1,11 +1,11 @@
 /**
  * s3 - the content store in a bucket: for installations of several machines
  *
- * An object is gathered first, in memory up to a megabyte, else in an unfinished file of this machine: its length and
- * its hash go before it, and a try that broke off is made again from there. Further names are copies.
+ * An object is gathered first, in memory up to a megabyte, otherwise in a local unfinished file, because its length
+ * and its hash are sent before it, and a failed try is repeated from there. Further names are copies.
  *
- * Guarantees: what S3 has not acknowledged whole under its hash is not told as written. Names are of chance, so nothing
- * is ever overwritten and no conditional writes are needed.
+ * Guarantees: a write counts only after S3 has acknowledged the whole object under its hash. Names are of chance, so
+ * nothing is ever overwritten and no conditional writes are needed.
  */
 
 import { createHash } from 'node:crypto'
@@ -26,7 +26,7 @@ import { makeUnfinishedFiles } from './unfinished.ts'
 const ID_NAME = '.id'
 const HELD_BYTES_MAX = 1024 * 1024
 const LIST_KEYS = 1000
-/** Pages of a list: a day of a shard. */
+/** Maximum pages of a list, which is a day of a shard. */
 const PAGES_MAX = 10_000
 const REMOVALS = 8
 const ID_BYTES_MAX = 256
@@ -83,7 +83,7 @@ export function makeS3Home(
   }
 }
 
-/** What is asked of the bucket. Each call rejects with a HomeFailure where the answer is another than it must be. */
+/** The operations of the bucket. Each call rejects with a HomeFailure on an unexpected answer. */
 class Bucket {
   private readonly wire: ReturnType<typeof makeS3Wire>
   private readonly place: S3Place
@@ -112,7 +112,7 @@ class Bucket {
     await (await this.expect({ method: 'PUT', name, body }, [200])).drop()
   }
 
-  /** One object under several names: what was written goes again where not all of it can be. */
+  /** One object under several names; if not all can be written, the written ones are removed. */
   async putAll(names: readonly string[], body: NonNullable<S3Request['body']>): Promise<void> {
     const written: string[] = []
     try {
@@ -122,7 +122,7 @@ class Bucket {
         await (first === undefined ? this.put(name, body) : this.copy(first, name))
       }
     } catch (error) {
-      // Also the one in doubt: its acknowledgement may have been lost.
+      // Includes the one with an unknown outcome, whose acknowledgement may have been lost.
       await this.removeAll(written).catch(() => undefined)
       throw failureOf(error)
     }
@@ -147,7 +147,7 @@ class Bucket {
     const source = `/${this.place.bucket}/${[this.place.prefix, from].filter(Boolean).join('/')}`
     const headers = { 'x-amz-copy-source': source }
     const answer = await this.expect({ method: 'PUT', name: to, headers }, [200])
-    // A copy that fails half way is told in the body of a 200.
+    // A copy that fails half way is reported in the body of a 200.
     if ((await textOf(answer, LIST_BYTES_MAX)).includes('<Error>')) throw new HomeFailure('away', 'S3 did not copy')
   }
 }
@@ -164,7 +164,7 @@ async function frontOf(expect: Expect, name: string, bytes: number): Promise<Fro
 }
 
 async function* readFrom(expect: Expect, name: string, { from, length }: SealedSpan): AsyncGenerator<Buffer> {
-  // Who is given the whole in place of a range would take other bytes for it: only 206 counts.
+  // A 200 with the whole object would be read as other bytes, so only 206 is valid.
   const answer = await expect({ method: 'GET', name, headers: { range: rangeOf(from, length) } }, [206])
   try {
     for await (const piece of answer.body) yield piece
@@ -179,7 +179,7 @@ function rangeOf(from: number, length: number): string {
   return `bytes=${from}-${from + length - 1}`
 }
 
-/** What is to be sent, with its length and hash; `drop` gives back what it took. */
+/** The bytes to send, with length and hash; `drop` frees their storage. */
 async function gather(sealed: AsyncIterable<Buffer>, unfinished: ReturnType<typeof makeUnfinishedFiles>) {
   const hash = createHash('sha256')
   const pieces = sealed[Symbol.asyncIterator]()
@@ -263,7 +263,10 @@ async function listAll({
   throw new HomeFailure('away', 'S3 returned an endless list')
 }
 
-/** What is inside the elements of a name, in one pass: a list has megabytes. Elements of one name are not nested. */
+/**
+ * The contents of the elements of a name, in one pass, because a list has megabytes. Elements of one name are not
+ * nested.
+ */
 function* elementsOf(xml: string, name: string): Generator<string> {
   for (const piece of xml.split(`<${name}>`).slice(1)) {
     const end = piece.indexOf(`</${name}>`)

@@ -1,5 +1,5 @@
 /**
- * sweep - what nothing names any more leaves the content store, by the hour
+ * sweep - removes unreferenced objects from the content store, every hour
  *
  * Outgoing content goes with its day, and is not looked at before. Received content goes once it is an hour old and no
  * row names it, and with its day at the latest. Unfinished writes go with their worker. Every step may be done twice,
@@ -25,16 +25,16 @@ export interface SweepDeps {
   readonly shards: () => readonly number[]
   /** Whether an unfinished write's worker lives. */
   readonly isLiving: (worker: string) => boolean
-  /** Which of the received objects of a shard some row names; null where the store did not answer. */
+  /** The received objects of a shard that a row names; null if the store did not answer. */
   readonly namedOf: (shard: number, names: readonly string[]) => Promise<ReadonlySet<string> | null>
-  /** The end of the last sweep: what was old by then has been asked for; 0: there was none. */
+  /** The end of the last sweep, which has checked all older objects; 0 if there was none. */
   readonly sweptAtMs?: () => number
 }
 
-/** How far back the first sweep of a process asks; what nobody named before that goes with its day. */
+/** How far back the first sweep of a process checks; older unreferenced objects are removed with their day. */
 const ASKED_MS_MAX = 2 * DAY_MS
 
-/** Sweeps once. Out: how many objects went; what failed is told and swept the next time. */
+/** Sweeps once. Returns the number of removed objects; failures are logged and swept the next time. */
 export async function sweepContents(deps: SweepDeps): Promise<number> {
   const { contents } = deps
   const startedAtMs = performance.now()
@@ -80,7 +80,7 @@ async function sweepTree(deps: SweepDeps, shard: number, tree: Tree): Promise<nu
   return removed
 }
 
-/** Objects that were written long enough ago that whoever names them has done so. */
+/** Objects written long enough ago that their row exists by now, if it ever will. */
 async function* writtenWithin(objects: AsyncIterable<Listed>, fromMs: number, toMs: number) {
   for await (const { name, writtenAtMs } of objects) if (writtenAtMs >= fromMs && writtenAtMs < toMs) yield name
 }

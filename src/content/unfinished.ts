@@ -1,9 +1,8 @@
 /**
- * unfinished - files that are being written, under names of their writer, so that what a dead one left is told
+ * unfinished - files being written, under names of their writer, so that those of a dead writer can be recognized
  *
- * States: `tmp/<worker>-<n>` being written -> whole -> named, put on the disk (fdatasync) and taken away, or sent and
- * taken away.
- * A crash leaves the file, and whoever sweeps next removes it, because its worker lives no more.
+ * States: `tmp/<worker>-<n>` being written -> complete -> named, synced (fdatasync) and removed, or sent and removed.
+ * A crash leaves the file, and the next sweep removes it, because its worker is dead.
  */
 
 import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
@@ -11,9 +10,9 @@ import { join } from 'node:path'
 
 const OWNER_ONLY = 0o600
 const FOLDER_OWNER_ONLY = 0o700
-/** Frames are gathered to this much: each write is a way to the thread pool. */
+/** Frames are gathered to this size, because each write is a call to the thread pool. */
 const WRITE_BYTES = 1024 * 1024
-/** Files looked at by one sweep; what is left is for the next one. */
+/** Files checked in one sweep; the rest is left for the next one. */
 const SWEPT_MAX = 100_000
 
 /** A file that was made just now. */
@@ -23,11 +22,11 @@ export interface NewFile {
 }
 
 export interface UnfinishedFiles {
-  /** Writes a file. Rejects, and leaves nothing, where that fails. Out: its path and bytes. */
+  /** Writes a file. If that fails, rejects and leaves no file. Returns its path and size. */
   write(pieces: AsyncIterable<Buffer>): Promise<{ path: string; bytes: number }>
   /**
-   * Writes a file and gives it its names. `name` is told its path once all of its bytes were written; it gives it names
-   * and takes this one away, while the bytes go to the disk: one wait for the disk instead of two. Resolves when both
+   * Writes a file and gives it its names. `name` gets its path once all bytes were written; it creates the names and
+   * removes this one while the bytes are synced, which makes one wait for the disk instead of two. Resolves when both
    * are done. Rejects, and leaves nothing under this name, where either fails.
    */
   publish(pieces: AsyncIterable<Buffer>, name: (path: string) => Promise<void>): Promise<void>
@@ -99,18 +98,18 @@ async function writeAll(file: FileHandle, pieces: AsyncIterable<Buffer>): Promis
   return bytes
 }
 
-/** Waits for both to end: neither goes on behind the back of who takes the names away again. Rejects as they do. */
+/** Waits for both to end, so that neither continues while the caller removes the names again. Rejects as they do. */
 export async function bothEnd(one: Promise<void>, other: Promise<void>): Promise<void> {
   for (const end of await Promise.allSettled([one, other])) if (end.status === 'rejected') throw end.reason
 }
 
-/** Writes all of it: a disk that is nearly full may take a part. */
+/** Writes all bytes; on a nearly full disk a single write may be partial. */
 export async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   let at = 0
   while (at < bytes.length) at += (await file.write(bytes, at)).bytesWritten
 }
 
-/** What is not there is as wanted; anything else is passed on. */
+/** A missing file is the desired state; other errors are thrown. */
 export function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
   return undefined

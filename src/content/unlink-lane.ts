@@ -1,7 +1,7 @@
 /**
  * unlink-lane - the performer of removals: attachments whose message has ended leave the content store
  *
- * A few at a time: what waits here takes room on a disk and delays nobody.
+ * A few at a time, because a pending removal only takes space on a disk and delays no one.
  *
  * Spec retention.attachments
  */
@@ -20,7 +20,10 @@ const REMOVALS_MAX = 64
 /** Three tries at a store that does not answer are shorter. */
 const HOLD_MS = 2 * 60_000
 
-/** The lane. In: the store; null where this process has none: then an item waits, and goes with its day. */
+/**
+ * The lane. Takes the store, or null if this process has none; an item then waits, and its object is removed with its
+ * day.
+ */
 export function makeUnlinkLane(contents: Contents | null): LaneType {
   let underWay = 0
   const lane: LaneType<UnlinkJob, UnlinkOutcome> = {

@@ -7,7 +7,7 @@
 const STRING_BYTES = 24
 const RECORD_BYTES = 48
 
-/** `failure`: the resolver could not tell (SERVFAIL, time-out, refused); `code` is its error code. */
+/** `failure`: the resolver did not answer (SERVFAIL, time-out, refused); `code` is its error code. */
 export type DnsAnswer<T> =
   | { readonly status: 'ok'; readonly records: readonly T[] }
   | { readonly status: 'nxdomain' }
@@ -25,7 +25,7 @@ export interface RecordTypes {
 }
 export type RecordType = keyof RecordTypes
 
-/** The heap that an answer takes, estimated on the high side. In: an answer of any type. */
+/** The heap that an answer takes, estimated on the high side. Takes an answer of any type. */
 export function answerBytes(answer: DnsAnswer<unknown>): number {
   if (answer.status !== 'ok') return 0
   return answer.records.reduce<number>((sum, record) => sum + recordBytes(record), 0)

@@ -1,9 +1,9 @@
 /**
- * ask - puts one question to DNS servers without c-ares, which refuses names with `+`, `=` or `'` (EBADNAME): the
- * local part of a VERP, SRS or BATV sender in an SPF macro.
+ * ask - sends one query to DNS servers without c-ares, which refuses names with `+`, `=` or `'` (EBADNAME), such as
+ * the local part of a VERP, SRS or BATV sender in an SPF macro.
  *
  * UDP first, TCP if the reply is truncated; two tries, at different servers if there are several. Each try has its own
- * socket with a port that the kernel chooses and a random id, and takes only a reply of that server to that question.
+ * socket with a port chosen by the kernel and a random id, and accepts only a reply of that server to that query.
  * Never rejects.
  */
 import { randomInt } from 'node:crypto'
@@ -21,7 +21,7 @@ const LENGTH_BYTES = 2
 export interface AskOptions {
   /** As `node:dns` lists them: `ip`, `ip:port` or `[ip]:port`. */
   readonly servers: readonly string[]
-  /** Of one try over UDP, and of one over TCP. */
+  /** Timeout of one try over UDP, and of one over TCP. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }
@@ -54,7 +54,7 @@ export async function ask(type: RecordType, name: string, options: AskOptions): 
 
 interface Try {
   readonly question: Buffer
-  /** Null: not a reply to the question. */
+  /** Null if it is not a reply to the query. */
   readonly take: (reply: Buffer) => Asked | null
   readonly options: AskOptions
 }
@@ -93,7 +93,7 @@ function overTcp({ host, port }: Server, { question, take, options }: Try): Prom
   })
 }
 
-/** What ends a try, once: an answer, its time, or the signal. */
+/** Ends a try once: by an answer, its timeout, or the signal. */
 function ending({ timeoutMs, signal }: AskOptions, resolve: (heard: Asked) => void, close: () => void) {
   let isOpen = true
   const end = (heard: Asked): void => {

@@ -1,11 +1,10 @@
 /**
- * budget - the look-ups that one received mail may cost: 60 questions, 10 seconds of waiting and 512 KB of answers,
+ * budget - the look-ups that one received mail may cost: 60 queries, 10 seconds of waiting and 512 KB of answers,
  * whatever its senders publish.
  *
- * States: open; spent, when what is asked anew could not be told (ETIMEOUT). An answer beyond the bytes is dropped and
- * fails (EBADRESP). Each question is asked once; waiting
- * counts while at least one question is under way, so that what is computed in between costs nothing. Where the mail
- * has a time for all of it, waiting ends with that.
+ * States: open; spent, when new queries fail (ETIMEOUT). An answer beyond the bytes is dropped and fails (EBADRESP).
+ * Each query is sent once; time counts while at least one query is in flight, so that computing in between costs
+ * nothing. If the mail has a total time, waiting ends with it.
  *
  * Spec inbound.authentication
  */
@@ -25,7 +24,7 @@ export interface BudgetOptions {
   readonly nowMs: () => number
   readonly questionsMax?: number
   readonly waitMsMax?: number
-  /** What the mail has for all of it, and what of that was spent on other things than waiting. */
+  /** The mail's total time, and the part of it spent on other things than waiting. */
   readonly wholeMsMax?: number
   readonly spentMs?: () => number
 }
@@ -61,7 +60,7 @@ export class DnsBudget {
     return this.#waitedMs + (this.#underWay > 0 ? this.#options.nowMs() - this.#sinceMs : 0)
   }
 
-  /** Asks as `node:dns` would: rejects with ENOTFOUND, ENODATA, or what else the resolver says. */
+  /** Answers like `node:dns`: rejects with ENOTFOUND, ENODATA, or another code of the resolver. */
   readonly lookUp: LookUp = async (name, type) => {
     const answer = await this.#answerTo(name, type)
     if (answer.status === 'ok') return [...answer.records]

@@ -1,11 +1,11 @@
 /**
- * check-domain - looks up the two records of a sending domain and says of each what was found. Bounded at 8 s in all.
+ * check-domain - looks up the two records of a sending domain and returns a finding for each. Bounded at 8 s in all.
  *
- * Where the operator named DNS servers, those alone are asked. Otherwise a `missing` or `mismatch` of the system's
- * resolver is put to authoritative servers of the zone, and their answer counts: a resolver may hold an absence for
- * hours after the record was made. A `dns_error` beside a record that is wrong is put to them too: a domain without one
- * record would stay verified as long as the other cannot be looked up. `dns_error` is always the resolver's failure,
- * never that of an authoritative server.
+ * If the operator has set DNS servers, only those are queried. Otherwise a `missing` or `mismatch` of the system's
+ * resolver is verified at authoritative servers of the zone, whose answer counts, because a resolver may cache an
+ * absence for hours after the record was created. So is a `dns_error` next to a wrong record, because a domain without
+ * one record would otherwise stay verified as long as the other cannot be looked up. `dns_error` is always the
+ * resolver's failure, never that of an authoritative server.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,9 +17,9 @@ import type { Resolver } from './resolve.ts'
 import { createResolver } from './resolve.ts'
 
 const TOTAL_TIMEOUT_MS = 8000
-/** What one question to the authoritative server may take, so that two fit into the whole. */
+/** Timeout of one query to the authoritative server, so that two fit into the total. */
 const AUTHORITATIVE_TIMEOUT_MS = 2500
-/** Servers of a zone that are asked, one after the other. */
+/** Servers of a zone that are queried, one after the other. */
 const AUTHORITATIVE_MAX = 2
 /** Names that a CNAME may lead through before the right one; resolvers give up at about as many. */
 const CHAIN_MAX = 8
@@ -28,23 +28,25 @@ const ZONE_STEPS_MAX = 8
 
 export type RecordFinding = RecordCheck | 'dns_error'
 
-/** Values that are told of what stands there instead, and characters of one: others write them. */
+/** Maximum number of reported values, and of characters of one, because others write them. */
 const INSTEAD_MAX = 5
 const INSTEAD_CHARS_MAX = 600
 
 export interface CheckDomainJob {
   readonly returnPath: ExpectedRecord
   readonly dkim: ExpectedRecord
-  /** Of the key that is to follow. */
+  /** Record of the pending key. */
   readonly pendingDkim?: ExpectedRecord
 }
 
-/** What was found of each record that was asked for. */
+/** The findings about the requested records. */
 export interface DomainFound {
   readonly returnPath: RecordFinding
   readonly dkim: RecordFinding
   readonly pendingDkim?: RecordFinding
-  /** Of a `mismatch`, what stands there instead; of all else nothing. Texts of others: nothing may rest on them. */
+  /**
+   * The values found for a `mismatch`, otherwise empty. They are texts of others, and no decision may depend on them.
+   */
   readonly instead: {
     readonly returnPath: readonly string[]
     readonly dkim: readonly string[]
@@ -52,7 +54,7 @@ export interface DomainFound {
   }
 }
 
-/** What was found of one record. */
+/** The finding about one record. */
 interface Compared {
   readonly result: RecordFinding
   readonly instead: readonly string[]
@@ -68,7 +70,7 @@ export interface CheckDomainDeps {
   readonly totalTimeoutMs?: number
 }
 
-/** Looks both records up now, past every memory of ours. Never rejects. */
+/** Looks both records up now, without our own caches. Never rejects. */
 export async function checkDomain(job: CheckDomainJob, deps: CheckDomainDeps): Promise<DomainFound> {
   const controller = new AbortController()
   const late = delay(deps.totalTimeoutMs ?? TOTAL_TIMEOUT_MS, undefined, { signal: controller.signal })
@@ -107,7 +109,7 @@ function isWrong({ result }: Compared): boolean {
   return result === 'missing' || result === 'mismatch'
 }
 
-/** What the zone's own server says of a record; the first finding where it cannot be asked. */
+/** The finding of the zone's own server; the first finding if it cannot be queried. */
 async function askSecond(
   record: ExpectedRecord,
   first: Compared,
@@ -118,13 +120,13 @@ async function askSecond(
   return second.result === 'dns_error' ? first : second
 }
 
-/** A result with what stands there instead, where that is what it says. */
+/** A result with the values found, if it is a mismatch. */
 function compared(result: RecordCheck, values: readonly string[]): Compared {
   if (result !== 'mismatch') return { result, instead: [] }
   return { result, instead: values.slice(0, INSTEAD_MAX).map((value) => value.slice(0, INSTEAD_CHARS_MAX)) }
 }
 
-/** `follow` is asked for the names that a CNAME leads to: they may lie in other zones. */
+/** `follow` queries the names that a CNAME leads to, because they may be in other zones. */
 async function compareRecord(
   record: ExpectedRecord,
   resolver: Resolver,
@@ -182,7 +184,8 @@ async function findAuthoritative(host: string, deps: CheckDomainDeps): Promise<r
     const found: string[] = []
     for (const server of recordsOf(servers).slice(0, AUTHORITATIVE_MAX)) {
       const addresses = recordsOf(await deps.resolver.look('A', server))
-      // The owner of the zone chooses this address: without the check it could aim our questions at the inner network.
+      // The owner of the zone chooses this address; without the check it could point our queries at the internal
+      // network.
       const address = addresses.find((one) => isPublicAddress(one, deps.authoritative!.privateNetworksAllowed))
       if (address !== undefined) found.push(address)
     }

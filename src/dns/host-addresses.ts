@@ -1,8 +1,8 @@
 /**
- * host-addresses - the addresses of a mail server in the order to try: those of IPv4 and, where they are wanted, of
- * IPv6, by turns
+ * host-addresses - the addresses of a mail server in the order to try: those of IPv4, alternating with those of IPv6
+ * if they are used
  *
- * IPv4 begins: receivers ask more of who comes over IPv6 (a name for each address, a signature), and a server that has
+ * IPv4 is first, because receivers demand more of IPv6 clients (a reverse name, a signature), and a server that has
  * both is reached either way.
  *
  * Spec delivery.ipv6
@@ -12,13 +12,13 @@ import type { Resolver } from './resolve.ts'
 
 export interface HostAddresses {
   readonly addresses: readonly string[]
-  /** It has addresses of both families: what it refuses to one it may take from the other. */
+  /** It has addresses of both families, so a refusal at one may not apply to the other. */
   readonly isDual: boolean
   /** A question could not be answered: there may be more. */
   readonly hasFailed: boolean
 }
 
-/** Looks them up. In: a name in A-labels; whether addresses of IPv6 are used. */
+/** Looks them up. Takes a name in A-labels, and whether IPv6 addresses are used. */
 export async function hostAddresses(
   resolver: Pick<Resolver, 'look'>,
   host: string,

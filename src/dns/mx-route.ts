@@ -1,6 +1,6 @@
 /**
- * mx-route - where the mail for a domain goes: its mail servers in the order to try, their site, and the demands of its
- * MTA-STS policy.
+ * mx-route - the route of mail for a domain: its mail servers in the order to try, their site, and the requirements of
+ * its MTA-STS policy.
  *
  * Spec delivery.mx, delivery.sts
  */
@@ -18,12 +18,12 @@ const HOSTS_MAX = 10
 
 export interface MxRoute {
   readonly site: string
-  /** In the order to try; those of one preference are shuffled anew each time. */
+  /** In the order to try; those of equal preference are shuffled each time. */
   readonly hosts: readonly string[]
   readonly limits: SiteLimits
-  /** What the domain's policy says; null = it has none. */
+  /** The mode of the domain's policy; null if it has none. */
   readonly sts: 'enforce' | 'testing' | null
-  /** False where the policy is only tested and names none of the hosts. */
+  /** False if the policy is in testing mode and names none of the hosts. */
   readonly isNamed: boolean
   /** We receive for the domain ourselves: our own servers and addresses are the right ones. */
   readonly isOwn: boolean
@@ -57,7 +57,7 @@ export function relayRoute(attemptsMax: number): MxRoute {
   return { site: 'relay', hosts: [], limits, sts: null, isNamed: true, isOwn: true, isRelay: true }
 }
 
-/** The route for a domain (A-labels, lower case), or the outcome where there is none. Never rejects. */
+/** The route for a domain (A-labels, lower case), or the outcome if there is none. Never rejects. */
 export async function findRoute(domain: string, deps: MxRouteDeps): Promise<MxRoute | Outcome> {
   const [found, policy] = await Promise.all([deps.resolver.look('MX', domain), deps.policies.find(domain)])
   if (found.status === 'nxdomain') return makeUnasked('no-domain')
@@ -78,7 +78,8 @@ function withPolicy(
 ): MxRoute | Outcome {
   const sts = policy === null || policy.mode === 'none' ? null : policy.mode
   const named = policy === null || sts === null ? hosts : hosts.filter((host) => isNamed(policy, host))
-  // RFC 8461 5.1: no server that the policy does not name, and no bounce either: the policy may be what is wrong.
+  // RFC 8461 5.1: only servers named by the policy may be used, but the mail does not bounce, because the policy
+  // itself may be wrong.
   if (named.length === 0 && sts === 'enforce')
     return makeDeferred('conn', 'PolicyRelated', '4.7.0 No mail server matches the MTA-STS policy')
   return {

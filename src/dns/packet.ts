@@ -45,8 +45,8 @@ export function encodeQuestion({ id, type, name }: Question): Buffer | null {
 }
 
 /**
- * Reads what came for a question. In: the question's own bytes and type. Null: no reply to it, to be ignored;
- * `truncated`: to be asked over TCP.
+ * Reads the reply to a query. Takes the query's own bytes and type. Null if it is not a reply to the query, and is
+ * ignored; `truncated` if the query must be repeated over TCP.
  */
 export function readReply(reply: Buffer, asked: Buffer, type: RecordType): DnsAnswer<unknown> | 'truncated' | null {
   if (!repeats(reply, asked)) return null
@@ -68,7 +68,7 @@ function repeats(reply: Buffer, asked: Buffer): boolean {
   return questionOf(reply) === questionOf(asked)
 }
 
-/** Records of the type that belong to the name, or to where its aliases lead; null for a malformed reply. */
+/** Records of the type that belong to the name, or to the target of its aliases; null for a malformed reply. */
 function readAnswers(reply: Buffer, startsAt: number, type: RecordType): unknown[] | null {
   const count = reply.readUInt16BE(6)
   if (count > ANSWERS_MAX) return null
@@ -133,7 +133,7 @@ function readStrings(data: Buffer): string[] | null {
   return strings.length === 0 ? null : strings
 }
 
-/** A name that begins at `at`, and where what follows begins; null for a malformed one. */
+/** The name at `at`, and its end; null if it is malformed. */
 function readName(reply: Buffer, at: number): { readonly name: string; readonly end: number } | null {
   const labels: string[] = []
   let bytes = 1
@@ -160,7 +160,7 @@ function readName(reply: Buffer, at: number): { readonly name: string; readonly 
   }
 }
 
-/** A label as master files write it (RFC 1035 5.1): a dot within it is not one between labels. */
+/** A label in the form of master files (RFC 1035 5.1), in which a dot inside a label is escaped. */
 function escaped(label: string): string {
   return label.replace(/[^!-~]|[.\\]/g, (char) =>
     char === '.' || char === '\\' ? `\\${char}` : `\\${String(char.charCodeAt(0)).padStart(3, '0')}`,

@@ -1,10 +1,10 @@
 /**
  * sts - MTA-STS policies (RFC 8461) of recipient domains: looked up, fetched, kept.
  *
- * Guarantees: never rejects; a policy that is still valid is used whatever DNS and the policy's host say; the TXT
- * record is asked for at most once an hour; the file is taken over verified HTTPS from a checked public address, at
- * most 64 KiB in 10 s, without following redirects. What cannot be found out is no policy. Strangers write policies:
- * memory holds at most 8 MiB of them and none above 4 KB, which is read from the store each time.
+ * Guarantees: never rejects; a valid policy is used whatever DNS and the policy's host return; the TXT record is
+ * queried at most once an hour; the file is fetched over verified HTTPS from a checked public address, at most 64 KiB
+ * in 10 s, without following redirects. If no policy can be determined, none applies. Others write policies, so memory
+ * holds at most 8 MiB of them and none above 4 KB, which is read from the store each time.
  *
  * Spec delivery.sts
  */
@@ -16,7 +16,7 @@ import { BoundedCache } from '../process/bounded-cache.ts'
 import type { Resolver } from './resolve.ts'
 
 const RECHECK_MS = 3_600_000
-/** After DNS could not tell. */
+/** After a failed DNS query. */
 const FAILURE_RECHECK_MS = 60_000
 const FETCH_MS_MAX = 10_000
 const FILE_BYTES_MAX = 65_536
@@ -92,7 +92,7 @@ function policyBytes(policy: StsPolicy | null): number {
   return policy.mx.reduce((sum, name) => sum + NAME_BYTES + name.length, POLICY_BYTES + policy.id.length)
 }
 
-/** The policy after a look at the TXT record; the known one while it is valid and nothing newer is to be had. */
+/** The policy after checking the TXT record; the known one while it is valid and no newer one is available. */
 async function renew(options: StsOptions, domain: string, known: StsPolicy | null): Promise<Kept> {
   const nowMs = options.nowMs()
   const valid = known !== null && known.untilMs > nowMs ? known : null
@@ -107,7 +107,7 @@ async function renew(options: StsOptions, domain: string, known: StsPolicy | nul
   return { ...kept, policy }
 }
 
-/** The policy's id; null: the domain has none; undefined: DNS could not tell. */
+/** The policy's id; null if the domain has none; undefined if DNS did not answer. */
 async function findId(resolver: Resolver, domain: string): Promise<string | null | undefined> {
   const { resolvePolicy } = await import('mailauth/lib/mta-sts.js')
   let isUnknown = false

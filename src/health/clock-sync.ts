@@ -1,8 +1,8 @@
 /**
- * clock-sync - whether the system says that something keeps its clock right
+ * clock-sync - whether a time service keeps the system clock synchronized
  *
- * The kernel knows whether a time service has set the clock lately; systemd tells what it knows, whichever service that
- * is (timesyncd, chrony, ntpd). Where there is no systemd, as in most containers, nobody can be asked.
+ * The kernel knows whether a time service has set the clock recently, and systemd reports it for any service
+ * (timesyncd, chrony, ntpd). Without systemd, as in most containers, the state is unknown.
  *
  * Spec operator.health
  */
@@ -16,7 +16,7 @@ const ASK_MS_MAX = 2000
 const ANSWER_BYTES_MAX = 4096
 
 export interface SyncReaders {
-  /** What `timedatectl` prints of the property NTPSynchronized. Rejects where it cannot be asked. */
+  /** The output of `timedatectl` for the property NTPSynchronized. Rejects if it cannot be read. */
   readonly ask: () => Promise<string>
   readonly exists: (path: string) => boolean
 }
@@ -24,7 +24,7 @@ export interface SyncReaders {
 /** The system itself, asked for 2 seconds at most. */
 export const SYSTEM_SYNC: SyncReaders = { ask: askTimedatectl, exists: existsSync }
 
-/** Whether the clock is synchronized; null: nobody here knows. Never rejects. */
+/** Whether the clock is synchronized; null if it is unknown. Never rejects. */
 export async function readClockSync({ ask, exists }: SyncReaders = SYSTEM_SYNC): Promise<boolean | null> {
   const said = await ask().catch(() => '')
   if (said.trim() === 'yes') return true

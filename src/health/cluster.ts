@@ -12,17 +12,17 @@ import { failed, warning, well } from './finding.ts'
 
 /** Deadlines follow the clock of a shard's primary; when another one takes over they must not move by more. */
 const CLOCKS_MS_MAX = 250
-/** A replica that is further behind than what comes in a moment. */
+/** A replica that is further behind than a moment's writes. */
 const BEHIND_BYTES_MAX = 16 * 1024 ** 2
-/** Of each primary, where answers wait for one of them. */
+/** For each primary, if answers wait for one of them. */
 const REPLICAS = 2
-/** Findings of nodes; a cluster that is broken all over is mended step by step. */
+/** Findings of nodes; a cluster with more faults is fixed step by step. */
 const TOLD_MAX = 40
 /** Runs of shards that a sentence names. */
 const RUNS_MAX = 6
 const MENDED_BY_START = 'Follow the instruction in the message, then run doctor again'
 
-/** What was found of all of them: what is wrong, or one sentence that nothing is. */
+/** The findings about all nodes: their faults, or one sentence without a fault. */
 export function examineCluster(
   { faults, nodes, moving, dissent, mover }: ClusterState,
   { fault, isReplicated }: { readonly fault: string | null; readonly isReplicated: boolean },
@@ -48,7 +48,7 @@ export function examineCluster(
   ]
 }
 
-/** One that is under way, one that was cut off, or what a cut-off one has left. */
+/** A move that is running or was cut off, or its leftovers. */
 function ofMove({ shard, at, to, from, uncleared }: ClusterState['moving'][number], mover: string | null): Finding {
   const order = (node: string | null): string => `sendwright cluster move ${shard} ${node ?? '<node>'}`
   if (from === null && mover !== null)
@@ -137,8 +137,8 @@ function ofPrimary(node: RedisNode, nodes: readonly RedisNode[], isReplicated: b
 }
 
 /**
- * A primary that was lost follows, once it is back, whoever took its last slot, be it the target of a move: that one
- * has a replica too many then. Null: nobody has.
+ * A lost primary, once it is back, follows the node that took its last slot, possibly the target of a move, which then
+ * has a replica too many. Null if there is no such node.
  */
 function spareFor({ id }: RedisNode, nodes: readonly RedisNode[]): string | null {
   const rich = nodes.find((node) => node.isPrimary && node.replicasInStep > REPLICAS)
@@ -148,8 +148,8 @@ function spareFor({ id }: RedisNode, nodes: readonly RedisNode[]): string | null
 }
 
 /**
- * Where answers wait for no replica each of them lacks something that was answered: the primary alone has it. In: the
- * nodes among which one may take over.
+ * If answers wait for no replica, each replica may lack answered writes, which only the primary has. Takes the nodes
+ * among which one may take over.
  */
 function mendSilent({ name }: RedisNode, nodes: readonly RedisNode[]): string {
   const replicas = nodes.filter(({ primary, answers, offset }) => primary === name && answers && offset !== null)
@@ -209,7 +209,7 @@ function percent(share: number): string {
   return `${Math.round(share * 100)} %`
 }
 
-/** `0-3, 17`: runs of numbers. In: in order. */
+/** `0-3, 17`: runs of numbers. The numbers are in order. */
 function formatShards(shards: readonly number[]): string {
   const runs: [number, number][] = []
   for (const shard of shards) {

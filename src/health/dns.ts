@@ -43,7 +43,7 @@ export async function examineResolver({ resolver, config }: DnsDeps): Promise<Fi
   )
 }
 
-/** Whether the service has a domain of its own at all. */
+/** Whether the service has a real domain. */
 export function examineServiceDomain({ serviceDomain }: Pick<Config, 'serviceDomain'>): Finding {
   if (!/(^|\.)(localhost|test|example|invalid|local)$/.test(serviceDomain))
     return well('service-domain', `The service's domain is ${serviceDomain}`)
@@ -54,7 +54,7 @@ export function examineServiceDomain({ serviceDomain }: Pick<Config, 'serviceDom
   )
 }
 
-/** Whether the name in EHLO leads to us. In: the public addresses that mail goes out from, as far as they are known. */
+/** Whether the name in EHLO leads to us. Takes the public outgoing addresses, as far as they are known. */
 export async function examineEhloName(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { smtpHostname, privateNetworksAllowed } = deps.config
   const addresses = await addressesOf(deps.resolver, smtpHostname)
@@ -97,7 +97,7 @@ export function examineMx(deps: DnsDeps): Promise<Finding> {
   return examineExchanges(deps, 'mx', [deps.config.inboundDomain])
 }
 
-/** Whether bounces find us: the service's return path, and those that customers point to. */
+/** Whether bounces reach us: the service's return path, and those of customers. */
 export function examineReturnPath(deps: DnsDeps): Promise<Finding> {
   const host = serviceReturnPathHost(deps.config.serviceDomain)
   return examineExchanges(deps, 'return-path', [host, `*.${host}`])
@@ -133,7 +133,7 @@ async function examineExchanges(
   return remark ?? well(name, `${hosts.join(' and ')} have ${own} as MX, ${ownAddresses.join(', ')}`)
 }
 
-/** Whether a mail server is ours: by its name, or because all of its addresses are. Null where DNS did not say. */
+/** Whether a mail server is ours, by its name or by all of its addresses. Null if DNS did not answer. */
 async function isExchange(
   { own, ownAddresses, exchange }: { own: string; ownAddresses: readonly string[]; exchange: string },
   resolver: Resolver,
@@ -143,7 +143,7 @@ async function isExchange(
   return addresses === null ? null : addresses.length > 0 && addresses.every((one) => ownAddresses.includes(one))
 }
 
-/** Whether receivers are told that mail of our return paths may come from us (RFC 7208). */
+/** Whether an SPF record permits us to send mail of our return paths (RFC 7208). */
 export async function examineSpf(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { resolver, config } = deps
   const named = outAddresses.length === 0 ? ((await addressesOf(resolver, config.smtpHostname)) ?? []) : outAddresses
@@ -164,7 +164,8 @@ export async function examineSpf(deps: DnsDeps, outAddresses: readonly string[])
 }
 
 /**
- * Whether an SPF record may pass an address: a network of it does, or it asks other names, which are not followed here.
+ * Whether an SPF record may pass an address: either one of its networks matches, or it refers to other names, which
+ * are not followed here.
  */
 function isNamed(record: string, address: string): boolean {
   const terms = record.toLowerCase().split(/\s+/).slice(1)
@@ -175,7 +176,7 @@ function isNamed(record: string, address: string): boolean {
   })
 }
 
-/** Whether an address is one, or is in a network `address/bits`; a text that is neither holds none. */
+/** Whether an address equals another one, or is in a network `address/bits`; any other text matches nothing. */
 function isWithin(address: string, network: string): boolean {
   const parsed = ipaddr.process(address)
   const [base = '', bits] = network.split('/')
@@ -205,7 +206,7 @@ export async function examineServiceDkim({ resolver, config }: DnsDeps, key: Sig
   return failed('service-dkim', `${host} ${what}`, recordToCreate(host, 'TXT', quoteTxt(value)))
 }
 
-/** Whether receivers are told what to do with mail that only pretends to be from the service's domain. */
+/** Whether a DMARC record covers forged mail of the service's domain. */
 export async function examineDmarc({ resolver, config }: DnsDeps): Promise<Finding> {
   const host = `_dmarc.${config.serviceDomain}`
   const answer = await resolver.look('TXT', host, { fresh: true })
@@ -235,7 +236,7 @@ function typeOf(address: string): 'A' | 'AAAA' {
   return address.includes(':') ? 'AAAA' : 'A'
 }
 
-/** The name under which an address's own name stands (RFC 1035 3.5, RFC 3596 2.5). */
+/** The reverse name of an address (RFC 1035 3.5, RFC 3596 2.5). */
 export function reverseName(address: string): string {
   if (!address.includes(':')) return `${address.split('.').reverse().join('.')}.in-addr.arpa`
   const digits = ipaddr

@@ -1,8 +1,8 @@
 /**
  * examine - everything that an installation needs of the world around it, looked at once
  *
- * Guarantees: it ends within half a minute, whatever does not answer; it changes nothing and sends no mail; one thing
- * that cannot be examined keeps no other from it.
+ * Guarantees: it ends within half a minute, even if parts do not answer; it changes nothing and sends no mail; one
+ * failed check does not prevent the others.
  *
  * Spec operator.health
  */
@@ -45,7 +45,7 @@ import { examineSubmission } from './submission.ts'
 import { examineUnsubscribe } from './unsubscribe.ts'
 import { examineWebhookPorts } from './webhook-ports.ts'
 
-/** What one look may take; two follow each other at most. */
+/** Timeout of one check; at most two run in sequence. */
 const LOOK_MS_MAX = 12_000
 /** After a failover or a move the nodes of a cluster agree within this. */
 const AGREED_MS = 2_000
@@ -58,17 +58,17 @@ export interface ExamineDeps {
   readonly read: Reader
   /** Why nothing may be accepted now; null while the store keeps what it takes. */
   readonly storeFault: () => string | null
-  /** Null: all content lies in Redis. */
+  /** Null if all content is in Redis. */
   readonly contents: Contents | null
   readonly resolver: Resolver
   readonly serviceKey: SigningKey | null
   /** Reads what the living processes run. */
   readonly livingRoles: () => Promise<ReadonlySet<string>>
-  /** The clock of this machine, milliseconds. */
+  /** The local clock, milliseconds. */
   readonly nowMs: () => number
 }
 
-/** Looks at all of it. Never rejects. */
+/** Runs all checks. Never rejects. */
 export async function examine(deps: ExamineDeps): Promise<Health> {
   const { config, store, read, livingRoles, nowMs } = deps
   const isOwn = isOwnStore(config)
@@ -103,7 +103,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
   }
 }
 
-/** The store: one Redis, or every one of a cluster. */
+/** The store, either one Redis or every node of a cluster. */
 async function examineRedis({ config, store, storeFault }: ExamineDeps, isOwn: boolean): Promise<Finding[]> {
   const { cluster } = store
   if (cluster === null) return [await one('store', () => examineStore(store, { isOwn, fault: storeFault() }))]
@@ -136,7 +136,7 @@ async function recordsOf(
 
 type Port = ReturnType<typeof examinePort> extends Promise<infer Found> ? Found : never
 
-/** The records of the service's domain; those of the way out are the relay's matter where there is one. */
+/** The records of the service's domain; those of outgoing mail belong to the relay if there is one. */
 async function examineNames(deps: ExamineDeps, port: Promise<Port | Finding>): Promise<Finding[]> {
   const { config, serviceKey } = deps
   const own = examineServiceDomain(config)

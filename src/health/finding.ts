@@ -1,4 +1,4 @@
-/** finding - what was found of one thing: well, worth a look, or broken; and what mends it. */
+/** finding - the result of one check: well, a warning, or broken, with the step that fixes it. */
 
 import type { ExaminedName, Finding } from '../../schemas/operator/health.ts'
 

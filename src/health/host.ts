@@ -1,6 +1,6 @@
 /**
- * host - what the machine does to a service that has to keep mail: the kernel's memory settings, the disk's fsync, the
- * release of Node.js, the age of the last backup, and listeners that strangers can reach
+ * host - properties of the machine that matter for keeping mail: the kernel's memory settings, the disk's fsync, the
+ * release of Node.js, the age of the last backup, and listeners open to the public
  *
  * Spec operator.health
  */
@@ -33,7 +33,7 @@ const NODE_ENDS: Readonly<Record<number, string>> = {
 /** Time to plan an upgrade. */
 const NODE_WARNING_MS = 90 * DAY_MS
 
-/** Kernel settings with which the fork of Redis fails or stalls. In: the folder of the kernel's files. */
+/** Kernel settings with which the fork of Redis fails or stalls. Takes the root folder of the kernel's files. */
 export function examineKernel(isOwn: boolean, root = '/'): Finding {
   if (!isOwn) return well('kernel', 'The store runs elsewhere: see its own documentation for kernel settings')
   const faults: string[] = []
@@ -50,7 +50,7 @@ export function examineKernel(isOwn: boolean, root = '/'): Finding {
   return warning('kernel', faults.join('; '), fixes.join('; '))
 }
 
-/** The time that the disk takes to keep a page: the median of a few fsyncs in DATA_DIR. */
+/** The time of an fsync: the median of a few in DATA_DIR. */
 export async function examineFsync(dataDir: string): Promise<Finding> {
   const path = join(dataDir, `.fsync.${process.pid}.${randomBytes(4).toString('hex')}`)
   const page = Buffer.alloc(4096)
@@ -74,7 +74,7 @@ export async function examineFsync(dataDir: string): Promise<Finding> {
   return median > FSYNC_MS_MAX ? warning('fsync', message, fix) : well('fsync', message)
 }
 
-/** Whether this release of Node.js still gets fixes. In: its version, such as `v22.9.0`. */
+/** Whether this release of Node.js still gets fixes. Takes its version, such as `v22.9.0`. */
 export function examineNode(version: string, nowMs: number): Finding {
   const major = Number(/^v(\d+)\./.exec(version)?.[1])
   const end = NODE_ENDS[major]

@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000
 /** Certificates that renew themselves do so thirty days before their end. */
 const RENEW_DAYS = 14
 
-/** Room on the disk. In: whether the store's own file lies on it. */
+/** Room on the disk. `hasStore` is whether the store's own file is on the disk. */
 export async function examineDisk(dataDir: string, hasStore: boolean): Promise<Finding> {
   const { bavail, blocks, bsize } = await statfs(dataDir)
   const share = bavail / blocks
@@ -32,7 +32,7 @@ export async function examineDisk(dataDir: string, hasStore: boolean): Promise<F
   return share < FREE_SHARE_WARNING ? warning('disk', message, fix) : well('disk', message)
 }
 
-/** The HTTP library: each of them is right, and one is faster. */
+/** The HTTP library; both are correct, and one is faster. */
 export function examineHttpEngine({ name, reason }: Pick<Engine, 'name' | 'reason'>): Finding {
   const library = name === 'uws' ? 'uWebSockets.js' : 'node:http'
   return well('http-engine', `HTTP is served by ${library}${reason === null ? '' : `: ${reason}`}`)
@@ -69,7 +69,7 @@ export function examineTls(
     : well('tls', `The certificate is valid for ${days} more days`)
 }
 
-/** The certificate, or what is wrong with the files. */
+/** The certificate, or the fault of the files. */
 function readPair(certPath: string, keyPath: string): X509Certificate | string {
   try {
     const certificate = new X509Certificate(readFileSync(certPath))

@@ -9,7 +9,7 @@ import type { Finding } from '../../schemas/operator/health.ts'
 import { countUnreadReports, UNREAD_REPORTS } from '../process/unread-folder.ts'
 import { warning, well } from './finding.ts'
 
-/** What is wrong where none does, and the step that mends it. */
+/** The fault if there is no listener, and the step that fixes it. */
 export const NO_MX_LISTENER =
   'No process takes bounces and complaints: those that come after the delivery are never known'
 export const NO_MX_LISTENER_FIX =

@@ -1,9 +1,9 @@
 /**
  * mx-port - whether bounces and complaints reach MX_PORT: port 25 of the service's mail server, tried from here
  *
- * What is seen from here is not what others see: a firewall before the machine lets its own connections by, and many
- * routers do not lead connections from inside back in. So each finding says what it does not know, and how it is found
- * out.
+ * The view from here may differ from that of others: a firewall in front of the machine passes its own connections,
+ * and many routers do not route connections from inside back in. So each finding names its limits and a way to check
+ * from outside.
  *
  * Spec operator.health
  */
@@ -27,7 +27,7 @@ export interface MxPortDeps {
 /** Addresses that are tried. */
 const TRIED_MAX = 4
 
-/** Connects as a sender of bounces would, and says nothing but QUIT. */
+/** Connects like a sender of bounces, and sends nothing but QUIT. */
 export async function examineMxPort({ resolver, config, livingRoles }: MxPortDeps): Promise<Finding> {
   const { serviceDomain, smtpHostname, deliveryPort: port, privateNetworksAllowed } = config
   if (!(await livingRoles()).has('mx'))

@@ -22,16 +22,19 @@ export interface PortDeps {
   readonly config: Pick<Config, 'relayUrl' | 'deliveryPort' | 'deliveryIpv6' | 'privateNetworksAllowed'>
 }
 
-/** What was found, and the public addresses that connections go out from where they show. */
+/** The finding, and the public addresses of outgoing connections if they are visible. */
 export interface PortFound {
   readonly finding: Finding
-  /** Of each family one at most; none: it does not show (network address translation, or a relay that hides it). */
+  /**
+   * At most one of each family; empty if they are not visible (network address translation, or a relay that hides
+   * them).
+   */
   readonly outAddresses: readonly string[]
 }
 
 type Family = 'A' | 'AAAA'
 
-/** Connects as delivery would, and says nothing but QUIT. */
+/** Connects like a delivery, and sends nothing but QUIT. */
 export async function examinePort({ resolver, config }: PortDeps): Promise<PortFound> {
   const target = config.relayUrl === null ? null : parseRelayUrl(config.relayUrl)
   if (target !== null) return { finding: relayFinding(target, await probeRelay(target)), outAddresses: [] }
@@ -45,7 +48,7 @@ export async function examinePort({ resolver, config }: PortDeps): Promise<PortF
   return { finding: unreached.length === found.length ? noneReached(first, config) : notOver(first), outAddresses }
 }
 
-/** What came of one family: what each receiver said, nothing where one answers; our own public address there. */
+/** The results of one family: the failure of each receiver, empty if one answers, and our own public address. */
 interface FamilyProbed {
   readonly family: Family
   readonly texts: readonly string[]

@@ -1,5 +1,5 @@
 /**
- * probe-smtp - whether a mail server can be reached: connects, waits for its greeting, says QUIT. Sends no mail.
+ * probe-smtp - checks whether a mail server is reachable: connects, waits for its greeting, sends QUIT. Sends no mail.
  */
 
 import { once } from 'node:events'
@@ -14,12 +14,12 @@ export interface ProbeTarget {
   /** Checked by the caller. */
   readonly address: string
   readonly port: number
-  /** Whether the server speaks first in the clear; with TLS from the first byte it does not. */
+  /** Whether the server sends a greeting in the clear; with TLS from the first byte it does not. */
   readonly greets: boolean
 }
 
 export type Probed =
-  /** `localAddress`: the address that the connection was made from; `greeting`: what was said first. */
+  /** `localAddress` is the local address of the connection; `greeting` is the server's first line. */
   | { readonly ok: true; readonly localAddress: string; readonly greeting: string }
   | { readonly ok: false; readonly text: string }
 
@@ -38,7 +38,7 @@ export async function probeSmtp({ greets, ...target }: ProbeTarget): Promise<Pro
   return { ok: true, localAddress, greeting }
 }
 
-/** The first line that the server says; empty when it says none. */
+/** The first line of the server; empty if it sends none. */
 async function readGreeting(socket: Socket): Promise<string> {
   const [bytes] = await once(socket, 'data', { signal: AbortSignal.timeout(GREETING_MS_MAX) }).catch(() => [''])
   return String(bytes).split('\r\n')[0]?.slice(0, 200) ?? ''

@@ -1,8 +1,8 @@
 /**
  * service-records - every DNS record that an installation needs, as far as it is known here
  *
- * Guarantee: no address that others cannot reach is told to be published. Which address is the public one behind a
- * router is not known here: its record says what belongs there.
+ * Guarantee: it never suggests publishing an address that others cannot reach. Behind a router the public address is
+ * unknown here, and the record has a placeholder for it.
  *
  * Spec operator.health
  */
@@ -20,7 +20,7 @@ import type { Config } from '../process/config.ts'
 export const ADDRESS_PLACE = '<public address of the machine>'
 const ADDRESS_REMARK = 'public address of the machine'
 
-/** Kinds of address that nobody outside reaches, whatever the settings allow. */
+/** Kinds of address that are unreachable from outside, with any settings. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'private',
   'uniqueLocal',
@@ -32,8 +32,8 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether an address may stand in a public record. A loopback stands for a public one where delivery may reach it: that
- * is an installation on one machine that tries itself.
+ * Whether an address may be in a public record. A loopback address may if delivery is allowed to reach it, which is an
+ * installation on one machine that tests itself.
  */
 export function isPublishable(address: string, privateNetworksAllowed: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false
@@ -48,7 +48,7 @@ export interface RecordsInput {
     'serviceDomain' | 'inboundDomain' | 'smtpHostname' | 'relayUrl' | 'privateNetworksAllowed'
   >
   readonly serviceKey: SigningKey | null
-  /** The public addresses that mail goes out from, and those where it is received, as far as they are known. */
+  /** The public addresses of outgoing and incoming mail, as far as they are known. */
   readonly outAddresses: readonly string[]
   readonly mxAddresses: readonly string[]
 }
@@ -77,14 +77,14 @@ export function serviceRecords(input: RecordsInput): readonly ZoneFileRecord[] {
   ]
 }
 
-/** What an SPF record of the service's return paths says. In: the public addresses; none where they are not known. */
+/** The text of an SPF record for the service's return paths. Takes the public addresses, empty if they are unknown. */
 export function spfText(addresses: readonly string[]): string {
   const named = addresses.length === 0 ? [ADDRESS_PLACE] : addresses
   const mechanisms = named.map((address) => `${address.includes(':') ? 'ip6' : 'ip4'}:${address}`)
   return `v=spf1 ${mechanisms.join(' ')} -all`
 }
 
-/** What the record of the service's own DKIM key says. */
+/** The text of the record of the service's own DKIM key. */
 export function serviceDkimText({ privateKey }: SigningKey): string {
   const key = createPrivateKey({ key: Buffer.from(privateKey, 'base64'), format: 'der', type: 'pkcs8' })
   return formatDkimTxt(createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64'))

@@ -14,15 +14,15 @@ const CLOCK_MS_MAX = 2000
 const LOOK_AT_LOG =
   'The service fixes this itself. If it does not within a minute, check the log of the process that runs Redis'
 
-/** What is known of it beside what it says of itself. */
+/** Facts about the store that it does not report itself. */
 export interface StoreKnown {
   /** Whether it is the Redis of DATA_DIR. */
   readonly isOwn: boolean
-  /** What the look at it by the clock has found; null: nothing. */
+  /** The fault found by the periodic check; null if there is none. */
   readonly fault: string | null
 }
 
-/** What was found of it while it runs, its settings, its memory and its last write. */
+/** The findings about its settings, its memory and its last write while it runs. */
 export async function examineStore(
   store: Pick<StoreCondition, 'refusal' | 'info'>,
   { isOwn, fault }: StoreKnown,

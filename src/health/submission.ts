@@ -16,7 +16,7 @@ const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '
 const START =
   'Start a process with ROLES=submission (npm run cluster -- submission=1), or set SMTP_HOST to where it listens'
 
-/** In: the settings; reads what the living processes run. */
+/** Takes the settings; reads the roles of the living processes. */
 export async function examineSubmission(
   { smtpHost, submissionPort, submissionTlsPort }: Pick<Config, 'smtpHost' | 'submissionPort' | 'submissionTlsPort'>,
   livingRoles: () => Promise<ReadonlySet<string>>,
@@ -32,7 +32,7 @@ export async function examineSubmission(
   return well('submission', `Mail is taken over SMTP on ${ports.map((port) => `${host}:${port}`).join(' and ')}`)
 }
 
-/** Connects as a client would, encrypts, and says QUIT. Out: what is wrong; null for nothing. */
+/** Connects like a client, encrypts, and sends QUIT. Returns the fault, or null. */
 async function probe(host: string, port: number, isImplicitTls: boolean): Promise<string | null> {
   const socket = connect({ host, port })
   socket.on('error', () => undefined)

@@ -19,7 +19,7 @@ for (const [network, prefix] of [
   LOCAL.addSubnet(network, prefix, 'ipv4')
 LOCAL.addAddress('::1', 'ipv6')
 
-/** In: the service's public address, as BASE_URL says it. */
+/** `baseUrl` is the service's public address, from BASE_URL. */
 export function examineUnsubscribe(baseUrl: string): Finding {
   const { protocol, hostname } = new URL(baseUrl)
   const host = hostname.replace(/^\[|\]$/g, '')

@@ -1,6 +1,6 @@
 /**
- * sealed - what a message of a sealed segment keeps of Redis and of the disk, and what sealing, reading and searching
- * take of the service's processor
+ * sealed - the Redis memory and disk use of a message in a sealed segment, and the service's processor time for
+ * sealing, reading and searching
  */
 
 import { readdirSync, statSync } from 'node:fs'
@@ -157,7 +157,7 @@ async function timed(count: number, act: (n: number) => Promise<void>): Promise<
   return microsSince(startedAt) / count / 1000
 }
 
-/** Waits until the service is idle. Out: the share of a processor that it and this waiting take then. */
+/** Waits until the service is idle. Returns the share of a processor that it and this waiting then use. */
 async function idleShare(): Promise<number> {
   for (let windows = 1; ; windows += 1) {
     const share = (await microsWithin(IDLE_MS)) / 1000 / IDLE_MS
@@ -165,7 +165,7 @@ async function idleShare(): Promise<number> {
   }
 }
 
-/** What a jump of the clock by as many days takes by itself: timers of all days become due at once. */
+/** The cost of a clock jump by as many days on its own, because timers of all days become due at once. */
 async function jumpMicros(jump: () => void, ms: number): Promise<number> {
   await idleShare()
   jump()

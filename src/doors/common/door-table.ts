@@ -18,7 +18,7 @@ export interface DoorRow {
   readonly handle: DoorHandler
   /** Absent: JSON. */
   readonly media?: 'form'
-  /** Absent: as on our own routes. */
+  /** If absent, the limit of our own routes applies. */
   readonly idempotencyCharsMax?: number
 }
 

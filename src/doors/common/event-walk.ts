@@ -43,7 +43,7 @@ export interface WalkAsked {
   readonly keep?: (event: WalkedEvent) => boolean
 }
 
-/** Events, newest first; `isWhole`: there are no more. */
+/** Events, newest first; with `isWhole` there are no more. */
 export type Walked =
   | { readonly events: readonly WalkedEvent[]; readonly isWhole: boolean }
   | { readonly answer: Answer }
@@ -52,7 +52,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Each span is so many times as long as the one after it. */
 const GROWTH = 5
-/** Searches of one span and event, and events that it holds: a span with more is read in shorter ones. */
+/** Maximum searches of one span and event, and maximum events of a span; a span with more is split. */
 const SPAN_CALLS_MAX = 25
 const SPAN_EVENTS_MAX = 5_000
 /** Searches of one walk. */
@@ -71,11 +71,11 @@ export async function walkEvents(request: EdgeRequest, own: OwnApi, asked: WalkA
   while (toMs > fromMs && found.length < enough && calls < CALLS_MAX) {
     const startMs = Math.max(fromMs, toMs - spanMs)
     const span = await readSpan(request, own, { ...asked, startMs, toMs })
-    // Searches are bounded: what was found before the bound is a page of its own.
+    // Searches are bounded; events found before the bound form a page of their own.
     if ('answer' in span && found.length > 0 && isBusy(span.answer)) break
     if ('answer' in span) return span
     calls += span.calls
-    // What is left of a span is its newest part: nothing older is found before it.
+    // An incomplete read lacks the newest events of its span, which come first, so a shorter span is read.
     if (!span.isWhole && toMs - startMs > 1) {
       spanMsMax = Math.ceil((toMs - startMs) / GROWTH)
       spanMs = spanMsMax

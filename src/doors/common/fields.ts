@@ -1,7 +1,7 @@
 /**
  * fields - the fields of a JSON object that a client sent
  *
- * A door maps a body before our own check sees it: a text, a list or an object of a million fields costs it nothing.
+ * A door maps a body before our own check, so a text, a list or an object of a million fields must cost it nothing.
  */
 
 import type { Issue } from '../../../schemas/error.ts'
@@ -10,8 +10,8 @@ import { ISSUES_MAX } from '../../../schemas/limits.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads the known fields of a value. Out: those that are given and not null, and an issue for each other one, with the
- * message of `notOffered` if it has one; at most as many issues as an answer names.
+ * Reads the known fields of a value. Returns those that are given and not null, and an issue for each other one, with
+ * the message of `notOffered` if it has one; at most as many issues as an answer names.
  */
 export function readFields(
   value: unknown,
@@ -25,7 +25,7 @@ export function readFields(
   for (const path in value) {
     if (issues.length === ISSUES_MAX) break
     const field = (value as Fields)[path]
-    // Names of `known` are ours, so none of them is `__proto__`.
+    // The names in `known` are ours, and none is `__proto__`.
     if (!known.has(path)) issues.push({ path, message: notOffered.get(path) ?? 'Unknown field' })
     else if (field !== null) fields[path] = field
   }

@@ -22,7 +22,7 @@ export interface Asked {
   /** The body of a route that takes it as it came. */
   readonly pieces?: readonly Buffer[]
   readonly idempotencyKey?: string | null
-  /** Names a field of ours as the client's request has it. */
+  /** Translates a field of ours to the name in the client's request. */
   readonly rename?: (path: string) => string
 }
 
@@ -31,7 +31,7 @@ export interface OwnApi {
   readonly baseUrl: string
   /** The store's clock. */
   readonly nowMs: () => number
-  /** Calls a route as the key of a request. Out: its answer; a refusal names the client's fields. */
+  /** Calls a route as the key of a request. Returns its answer; a refusal names the client's fields. */
   call(name: PublicRouteName, request: EdgeRequest, asked?: Asked): Promise<Answer>
 }
 
@@ -92,7 +92,7 @@ function check(
   return content.ok ? { body: content.value, query: parameters.value } : content
 }
 
-/** Refuses fields of a client's request; none of our own routes was asked. */
+/** Refuses fields of a client's request without calling a route of ours. */
 export function refuseFields(issues: readonly Issue[], rename: (path: string) => string = (path) => path): Reply {
   const shown = issues.slice(0, ISSUES_MAX).map(({ path, message }) => ({ path: rename(path), message }))
   return refuse('invalid_request', { issues: shown })
@@ -105,7 +105,7 @@ function renamed(answer: Reply, rename: Asked['rename']): Reply {
   return { ...answer, json: { ...(answer.json as object), issues: shown } }
 }
 
-/** Whether an answer is whole: no feed, no download, and not the end of the connection. */
+/** Whether an answer is complete, that is neither a feed nor a download nor the end of the connection. */
 export function isReply(answer: Answer): answer is Reply {
   return 'status' in answer
 }
@@ -115,7 +115,7 @@ export function isAccepted(answer: Answer): answer is Reply {
   return isReply(answer) && answer.status < 300
 }
 
-/** Makes the client's answer out of ours; a refusal stays as it is. Headers are kept. */
+/** Converts our answer to the client's; a refusal stays unchanged. Headers are kept. */
 export function answerWith<Json>(answer: Answer, make: (json: Json) => Partial<Reply>): Answer {
   if (!isAccepted(answer)) return answer
   const made = make(answer.json as Json)

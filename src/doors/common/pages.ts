@@ -23,7 +23,7 @@ export type ClientPage<Item> =
   | { readonly items: readonly Item[]; readonly hasMore: boolean }
   | { readonly answer: Answer }
 
-/** The page that a client requests. At most one of both is given. */
+/** The page that a client requests. At most one of `after` and `before` is given. */
 export interface PageAsked {
   readonly limit: number
   readonly after?: string | undefined
@@ -70,7 +70,7 @@ export function pageFrom<Item>(answer: Answer, name: string): OwnPage<Item> | { 
   return { items: json[name] ?? [], next: json.next }
 }
 
-/** Items of pages that were read one after the other; `isWhole`: the last page was among them. */
+/** Items of pages read one after the other; `isWhole` if the last page was among them. */
 export type ReadPages<Item> =
   | { readonly items: readonly Item[]; readonly isWhole: boolean; readonly pages: number }
   | { readonly answer: Answer }
