@@ -19,6 +19,7 @@ import {
   INSTANT,
   INSTANT_OR_NULL,
   INTEGER_OR_NULL,
+  objectOf,
   PRINTABLE,
   TEXT_MAP,
   TEXT_OR_NULL,
@@ -74,6 +75,29 @@ export const RECIPIENT_ENTRY = {
 
 const SMTP_DETAILS = { code: INTEGER_OR_NULL, response: TEXT_OR_NULL } as const
 
+const MS_OR_NULL = { type: ['integer', 'null'], minimum: 0 } as const
+
+/** Spec message.route */
+export const ATTEMPT_ROUTE = {
+  ...objectOf({
+    host: { type: 'string', description: 'Name of the mail server that the attempt ended at' },
+    address: { ...TEXT_OR_NULL, description: 'Its IP address; null if none was connected to' },
+    sourceAddress: { ...TEXT_OR_NULL, description: 'Local IP address of the connection; null without a session' },
+    tlsVersion: { ...TEXT_OR_NULL, description: 'TLS version, such as TLSv1.3; null in plaintext' },
+    cipher: { ...TEXT_OR_NULL, description: 'Cipher suite; null in plaintext' },
+    certificateVerified: { type: 'boolean', description: 'Whether the certificate is valid for the host' },
+    mtaSts: { enum: ['enforce', 'testing', null], description: 'Mode of the MTA-STS policy; null if there is none' },
+    connectionReused: { type: 'boolean', description: 'Whether an earlier message had opened the connection' },
+    dnsMs: { ...MS_OR_NULL, description: 'Milliseconds of the DNS and MTA-STS lookups' },
+    connectMs: { ...MS_OR_NULL, description: 'Milliseconds of the TCP connection; null if reused' },
+    tlsMs: { ...MS_OR_NULL, description: 'Milliseconds of the TLS handshake; null in plaintext or if reused' },
+    transactionMs: { ...MS_OR_NULL, description: 'Milliseconds from MAIL to the last reply' },
+  }),
+  description: 'Route of one delivery attempt',
+} as const
+
+export const ROUTE_OR_NULL = { anyOf: [ATTEMPT_ROUTE, { type: 'null' }] } as const
+
 /** Spec event.catalogue: one event of a message with the details of its kind. */
 export const MESSAGE_EVENT = {
   type: 'object',
@@ -81,6 +105,10 @@ export const MESSAGE_EVENT = {
     event: { enum: MESSAGE_EVENTS },
     recipient: { type: 'string' },
     occurredAt: INSTANT,
+    route: {
+      ...ROUTE_OR_NULL,
+      description: 'Route of the attempt that caused the event; null if no mail server was tried',
+    },
     details: {
       type: 'object',
       properties: {
@@ -94,7 +122,7 @@ export const MESSAGE_EVENT = {
       additionalProperties: false,
     },
   },
-  required: ['event', 'recipient', 'occurredAt', 'details'],
+  required: ['event', 'recipient', 'occurredAt', 'route', 'details'],
   additionalProperties: false,
 } as const
 

@@ -8,7 +8,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
-import { MESSAGE, RECIPIENT_STATUSES } from '../message.ts'
+import { MESSAGE, RECIPIENT_STATUSES, ROUTE_OR_NULL } from '../message.ts'
 import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID, UUID_OR_NULL } from '../shape.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
@@ -21,8 +21,9 @@ const FOUND_EVENT = {
     code: INTEGER_OR_NULL,
     response: TEXT_OR_NULL,
     classification: TEXT_OR_NULL,
+    route: ROUTE_OR_NULL,
   },
-  required: ['event', 'occurredAt', 'code', 'response', 'classification'],
+  required: ['event', 'occurredAt', 'code', 'response', 'classification', 'route'],
   additionalProperties: false,
 } as const
 

@@ -7,6 +7,7 @@ import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
 import { collectPair, parseInstant, parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, print } from './console/print.ts'
+import { formatRoute } from './console/route.ts'
 import { formatTable } from './console/table.ts'
 
 const PATH = '/v1/messages'
@@ -191,11 +192,12 @@ function formatMessage({ messageId, from, subject, submittedAt, sendAt, status, 
 }
 
 function formatEvents(events: Message['events']): string {
-  const rows = events.map(({ occurredAt, event, recipient, details }) => [
+  const rows = events.map(({ occurredAt, event, recipient, details, route }) => [
     occurredAt,
     event,
     recipient,
     (details as { response?: string | null }).response ?? '',
+    formatRoute(route),
   ])
-  return formatTable(['when', 'event', 'recipient', 'answer'], rows)
+  return formatTable(['when', 'event', 'recipient', 'answer', 'route'], rows)
 }

@@ -97,12 +97,8 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
   /**
    * Performs while the bytes are within the budget; an attempt that finds no room goes back to its lane for a moment.
    */
-  async function within(
-    bytes: number,
-    who: Omit<BudgetOrder, 'bytes'>,
-    perform: () => Promise<MailOutcome>,
-  ): Promise<MailOutcome> {
-    const giveBack = budget.take({ bytes, ...who })
+  async function within(order: BudgetOrder, perform: () => Promise<MailOutcome>): Promise<MailOutcome> {
+    const giveBack = budget.take(order)
     if (giveBack === null)
       return { ...makeReturned('compose', 'no room for its bytes'), sizeBytes: null, afterMs: NO_ROOM_MS }
     try {
@@ -118,7 +114,7 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
     async send({ address, destination, bytes, signal: parent, pass }, prepare) {
       const envelope = parseEnvelope(address)
       if (envelope === null) return { ...makeUnasked('bad-address'), sizeBytes: null }
-      const route = await routeOf(destination, envelope.domain)
+      const [route, dnsMs] = await timed(() => routeOf(destination, envelope.domain))
       if ('result' in route) return { ...route, sizeBytes: null }
       const recipient = `${envelope.local}@${envelope.domain}`
       const attempt: TimedRun = (signal, underWay) =>
@@ -130,17 +126,23 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
             const perform = async () => {
               const ready = await orCut(prepare(signal), signal)
               if ('result' in ready) return ready
-              const transmit = { ...ready.transmit, recipient, way: wayOf(route, given), sharers: given.sharers, pass }
+              const way = wayOf(route, given, dnsMs)
+              const transmit = { ...ready.transmit, recipient, way, sharers: given.sharers, pass }
               const job = { message: ready.message, transmit }
               // How long the texts are is known only now.
-              return within(bodyChars(ready.message), who, () => run(job, signal))
+              return within({ ...who, bytes: bodyChars(ready.message) }, () => run(job, signal))
             }
-            return underWay(() => within(bytes, who, perform))
+            return underWay(() => within({ ...who, bytes }, perform))
           },
         })
       return withinTime(parent, attempt, after)
     },
   }
+}
+
+async function timed<Value>(run: () => Promise<Value>): Promise<[value: Value, ms: number]> {
+  const beganMs = performance.now()
+  return [await run(), performance.now() - beganMs]
 }
 
 /**
@@ -156,8 +158,10 @@ async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): Retur
   }
 }
 
-function wayOf({ isRelay, site, hosts, sts, isOwn }: MxRoute, { limits, connections }: Given): Way | null {
-  return isRelay ? null : { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections }
+function wayOf({ isRelay, site, hosts, sts, isOwn }: MxRoute, given: Given, dnsMs: number): Way | null {
+  if (isRelay) return null
+  const { limits, connections } = given
+  return { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections, mtaSts: sts, dnsMs }
 }
 
 /** An attempt; its work at the site runs within `underWay`. */

@@ -116,6 +116,6 @@ export function readSiteLimits(path: string | null): SiteLimitTable {
 
 function logAttempt(log: Log, { messageId, domain, outcome }: AttemptFacts): void {
   if (!log.isLevelEnabled('debug')) return
-  const { result, code, classification, phase, session } = outcome
-  log.debug({ messageId, domain, result, code, classification, phase, session: session ?? null }, 'Attempt ended')
+  const { result, code, classification, phase, route } = outcome
+  log.debug({ messageId, domain, result, code, classification, phase, route: route ?? null }, 'Attempt ended')
 }

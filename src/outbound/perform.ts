@@ -15,7 +15,8 @@ import type { LaneType } from '../../cluster/behaviour.ts'
 import type { Pass } from '../../cluster/fence.ts'
 import { shardOf } from '../../cluster/id.ts'
 import { NotPerformed } from '../../cluster/items/pump.ts'
-import { type AttemptOutcome, attemptOutcome, reportOutcome } from '../actors/message/attempted.ts'
+import { type AttemptOutcome, reportOutcome } from '../actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../actors/message/attempted.ts'
 import { type AttemptJob, type JobMessage, prepareAttempt } from '../actors/message/prepare-attempt.ts'
 import { makeUnasked } from '../mail/classify.ts'
 import type { ComposeInput } from '../mail/compose/compose.ts'
@@ -113,7 +114,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
       const ended = await endScheduled(deps, job, signal)
       if (ended !== null) return ended
       const outcome = await simulateJob(deps, job, { attempt, signal })
-      deps.metrics.attempted(outcome)
+      deps.metrics.attempted({ result: outcome.result, classification: outcome.classification })
       return outcome
     } finally {
       simulated -= 1

@@ -8,7 +8,7 @@
  */
 
 import { shardOf } from '../../cluster/id.ts'
-import type { AttemptOutcome } from '../actors/message/attempted.ts'
+import type { AttemptOutcome } from '../actors/message/attempt-outcome.ts'
 import type { AttemptJob } from '../actors/message/prepare-attempt.ts'
 import { makeDeferred } from '../mail/outcome.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'

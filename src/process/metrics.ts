@@ -5,18 +5,11 @@
  * unmonitored process spends nothing on it. Labels are codes and results, never ids or addresses.
  */
 
+import { AttemptCounts, type AttemptEnd } from './attempts/attempt-counts.ts'
 import type { Figures } from './figures.ts'
 import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
 import { RequestTallies } from './request-tally.ts'
-
-/** Counters of an attempt. */
-export interface AttemptEnd {
-  readonly result: string
-  readonly classification: string | null
-  /** Absent or null if there was none. */
-  readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
-}
 
 /** Counters of an operation on the content store. */
 export interface ContentActEnd {
@@ -44,7 +37,7 @@ export interface Metrics {
    * A send was answered 503: `memory` or `disk` have no room, `content` was not kept, or how its ask ended.
    */
   notTaken(why: string): void
-  /** An attempt ended: its result, class and session. */
+  /** An attempt ended: its result, class and route. */
   attempted(ended: AttemptEnd): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
@@ -88,10 +81,7 @@ interface Counts {
   lostCommits: number
   readonly refusals: Map<string, number>
   readonly notTaken: Map<string, number>
-  /** By result and class, joined by a blank. */
-  readonly attempts: Map<string, number>
-  /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
-  readonly sessions: Map<string, number>
+  readonly attempts: AttemptCounts
   /** Recipients of broadcasts, by result. */
   readonly broadcasts: Map<string, number>
   /** Scheduled messages, by result. */
@@ -147,10 +137,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     },
     refused: (code) => addTo(counts.refusals, code),
     notTaken: (why) => addTo(counts.notTaken, why),
-    attempted({ result, classification, session }) {
-      addTo(counts.attempts, `${result} ${classification ?? ''}`)
-      if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
-    },
+    attempted: (end) => counts.attempts.count(end),
     broadcast({ released, failed }) {
       if (released > 0) addTo(counts.broadcasts, 'released', released)
       if (failed > 0) addTo(counts.broadcasts, 'failed', failed)
@@ -208,8 +195,7 @@ function makeCounts(): Counts {
     lostCommits: 0,
     refusals: new Map(),
     notTaken: new Map(),
-    attempts: new Map(),
-    sessions: new Map(),
+    attempts: new AttemptCounts(),
     broadcasts: new Map(),
     scheduled: new Map(),
     received: new Map(),
@@ -269,14 +255,7 @@ function sendFigures(counts: Counts): readonly PageFigure[] {
       counts.notTaken,
       'why',
     ),
-    labelled('attempts', 'Counts finished delivery attempts, by result and class.', counts.attempts, 'result', 'class'),
-    labelled(
-      'sessions',
-      'Counts sessions opened with receiving servers, by TLS version.',
-      counts.sessions,
-      'tls',
-      'verified',
-    ),
+    ...counts.attempts.figures(),
     labelled(
       'scheduled_messages',
       'Counts messages scheduled with sendAt, cancelled before their time or moved to a new time.',
@@ -394,7 +373,7 @@ function sums(counts: Counts): Record<string, number> {
     replayedRequests: counts.replays,
     refusedSends: sum(counts.refusals),
     sendsNotTaken: sum(counts.notTaken),
-    attempts: sum(counts.attempts),
+    attempts: counts.attempts.sum,
     posts: sum(counts.posts),
   }
 }

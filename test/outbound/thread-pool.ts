@@ -37,6 +37,8 @@ const WAY: Way = {
   connections: 5,
   isVerified: false,
   isOwn: false,
+  mtaSts: null,
+  dnsMs: 0,
 }
 const PASS = { shard: 0, generation: 0 }
 const SIZE = composeMessage(MESSAGE).length

@@ -1,8 +1,11 @@
 /** metrics-page - a page with everything on it, read by Prometheus' own checker and held to its conventions. */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
+import { unconnectedRoute } from '../../src/mail/attempt-route.ts'
 import { FIGURES, type FigureName } from '../../src/process/figures.ts'
 import { makeMetrics } from '../../src/process/metrics.ts'
+
+const ROUTE = { ...unconnectedRoute('mx.a.test', null, 1), tlsVersion: 'TLSv1.3', transactionMs: 5 }
 
 /** A page on which every metric has a value. */
 async function fullPage(): Promise<string> {
@@ -16,7 +19,7 @@ async function fullPage(): Promise<string> {
   metrics.attempted({
     result: 'bounced',
     classification: 'InvalidRecipient',
-    session: { protocol: 'TLSv1.3', isVerified: true, isNew: true },
+    route: { ...ROUTE, isVerified: true },
   })
   metrics.received('inbound')
   metrics.scheduled('accepted', 1)

@@ -1,6 +1,9 @@
 /** metrics - what is counted is what the page says, read as a monitor would. */
 import t from 'tap'
+import { unconnectedRoute } from '../../src/mail/attempt-route.ts'
 import { makeMetrics } from '../../src/process/metrics.ts'
+
+const ROUTE = { ...unconnectedRoute('mx.a.test', null, 1), tlsVersion: 'TLSv1.3', transactionMs: 5 }
 
 /** Values of a page by name and labels. */
 function valuesOf(page: string): Map<string, number> {
@@ -24,9 +27,9 @@ t.test('page shows what was counted, as counters', async (t) => {
   metrics.attempted({
     result: 'delivered',
     classification: null,
-    session: { protocol: 'TLSv1.3', isVerified: false, isNew: true },
+    route: { ...ROUTE, isVerified: false },
   })
-  metrics.attempted({ result: 'bounced', classification: 'InvalidRecipient', session: null })
+  metrics.attempted({ result: 'bounced', classification: 'InvalidRecipient', route: null })
   metrics.broadcast({ released: 50, failed: 0 })
   metrics.broadcast({ released: 49, failed: 2 })
   metrics.scheduled('accepted', 3)

@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import type { StatsEntry } from '../../schemas/stats.ts'
-import { attemptOutcome, reportOutcome } from '../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../src/actors/message/attempted.ts'
 import { makeDelivered } from '../../src/mail/outcome.ts'
 import { streamsKey } from '../../src/state/keys.ts'
 import type { Reader, ServerKey } from '../../src/views/key.ts'

@@ -38,7 +38,7 @@ import { unitOf } from '../../state/spread.ts'
 import { linkIn, linkOfItem } from '../dashboard/link.ts'
 import { userIn } from '../dashboard/user.ts'
 import { type UserNoticeItem, userNoticeOfItem } from '../dashboard/user-notice.ts'
-import type { AttemptOutcome } from '../message/attempted.ts'
+import type { AttemptOutcome } from '../message/attempt-outcome.ts'
 
 /** `warning`: a record is missing, mail is still sent. `ended`: mail is refused. */
 export type NoticeKind = 'warning' | 'ended'

@@ -28,8 +28,6 @@ import type {
 } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { classifyReply } from '../../mail/classify.ts'
-import type { Outcome } from '../../mail/outcome.ts'
-import { capText, maskAddress } from '../../mail/reply.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { streamOwner } from '../../state/brake.ts'
 import { endNotes } from '../../state/message/end.ts'
@@ -58,41 +56,13 @@ import {
   suppressRecipient,
 } from '../suppression/suppress.ts'
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
+import { type AttemptOutcome, routeOf } from './attempt-outcome.ts'
 import { type FiguresWrites, figuresAfter } from './figures.ts'
 import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { withoutScheduled } from './send-time.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
-
-/** How an attempt ended, as it is reported: no address in it. */
-export interface AttemptOutcome {
-  readonly result: Outcome['result']
-  readonly code: number | null
-  /** One line, the recipient's address masked. */
-  readonly response: string | null
-  readonly classification: string | null
-  readonly hard: boolean
-  readonly expired: boolean
-  /** Stream of the message; absent where who reports does not know it. */
-  readonly streamId?: string
-  /** The message cannot be built: the recipient fails instead of bouncing. */
-  readonly unbuildable: boolean
-  /** Message as built; null where it was not. */
-  readonly sizeBytes: number | null
-  /** When to try again, in place of the schedule; null = by the schedule. */
-  readonly retryAfterMs: number | null
-  /** No attempt was made: the operator ended the recipient, or its address is suppressed. */
-  readonly uncounted?: true
-  /** The address is on the stream's list: a scheduled message is not sent to it. */
-  readonly suppressed?: true
-  /** HMAC of the recipient's address, where the end suppresses it; null where it does not. */
-  readonly hmac: string | null
-  /** Feedback type of a complaint that follows at once (simulated only); absent: none. */
-  readonly complaint?: string
-  /** Whether a click on one-click unsubscribe follows at once (simulated only). */
-  readonly clicks?: true
-}
 
 const EXPIRED_CLASS = 'MessageExpired'
 const ABANDONED_CLASS = 'Uncategorized'
@@ -103,43 +73,6 @@ type DeliveryTurn = {
   readonly state: RecipientState
   readonly acceptedAtMs: number
   readonly nowMs: number
-}
-
-interface ReportInput {
-  readonly address: string
-  /** Of the message. */
-  readonly streamId?: string
-  readonly sizeBytes: number | null
-  readonly retryAfterMs: number | null
-  /** Feedback type of a simulated complaint; absent: none. */
-  readonly complaint?: string
-  /** Whether a simulated click follows. */
-  readonly clicks?: true
-  /** HMAC of the address within its account. */
-  hmac(): string
-}
-
-/** What a performer reports of an attempt: the recipient's address does not leave it. */
-export function reportOutcome(
-  outcome: Outcome,
-  { address, streamId, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
-): AttemptOutcome {
-  const { result, code, response, classification, hard, expired, phase } = outcome
-  return {
-    result,
-    code,
-    response: response === null ? null : capText(maskAddress(response, address)),
-    classification,
-    hard,
-    expired,
-    unbuildable: phase === 'compose' && result === 'bounced',
-    sizeBytes,
-    retryAfterMs,
-    hmac: (result === 'bounced' && hard) || complaint !== undefined || clicks ? hmac() : null,
-    ...(streamId !== undefined && { streamId }),
-    ...(complaint !== undefined && { complaint }),
-    ...(clicks && { clicks }),
-  }
 }
 
 export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
@@ -341,7 +274,7 @@ function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; ne
   if (outcome.result === 'deferred') return body.current ? deferredOrExpired(outcome, turn, attempts) : null
   const { code, response } = outcome
   if (outcome.result === 'delivered')
-    return { event: { event: 'delivered', occurredAtMs: nowMs, code, response }, nextAtMs: null }
+    return { event: { event: 'delivered', occurredAtMs: nowMs, code, response, ...routeOf(outcome) }, nextAtMs: null }
   const status = outcome.suppressed ? 'suppressed' : outcome.unbuildable ? 'failed' : 'bounced'
   return { event: bounced(outcome, { nowMs, status, expired: outcome.expired }), nextAtMs: null }
 }
@@ -357,17 +290,19 @@ function deferredOrExpired(
   const hintMs = response === null ? null : parseRetryHintMs(response)
   const nextAtMs =
     retryAfterMs === null ? nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit, hintMs }) : nowMs + retryAfterMs
-  if (nextAtMs !== null) return { event: { event: 'deferred', occurredAtMs: nowMs, code, response }, nextAtMs }
+  if (nextAtMs !== null)
+    return { event: { event: 'deferred', occurredAtMs: nowMs, code, response, ...routeOf(outcome) }, nextAtMs }
   const classification = outcome.classification ?? EXPIRED_CLASS
   const last = { ...outcome, classification, hard: false }
   return { event: bounced(last, { nowMs, status: 'bounced', expired: true }), nextAtMs: null }
 }
 
 function bounced(
-  { code, response, classification, hard }: AttemptOutcome,
+  { code, response, classification, hard, route }: AttemptOutcome,
   { nowMs, status, expired }: { nowMs: number; status: 'bounced' | 'failed' | 'suppressed'; expired: boolean },
 ): StatusEvent {
-  return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status }
+  const reply = { code, response, ...(route !== undefined && { route }) }
+  return { event: 'bounced', occurredAtMs: nowMs, ...reply, classification, hard, expired, status }
 }
 
 /** The end of a recipient that nothing can be sent to any more, whoever's fault that is. */

@@ -18,7 +18,8 @@ import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { holdsKey, wakesKey } from '../../state/keys.ts'
 import { parseAttemptItem } from '../../state/message/item.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
-import { type AttemptOutcome, attemptOutcome } from './attempted.ts'
+import type { AttemptOutcome } from './attempt-outcome.ts'
+import { attemptOutcome } from './attempted.ts'
 
 /** Destinations that can be held; who holds more wants another tool. */
 export const HOLDS_MAX = 10_000

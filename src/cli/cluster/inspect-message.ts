@@ -2,6 +2,7 @@
 import type { FoundMessage } from '../../../schemas/operator/message.ts'
 import { type ClientOptions, makeClient } from '../console/client.ts'
 import { print } from '../console/print.ts'
+import { formatRoute } from '../console/route.ts'
 import { formatTable } from '../console/table.ts'
 
 export interface InspectOptions extends ClientOptions {
@@ -52,10 +53,10 @@ function formatFound(found: FoundMessage): string {
 function formatEvents(recipients: FoundMessage['recipients']): string {
   const events = recipients.flatMap(({ index, events: own }) => own.map((event) => ({ index, ...event })))
   const sorted = events.sort((one, other) => one.occurredAt.localeCompare(other.occurredAt))
-  const rows = sorted.map(({ occurredAt, index, event, classification, response }) => {
-    return [occurredAt, String(index), event, classification ?? '', response ?? '']
+  const rows = sorted.map(({ occurredAt, index, event, classification, response, route }) => {
+    return [occurredAt, String(index), event, classification ?? '', response ?? '', formatRoute(route)]
   })
-  return formatTable(['when', 'recipient', 'event', 'class', 'answer'], rows)
+  return formatTable(['when', 'recipient', 'event', 'class', 'answer', 'route'], rows)
 }
 
 function formatRevealed({ from, subject, text, html }: NonNullable<FoundMessage['revealed']>): string {

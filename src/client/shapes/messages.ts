@@ -40,6 +40,33 @@ export interface MessageEvent {
   recipient: string
   /** When it happened */
   occurredAt: string
+  /** Route of the attempt that caused the event; null if no mail server was tried */
+  route: {
+    /** Name of the mail server that the attempt ended at */
+    host: string
+    /** Its IP address; null if none was connected to */
+    address: string | null
+    /** Local IP address of the connection; null without a session */
+    sourceAddress: string | null
+    /** TLS version, such as TLSv1.3; null in plaintext */
+    tlsVersion: string | null
+    /** Cipher suite; null in plaintext */
+    cipher: string | null
+    /** Whether the certificate is valid for the host */
+    certificateVerified: boolean
+    /** Mode of the MTA-STS policy; null if there is none */
+    mtaSts: 'enforce' | 'testing' | null
+    /** Whether an earlier message had opened the connection */
+    connectionReused: boolean
+    /** Milliseconds of the DNS and MTA-STS lookups */
+    dnsMs: number | null
+    /** Milliseconds of the TCP connection; null if reused */
+    connectMs: number | null
+    /** Milliseconds of the TLS handshake; null in plaintext or if reused */
+    tlsMs: number | null
+    /** Milliseconds from MAIL to the last reply */
+    transactionMs: number | null
+  } | null
   /** Details of the event */
   details: {
     /** SMTP reply code; null without a reply */

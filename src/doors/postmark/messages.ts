@@ -126,7 +126,7 @@ const TYPES: Readonly<Record<MessageEvent['event'], string>> = {
 }
 
 function eventOf(event: MessageEvent, messageId: string): object {
-  const { recipient, occurredAt, details } = event
+  const { recipient, occurredAt, details, route } = event
   const words = details.response ?? ''
   const isEnd = event.event === 'bounced' || event.event === 'spam_complaint'
   return {
@@ -135,6 +135,6 @@ function eventOf(event: MessageEvent, messageId: string): object {
     ReceivedAt: occurredAt,
     Details: isEnd
       ? { Summary: words, BounceID: String(bounceNumber({ occurredAt, messageId, recipient })) }
-      : { DeliveryMessage: words, DestinationServer: '', DestinationIP: '' },
+      : { DeliveryMessage: words, DestinationServer: route?.host ?? '', DestinationIP: route?.address ?? '' },
   }
 }

@@ -31,10 +31,10 @@ export interface AttemptDeps {
   nowMs(): number
 }
 
-/** A session, or the outcome of its failure and the state of the server. */
+/** A session, or the outcome of its failure, the state of the server, and how long the connection took. */
 export type Attempted =
   | { readonly ok: true; readonly session: Session }
-  | { readonly ok: false; readonly outcome: Outcome; readonly contact: Contact }
+  | { readonly ok: false; readonly outcome: Outcome; readonly contact: Contact; readonly connectMs: number | null }
 
 /** Hosts whose TLS handshake failed, kept for three days. */
 export interface BrokenTls {
@@ -74,18 +74,20 @@ export async function attemptAddress(input: AttemptInput, deps: AttemptDeps, sig
     opened = await openAt(input, { tls: 'none', deps }, signal)
   }
   if (opened.ok) return opened
-  if (signal.aborted) return { ok: false, outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none' }
+  if (signal.aborted)
+    return { ok: false, outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', connectMs: null }
+  const { connectMs } = opened
   if ('text' in opened) {
     const contact = opened.text.includes('ETIMEDOUT') ? 'silent' : 'refused'
-    return { ok: false, outcome: makeDeferred('conn', 'NoAnswerFromHost', opened.text), contact }
+    return { ok: false, outcome: makeDeferred('conn', 'NoAnswerFromHost', opened.text), contact, connectMs }
   }
-  return judgeOpening(opened.failure, { where, isVerified: input.isVerified })
+  return { ...judgeOpening(opened.failure, { where, isVerified: input.isVerified }), connectMs }
 }
 
 function judgeOpening(
   failure: SessionFailure,
   { where, isVerified }: { where: string; isVerified: boolean },
-): Attempted & { ok: false } {
+): Omit<Attempted & { ok: false }, 'connectMs'> {
   if (failure.kind === 'handshake' && isVerified) {
     const text = `4.7.5 MTA-STS: no verified TLS with ${where} (${failure.text})`
     return { ok: false, outcome: makeDeferred('conn', 'PolicyRelated', text), contact: 'answered' }
@@ -99,12 +101,13 @@ async function openAt(
   { host, address }: AttemptInput,
   { tls, deps }: { tls: 'required' | 'opportunistic' | 'none'; deps: AttemptDeps },
   signal: AbortSignal,
-): Promise<Opened | { readonly ok: false; readonly text: string }> {
+): Promise<(Opened | { readonly ok: false; readonly text: string }) & { readonly connectMs: number }> {
   const connected = await connect({ host, address, port: deps.port, timeoutMs: deps.timeouts.connectMs }, signal)
-  if (!connected.ok) return connected
+  const connectMs = connected.ms
+  if (!connected.ok) return { ok: false, text: connected.text, connectMs }
   const servername = isIP(host) === 0 ? { servername: host } : {}
   const ca = deps.ca === null ? {} : { ca: deps.ca }
-  return openSession(
+  const opened = await openSession(
     {
       socket: connected.socket,
       host,
@@ -113,7 +116,9 @@ async function openAt(
       tlsOptions: { rejectUnauthorized: tls === 'required', minVersion: 'TLSv1.2', ...servername, ...ca },
       auth: null,
       timeouts: deps.timeouts,
+      connectMs,
     },
     signal,
   )
+  return { ...opened, connectMs }
 }

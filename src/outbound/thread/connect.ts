@@ -11,11 +11,16 @@ export interface ConnectInput {
   readonly timeoutMs: number
 }
 
-export type Connected = { readonly ok: true; readonly socket: Socket } | { readonly ok: false; readonly text: string }
+/** The connection, or why there is none, after `ms`. */
+export type Connected = { readonly ms: number } & (
+  | { readonly ok: true; readonly socket: Socket }
+  | { readonly ok: false; readonly text: string }
+)
 
 /** Connects; a failure's text is like `connect ETIMEDOUT mx.example.net[192.0.2.1]:25`. Never rejects. */
 export function connect(input: ConnectInput, signal: AbortSignal): Promise<Connected> {
   return new Promise((resolve) => {
+    const beganMs = performance.now()
     const socket = connectSocket({ host: input.address, port: input.port })
     const timer = setTimeout(() => finish('ETIMEDOUT'), input.timeoutMs)
     const onAbort = () => finish('ECANCELED')
@@ -27,11 +32,12 @@ export function connect(input: ConnectInput, signal: AbortSignal): Promise<Conne
       socket.removeListener('connect', onConnect)
       if (code === null) {
         socket.removeListener('error', onError)
-        resolve({ ok: true, socket })
+        resolve({ ok: true, socket, ms: performance.now() - beganMs })
         return
       }
       socket.destroy()
-      resolve({ ok: false, text: `connect ${code} ${input.host}[${input.address}]:${input.port}` })
+      const text = `connect ${code} ${input.host}[${input.address}]:${input.port}`
+      resolve({ ok: false, text, ms: performance.now() - beganMs })
     }
     const onConnect = () => finish(null)
 

@@ -11,6 +11,7 @@ import type { Socket } from 'node:net'
 import { type ConnectionOptions, TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { FenceState } from '../../../cluster/fence.ts'
+import type { AttemptRoute } from '../../mail/attempt-route.ts'
 import type { Phase } from '../../mail/outcome.ts'
 import { makeFeed } from './data-feed.ts'
 
@@ -57,6 +58,8 @@ export interface OpenInput {
   readonly tlsOptions: ConnectionOptions
   readonly auth: { readonly user: string; readonly pass: string } | null
   readonly timeouts: SmtpTimeouts
+  /** How long the connection took. */
+  readonly connectMs: number
 }
 
 /**
@@ -89,14 +92,11 @@ export interface SendInput {
   onData?(): void
 }
 
-/** TLS version and cipher of a session, for the log. */
-export interface TlsFacts {
-  /** `TLSv1.3`; null = plaintext. */
-  readonly protocol: string | null
-  readonly cipher: string | null
-  /** The certificate holds for the name of the host. */
-  readonly isVerified: boolean
-}
+/** Both ends of a session, its encryption, and how long it took to open. */
+export type SessionFacts = Pick<
+  AttemptRoute,
+  'address' | 'sourceAddress' | 'tlsVersion' | 'cipher' | 'isVerified' | 'connectMs' | 'tlsMs'
+>
 
 export interface Session {
   /** One message to one recipient. After a refusal the session is open again; `reset` it before the next message. */
@@ -104,7 +104,7 @@ export interface Session {
   /** RSET; false when the session is gone. */
   reset(): Promise<boolean>
   isOpen(): boolean
-  facts(): TlsFacts
+  facts(): SessionFacts
   /** Calls back once when the connection is gone; at once when it is already. */
   onClose(gone: () => void): void
   /** Says QUIT and does not wait for the answer. */
@@ -115,6 +115,7 @@ export interface Session {
 /** The fields of the connection that its types hide and that this file reads; the version is pinned. */
 interface Internals {
   readonly upgrading?: boolean
+  _upgradeConnection(done: (...result: unknown[]) => void): void
   readonly _socket: Socket
   readonly _currentDataStream: { readonly readableLength: number; readonly writableLength: number } | false
 }
@@ -126,10 +127,11 @@ type SmtpError = Error & { code?: string; response?: string | false; command?: s
 export function openSession(input: OpenInput, signal: AbortSignal): Promise<Opened> {
   const connection = makeConnection(input)
   const internals = connection as unknown as Internals
+  const tlsMs = timeHandshake(internals)
   return new Promise((resolve) => {
     const settle = once((failure: SessionFailure | null) => {
       signal.removeEventListener('abort', onAbort)
-      if (failure === null) return resolve({ ok: true, session: makeSession(connection, input) })
+      if (failure === null) return resolve({ ok: true, session: makeSession(connection, input, tlsMs()) })
       connection.close()
       input.socket.destroy()
       resolve({ ok: false, failure })
@@ -174,7 +176,26 @@ function makeConnection(input: OpenInput): SMTPConnection {
   })
 }
 
-function makeSession(connection: SMTPConnection, { socket, timeouts }: OpenInput): Session {
+/** Times the TLS handshake; the library has no event for its begin. Out: its milliseconds, null before its end. */
+function timeHandshake(internals: Internals): () => number | null {
+  let ms: number | null = null
+  const upgrade = internals._upgradeConnection.bind(internals)
+  internals._upgradeConnection = (done) => {
+    const beganMs = performance.now()
+    upgrade((...result) => {
+      ms = performance.now() - beganMs
+      done(...result)
+    })
+  }
+  return () => ms
+}
+
+function makeSession(
+  connection: SMTPConnection,
+  { socket, timeouts, connectMs }: OpenInput,
+  tlsMs: number | null,
+): Session {
+  const { remoteAddress: address = null, localAddress: sourceAddress = null } = socket
   const destroy = () => {
     connection.close()
     socket.destroy()
@@ -183,7 +204,13 @@ function makeSession(connection: SMTPConnection, { socket, timeouts }: OpenInput
     send: (input, signal) => sendMessage(connection, { ...input, timeouts, destroy }, signal),
     reset: () => resetSession(connection, timeouts.closeMs),
     isOpen: () => !connection.destroyed && !socket.destroyed,
-    facts: () => readTls((connection as unknown as Internals)._socket),
+    facts: () => ({
+      ...readTls((connection as unknown as Internals)._socket),
+      address,
+      sourceAddress,
+      connectMs,
+      tlsMs,
+    }),
     onClose: (gone) => {
       if (socket.closed) gone()
       else socket.once('close', gone)
@@ -196,9 +223,9 @@ function makeSession(connection: SMTPConnection, { socket, timeouts }: OpenInput
   }
 }
 
-function readTls(socket: Socket): TlsFacts {
-  if (!(socket instanceof TLSSocket)) return { protocol: null, cipher: null, isVerified: false }
-  return { protocol: socket.getProtocol(), cipher: socket.getCipher()?.name ?? null, isVerified: socket.authorized }
+function readTls(socket: Socket): Pick<SessionFacts, 'tlsVersion' | 'cipher' | 'isVerified'> {
+  if (!(socket instanceof TLSSocket)) return { tlsVersion: null, cipher: null, isVerified: false }
+  return { tlsVersion: socket.getProtocol(), cipher: socket.getCipher()?.name ?? null, isVerified: socket.authorized }
 }
 
 function resetSession(connection: SMTPConnection, timeoutMs: number): Promise<boolean> {

@@ -14,6 +14,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ConnectionOptions } from 'node:tls'
+import { type AttemptRoute, unconnectedRoute } from '../../mail/attempt-route.ts'
 import type { Outcome } from '../../mail/outcome.ts'
 import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
 import { formatReply } from '../../mail/reply.ts'
@@ -23,7 +24,6 @@ import type { Opened, OpenInput, SendInput, Sent, Session, SmtpTimeouts } from '
 import { openSession } from './converse.ts'
 import { isElsewhere, judgeFailure, judgeSent } from './judge.ts'
 import { CLEAR_PASSWORD } from './thread-job.ts'
-import type { SessionUsed } from './transmit.ts'
 
 /** A connection that was not used for this long is closed. */
 const IDLE_MAX_MS = 5000
@@ -54,7 +54,7 @@ export interface RelayOptions {
 export interface Relayed {
   readonly outcome: Outcome
   readonly contact: Contact
-  readonly session: SessionUsed | null
+  readonly route: AttemptRoute | null
 }
 
 /** Reads `smtp://user:pass@host:port` or `smtps://…`; null for anything else. Ports default to 25 and 465. */
@@ -93,7 +93,7 @@ export class Relay {
   async send(input: SendInput, signal: AbortSignal, sharers = 1): Promise<Relayed> {
     this.places.limit(Math.max(1, Math.floor(this.options.connectionsMax / sharers)))
     const refusal = await this.places.take(signal)
-    if (refusal !== null) return { outcome: refusal, contact: 'none', session: null }
+    if (refusal !== null) return { outcome: refusal, contact: 'none', route: null }
     const relayed = await this.perform(input, signal)
     this.places.free()
     return relayed
@@ -111,29 +111,32 @@ export class Relay {
 
   private async perform(input: SendInput, signal: AbortSignal): Promise<Relayed> {
     for (let kept = this.takeIdle(); kept !== null; kept = this.takeIdle()) {
-      const { sent, relayed } = await this.sendOver({ session: kept, isNew: false }, input, signal)
+      const { sent, relayed } = await this.sendOver({ session: kept, isReused: true }, input, signal)
       // Nothing has happened, so the next connection may have it.
       if (!isElsewhere(sent, relayed.outcome)) return relayed
     }
     const opened = await openSessionTo(this.options, signal)
     if (!opened.ok && signal.aborted)
-      return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', session: null }
+      return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', route: null }
     if (!opened.ok) {
       const outcome = judgeFailure(opened.failure, this.options.target.host)
-      return { outcome, contact: contactOf(opened), session: null }
+      return { outcome, contact: contactOf(opened), route: unconnectedRoute(this.options.target.host, null, null) }
     }
     this.sessions.add(opened.session)
-    return (await this.sendOver({ session: opened.session, isNew: true }, input, signal)).relayed
+    return (await this.sendOver({ session: opened.session, isReused: false }, input, signal)).relayed
   }
 
   private async sendOver(
-    { session, isNew }: { session: Session; isNew: boolean },
+    { session, isReused }: { session: Session; isReused: boolean },
     input: SendInput,
     signal: AbortSignal,
   ): Promise<{ sent: Sent; relayed: Relayed }> {
     const { host } = this.options.target
-    const used = { ...session.facts(), host, address: '', isNew }
+    const opening = isReused ? { connectMs: null, tlsMs: null } : {}
+    const facts = { ...session.facts(), ...opening, host, mtaSts: null, isReused, dnsMs: null }
+    const beganMs = performance.now()
     const sent = await session.send(input, signal)
+    const route = { ...facts, transactionMs: performance.now() - beganMs }
     const outcome = judgeSent(sent, host)
     // After a refusal the server may still have the sender, so the session is reset or replaced. A server that replies
     // 421 is about to close.
@@ -143,7 +146,7 @@ export class Relay {
       session.destroy()
       this.sessions.delete(session)
     }
-    return { sent, relayed: { outcome, contact: 'answered', session: used } }
+    return { sent, relayed: { outcome, contact: 'answered', route } }
   }
 
   private takeIdle(): Session | null {
@@ -262,7 +265,10 @@ async function openAt(
   const connected = await connect({ host, address, port, timeoutMs: timeouts.connectMs }, signal)
   if (!connected.ok) return lost(connected.text)
   const tlsOptions = formatTls(options)
-  return openSession({ socket: connected.socket, host, ehloName, tls, tlsOptions, auth: target.auth, timeouts }, signal)
+  return openSession(
+    { socket: connected.socket, host, ehloName, tls, tlsOptions, auth: target.auth, timeouts, connectMs: connected.ms },
+    signal,
+  )
 }
 
 /**

@@ -6,12 +6,13 @@
  */
 
 import type { FenceCells, Pass } from '../../../cluster/fence.ts'
+import type { AttemptRoute } from '../../mail/attempt-route.ts'
 import type { MailInput } from '../../mail/compose/raw.ts'
 import { makeReturned, type Outcome } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
 import type { SmtpTimeouts } from './converse.ts'
 import type { SigningKey } from './sign.ts'
-import type { SessionUsed, Way } from './transmit.ts'
+import type { Way } from './transmit.ts'
 
 /**
  * The outcome if the password of `RELAY_URL` would be sent unencrypted; it is also logged for the operator.
@@ -53,8 +54,8 @@ export interface MailOutcome extends Outcome {
   readonly sizeBytes: number | null
   /** The state of the site after a transmission. */
   readonly contact?: Contact
-  /** The session that it ended on. */
-  readonly session?: SessionUsed | null
+  /** The server that it ended at. */
+  readonly route?: AttemptRoute | null
   /** With `returned`: milliseconds until the site has a connection to spare; null = it does not know. */
   readonly afterMs?: number | null
 }

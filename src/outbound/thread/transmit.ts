@@ -13,13 +13,14 @@
 
 import { hostAddresses } from '../../dns/host-addresses.ts'
 import type { Resolver } from '../../dns/resolve.ts'
+import { type AttemptRoute, unconnectedRoute } from '../../mail/attempt-route.ts'
 import { makeUnasked } from '../../mail/classify.ts'
 import { isPublicAddress } from '../../mail/ip-address.ts'
 import type { Outcome } from '../../mail/outcome.ts'
 import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
 import { type AttemptDeps, attemptAddress } from './attempt.ts'
-import type { SendInput, Sent, TlsFacts } from './converse.ts'
+import type { SendInput, Sent } from './converse.ts'
 import { asOfFamily, isElsewhere, judgeSent } from './judge.ts'
 import type { Held, PoolAsk, SessionPool } from './session-pool.ts'
 
@@ -35,6 +36,9 @@ const SHUNNED_MAX = 10_000
 export interface Way extends PoolAsk {
   /** Our own addresses are the right ones: we receive for the domain. */
   readonly isOwn: boolean
+  readonly mtaSts: AttemptRoute['mtaSts']
+  /** How long the lookup of the route took. */
+  readonly dnsMs: number
 }
 
 export interface Transmission {
@@ -57,17 +61,11 @@ export interface TransmitDeps extends AttemptDeps {
   readonly ownAddresses: readonly string[]
 }
 
-/** The session that an attempt ended on. */
-export interface SessionUsed extends TlsFacts {
-  readonly host: string
-  readonly address: string
-  readonly isNew: boolean
-}
-
 export interface Transmitted {
   readonly outcome: Outcome
   readonly contact: Contact
-  readonly session: SessionUsed | null
+  /** The server that it ended at; null: none was tried. */
+  readonly route: AttemptRoute | null
   /** With `returned`: when the site has a connection to spare again, milliseconds from now. */
   readonly afterMs: number | null
 }
@@ -81,24 +79,27 @@ interface Tried extends Omit<Transmitted, 'afterMs'> {
 export async function transmit(job: Transmission, deps: TransmitDeps, signal: AbortSignal): Promise<Transmitted> {
   const { way } = job
   for (let held = deps.pool.take(way); held !== null; held = deps.pool.take(way)) {
-    const tried = await sendOver({ held, isNew: false }, job, { deps, signal })
+    const tried = await sendOver({ held, isReused: true, lookupMs: 0 }, job, { deps, signal })
     if (tried.isFinal) return { ...tried, afterMs: null }
   }
   const afterMs = await deps.pool.admit(way)
   if (afterMs > 0)
-    return { outcome: makeReturned('site', 'too many new connections'), contact: 'none', session: null, afterMs }
+    return { outcome: makeReturned('site', 'too many new connections'), contact: 'none', route: null, afterMs }
   return { ...(await new Tour(job, deps, signal).run()), afterMs: null }
 }
 
 /** One message over one session; a session that was kept may turn out to be gone, which is no end. */
 async function sendOver(
-  { held, isNew }: { held: Held; isNew: boolean },
+  { held, isReused, lookupMs }: { held: Held; isReused: boolean; lookupMs: number },
   { send, way, onData }: Transmission,
   { deps, signal }: { deps: TransmitDeps; signal: AbortSignal },
 ): Promise<Tried> {
   const { session, host, address } = held
   const facts = session.facts()
+  const opening = isReused ? { connectMs: null, tlsMs: null } : {}
+  const beganMs = deps.nowMs()
   const sent = await session.send({ ...send, onData }, signal)
+  const times = { ...opening, dnsMs: way.dnsMs + lookupMs, transactionMs: deps.nowMs() - beganMs }
   held.messages += 1
   const judged = judgeSent(sent, `${host}[${address}]:${deps.port}`)
   const outcome = held.isDual && address.includes(':') ? asOfFamily(judged) : judged
@@ -108,8 +109,8 @@ async function sendOver(
   const mayGoOn = session.isOpen() && !isOther && (sent.ok || (outcome.code !== 421 && (await session.reset())))
   if (mayGoOn) deps.pool.keep(way, held)
   else session.destroy()
-  const used = { ...facts, host, address, isNew }
-  return { outcome, contact: contactOf(sent), session: used, isFinal: !isOther && !isElsewhere(sent, outcome) }
+  const route = { ...facts, ...times, host, address, mtaSts: way.mtaSts, isReused }
+  return { outcome, contact: contactOf(sent), route, isFinal: !isOther && !isElsewhere(sent, outcome) }
 }
 
 function contactOf(sent: Sent): Contact {
@@ -132,6 +133,8 @@ class Tour {
   /** This minute's new connections are used up. */
   private isSpent = false
   private last: Tried | null = null
+  /** How long the lookups of addresses took. */
+  private lookupMs = 0
 
   constructor(job: Transmission, deps: TransmitDeps, signal: AbortSignal) {
     this.job = job
@@ -144,14 +147,19 @@ class Tour {
   async run(): Promise<Omit<Transmitted, 'afterMs'>> {
     const isDone = (await this.visitAll()) || (await this.visitShunned())
     if (!isDone && this.hasPlace) this.deps.pool.placed(this.job.way, null)
-    return this.last ?? { outcome: judgeNoAddress(this.seen), contact: 'none', session: null }
+    if (this.last !== null) return this.last
+    const [host] = this.job.way.hosts
+    const route = host === undefined ? null : this.unconnected(host)
+    return { outcome: judgeNoAddress(this.seen), contact: 'none', route }
   }
 
   /** Visits the servers' addresses in their order. True when the attempt has ended. */
   private async visitAll(): Promise<boolean> {
     const { deps, seen } = this
     for (const host of this.job.way.hosts) {
+      const beganMs = deps.nowMs()
       const { addresses, isDual, hasFailed } = await hostAddresses(deps.resolver, host, deps)
+      this.lookupMs += deps.nowMs() - beganMs
       if (hasFailed) seen.failures += 1
       for (const address of addresses) {
         const place = { host, address, isDual }
@@ -193,15 +201,21 @@ class Tour {
     if (!opened.ok) {
       this.shun(address, opened.contact)
       if (opened.contact === 'answered') seen.sessions += 1
-      this.note({ outcome: opened.outcome, contact: opened.contact, session: null, isFinal: signal.aborted })
+      const route = { ...this.unconnected(host), address, connectMs: opened.connectMs }
+      this.note({ outcome: opened.outcome, contact: opened.contact, route, isFinal: signal.aborted })
       return signal.aborted
     }
     deps.shunned.delete(address)
     seen.sessions += 1
     const held = { session: opened.session, host, address, isDual, openedAtMs: deps.nowMs(), messages: 0 }
-    const tried = await sendOver({ held, isNew: true }, job, { deps, signal })
+    const tried = await sendOver({ held, isReused: false, lookupMs: this.lookupMs }, job, { deps, signal })
     this.note(tried)
     return tried.isFinal
+  }
+
+  private unconnected(host: string): AttemptRoute {
+    const { mtaSts, dnsMs } = this.job.way
+    return unconnectedRoute(host, mtaSts, dnsMs + this.lookupMs)
   }
 
   /** A server's reply is more useful than "could not connect to the last one"; an answer proves that the site works. */

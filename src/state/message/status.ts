@@ -7,15 +7,16 @@
  * Packed: `[attempts, next attempt in ms after acceptance or 0, event…, size as built]`. An event is
  * `[letter, ms after acceptance, …]`:
  *
- *   d delivered, l deferred     response, code
- *   b bounced, f and s the      response, classification, 1 hard + 2 expired, code
+ *   d delivered, l deferred     response, code, route
+ *   b bounced, f and s the      response, classification, 1 hard + 2 expired, code, route
  *     bounces of failed and suppressed
  *   c spam_complaint            feedback type
  *   u unsubscribed              1 one_click, 0 link
  *   x cancelled                 (no event of the catalogue)
  *
  * A response of 1 is the one of the event before. A code is left off where the response begins with it; -1 stands for
- * none where the response begins with one. Zeros and nulls at the end of an event are left off. The size stands only in
+ * none where the response begins with one. The route is the text of `mail/attempt-route.ts`, absent for an event that
+ * no attempt at a mail server brought. Zeros and nulls at the end of an event are left off. The size stands only in
  * the first recipient's row. A delivered recipient takes about 45 bytes.
  *
  * No row is written at acceptance: a recipient of a logged message that has none is fresh, accepted and not tried. The
@@ -34,6 +35,8 @@ interface At {
 interface Reply {
   readonly code: number | null
   readonly response: string | null
+  /** Packed (`mail/attempt-route.ts`); absent if no mail server was tried. */
+  readonly route?: string
 }
 
 /** What happened to a recipient. `cancelled` is not in the catalogue: it is kept for its status, and never shown. */
@@ -142,13 +145,14 @@ function packEvent(event: StatusEvent, acceptedAtMs: number, before: string | nu
   const ms = event.occurredAtMs - acceptedAtMs
   switch (event.event) {
     case 'delivered':
-      return trim(['d', ms, packResponse(event, before), packCode(event)])
+      return trim(['d', ms, packResponse(event, before), packCode(event), event.route ?? 0])
     case 'deferred':
-      return trim(['l', ms, packResponse(event, before), packCode(event)])
+      return trim(['l', ms, packResponse(event, before), packCode(event), event.route ?? 0])
     case 'bounced': {
       const flags = (event.hard ? 1 : 0) + (event.expired ? 2 : 0)
       const letter = BOUNCE_LETTERS[event.status]
-      return trim([letter, ms, packResponse(event, before), event.classification ?? 0, flags, packCode(event)])
+      const reply = [packResponse(event, before), event.classification ?? 0, flags, packCode(event)]
+      return trim([letter, ms, ...reply, event.route ?? 0])
     }
     case 'spam_complaint':
       return trim(['c', ms, event.feedbackType ?? 0])
@@ -160,7 +164,7 @@ function packEvent(event: StatusEvent, acceptedAtMs: number, before: string | nu
 }
 
 function unpackEvent(packed: PackedEvent, acceptedAtMs: number, before: string | null): StatusEvent {
-  const [letter, ms, first, second, third, fourth] = packed
+  const [letter, ms, first, second, third, fourth, fifth] = packed
   const occurredAtMs = acceptedAtMs + (ms as number)
   const response = first === SAME_RESPONSE ? before : textOrNull(first)
   switch (letter) {
@@ -171,6 +175,7 @@ function unpackEvent(packed: PackedEvent, acceptedAtMs: number, before: string |
         occurredAtMs,
         code: unpackCode(second, response),
         response,
+        ...routeOf(third),
       }
     case 'c':
       return { event: 'spam_complaint', occurredAtMs, feedbackType: textOrNull(first) }
@@ -189,9 +194,14 @@ function unpackEvent(packed: PackedEvent, acceptedAtMs: number, before: string |
         hard: (flags & 1) === 1,
         expired: (flags & 2) === 2,
         status: BOUNCE_STATUSES[letter as 'b' | 'f' | 's'],
+        ...routeOf(fifth),
       }
     }
   }
+}
+
+function routeOf(packed: string | number | undefined): { readonly route?: string } {
+  return typeof packed === 'string' ? { route: packed } : {}
 }
 
 function packResponse({ response }: Reply, before: string | null): string | number {
@@ -230,9 +240,11 @@ function trim(packed: PackedEvent): PackedEvent {
   return packed
 }
 
-/** An event without the words of the receiving server. */
+/** An event without the receiving server's words and name: either may name the recipient. */
 export function withoutResponse(event: StatusEvent): StatusEvent {
-  return 'response' in event && event.response !== null ? { ...event, response: null } : event
+  if (!('response' in event)) return event
+  const { route, ...rest } = event
+  return event.response === null && route === undefined ? event : { ...rest, response: null }
 }
 
 /** Class of a bounce that nobody but the service itself said. */

@@ -7,6 +7,7 @@
  */
 
 import type { MessageEvent, RecipientEntry } from '../../../schemas/message.ts'
+import { unpackRoute } from '../../mail/attempt-route.ts'
 import { unmaskAddress } from '../../mail/reply.ts'
 import type { RecipientState, StatusEvent } from '../../state/message/status.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
@@ -46,9 +47,16 @@ export function formatEvents(people: readonly Person[]): MessageEvent[] {
     .sort((one, other) => one.event.occurredAtMs - other.event.occurredAtMs)
     .flatMap(({ address, event }) => {
       if (event.event === 'cancelled') return []
-      const details = detailsOf(event, address)
-      return [{ event: event.event, recipient: address, occurredAt: formatInstant(event.occurredAtMs), details }]
+      const at = { event: event.event, recipient: address, occurredAt: formatInstant(event.occurredAtMs) }
+      return [{ ...at, route: formatRoute(event), details: detailsOf(event, address) }]
     })
+}
+
+/** The route of the attempt that brought an event. */
+export function formatRoute(event: StatusEvent): MessageEvent['route'] {
+  if (!('route' in event) || event.route === undefined) return null
+  const { isVerified, isReused, ...route } = unpackRoute(event.route)
+  return { ...route, certificateVerified: isVerified, connectionReused: isReused }
 }
 
 /** An event of the catalogue. */

@@ -27,6 +27,7 @@ import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import { findMessageAmong, type MessagePlace } from '../message/find-message.ts'
 import { type MessageDeps, readWhole } from '../message/message.ts'
+import { formatRoute } from '../message/recipient.ts'
 import { readEntries, readStored } from '../message/rows.ts'
 import { SOURCES, type StoredMessage } from '../message/summary.ts'
 import { readPersons } from '../person.ts'
@@ -203,5 +204,6 @@ function formatEvent(event: StatusEvent): FoundMessage['recipients'][number]['ev
     code: 'code' in event ? event.code : null,
     response: 'response' in event ? event.response : null,
     classification: event.event === 'bounced' ? event.classification : null,
+    route: formatRoute(event),
   }
 }

@@ -1,8 +1,10 @@
 /** walk-log - what an erasure makes of sent messages: to the person, from it, those that wait, and no others. */
 import t from 'tap'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
+import { unconnectedRoute } from '../../../src/mail/attempt-route.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { DAY_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
@@ -31,10 +33,12 @@ const BOB = 'bob@example.org'
 t.test('walk-log: what was delivered loses its content and what servers said [erasure.messages]', async (t) => {
   const { world, tenant } = openWorld()
   const [mine = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(ADA)] }))
-  deliverAll(world, makeDelivered(250, '250 2.0.0 Ok ada.lovelace has mail'))
+  const route = unconnectedRoute('mx.lovelace.example', null, null)
+  deliverAll(world, { ...makeDelivered(250, '250 2.0.0 Ok ada.lovelace has mail'), route })
   const [other = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(BOB)] }))
   deliverAll(world, makeDelivered(250, '250 2.0.0 Ok'))
   t.match(textsOf(world), 'ada.lovelace')
+  t.match(textsOf(world), 'mx.lovelace.example')
   const erasure = eraseNow(world, tenant, ADA)
   t.match(erasure, { messages: 1, receivedMessages: 0, pseudonym: PSEUDONYM, completedAtMs: NOW_MS })
   const erased = messageOf(world, tenant.live.serverId, mine)

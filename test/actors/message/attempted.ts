@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { type AttemptOutcome, attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { type AttemptOutcome, reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { makeRefused, makeUnasked } from '../../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, makeReturned } from '../../../src/mail/outcome.ts'

@@ -1,7 +1,8 @@
 /** figures - whatever happens to messages, in whatever order, the figures say how often it did. */
 
 import t from 'tap'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered, type Outcome } from '../../../src/mail/outcome.ts'

@@ -1,7 +1,8 @@
 /** unsubscribe - a click, a second one, its undoing, and what it comes to a minute later. */
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { type ClickBody, undoUnsubscribe, unsubscribe } from '../../../src/actors/message/unsubscribe.ts'

@@ -1,7 +1,8 @@
 /** recall - a click, a complaint and a bounce of a sealed message count as those of any other. */
 import t, { type Test } from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { unsubscribe } from '../../../src/actors/message/unsubscribe.ts'

@@ -1,7 +1,8 @@
 /** announce - which webhooks get which events, in which order, and that nobody pays who has none. */
 
 import t from 'tap'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'

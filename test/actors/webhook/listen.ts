@@ -1,6 +1,7 @@
 /** listen - what is written down for who listens: from then on, ten minutes beyond, and nothing otherwise. */
 import t from 'tap'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { LISTEN_MS, listen } from '../../../src/actors/webhook/listen.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'

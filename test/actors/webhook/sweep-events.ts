@@ -1,6 +1,7 @@
 /** sweep-events - the log of a server's events: what it holds, and that it goes by its age, slice by slice. */
 import t from 'tap'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'

@@ -127,7 +127,7 @@ for (const [at, capabilities] of [
     // Whether the server closes or waits for us to.
     script[at] = capabilities.length > 0 ? '421 4.3.2 shutting down !drop' : '421 4.3.2 shutting down'
     mx.script({})
-    t.match(await relay.send(SEND, NEVER), { outcome: { result: 'delivered' }, session: { isNew: true } })
+    t.match(await relay.send(SEND, NEVER), { outcome: { result: 'delivered' }, route: { isReused: false } })
     t.equal(mx.sessions.length, 2)
     mx.script({ [at]: '421 4.3.2 shutting down' })
     mx.sever()
@@ -204,7 +204,7 @@ for (const login of ['', 'user:pass@'])
     for (const isOutside of [true, false]) {
       const { mx, relay } = await setUp(t, script, { isOutside: () => isOutside }, login)
       const relayed = await relay.send(SEND, NEVER)
-      t.match(relayed, { outcome: { result: 'delivered' }, session: { protocol: 'TLSv1.3', isVerified: false } })
+      t.match(relayed, { outcome: { result: 'delivered' }, route: { tlsVersion: 'TLSv1.3', isVerified: false } })
       const said = mx.sessions[0]!.commands.map((line) => line.split(' ')[0])
       t.same(said.slice(0, 4), ['EHLO', 'STARTTLS', 'EHLO', login ? 'AUTH' : 'MAIL'])
     }

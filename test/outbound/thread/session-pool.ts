@@ -26,7 +26,7 @@ async function setUp(t: Test, { connectionsMax = 10 } = {}) {
     t.equal(await pool.admit(ask), 0)
     const socket = connect(mx.port, '127.0.0.1')
     const input = { socket, host: 'mx.test', ehloName: 'out.test', tls: 'none', tlsOptions: {}, auth: null } as const
-    const opened = await openSession({ ...input, timeouts: SHORT_TIMEOUTS }, NEVER)
+    const opened = await openSession({ ...input, timeouts: SHORT_TIMEOUTS, connectMs: 1 }, NEVER)
     if (!opened.ok) throw new Error(opened.failure.text)
     pool.placed(ask, opened.session)
     return {

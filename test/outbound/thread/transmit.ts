@@ -224,7 +224,7 @@ t.test('transmit: IPv6 is used where IPv4 does not answer, or there is none of i
   zone.set('mx6.test', { type: 'AAAA', address: '::1' })
   zone.set('b.test', { type: 'MX', exchange: 'mx6.test', priority: 1 })
   const sent = await attempt({ ...JOB, recipient: 'x@b.test' })
-  t.match(sent, { outcome: { result: 'delivered' }, session: { host: 'mx6.test', address: '::1' } })
+  t.match(sent, { outcome: { result: 'delivered' }, route: { host: 'mx6.test', address: '::1' } })
   deps.pool.close()
   await mx.close()
   t.match(await run(), { result: 'delivered' })

@@ -51,6 +51,14 @@ const CASES: readonly { name: string; events: readonly StatusEvent[]; status: st
     status: 'deferred',
   },
   { name: 'deferred, then delivered', events: [deferred, delivered], status: 'delivered' },
+  {
+    name: 'deferred and bounced, each with its route',
+    events: [
+      { ...deferred, route: 'mx.a.test - - - - - 5,,,' },
+      { ...bounced, route: 'mx.a.test 192.0.2.1 192.0.2.9 1.3 a v 5,12,20,90' },
+    ],
+    status: 'bounced',
+  },
   { name: 'bounced', events: [bounced], status: 'bounced' },
   {
     name: 'bounced before any reply',

@@ -59,12 +59,13 @@ export function makeDeps(zone: Zone, port: number, more: Partial<SenderDeps> = {
 /** Routes and transmits as the service would, without waiting for a site. */
 export async function transmitJob(job: Job, deps: SenderDeps, signal: AbortSignal = NEVER): Promise<Transmitted> {
   const envelope = parseEnvelope(job.recipient)
-  const ended = (outcome: Outcome) => ({ outcome, contact: 'none', session: null, afterMs: null }) as const
+  const ended = (outcome: Outcome) => ({ outcome, contact: 'none', route: null, afterMs: null }) as const
   if (envelope === null) return ended(makeUnasked('bad-address'))
   const route = await findRoute(envelope.domain, deps)
   if ('result' in route) return ended(route)
-  const { site, hosts, limits, isOwn } = route
-  const way = { site, hosts, limits, isOwn, isVerified: route.sts === 'enforce', connections: limits.connectionsStart }
+  const { site, hosts, limits, isOwn, sts: mtaSts } = route
+  const at = { mtaSts, dnsMs: 0, isVerified: mtaSts === 'enforce', connections: limits.connectionsStart }
+  const way = { site, hosts, limits, isOwn, ...at }
   const send = { ...job, recipient: `${envelope.local}@${envelope.domain}` }
   return transmit({ send, way, onData: () => undefined }, deps, signal)
 }

@@ -165,6 +165,7 @@ export const OWN: Readonly<Record<string, string>> = {
   'schemas/document': 'our own schemas',
   'src/content/sealed/postings.ts': 'one segment, while it is sealed',
   'src/content/sealed/reader.ts': 'one look at a segment',
+  'src/process/attempts': 'results, classes, sites of our own table and TLS versions',
   'src/process/listening/inherited-sockets.ts': 'at most 16 sockets of the service manager',
   'src/process/metrics.ts': 'labels from fixed lists',
   'src/process/metrics-page.ts': 'names of figures',

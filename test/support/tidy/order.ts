@@ -47,6 +47,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/views'],
   ['src/dns'],
   ['src/process'],
+  ['src/process/attempts'],
   ['src/actors'],
   ['src/actors/account', 'src/actors/domain'],
   ['src/actors/dashboard'],

@@ -17,6 +17,7 @@ import { Pairs } from '../../parts/pairs.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
 import { meaningOf } from './meaning.ts'
+import { Route } from './route.tsx'
 
 interface TimeLineProps {
   readonly message: Message
@@ -144,6 +145,7 @@ function Happened({ event, acceptedAt, way, children }: HappenedProps) {
   return (
     <Node status={event.event} title={wordOf(event.event)} about={event.recipient} side={side}>
       {response != null && <Answer code={code ?? null} response={response} />}
+      {event.route !== null && <Route route={event.route} />}
       {meaning !== null && (
         <p class="why">
           {meaning.text}{' '}
@@ -216,9 +218,15 @@ function Next({ recipient, at, acceptedAt }: { recipient: string; at: string | n
   return (
     <Node status="pending" title="Next" about={recipient} side={at !== null && <Time at={at} />}>
       <p class="why">
-        {at === null ? 'An attempt is on its way. ' : `The next attempt is ${formatAgo(at)}. `}
-        Without success it is given up on <Time at={endsAt} as="long" />.
+        {nextWords(at, recipient)} Without success, it is given up on <Time at={endsAt} as="long" />.
       </p>
     </Node>
   )
+}
+
+/** When the next attempt begins; one that is due waits for a place at its site. */
+function nextWords(at: string | null, recipient: string): string {
+  if (at === null) return 'An attempt is in progress.'
+  if (Date.parse(at) > Date.now()) return `The next attempt is ${formatAgo(at)}.`
+  return `Due now, waiting for its turn at ${recipient.slice(recipient.lastIndexOf('@') + 1)}.`
 }

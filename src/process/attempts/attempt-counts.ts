@@ -1,0 +1,52 @@
+/** attempt-counts - delivery attempts and SMTP sessions of this process, as `/metrics` shows them */
+
+import type { AttemptRoute } from '../../mail/attempt-route.ts'
+
+/** The end of an attempt. */
+export interface AttemptEnd {
+  readonly result: string
+  readonly classification: string | null
+  /** The server that it ended at; absent or null if none was tried. */
+  readonly route?: AttemptRoute | null
+}
+
+/** Counts since the start of the process. */
+export class AttemptCounts {
+  /** By result and class, joined by a blank. */
+  private readonly attempts = new Map<string, number>()
+  /** Sessions opened with receiving servers, by TLS version and whether the certificate was valid. */
+  private readonly sessions = new Map<string, number>()
+
+  count({ result, classification, route }: AttemptEnd): void {
+    addTo(this.attempts, `${result} ${classification ?? ''}`)
+    if (route && route.transactionMs !== null && !route.isReused)
+      addTo(this.sessions, `${route.tlsVersion ?? 'none'} ${route.isVerified}`)
+  }
+
+  /** Attempts in all. */
+  get sum(): number {
+    return [...this.attempts.values()].reduce((total, value) => total + value, 0)
+  }
+
+  /** Counters of the page, by name and labels. */
+  figures() {
+    return [
+      {
+        labelled: 'attempts',
+        help: 'Counts finished delivery attempts, by result and class.',
+        labels: ['result', 'class'],
+        values: this.attempts,
+      },
+      {
+        labelled: 'sessions',
+        help: 'Counts sessions opened with receiving servers, by TLS version.',
+        labels: ['tls', 'verified'],
+        values: this.sessions,
+      },
+    ]
+  }
+}
+
+function addTo(map: Map<string, number>, key: string): void {
+  map.set(key, (map.get(key) ?? 0) + 1)
+}
