@@ -1,4 +1,4 @@
-/** chaos - one step of the simulation: what of all that could happen now happens, drawn by weight. */
+/** chaos - one step of the simulation: draws by weight which of the possible events happens now. */
 
 import type { Ask } from './client.ts'
 import { goOn } from './cluster/failovers.ts'
@@ -13,17 +13,17 @@ import type { Simulation } from './simulation.ts'
 /** How much time passes at once, while some shard runs and while none does. */
 const SOON_MS = 30
 const LATER_MS = 600
-/** And while somebody is away: that lasts longer than much else. */
+/** The weight while a process or node is unreachable, which lasts longer than most other states. */
 const HURRY_MS = 1_200
 const LATE_MS_MAX = 500
 const FAULT_CHANCE = 0.025
-/** Of what takes long to be performed: that it has not ended yet. */
+/** The chance that a long effect has not ended yet. */
 const SLOW_CHANCE = 0.8
 const LOCAL_CHANCE = 0.6
-/** What is published comes or does not. */
+/** A published message arrives or is lost. */
 const LOST_CHANCE = 0.2
 const AGAIN_CHANCE = 0.1
-/** What an order has sent that is ended or stands still may come late. */
+/** Commands sent by an order that has ended or is frozen may still arrive later. */
 const STRAY = 0.03
 /** Asks under way at once, and asks of one seed. */
 const OPEN_MAX = 14
@@ -71,13 +71,13 @@ function workActions(sim: Simulation): Action[] {
   return actions
 }
 
-/** Hands an answer over to a process that can hear it. */
+/** Delivers an answer to a process that can receive it. */
 export function hand(sim: Simulation, answer: Answer): void {
   sim.note(`answer ${sim.describe(answer.request)}`)
   sim.network.complete(answer)
 }
 
-/** Something that was published or told is heard, or is lost; what was told may be heard once more. */
+/** A published message or a reply arrives or is lost. A reply may arrive a second time. */
 export function hear(sim: Simulation, at: number): void {
   const { chance, faults, network } = sim
   const [said] = network.said.splice(at, 1)
@@ -129,7 +129,7 @@ function endEffect(sim: Simulation, process: SimProcess): void {
   else effect.fail(new Error('The effect failed on purpose'))
 }
 
-/** The step that the world cannot take back, if the fence lets it through; what it holds waits. */
+/** The step that the world cannot undo, if the fence allows it. While it does not, the step waits. */
 export function deliverEffect(sim: Simulation, process: SimProcess, effect: Effect): void {
   const state = process.fence.look(effect.pass)
   if (state === 'shut') effect.end({ kind: 'later', afterMs: 0 })
@@ -138,7 +138,7 @@ export function deliverEffect(sim: Simulation, process: SimProcess, effect: Effe
   effect.end({ kind: 'delivered' })
 }
 
-/** One ask or a burst; now and then the whole burst says the same. */
+/** One ask or a burst. Sometimes all asks of a burst are equal. */
 function askSome(sim: Simulation, processes: readonly SimProcess[]): void {
   const { chance, clients } = sim
   const count = chance.hit(0.35) ? 2 + chance.below(3) : 1

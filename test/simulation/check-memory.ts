@@ -1,4 +1,4 @@
-/** check-memory - what the owner of a shard remembers equals what the store holds. */
+/** check-memory - the owner's copy of a shard equals the contents of the store. */
 
 import { entityKey } from '../../cluster/keyspace.ts'
 import { ACCOUNTS } from './client.ts'

@@ -1,4 +1,7 @@
-/** check - what must hold when everything has ended, read from the store alone and compared with what clients heard. */
+/**
+ * check - what must hold when everything has ended, read from the store alone and compared with the answers that
+ * clients received.
+ */
 import { idOfEntry } from '../../cluster/id.ts'
 import { entityKey, journalKey, mailboxKey, outcomesKey, poisonKey } from '../../cluster/keyspace.ts'
 import { moveOf } from '../../cluster/slots/move-fence.ts'
@@ -13,7 +16,7 @@ import { ACCOUNT, type Account, type AccountEvent } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
 import { logKey, postingKey, shardOfAccount, statusKey } from './toy-keys.ts'
 
-/** Who was away is judged by then. */
+/** Unreachable processes have been declared dead by then. */
 const DEATH_MS = 12_000
 
 /** A message as the log has it. */
@@ -24,7 +27,7 @@ interface Logged {
   readonly key: string
 }
 
-/** Looks at everything; what does not hold becomes a violation of the simulation's observer. */
+/** Checks everything. Each failed check becomes a violation in the simulation's observer. */
 export async function checkAll(sim: Simulation): Promise<void> {
   for (const what of (await leftOver(sim)).what) sim.observer.violated(`Left over: ${what}`)
   const logged: Logged[] = []
@@ -125,17 +128,20 @@ function checkAccepted(
       sim.observer.violated(`Ask ${ask.n}: answered with ${id}, which is in no log`)
 }
 
-/** Who was told no, or that it is not available, has no message. Nobody knows of asks without an answer. */
+/**
+ * An ask that was refused or answered with "not available" has no message. For asks without an answer, either is
+ * possible.
+ */
 function checkRefused(sim: Simulation, { n, result, process, isRemote, askedAtMs }: Ask, own: number): void {
   if (own === 0 || result === null || result.kind === 'silent' || process.state === 'dead') return
-  // A deadline that has passed is no promise when the store's clock goes back afterwards, and a command that was
-  // refused lies in the mailbox again when the store itself does.
+  // A deadline that has passed guarantees nothing if the store's clock is set back afterwards. If the store itself is
+  // set back, a refused command is in the mailbox again.
   if (isRemote && result.kind === 'unavailable' && sim.backAtMs.some((atMs) => atMs >= askedAtMs)) return
   if (isRemote && sim.observer.setBackAtMs.some((atMs) => atMs >= askedAtMs)) return
   sim.observer.violated(`Ask ${n}: told ${JSON.stringify(result)}, but it was accepted`)
 }
 
-/** Who had commits confirmed that the store has lost says so, if it lives. */
+/** A living worker whose confirmed commits the store has lost reports it. */
 function checkLosses(sim: Simulation): void {
   for (const { shard, owner, atMs } of sim.losses)
     if (owner.state === 'running' && wasSeen(owner, atMs) && !owner.toldLosses.has(shard))
@@ -166,7 +172,9 @@ async function checkShard(sim: Simulation, shard: number): Promise<void> {
       if (fields.some((text) => text.includes('@'))) sim.observer.violated(`An address lies in the stream ${key}`)
 }
 
-/** No move is left half way, and replicas have nothing of a shard that has moved to and fro but what there is. */
+/**
+ * No move is left unfinished, and the replicas of a shard that was moved back and forth hold exactly its current keys.
+ */
 function checkMoves({ observer }: Simulation, base: SimCluster): void {
   for (let shard = 0; shard < SHARDS; shard += 1)
     if (moveOf(base.at(shard).metaOf(shard).get('owner') ?? '') !== null)

@@ -1,8 +1,8 @@
 /**
- * client - what the simulated users ask, and what they were told.
+ * client - the requests of the simulated users and the answers that they received.
  *
- * They repeat asks that got no answer or a refusal of the service, under the same idempotency key and with the same
- * words; they use few keys and few accounts, so that asks meet.
+ * Users repeat asks that got no answer or a refusal of the service, with the same idempotency key and the same body.
+ * They use few keys and few accounts, so that asks collide.
  */
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import type { AskResult } from '../../cluster/work.ts'
@@ -49,7 +49,7 @@ export class Clients {
   private readonly bodies = new Map<string, AcceptBody>()
   private readonly again: Ask[] = []
   private readonly hot: string
-  /** The last message with a key that was asked for: it is asked for again soon. */
+  /** The last message whose key was used. The same key is used again soon. */
   private last: AcceptBody | null = null
   private readonly waiting = new Set<Ask>()
 
@@ -65,7 +65,7 @@ export class Clients {
     return this.waiting.size
   }
 
-  /** Asks something, or what `same` asked, at one of `processes`, at the owner of its shard when `isLocal`. */
+  /** Sends an ask, or the ask of `same` again, to one of `processes`; to the owner of its shard if `isLocal`. */
   ask(
     processes: readonly SimProcess[],
     { isLocal, nowMs, same }: { isLocal: boolean; nowMs: number; same: Ask | null },
@@ -121,7 +121,7 @@ export class Clients {
     return lane === SERIAL ? serialLane(shardOfAccount(account)) : lane
   }
 
-  /** Id of a message that was accepted; a made-up one when there is none. */
+  /** The id of an accepted message, or an invented id if there is none. */
   private someId(account: string): string {
     const ids = this.asks.flatMap(({ body, result }) => {
       if (body.account !== account || result?.kind !== 'answer') return []

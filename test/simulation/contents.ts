@@ -1,4 +1,4 @@
-/** contents - reads what lies in the simulated store, past all faults. */
+/** contents - reads the simulated store directly, past all faults. */
 import type { Entry, Fact } from '../../cluster/behaviour.ts'
 import { claimsKey, countersKey, inboxKey, laneKey } from '../../cluster/keyspace.ts'
 import { LANES_USED } from './client.ts'
@@ -34,7 +34,9 @@ export async function countersAt(sim: Simulation, shard: number): Promise<Readon
   return hashAt(sim, shard, countersKey(shard))
 }
 
-/** What of the work of all shards is left: items, claims, mailbox entries; and when the earliest item is due. */
+/**
+ * The remaining work of all shards (items, claims, mailbox entries), and the time at which the earliest item is due.
+ */
 export async function leftOver(sim: Simulation): Promise<{ what: readonly string[]; earliestMs: number }> {
   const what: string[] = []
   let earliestMs = Number.POSITIVE_INFINITY

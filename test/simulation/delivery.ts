@@ -1,8 +1,8 @@
 /**
- * delivery - a request reaches the store, or does not, and its answer sets out, or is lost.
+ * delivery - a request reaches the store or does not; its answer is sent or lost.
  *
- * A verdict is made up only where it is the truth: LATE, OOM and CONFLICT say that nothing was written, so they are
- * given to commits that the store has neither applied nor seen yet.
+ * A verdict is invented only if it is true. LATE, OOM and CONFLICT mean that nothing was written, so they are given
+ * only to commits that the store has neither applied nor seen yet.
  */
 import type { Beat, Meta, Verdict } from '../../cluster/store.ts'
 import { checkStrangers } from './half-dead.ts'
@@ -51,13 +51,13 @@ function answer(sim: Simulation, request: Request, value: unknown): void {
   if (sim.process(request.from)?.isAwake === true && !sim.isHeld(request)) sim.network.complete(last)
 }
 
-/** Others may come to believe that this process is dead. */
+/** Other processes may come to consider this one dead. */
 function doubt(sim: Simulation, request: Request): void {
   const process = sim.process(request.from)
   if (process !== undefined) process.doubtedAtMs = sim.time.nowMs
 }
 
-/** A verdict that tells the truth about a commit that was not applied; null when it may have been. */
+/** A true verdict on a commit that was not applied, or null if it may have been applied. */
 async function madeUpVerdict(sim: Simulation, { commit, node }: Request): Promise<Verdict | null> {
   if (commit === null) return null
   const store = node?.base ?? (sim.base as SimStore)

@@ -1,4 +1,4 @@
-/** faults - what befalls processes, the store and its clock: one of it, drawn by chance. */
+/** faults - faults of processes, of the store and of its clock. One is drawn at random. */
 import { failOver, moveShard } from './cluster/failovers.ts'
 import { SimCluster } from './cluster/sim-cluster.ts'
 import { fallIll } from './half-dead.ts'
@@ -20,7 +20,7 @@ interface Mark {
 
 const marks = new WeakMap<Simulation, Mark>()
 
-/** One fault; most draws are nothing, so that work goes on between them. */
+/** One fault. Most draws are empty, so that work continues between them. */
 export function faultStep(sim: Simulation): void {
   const draw = sim.chance.next()
   const isOfSeveral = sim.base instanceof SimCluster
@@ -59,7 +59,10 @@ function pause(sim: Simulation, process: SimProcess): void {
   process.soundSinceMs = Number.POSITIVE_INFINITY
 }
 
-/** Nothing passes between a process and the store for a while; nothing is lost, and it goes on with what it has. */
+/**
+ * For a while nothing passes between a process and the store. Nothing is lost, and the process continues with what it
+ * has.
+ */
 function cutOff(sim: Simulation, process: SimProcess): void {
   const { time, chance } = sim
   if (time.nowMs < sim.hurryUntilMs) return
@@ -68,17 +71,17 @@ function cutOff(sim: Simulation, process: SimProcess): void {
   process.doubtedAtMs = process.cutOff.untilMs
   process.soundSinceMs = process.cutOff.untilMs
   sim.note(`cut off p${process.n}`)
-  // For as long as its last answered heartbeat is of use, with nothing heard of any.
+  // For as long as its last answered heartbeat is valid, without any further answer.
   if (chance.hit(0.3)) time.nowMs += 5_500
 }
 
-/** One that has something under way which its claim outlasts, where there is one. */
+/** A process with an effect in flight that outlasts its claim, if there is one. */
 function busiest(sim: Simulation, running: readonly SimProcess[]): SimProcess {
   const busy = running.filter(({ effects }) => effects.some(({ lane }) => lane.startsWith(LASTING)))
   return sim.chance.pick(busy.length > 0 ? busy : running)
 }
 
-/** A process stands still for longer than others believe in it, and wakes by itself. */
+/** A process freezes for longer than the others consider it alive, and resumes by itself. */
 function freeze(sim: Simulation, process: SimProcess): void {
   const { time, chance } = sim
   if (time.nowMs < sim.hurryUntilMs) return
@@ -148,7 +151,7 @@ function setBack(sim: Simulation): void {
   sim.observer.setBack(marked.seen)
   for (const [shard, seq] of before.seqs) {
     const owner = sim.processes.find((process) => isHolding(process, shard, { seq, epoch: before.epochs.get(shard) }))
-    // What was confirmed before a grant that is lost as well may have come back from others.
+    // What was confirmed before a grant that is also lost may have been restored by others.
     const isGrantLost = (before.epochs.get(shard) ?? 0) > (marked.seen.epochs.get(shard) ?? 0)
     const lostFrom = isGrantLost
       ? (owner?.shardOf(shard)?.knownCommits.sinceGrant(seq) ?? seq)
@@ -157,7 +160,7 @@ function setBack(sim: Simulation): void {
   }
 }
 
-/** Whether a process holds a shard as the store has it: not while it gives it back. */
+/** Whether a process holds a shard according to the store. False while it gives the shard back. */
 function isHolding(process: SimProcess, shard: number, now: { seq: number; epoch: number | undefined }): boolean {
   const mine = process.shardOf(shard)
   const isOwn = mine?.accepts === true && Number(mine.token.split(':')[0]) === now.epoch

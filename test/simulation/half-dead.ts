@@ -1,8 +1,8 @@
 /**
- * half-dead - processes of which one connection is held while the others work, and processes that cannot talk to each
- * other.
+ * half-dead - processes with one blocked connection while the others work, and processes that cannot reach each other.
  *
- * Who is half dead serves none of its shards for long where another one could, and does not say that it is ready.
+ * A half-dead process does not keep a shard for long if another process could serve it, and does not report itself as
+ * ready.
  */
 import type { Beat, WorkerRecord } from '../../cluster/store.ts'
 import { protocolOf, understandEachOther } from '../../cluster/worker/protocol.ts'
@@ -15,17 +15,20 @@ const CONNECTIONS: readonly Connection[] = ['commit', 'read', 'read', 'enqueue']
 /** By then others serve its shards. */
 const KEPT_MS_MAX = 30_000
 export const ILL_MS = KEPT_MS_MAX + 2_000
-/** A heartbeat says what its process suffers from: others know it in time unless it takes longer. */
+/**
+ * A heartbeat reports the problems of its process, so others learn of them in time unless the heartbeat takes longer.
+ */
 const SLOW_MS = 6_000
-/** Who was ill or away itself is well again in the eyes of all by then. */
+/** A process that was impaired or unreachable is considered healthy by all others by then. */
 const SETTLED_MS = 10_000
-/** Who has not beaten for nearly so long as others believe in it. */
+/** A process whose last heartbeat is almost as old as the others tolerate. */
 const SILENT_MS = 9_000
-/** It says that it is not ready after two and a half seconds; its clock runs at a pace of its own. */
+/** It reports itself as not ready after two and a half seconds. Its clock has its own rate. */
 const READY_MS_MAX = 3_000
 
 /**
- * Nothing passes any more through one connection of a process, either way: one that holds shards, where there is one.
+ * Nothing passes through one connection of a process, in either direction. A process that holds shards is chosen if
+ * there is one.
  */
 export function fallIll(sim: Simulation, running: readonly SimProcess[]): void {
   const { time, chance } = sim
@@ -47,13 +50,13 @@ export async function checkIll(sim: Simulation): Promise<void> {
   for (const process of sim.processes) {
     const { ill } = process
     if (ill === null || process.illConnection === null) continue
-    // Who stood still meanwhile begins anew to count.
+    // A process that was frozen starts to count again.
     if (process.state !== 'running') ill.isJudged = false
     ill.isSlow ||= isSlow(sim, process)
     if (!ill.isJudged) continue
     if (nowMs - ill.sinceMs > READY_MS_MAX && process.worker.ready())
       sim.observer.violated(`Ready while nothing passes: p${process.n}, ${ill.connection}`)
-    // Who cannot commit is silent: for that its shards are taken by whoever has been punctual for long enough.
+    // A process that cannot commit is silent. A process that has been punctual for long enough takes its shards.
     const isToldOf = ill.connection !== 'commit' && !ill.isSlow
     if (isToldOf && nowMs - ill.sinceMs > KEPT_MS_MAX && isHelped(sim, ill.sinceMs)) await checkKept(sim, process)
   }
@@ -67,7 +70,7 @@ function isHelped(sim: Simulation, sinceMs: number): boolean {
   return sim.processes.some(({ state, soundSinceMs }) => state === 'running' && soundSinceMs <= beforeMs)
 }
 
-/** Whether a heartbeat has been under way for too long: the process cannot say in time that it is ill. */
+/** Whether a heartbeat has been in flight for too long, so that the process cannot report its problem in time. */
 function isSlow({ network, time }: Simulation, { n }: SimProcess): boolean {
   return network.openOf(n).some(({ method, sentAtMs }) => method === 'heartbeat' && time.nowMs - sentAtMs > SLOW_MS)
 }

@@ -1,6 +1,6 @@
 /**
- * network - what lies between workers and the store: every request waits until the scheduler delivers it, every answer
- * until the scheduler hands it over; on the way both can be lost.
+ * network - the connection between workers and the store. Every request waits until the scheduler delivers it, every
+ * answer until the scheduler hands it over, and both can be lost.
  */
 import type { Fact, FactValue } from '../../cluster/behaviour.ts'
 import type {
@@ -72,12 +72,12 @@ export interface Request {
   readonly method: Method
   readonly shard: number
   readonly commit: Commit | null
-  /** Of several primaries, the one that a commit goes to. */
+  /** The primary, out of several, that a commit goes to. */
   readonly node?: CommitNode
   /** Virtual time. */
   readonly sentAtMs: number
   run(): Promise<unknown>
-  /** What the sender hears when no answer comes. */
+  /** The result that the sender gets if no answer arrives. */
   readonly lost: unknown
   readonly resolve: (answer: unknown) => void
 }
@@ -90,9 +90,9 @@ export interface Answer {
   readonly heldUntilMs: number
 }
 
-/** Something that was published or told, on its way to who listens. */
+/** A published message or a reply on its way to the subscribers. */
 export interface Said {
-  /** Number of the process that hears it. */
+  /** The number of the process that receives it. */
   readonly to: number
   readonly what: string
   call(): void
@@ -138,7 +138,7 @@ export class Network {
       run: () => Promise<Value>,
     ): Promise<Value> => this.send({ from, method, shard, lost, commit }, run)
     return {
-      // Nobody may rely on a signal: none is drawn out or lost here.
+      // No process may rely on a signal. None is delayed or lost here.
       signal: (signals) => store.signal(signals),
       read: (shard: number, facts: readonly Fact[]) =>
         send<readonly FactValue[] | null>('read', { shard, lost: null }, () => store.read(shard, facts)),
@@ -190,7 +190,7 @@ export class Network {
     return all.filter((request) => request.from === from)
   }
 
-  /** Something is published or told. */
+  /** A message is published or sent. */
   say(said: Said): void {
     this.said.push(said)
   }

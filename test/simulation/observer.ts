@@ -1,8 +1,9 @@
 /**
- * observer - sits right at the store and at the performers, and notes at once what must never happen.
+ * observer - is placed directly at the store and at the performers, and records at once what must never happen.
  *
- * It sees what is applied, whatever the processes believe: tokens, sequence numbers, epochs, claims, states of items. A
- * store that is set back to an earlier moment takes the observer with it; what was lost then is remembered as lost.
+ * It sees what is applied, independent of what the processes believe: tokens, sequence numbers, epochs, claims, states
+ * of items. If the store is set back to an earlier moment, the observer is set back too, and records what was lost as
+ * lost.
  */
 
 import type { Fact } from '../../cluster/behaviour.ts'
@@ -17,7 +18,7 @@ import { serialStarts } from './serial-starts.ts'
 import { isSerial } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
 
-/** What can be set back together with the store. */
+/** The part that can be set back together with the store. */
 interface Seen {
   seqs: Map<number, number>
   epochs: Map<number, number>
@@ -33,13 +34,13 @@ export interface Performance {
   readonly lane: string
 }
 
-/** Of a claim: the store's time at which it ends, the virtual time at which it was applied. */
+/** Of a claim, the store's time at which it ends and the virtual time at which it was applied. */
 export interface ClaimTimes {
   readonly untilMs: number
   readonly claimedAtMs: number
 }
 
-/** What the world took of an item last. */
+/** The last result of an item that the world accepted. */
 export interface Taken {
   readonly worker: string
   readonly attempt: number
@@ -65,22 +66,21 @@ export class Observer {
   private readonly taken = new Map<string, Taken>()
   /** Outcomes in the store that no commit has taken up: command id -> shard and item. */
   private handedIn = new Map<string, { shard: number; item: string }>()
-  /** Of them, by shard, those that lay there when its owner took it: items by command id. */
+  /** By shard, the entries that were present when its owner took it: items by command id. */
   private found = new Map<number, Map<string, string>>()
   /**
-   * Shards of which the store has forgotten that another owner took them: who owns one again may have read what the
-   * other one wrote, and take an item for gone that is back. That a store loses what it acknowledged is where promises
-   * end.
+   * Shards for which the store has lost a change of owner. A process that owns one again may have read what the other
+   * owner wrote, and may consider an item gone that is back. The guarantees end if a store loses what it acknowledged.
    */
   readonly ungranted = new Set<number>()
   private readonly nowMs: () => number
   private readonly takenAt = new Map<number, number>()
   /** By shard, the epoch of the last fence that an order relied on: only later ones write. */
   private readonly fencedFrom = new Map<number, number>()
-  /** By shard, what takes back what was seen since replicas had all of it; null: the store has none. */
+  /** By shard, what undoes the observations since replicas had everything, or null if the store has no replicas. */
   private undos: Map<number, (() => void)[]> | null = null
 
-  /** `nowMs` tells virtual time. */
+  /** `nowMs` returns virtual time. */
   constructor(nowMs: () => number) {
     this.nowMs = nowMs
   }
@@ -107,7 +107,7 @@ export class Observer {
         if ((await store.metas([shard]))?.[0]?.owner.startsWith(MOVE_PREFIX) === true) return store.handIn(request)
         const body = unpackStaged(request.body)?.body as { item: string }
         this.handedIn.set(cmdId, { shard, item: body.item })
-        // Handed in again, because the answer was lost: another copy, which is executed once of its own.
+        // Submitted again because the answer was lost. It is another copy, which is executed once by itself.
         const wasConsumed = this.seen.consumed.delete(cmdId)
         this.mayUndo(shard, () => {
           this.handedIn.delete(cmdId)
@@ -134,7 +134,7 @@ export class Observer {
     })
   }
 
-  /** What `setBack` wants back. */
+  /** What `setBack` restores. */
   mark(): Seen {
     const { seqs, epochs, states, ids, consumed } = this.seen
     return {
@@ -155,18 +155,19 @@ export class Observer {
     this.setBackAtMs.push(this.nowMs())
   }
 
-  /** The store has replicas: what they do not have may be rolled back, and nobody may have been told of it. */
+  /** The store has replicas. What they do not have may be rolled back, and no client may have been told of it. */
   withReplicas(): void {
     this.undos = new Map()
   }
 
-  /** Replicas have all that was written of these shards. */
+  /** Replicas have everything that was written to these shards. */
   replicated(shards: Iterable<number>): void {
     for (const shard of shards) this.undos?.delete(shard)
   }
 
   /**
-   * A shard is fenced: whoever had it before writes no more. What an order relies on (`isKept`) no failover takes back.
+   * A shard is fenced, so its previous owner writes nothing more. A failover does not undo what an order relies on
+   * (`isKept`).
    */
   sawFence(shard: number, token: string, isKept: boolean): void {
     const epoch = epochOf(token)
@@ -174,7 +175,7 @@ export class Observer {
     else setAnd(this.seen.epochs, [shard, epoch], (undo) => this.mayUndo(shard, undo))
   }
 
-  /** A replica has taken over that had no more of these shards than was told last. */
+  /** A replica took over that had only what was confirmed last of these shards. */
   rollBack(shards: Iterable<number>): void {
     for (const shard of shards) {
       for (const undo of this.undos?.get(shard)?.toReversed() ?? []) undo()
@@ -182,21 +183,21 @@ export class Observer {
     }
   }
 
-  /** What takes back what is seen now, until replicas have it. */
+  /** What undoes the current observations until replicas have them. */
   mayUndo(shard: number, undo: () => void): void {
     const before = this.undos?.get(shard)
     if (before !== undefined) before.push(undo)
     else this.undos?.set(shard, [undo])
   }
 
-  /** A performer begins. `mayOverlap` says whether an earlier performance of the item has lost its right. */
+  /** A performer begins. `mayOverlap` is whether an earlier performance of the item has lost its claim. */
   begins(performance: Performance, mayOverlap: (earlier: Performance, times: ClaimTimes) => boolean): void {
     const { item, attempt, worker, lane } = performance
     if (!this.claimed.has(nameOf(performance))) this.violated(`Performed without a claim: ${item} attempt ${attempt}`)
     for (const earlier of this.running) {
       const isSame = earlier.item === item
       if (!isSame && !(isSerial(lane) && earlier.lane === lane)) continue
-      // The one that was claimed first may have lost its claim without knowing it, also if it begins last.
+      // The performance that was claimed first may have lost its claim without knowing it, even if it begins last.
       const [first, times] = [earlier, performance]
         .map((one) => [one, this.claimed.get(nameOf(one)) ?? { untilMs: 0, claimedAtMs: 0 }] as const)
         .reduce((one, other) => (other[1].claimedAtMs < one[1].claimedAtMs ? other : one))
@@ -208,7 +209,8 @@ export class Observer {
   }
 
   /**
-   * The world takes what an item brings. `isExcused`: how the earlier one ended could not be known to who claimed anew.
+   * The world accepts the result of an item. `isExcused`: the next claimant could not know how the earlier performance
+   * ended.
    */
   takes({ item, attempt, worker, lane }: Performance, isExcused: (earlier: Taken) => boolean): void {
     const earlier = this.taken.get(item)
@@ -222,7 +224,8 @@ export class Observer {
   }
 
   /**
-   * Whoever takes the shard next reads on after its cursors: one that goes back is read twice, or hides what it passed.
+   * The next owner of the shard continues after its cursors. A cursor that moves back makes it read entries twice, or
+   * hides entries that it passed.
    */
   private checkCursors({ shard, cursor, outcomesCursor }: Commit, before: Meta): void {
     const all = [
@@ -234,7 +237,7 @@ export class Observer {
         this.violated(`Shard ${shard}: the cursor of ${of} went from ${then} to ${now}`)
   }
 
-  /** The next owner finds items by the lower bound of their lane: it is never above the first of them. */
+  /** The next owner finds items by the lower bound of their lane, which is never above the first of them. */
   private async checkBounds(store: Store, { shard, ops }: Commit): Promise<void> {
     const prefix = laneKey(shard, '')
     const lanes = new Set(ops.filter(({ key }) => key.startsWith(prefix)).map(({ key }) => key.slice(prefix.length)))
@@ -344,7 +347,7 @@ export class Observer {
   }
 }
 
-/** Sets a value of a map, and says what takes that back. */
+/** Sets a value of a map, and returns the function that restores the previous one. */
 function setAnd<Key, Value>(
   map: Map<Key, Value>,
   [key, value]: [Key, Value],

@@ -10,12 +10,14 @@ import type { Simulation } from './simulation.ts'
 
 const ROUNDS_MAX = 6_000
 const ROUNDS_BETWEEN_LOOKS = 40
-/** What is under way takes its time: who takes the other one for dead must hear of him some day. */
+/**
+ * Effects in flight take their time. A process that considers another one dead must receive its heartbeat eventually.
+ */
 const ROUND_MS = 5
-/** What is due later than this is waited for by a jump of the store's clock. */
+/** For work that is due later than this, the store's clock jumps forward. */
 const PATIENCE_MS = 2_000
 
-/** Heals all faults and goes on until nothing is left; what never ends is a violation. */
+/** Heals all faults and continues until nothing is left. Work that never ends is a violation. */
 export async function drain(sim: Simulation): Promise<void> {
   sim.note('peace')
   sim.faults = 0
@@ -65,7 +67,7 @@ async function isOver(sim: Simulation): Promise<boolean> {
     sim.storeOffsetMs += earliestMs - sim.storeMs()
     sim.note('clock to the next item')
   }
-  // A commit of a timer is there, and its replicas are waited for.
+  // A commit of a timer has been applied, and its replicas are being waited for.
   if (sim.network.requests.some(({ method }) => method === 'wait')) return false
   if (what.length > 0 || sim.clients.open > 0 || sim.processes.some(({ state }) => state === 'stopping')) return false
   return (await unowned(sim)).length === 0

@@ -1,4 +1,4 @@
-/** prng - a seeded source of chance: the same seed gives the same numbers. */
+/** prng - a seeded random generator: the same seed gives the same numbers. */
 
 export interface Chance {
   /** A number in [0, 1). */

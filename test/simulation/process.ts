@@ -1,4 +1,7 @@
-/** process - one simulated process: a worker with its clock, its link to the store and the effects that it performs. */
+/**
+ * process - one simulated process: a worker with its clock, its connection to the store and the effects that it
+ * performs.
+ */
 import { Fence, makeFenceCells, type Pass } from '../../cluster/fence.ts'
 import type { Primaries } from '../../cluster/primaries.ts'
 import { Shard } from '../../cluster/shard/shard.ts'
@@ -13,22 +16,22 @@ import type { WorkerClock } from './virtual-time.ts'
 /** Shards of the simulated installation. */
 export const SHARDS = 4
 const ROOM = 3
-/** Fields that a process may remember: some nothing, some a few. */
+/** The number of fields that a process may keep in memory: none for some, a few for others. */
 const FIELDS_MAX = [0, 12, 100_000] as const
 
-/** How long claims of a silent worker stand in a simulation. */
+/** How long the claims of a silent worker remain valid in a simulation. */
 export const CLAIMS_STAND_MS = 20_000
 
 type Claimed = { readonly item: string; readonly lane: string; readonly attempt: number }
 
-/** What a planted bug changes in a process. */
+/** The changes that a planted bug makes to a process. */
 export interface ProcessBugs {
   readonly toy?: ToyBugs
   readonly world?: Partial<ShardWorld>
   makeShard?(id: number, world: ShardWorld): Shard
   makeFence?(nowMs: () => number): Fence
   readonly claimsStandMs?: number
-  /** What a process believes of its connections. */
+  /** The state of its connections as a process knows it. */
   lags?(lags: readonly Lag[]): readonly Lag[]
 }
 
@@ -49,7 +52,7 @@ export interface ProcessOptions {
   readonly observer: Observer
   readonly random: () => number
   readonly bugs: ProcessBugs
-  /** What it speaks; what all do by default. */
+  /** The protocol that it speaks; by default that of all others. */
   readonly protocol: Protocol | undefined
   /** Virtual time. */
   nowMs(): number
@@ -68,7 +71,7 @@ export class SimProcess {
   /** Every shard object that it made, the newest of a shard last. */
   readonly shards: Shard[] = []
   effects: Effect[] = []
-  /** Shards of which it has told that the store lost commits. */
+  /** Shards for which it has reported that the store lost commits. */
   readonly toldLosses = new Set<number>()
   state: 'running' | 'paused' | 'stopping' | 'dead' = 'running'
   /** Virtual time until which nothing passes between it and the store, and since when. */
@@ -92,7 +95,7 @@ export class SimProcess {
   /** Virtual time at which it wakes by itself, when it is paused. */
   wakesAtMs = Number.POSITIVE_INFINITY
   readonly fence: Fence
-  /** Virtual time of the last moment at which others could have believed it dead. */
+  /** The virtual time of the last moment at which others could have considered it dead. */
   doubtedAtMs = Number.NEGATIVE_INFINITY
   private readonly options: ProcessOptions
 
@@ -153,7 +156,7 @@ export class SimProcess {
     })
   }
 
-  /** Whether its timers, answers and effects go on. */
+  /** Whether its timers, answers and effects continue. */
   get isAwake(): boolean {
     return this.state === 'running' || this.state === 'stopping'
   }
@@ -175,7 +178,7 @@ export class SimProcess {
     return this.shards.findLast((shard) => shard.id === id && shard.running)
   }
 
-  /** Some items are delivered at once, whatever their lane. */
+  /** Some items are delivered at once, in any lane. */
   private performAtOnce(job: Job, claim: Claimed): Outcome | undefined {
     if (!isQuick({ ...claim, item: job.item })) return undefined
     this.options.observer.ends(this.begin(job, claim))
@@ -213,7 +216,7 @@ export class SimProcess {
         },
       }
       this.effects.push(effect)
-      // What has lost its claim goes back without a word.
+      // An item that has lost its claim returns to its lane without an outcome.
       signal.addEventListener('abort', () => this.effects.includes(effect) && effect.end({ kind: 'later', afterMs: 0 }))
     })
   }
@@ -224,7 +227,9 @@ function isQuick({ item, lane }: Pick<Performance, 'item' | 'lane'>): boolean {
   return item.charCodeAt(item.length - 4) % 8 === 0 && !isHopeless({ item, lane })
 }
 
-/** Some items never have an outcome: their effects fail for ever. Not where each claim lasts for a minute and more. */
+/**
+ * Some items never have an outcome, because their effects always fail. Not if each claim lasts for a minute or more.
+ */
 export function isHopeless({ item, lane }: Pick<Performance, 'item' | 'lane'>): boolean {
   return !lane.startsWith(LASTING) && item.charCodeAt(item.length - 5) % 9 === 0
 }

@@ -14,7 +14,7 @@ import { drain } from './peace.ts'
 import { type Bug, Simulation, WORKERS } from './simulation.ts'
 
 const STEPS = 2_000
-/** On several primaries: who asks each of them for its time does less of all else. */
+/** With several primaries, the requests for each primary's time displace other requests. */
 const STEPS_OF_SEVERAL = 3_000
 
 export interface SimResult {
@@ -25,11 +25,11 @@ export interface SimResult {
   readonly commits: number
   readonly accepted: number
   readonly failovers: number
-  /** Orders that have brought a shard where it was to go. */
+  /** Orders that have brought a shard to its target. */
   readonly moves: number
 }
 
-/** Runs one seed on so many primaries: everything that happened, and what must not have. */
+/** Runs one seed on this number of primaries. Returns everything that happened, and the violations. */
 export async function simulate(seed: number, bug: Bug | null = null, primaries = 1): Promise<SimResult> {
   const sim = new Simulation(seed, bug, primaries)
   await runAll(sim)

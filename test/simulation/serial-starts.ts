@@ -1,18 +1,18 @@
-/** serial-starts - what is wrong with the claims that a commit makes in lanes of which one item runs at a time */
+/** serial-starts - checks the claims that a commit makes in lanes in which one item runs at a time */
 import type { Fact } from '../../cluster/behaviour.ts'
 import { parseClaim } from '../../cluster/items/claim.ts'
 import { claimsKey, laneKey } from '../../cluster/keyspace.ts'
 import type { Commit, Store } from '../../cluster/store.ts'
 import { isSerial } from './toy.ts'
 
-/** Items of a lane that are looked at. */
+/** The number of items of a lane that are checked. */
 const LANE_MAX = 1_000
 /** A worker's clock that was ahead when it saw a claim lapse may have been set right since. */
 const AHEAD_MS = 1_000
 
 /**
- * What is wrong with the claims that a commit makes in serial lanes: another item is due before, or another worker is
- * at it.
+ * The violations among the claims that a commit makes in serial lanes: another item is due first, or another worker is
+ * performing one.
  */
 export async function serialStarts(store: Store, { shard, ops, nowMs }: Commit): Promise<string[]> {
   const found: string[] = []

@@ -1,4 +1,4 @@
-/** sim-check - which ops a commit may hold, decided as the commit script decides it, in words of its own. */
+/** sim-check - decides which ops a commit may hold, with the rules of the commit script but with code of its own. */
 import type { Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
 import { journalKey, metaKey, shardTag } from '../../cluster/keyspace.ts'
@@ -13,9 +13,9 @@ const SCORE_LENGTH_MAX = 20
 
 export type Checked = { kind: 'good' } | { kind: 'badop' } | { kind: 'missing'; key: string }
 
-/** What the ops so far have made of a key. */
+/** The kind that the ops so far have given a key. */
 interface KeyState {
-  /** Null: nothing has asked for a kind yet. 'none': unlinked. */
+  /** Null if no op has asked for a kind yet, 'none' if the key was unlinked. */
   kind: Kind | 'none' | null
   exists: boolean
   /** Sortable id of the last entry. */

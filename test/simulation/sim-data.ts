@@ -1,6 +1,5 @@
 /**
- * sim-data - keys and values as Redis holds them: types, expiry, order, what a write does. In memory, no clock of its
- * own.
+ * sim-data - keys and values as Redis holds them: types, expiry, order, effects of writes. In memory, without a clock.
  */
 import type { Entry, Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
@@ -31,7 +30,7 @@ interface Kept {
 export class SimData {
   private keys = new Map<string, Kept>()
 
-  /** The value of a key at `nowMs`; undefined when there is none, or it has expired. */
+  /** The value of a key at `nowMs`, or undefined if there is none or it has expired. */
   get(key: string, nowMs: number): Value | undefined {
     const kept = this.keys.get(key)
     if (kept === undefined) return undefined
@@ -40,7 +39,7 @@ export class SimData {
     return undefined
   }
 
-  /** The value of a key, made when there is none. The caller has checked the kind. */
+  /** The value of a key, created if there is none. The caller has checked the kind. */
   make<K extends Kind>(key: string, kind: K, nowMs: number): Extract<Value, { kind: K }> {
     let value = this.get(key, nowMs)
     if (value === undefined) {
@@ -64,19 +63,19 @@ export class SimData {
     this.keys.delete(key)
   }
 
-  /** Of all keys, some of which may have expired. */
+  /** Includes keys that may have expired. */
   names(): string[] {
     return [...this.keys.keys()]
   }
 
-  /** Deep copy of the named keys, or of all. `undefined` stands for a key that does not exist. */
+  /** A deep copy of the named keys, or of all. `undefined` stands for a key that does not exist. */
   copy(names: Iterable<string> = this.keys.keys()): Map<string, Kept | undefined> {
     const copies = new Map<string, Kept | undefined>()
     for (const name of names) copies.set(name, copyOf(this.keys.get(name)))
     return copies
   }
 
-  /** Puts copies back: the named keys alone, or (`whole`) nothing but them. */
+  /** Restores copies: only the named keys, or, with `whole`, the whole store. */
   putBack(copies: ReadonlyMap<string, Kept | undefined>, whole: boolean): void {
     if (whole) this.keys = new Map()
     for (const [name, kept] of copies) {
@@ -104,7 +103,7 @@ export class SimData {
   }
 }
 
-/** Bytes as the text that they are in UTF-8, or, when they are none, as a text that no other value has. */
+/** Bytes as text if they are valid UTF-8; otherwise as a text that no other value has. */
 export function textOf(arg: string | Uint8Array): string {
   if (typeof arg === 'string') return /[\ud800-\udfff]/.test(arg) ? Buffer.from(arg).toString() : arg
   const bytes = Buffer.from(arg)
@@ -118,13 +117,13 @@ export function bytesOf(text: string): Buffer {
   return text.startsWith(mark) ? Buffer.from(text.slice(mark.length), 'latin1') : Buffer.from(text)
 }
 
-/** A text as a reader of texts sees it, who cannot tell bytes that are none from each other. */
+/** A text as a reader of texts sees it, in which different invalid bytes look the same. */
 export function readable(text: string): string {
   const mark = '\u0000bytes '
   return text.startsWith(mark) ? Buffer.from(text.slice(mark.length), 'latin1').toString() : text
 }
 
-/** Order of members with one score: by their bytes. */
+/** The order of members with the same score: by their bytes. */
 export function compareText(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -1,4 +1,6 @@
-/** sim-mailbox - the way between two processes over the store in memory: entries, what they say, bells, replies. */
+/**
+ * sim-mailbox - the messages between two processes over the in-memory store: entries, their contents, bells, replies.
+ */
 import type { Entry } from '../../cluster/behaviour.ts'
 import { entryIdAfter, sortableEntryId } from '../../cluster/id.ts'
 import { inboxKey, mailboxKey, metaKey, outcomesKey, repliesKey, stagedKey } from '../../cluster/keyspace.ts'
@@ -109,7 +111,7 @@ export class SimMailbox {
     return replies.map((fields) => ({ nowMs: this.deps.nowMs(), fields }))
   }
 
-  /** One entry and what it says. */
+  /** One entry and its contents. */
   private put(
     of: Inbox,
     { shard, name, said }: { shard: number; name: string; said: Uint8Array },

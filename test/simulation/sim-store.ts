@@ -1,8 +1,9 @@
 /**
- * sim-store - the store in memory, for simulations: the same answers as Redis, no waiting, a clock that is set by hand.
+ * sim-store - the in-memory store for simulations: the answers of Redis, without waiting, with a clock that is set by
+ * hand.
  *
- * Everything completes at once. Delays, lost answers and other faults are laid around it by whoever simulates; what
- * only a store itself can do is here: a full memory (`full`), lost writes (`rollBack`), another time (`nowMs`).
+ * Everything completes at once. The simulation adds delays, lost answers and other faults around it. Only what a store
+ * itself can do is here: a full memory (`full`), lost writes (`rollBack`), a changed clock (`nowMs`).
  */
 import type { Entry, Fact, FactValue, Op, Signal } from '../../cluster/behaviour.ts'
 import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
@@ -43,13 +44,13 @@ export type Snapshot = ReturnType<SimData['copy']>
 export class SimStore implements Store {
   /** The store's clock, ms since the epoch. */
   nowMs: number
-  /** At maxmemory: what accepts something is refused. */
+  /** At maxmemory, commands that accept something are refused. */
   full = false
-  /** Who listens, by worker. */
+  /** The subscribers, by worker. */
   private readonly listeners = new Map<string, Ears>()
   /** Connections that are open. */
   readonly connected: Set<number>
-  /** Hears every bell, in place of the workers that listen: those of a shard, whoever owns it. */
+  /** Receives every bell in place of the subscribed workers, for any shard and any owner. */
   rings: ((bells: readonly Bell[]) => void) | null = null
   /** Writes that `rollBack` can undo. */
   stepsMax = STEPS_KEPT
@@ -224,7 +225,7 @@ export class SimStore implements Store {
     return this.data.copy()
   }
 
-  /** Puts a snapshot in the place of all that is stored. */
+  /** Replaces the whole store with a snapshot. */
   restore(snapshot: Snapshot): void {
     this.data.putBack(snapshot, true)
     this.steps = []
@@ -248,12 +249,12 @@ export class SimStore implements Store {
     return undone
   }
 
-  /** Nothing that was written so far can be undone any more. */
+  /** The writes so far can no longer be undone. */
   settle(): void {
     this.steps = []
   }
 
-  /** Nobody listens any more. */
+  /** All subscriptions end. */
   deafen(): void {
     this.listeners.clear()
   }
@@ -268,14 +269,14 @@ export class SimStore implements Store {
     return this.data.copy(names)
   }
 
-  /** Removes keys, as if they had never been: nothing undoes it. Out: what they were. */
+  /** Removes keys as if they had never existed, without a way to undo it. Returns their values. */
   takeAway(names: readonly string[]): Snapshot {
     const keys = this.data.copy(names)
     for (const name of names) this.data.remove(name)
     return keys
   }
 
-  /** Puts copies in the place of what has their names, past all checks. */
+  /** Replaces the keys with these names by copies, without any checks. */
   put(keys: Snapshot): void {
     this.step([...keys.keys()])
     this.data.putBack(keys, false)
@@ -309,7 +310,7 @@ export class SimStore implements Store {
     this.hset(metaKey(shard), fields)
   }
 
-  /** Undefined: the key is of another kind than the read needs. */
+  /** Undefined if the key is of another kind than the read needs. */
   private valueOf(fact: Fact): FactValue | undefined {
     const value = this.data.get(fact.key, this.nowMs)
     const kinds = {

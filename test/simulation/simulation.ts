@@ -1,7 +1,7 @@
 /**
  * simulation - the world of one seed: some workers on an in-memory store, their clients, network and clocks.
  *
- * What happens in it is drawn from the seed; `run.ts` says in which order.
+ * Its events are drawn from the seed. `run.ts` determines their order.
  */
 import type { Primaries } from '../../cluster/primaries.ts'
 import type { ClusterNodes } from '../../cluster/slots/cluster-nodes.ts'
@@ -29,15 +29,18 @@ const BLIND_MS_MAX = 5_200
 const SILENT_BEFORE_MS = 5_500
 /** Two workers' ideas of the store's time differ by less. */
 const CLOCKS_APART_MS = 11_000
-/** Clocks of two primaries: so far apart that commits by the wrong one are refused, and as far as they may be. */
+/**
+ * Clock differences of two primaries: one so large that commits by the wrong clock are refused, and the largest one
+ * allowed.
+ */
 const CLOCKS_FAR_MS = 7_000
 const CLOCKS_NEAR_MS = 400
 
-/** Chances that a node hears of a slot that has changed hands, in one step. */
+/** The chances in one step that a node learns of a slot that has changed its owner. */
 const NEWS_SOON = 0.3
 const NEWS_LATE = 0.004
 
-/** Of a release, and of one that cannot talk to it. */
+/** The protocol numbers of a release and of one that cannot communicate with it. */
 const PROTOCOLS: readonly Protocol[] = [
   { speaks: 1, understands: 1 },
   { speaks: 3, understands: 2 },
@@ -46,14 +49,14 @@ const PROTOCOLS: readonly Protocol[] = [
 /** A named mistake, planted in the runtime, in the store or in the behaviours. */
 export interface Bug extends ProcessBugs {
   readonly name: string
-  /** What the broken promise must look like. */
+  /** The pattern of the violation that must appear. */
   readonly seenAs: RegExp
   /** A seed that showed it, where few do: it is tried first. */
   readonly seed?: number
   wrapStore?(store: Store): Store
-  /** What is planted where there are two primaries; the bug shows there alone. */
+  /** The bug that is planted if there are two primaries, because it shows only there. */
   readonly cluster?: ClusterBugs
-  /** What is planted in orders to move a shard; likewise. */
+  /** The bug that is planted in orders to move a shard, for the same reason. */
   readonly orders?: OrderBugs
 }
 
@@ -70,18 +73,18 @@ export class Simulation {
   storeOffsetMs = STORE_BEGINS_MS
   /** Virtual times at which the store's clock went back. */
   readonly backAtMs: number[] = []
-  /** Commits that the store has lost under an owner that had them confirmed. */
+  /** Commits that the store lost after their owner had received the confirmation. */
   readonly losses: { readonly shard: number; readonly owner: SimProcess; readonly atMs: number }[] = []
   /** Chances of faults; all zero in peace. */
   faults = 1
   throwTimers = 0
-  /** Virtual time until which time passes quickly: somebody is away. */
+  /** The virtual time until which time passes quickly, because a process or node is unreachable. */
   hurryUntilMs = 0
   /** Virtual time until which the store is full. */
   fullUntilMs = 0
-  /** Processes that were killed or told to stop. */
+  /** Processes that were killed or stopped. */
   ended = 0
-  /** Every so many processes is on another machine: nobody can see that it is gone. */
+  /** Every n-th process is on another machine, so that the others cannot see that it has ended. */
   readonly unseenEvery: number
   /** Whether this seed's store loses commits now and then. */
   readonly setsBack: boolean
@@ -91,12 +94,12 @@ export class Simulation {
   readonly orders: Orders
   /** Whether processes of two releases are started in this seed, which cannot talk to each other. */
   readonly isMixed: boolean
-  /** Primaries that are lost: who takes their place, and who hears of it later, at a virtual time. */
+  /** Lost primaries: the node that takes their place and the nodes that learn of it later, each at a virtual time. */
   readonly heirs: { readonly node: SimNode; readonly atMs: number; readonly deposedAtMs: number }[] = []
   private readonly bug: Bug | null
   private made = 0
 
-  /** `primaries`: as many hold the shards, each with replicas and a clock of its own. */
+  /** `primaries` is the number of nodes that hold the shards, each with replicas and its own clock. */
   constructor(seed: number, bug: Bug | null, primaries: number) {
     this.chance = makeChance(seed)
     this.bug = bug
@@ -150,7 +153,10 @@ export class Simulation {
     return process
   }
 
-  /** The store as one process has it. `came`: one of several can be asked, or holds other shards. */
+  /**
+   * The store as one process sees it. `came` is whether a primary, out of several, can be reached or now holds other
+   * shards.
+   */
   private storeFor(
     n: number,
     clock: WorkerClock,
@@ -195,7 +201,7 @@ export class Simulation {
     return { store, primaries: bugs.hasOneClock === true ? undefined : store }
   }
 
-  /** Clocks of two primaries differ by seconds; where shards move, by no more than they may. */
+  /** The clocks of two primaries differ by seconds; if shards move, by no more than is allowed. */
   private makeCluster(primaries: number): SimCluster {
     const draw = this.bug?.orders === undefined ? this.chance.next() : 1
     this.moves = draw < 0.35 ? 'none' : draw < 0.55 ? 'keys' : 'fence'
@@ -270,8 +276,8 @@ export class Simulation {
   }
 
   /**
-   * The world takes what an effect brings. Once, but where how it ended could not be known, and by nobody who cannot
-   * say so.
+   * The world accepts the result of an effect. It does so once, unless the end of an earlier attempt could not be
+   * known, and never from a process that has lost its claim.
    */
   takes(process: SimProcess, { performance }: Effect): void {
     const { nowMs } = this.time

@@ -1,4 +1,4 @@
-/** toy-cancel - the toy command that ends a message from outside, whatever its item is doing. */
+/** toy-cancel - the toy command that ends a message from outside, in any state of its item. */
 import type { CommandType, Fact } from '../../cluster/behaviour.ts'
 import { statusKey } from './toy-keys.ts'
 
@@ -14,7 +14,7 @@ export function isTerminal(state: string): boolean {
   return TERMINAL.has(state)
 }
 
-/** Ends a message that has not ended: its item leaves its lane. Refuses with `gone` or `ended`. */
+/** Ends a message that is not final: its item leaves its lane. Refuses with `gone` or `ended`. */
 export const cancel: CommandType<CancelBody, { cancelled: boolean } | { refused: string }> = {
   name: 'cancel',
   entities: () => [],

@@ -1,4 +1,4 @@
-/** toy-keys - the key names of the toy behaviours, and which shard an account lies on. */
+/** toy-keys - the key names of the toy behaviours, and the shard of an account. */
 import { shardTag } from '../../cluster/keyspace.ts'
 
 /** Accounts are called `<shard>a<n>`. */
@@ -21,5 +21,5 @@ export const capKey = (account: string): string => `${tagOf(account)}:cap:${acco
 export const contentKey = (account: string, id: string): string => `${tagOf(account)}:content:${account}.${id}`
 export const postingKey = (account: string, bucket: number): string =>
   `${tagOf(account)}:by-person:${account}:${bucket}`
-/** What no commit may write. */
+/** The key that no commit may write. */
 export const oddKey = (account: string): string => `${tagOf(account)}:odd`

@@ -1,9 +1,10 @@
 /**
  * toy - a small product for the simulation: accounts with a limit, messages that are counted, logged and performed.
  *
- * It uses everything that the runtime offers: entities with events, absolute counters, records that make a repeated ask
- * one, streams whose entries are ids, a `need` for what only the first facts reveal, items that are claimed by the
- * commit that makes them or later, outcomes that end, defer or throw, timers that arm themselves again.
+ * It uses everything that the runtime offers: entities with events, absolute counters, records that make a repeated
+ * ask idempotent, streams whose entries are ids, a `need` for facts that only the first facts reveal, items that are
+ * claimed by the commit that creates them or later, outcomes that end, defer or throw, timers that set themselves
+ * again.
  */
 import type {
   Behaviours,
@@ -47,7 +48,7 @@ export function isSerial(lane: string): boolean {
 }
 const ATTEMPTS_MAX = 4
 
-/** What an account has been through. Its state is the fold of its events. */
+/** The history of an account. Its state is the fold of its events. */
 export interface Account {
   readonly limit: number
   readonly ticks: number
@@ -82,7 +83,7 @@ export interface AcceptBody {
   /** Idempotency key; '' for none. */
   readonly key: string
   readonly hmac: string
-  /** Personal: it may lie in hashes, never in a stream. */
+  /** Personal data: allowed in hashes, never in a stream. */
   readonly address: string
   readonly lane: string
   readonly delayMs: number
@@ -134,7 +135,7 @@ export function toyBehaviours(toy: Toy): Behaviours {
 /** Fields of an account's persons that are read whole: then a new one needs no read, further on it does. */
 const PERSONS_WHOLE_MAX = 10
 
-/** Accepts a message of one or more parts: each is an object of its own, counted, logged and performed. */
+/** Accepts a message of one or more parts. Each part is an object of its own, counted, logged and performed. */
 function accept(bugs: ToyBugs): CommandType<AcceptBody, AcceptReply> {
   return {
     name: 'accept',
@@ -175,7 +176,7 @@ function accept(bugs: ToyBugs): CommandType<AcceptBody, AcceptReply> {
         due: ids.map((id) => {
           const item = `${account}.${id}`
           const due = { lane: body.lane, item, atMs: context.nowMs + body.delayMs }
-          // In a serial lane others may wait already: nothing is claimed at once.
+          // In a serial lane other items may already wait, so nothing is claimed at once.
           return isSerial(body.lane) ? due : { ...due, job: { item } }
         }),
       }
@@ -201,7 +202,7 @@ function messageOps(
   ]
 }
 
-/** The first refusal of an account is written down, the others only told. */
+/** The first refusal of an account is stored, later ones are only answered. */
 function overLimit(account: string, told: string | null): Decision<AcceptReply> {
   const answer = { refused: 'limit' }
   if (told !== null) return { kind: 'refuse', answer }
@@ -221,7 +222,7 @@ const raise: CommandType<{ account: string; by: number }, number> = {
   },
 }
 
-/** Throws, wherever it is told to, or orders what the store refuses. It never comes true. */
+/** Throws if it is ordered to, or returns ops that the store refuses. Its effect never happens. */
 const explode: CommandType<{ account: string; where: string }, null> = {
   name: 'explode',
   entities: ({ where, account }) => (where === 'entities' ? thrown() : [refOf(account)]),
@@ -285,7 +286,7 @@ function lane(
       facts: (body: PrepareBody) => [statusFact(body)],
       decide({ item }, _states, facts) {
         const { key, fields } = statusFact({ item }) as Fact & { read: 'fields' }
-        // That a finished item is not performed again is the runtime's promise: the state is not looked at here.
+        // The runtime guarantees that a finished item is not performed again, so the state is not checked here.
         return { kind: 'done', reply: facts.field(key, fields[0]!) === null ? null : { item } }
       },
     },

@@ -1,8 +1,9 @@
 /**
- * virtual-time - time that passes only when the scheduler says so, and the clocks of workers in it.
+ * virtual-time - time that passes only when the scheduler advances it, and the clocks of workers in it.
  *
- * Each worker's monotonic time runs at its own rate from its own origin; its idea of the store's time is what the store
- * last told it plus that. A timer is due when its worker's monotonic time has reached it; the scheduler calls it.
+ * Each worker's monotonic time runs at its own rate from its own origin. Its estimate of the store's time is the
+ * store's last answer plus the monotonic time since. A timer is due when its worker's monotonic time has reached it,
+ * and the scheduler calls it.
  */
 import { type Clock, timeAfter } from '../../cluster/clock.ts'
 
@@ -34,7 +35,7 @@ export class VirtualTime {
     timer.call()
   }
 
-  /** A process died: its timers with it. */
+  /** The timers of a process that died end with it. */
   forget(owner: WorkerClock): void {
     for (const timer of this.timers) if (timer.owner === owner) this.timers.delete(timer)
   }
@@ -55,7 +56,7 @@ export class WorkerClock implements Clock {
     this.readAtMs = this.monotonicMs()
   }
 
-  /** Another one of the same worker, for a store whose time is so far from the one of this. */
+  /** Another clock of the same worker, for a store whose time differs by this much. */
   twin(offMs: number): WorkerClock {
     const { originMs, rate, time } = this
     return new WorkerClock(time, { originMs, rate, storeMs: this.nowMs() + offMs })

@@ -1,8 +1,8 @@
 /**
- * bugs - thirty-seven mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - thirty-seven mistakes that a runtime like this one could contain. Each is planted alone.
  *
- * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
- * behaviours. The simulation must see every one of them.
+ * The product contains none of them: they are subclasses of its classes, wrappers of the store and variants of the toy
+ * behaviours. The simulation must detect every one.
  */
 
 import { makeFenceCells } from '../../../cluster/fence.ts'

@@ -91,7 +91,7 @@ class HashOverlay extends Overlay {
   }
 }
 
-/** Goes on in a serial lane whatever another worker has claimed there. */
+/** Continues in a serial lane whatever another worker has claimed there. */
 export class ImpatientLoop extends CommitLoop {
   constructor(id: number, world: ShardWorld, host: LoopHost) {
     super(id, world, host)
@@ -117,7 +117,7 @@ export class BelievingLoop extends CommitLoop {
   }
 }
 
-/** Goes on where the store has lost commits as if nothing had been. */
+/** Continues after the store has lost commits as if nothing had happened. */
 export class SilentLoop extends CommitLoop {
   override readonly knownCommits = new ContentCommits()
 }
@@ -128,14 +128,14 @@ class ContentCommits extends KnownCommits {
   }
 }
 
-/** Whatever befell the process: while heartbeats are answered, what it has is its own. */
+/** While heartbeats are answered, the process keeps everything it owns, even after an incident. */
 export class ForgivingFence extends Fence {
   override look({ shard }: Pass): FenceState {
     return super.look(this.passOf(shard))
   }
 }
 
-/** Goes by the last answered heartbeat, for as long as others believe in it. */
+/** Relies on the last answered heartbeat for as long as other processes consider this one alive. */
 export class HopefulFence extends Fence {
   override beatSent(): number {
     const atMs = super.beatSent()
@@ -153,7 +153,7 @@ export class HopefulFence extends Fence {
   }
 }
 
-/** Keeps what a batch made of the states, whatever became of its commit. */
+/** Keeps the states that a batch produced, whatever the result of its commit. */
 export class StubbornLoop extends CommitLoop {
   protected override discard(plan: Plan): void {
     super.discard(plan)

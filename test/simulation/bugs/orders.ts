@@ -1,8 +1,11 @@
-/** orders - orders to move a shard that err, each in one way: what they say to nodes, or make of the answers. */
+/**
+ * orders - faulty orders to move a shard. Each has one fault, in the commands it sends to nodes or in the use of their
+ * answers.
+ */
 import { nodesAt } from '../cluster/nodes-text.ts'
 import { SimClient } from '../cluster/sim-client.ts'
 
-/** Of one order, whatever node it talks to: the token that it takes itself to have given the shard. */
+/** The token that an order believes it gave the shard, one per order and not per node. */
 const CLAIMED = new WeakMap<object, string>()
 
 /** Copies while the owner writes. */
@@ -23,7 +26,9 @@ export class UnfencedClient extends SimClient {
   }
 }
 
-/** Names itself as the owner, under the token of the one before: who knows that goes on writing. */
+/**
+ * Names itself as the owner under the previous owner's token, so a process that knows the token can continue to write.
+ */
 export class TokenlessClient extends SimClient {
   private claimed: string | null = null
 
@@ -52,7 +57,7 @@ export class HastyClient extends SimClient {
   }
 }
 
-/** Takes what the new holder knows for what all know, and has nothing to remove. */
+/** Assumes that all nodes know what the new holder knows, and has nothing to remove. */
 export class DeafClient extends SimClient {
   protected override clusterSays(words: readonly string[]): unknown {
     const { cluster, node, shard } = this

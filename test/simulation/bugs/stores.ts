@@ -9,7 +9,7 @@ const LATE_READS = 4
 /** Commits before a cursor is written. */
 const CURSOR_LATE = 3
 
-/** The store takes a commit whatever number it follows, also one that it has. */
+/** The store accepts a commit with any sequence number, even one that it already has. */
 export function withoutSeqCheck(store: Store): Store {
   let sendings = 0
   return wrapped(store, async (commit) => {
@@ -19,7 +19,7 @@ export function withoutSeqCheck(store: Store): Store {
   })
 }
 
-/** The store takes a commit whoever holds the shard. */
+/** The store accepts a commit from any worker, whoever holds the shard. */
 export function withoutTokenCheck(store: Store): Store {
   return wrapped(store, async (commit) => {
     const token = (await store.metas([commit.shard]))?.[0]?.token ?? commit.token
@@ -28,8 +28,8 @@ export function withoutTokenCheck(store: Store): Store {
 }
 
 /**
- * The cursor is written after the commit that executed the entries: with the next one, and what they say goes no
- * sooner.
+ * The cursor is written after the commit that executed the entries, together with the next commit, and their replies
+ * leave no earlier.
  */
 export function withCursorOutside(store: Store): Store {
   const waiting = new Map<number, string>()
@@ -68,7 +68,7 @@ export function withOutcomesCursorOutside(store: Store): Store {
   })
 }
 
-/** Whoever takes a shard sees no outcomes at first. */
+/** A worker that takes a shard reads no outcomes at first. */
 export function withOutcomesLate(store: Store): Store {
   const reads = new Map<number, number>()
   return changeStore(store, {
@@ -97,7 +97,7 @@ export function withLostReplies(store: Store): Store {
   })
 }
 
-/** Who is coming meets nobody. */
+/** A joining worker meets no other worker. */
 export function withoutMeeting(store: Store): Store {
   return changeStore(store, {
     async heartbeat(request) {
@@ -108,7 +108,7 @@ export function withoutMeeting(store: Store): Store {
   })
 }
 
-/** Who is coming sees who lives, and is seen by nobody. */
+/** A joining worker sees the living workers, and none of them sees it. */
 export function withSecretLooks(store: Store): Store {
   return changeStore(store, {
     async heartbeat(request) {
@@ -118,7 +118,7 @@ export function withSecretLooks(store: Store): Store {
   })
 }
 
-/** What a commit tells is told when it comes, whatever becomes of it. */
+/** The messages of a commit are sent when it arrives, whatever its result. */
 export function withLoudCommits(store: Store): Store {
   const listeners = LISTENERS.get(store) ?? new Map<string, Ears>()
   LISTENERS.set(store, listeners)
@@ -134,10 +134,10 @@ export function withLoudCommits(store: Store): Store {
   })
 }
 
-/** Of every process of a simulation. */
+/** Shared by all processes of a simulation. */
 const LISTENERS = new WeakMap<Store, Map<string, Ears>>()
 
-/** Counters are incremented at each sending, beside the commit: those of a sending that came to nothing stay. */
+/** Counters are incremented at each sending, outside the commit, so the increments of a failed sending remain. */
 export function withIncrements(store: Store): Store {
   const extra = new Map<string, number>()
   return wrapped(store, async (commit) => {

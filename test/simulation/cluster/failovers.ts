@@ -1,4 +1,4 @@
-/** failovers - what befalls primaries: one is killed or cut off, a replica takes its place later; shards move */
+/** failovers - faults of primaries: one is killed or cut off, a replica takes its place later, and shards move */
 import { moveOf } from '../../../cluster/slots/move-fence.ts'
 import { SHARDS } from '../process.ts'
 import type { Simulation } from '../simulation.ts'
@@ -6,26 +6,29 @@ import { mayBegin } from './may-begin.ts'
 import { SimCluster } from './sim-cluster.ts'
 import type { SimNode } from './sim-node.ts'
 
-/** Of one seed. */
+/** For one seed. */
 const FAILOVERS_MAX = 5
 const MOVES_MAX = 4
-/** Orders that go on with a move or take it back, of one seed before peace. */
+/** Orders that continue or undo a move, for one seed before peace. */
 const ORDERS_MAX = 14
-/** From the loss of a primary until a replica has taken its place, and until it hears of that itself, or is started. */
+/**
+ * From the loss of a primary until a replica has taken its place, and until the old primary learns of that or is
+ * started.
+ */
 const ELECTED_MS = { least: 500, most: 4_000 }
 const HEARD_MS_MAX = 3_000
 const BACK_MS_MAX = 60_000
 /** A replica's clock differs by less from that of its primary. */
 const REPLICA_APART_MS = 200
-/** That something befalls whoever moves a shard, in one step that the world does meanwhile. */
+/** The chance in one step that a fault hits a node or order of a move while it runs. */
 const STRIKE_CHANCE = 0.0015
 const FROZEN_MS_MAX = 30_000
 const AGAIN_CHANCE = 0.02
-/** As many times more often where it matters most. */
+/** The factor by which faults are more frequent during critical steps. */
 const DELICATE = 4
 const DELICATE_STEP = 'kept'
 const KEYS_CHANCE = 0.02
-/** That all hear of the epoch of a node, in one step. */
+/** The chance in one step that all nodes learn of a node's epoch. */
 const EPOCH_CHANCE = 0.05
 /** Replicas that others have too many of find a primary without any. */
 const FOLLOWED_CHANCE = 0.005
@@ -42,7 +45,7 @@ export function failOver(sim: Simulation, nodes?: readonly SimNode[]): void {
   const backMsMax = isKilled ? BACK_MS_MAX : HEARD_MS_MAX
   sim.heirs.push({ node, atMs, deposedAtMs: atMs + chance.below(backMsMax) })
   sim.note(`${node.name} ${isKilled ? 'killed' : 'cut off'}`)
-  // What others knew of each other lay there, and what was said last may be gone.
+  // The node's knowledge of the other nodes was stored there, and the last messages may be lost.
   if (!node.hasCommon) return
   for (const process of sim.processes) {
     process.doubtedAtMs = atMs + HEARD_MS_MAX
@@ -67,7 +70,7 @@ export function moveShard(sim: Simulation): void {
   sim.movesBegun += 1
 }
 
-/** What is due among primaries: heirs, news, moves that go on. `isPeace`: all of it. */
+/** The pending events of primaries: successors, news, moves that continue. With `isPeace`, all of them. */
 export function goOn(sim: Simulation, isPeace = false): void {
   const { base, chance, time } = sim
   if (!(base instanceof SimCluster)) return
@@ -107,7 +110,7 @@ function goOnWithOrders(sim: Simulation, base: SimCluster, isPeace: boolean): vo
   if (mayBegin(base, shard, to)) orders.begin(shard, to)
 }
 
-/** Where the next order for a shard is to bring it: on, or back. */
+/** The target of the next order for a shard: forward, or back. */
 function goalOf({ chance }: Simulation, base: SimCluster, shard: number): SimNode {
   const at = base.at(shard)
   const ends = moveOf(at.metaOf(shard).get('owner') ?? '')
@@ -116,7 +119,10 @@ function goalOf({ chance }: Simulation, base: SimCluster, shard: number): SimNod
   return target === undefined || chance.hit(0.4) ? at : target
 }
 
-/** Who gives or takes a shard is lost, or the order ends or stands still; where all but some know of it the same. */
+/**
+ * The giving or taking node is lost, or the order ends or freezes. The same may happen once all nodes but a few know
+ * of the slot.
+ */
 function strike(sim: Simulation, base: SimCluster): void {
   const { chance, orders } = sim
   const draw = chance.next()
@@ -130,7 +136,7 @@ function strike(sim: Simulation, base: SimCluster): void {
   else orders.freeze(order, chance.below(FROZEN_MS_MAX))
 }
 
-/** A shard that lies fenced; null: none. */
+/** A fenced shard, or null if there is none. */
 export function fencedShard(base: SimCluster): number | null {
   for (let shard = 0; shard < SHARDS; shard += 1)
     if (moveOf(base.at(shard).metaOf(shard).get('owner') ?? '') !== null) return shard

@@ -1,8 +1,8 @@
 /**
- * fence-watch - sees that a shard that is fenced stays what it is, wherever it lies
+ * fence-watch - checks that a fenced shard does not change, on whatever node it is
  *
- * From the first fence to its end, through whatever befalls nodes and orders, the node that has the slot has every key
- * with the same value. Left out is what is volatile, ends by itself or is the fence.
+ * From the first fence to its end, through all faults of nodes and orders, the node that has the slot has every key
+ * with the same value. Volatile keys, keys that expire by themselves and the fence itself are left out.
  */
 import { copyKey, mailboxKey, metaKey } from '../../../cluster/keyspace.ts'
 import type { Observer } from '../observer.ts'
@@ -11,7 +11,7 @@ import type { SimNode } from './sim-node.ts'
 
 /** Keys that a sentence names. */
 const NAMED_MAX = 3
-/** Of `meta`: the fence. */
+/** The field of `meta` that holds the fence. */
 const FENCE_FIELDS: ReadonlySet<string> = new Set(['owner', 'tok', 'freed', 'uncleared'])
 
 /** Values by name. */
@@ -22,7 +22,7 @@ export class FenceWatch {
   private readonly at: (shard: number) => SimNode
   private readonly fenced = new Map<number, Contents>()
 
-  /** `at` says which node has a shard. */
+  /** `at` returns the node that has a shard. */
   constructor(observer: Observer, at: (shard: number) => SimNode) {
     this.observer = observer
     this.at = at
@@ -36,7 +36,7 @@ export class FenceWatch {
     this.observer.mayUndo(shard, () => this.fenced.delete(shard))
   }
 
-  /** Whether all shards that are fenced are where they should be. */
+  /** Whether all fenced shards are on the right node. */
   look(): void {
     for (const [shard, before] of this.fenced) this.compare(this.at(shard), shard, before)
   }

@@ -5,13 +5,13 @@ import type { SimCluster } from './sim-cluster.ts'
 import type { SimNode } from './sim-node.ts'
 import type { Claim } from './slot-news.ts'
 
-/** Of one that answers: nothing is decided by what it says. */
+/** For a node that answers. Nothing is decided by its answer. */
 const ANSWERS = { settings: new Map() } as unknown as NodeLook['answers']
 
 /**
- * As `whyNotNow` of `src/store/cluster/move-shards.ts`: nothing is begun while a primary is away or somebody has not
- * heard of the last move; a move that was cut off is gone on with once nobody is silent who may come back as he was,
- * and taken back by whoever has the shard.
+ * Like `whyNotNow` of `src/store/cluster/move-shards.ts`. No move begins while a primary is unreachable or a node has
+ * not learned of the last move. An interrupted move continues once no silent node could come back unchanged, and the
+ * current holder of the shard can undo it.
  */
 export function mayBegin(cluster: SimCluster, shard: number, to: SimNode): boolean {
   const holder = cluster.at(shard)
@@ -27,7 +27,7 @@ export function mayBegin(cluster: SimCluster, shard: number, to: SimNode): boole
   return awayOf(lookAt(cluster), open, to.name) === null
 }
 
-/** Whether a primary says otherwise than a claim: one that has marked the slot as coming is not asked. */
+/** Whether a primary contradicts a claim. A primary that has marked the slot as importing is not asked. */
 function isDoubted({ shard, unheard }: Claim): boolean {
   return [...unheard.keys()].some((ear) => typeof ear !== 'string' && !ear.importing.has(shard))
 }

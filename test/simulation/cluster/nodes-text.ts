@@ -1,13 +1,16 @@
-/** nodes-text - what `CLUSTER NODES` says at the nodes of a cluster in memory, each as far as it has heard */
+/**
+ * nodes-text - the output of `CLUSTER NODES` on each node of an in-memory cluster, according to what that node has
+ * learned
+ */
 import { COMMON_SLOT, SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { SHARDS } from '../process.ts'
 import type { SimCluster } from './sim-cluster.ts'
 import type { SimNode } from './sim-node.ts'
 
-/** Of what belongs to no shard, and of shards that nobody uses here. */
+/** The slots that belong to no shard, or to shards that the simulation does not use. */
 const COMMON_SLOTS: readonly number[] = [COMMON_SLOT, ...SHARD_SLOTS.slice(SHARDS)]
 
-/** What `CLUSTER NODES` says at the replica of a node, which may have taken its place. */
+/** The output of `CLUSTER NODES` on the replica of a node, which may have taken its place. */
 export function nodesAtReplica(cluster: SimCluster, node: SimNode): string {
   if (node.heir !== null) return nodesAt(cluster, node.heir)
   const holders = Array.from(
@@ -24,7 +27,7 @@ export function nodesAtReplica(cluster: SimCluster, node: SimNode): string {
   return lines.join('\n')
 }
 
-/** What `CLUSTER NODES` says at a node: one that was cut off takes its heir for a replica still. */
+/** The output of `CLUSTER NODES` on a node. A node that was cut off still considers its successor a replica. */
 export function nodesAt(cluster: SimCluster, asked: SimNode): string {
   const holders = Array.from({ length: SHARDS }, (_, shard) => holderSeenBy(cluster, asked, shard))
   return cluster.members

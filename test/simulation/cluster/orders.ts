@@ -1,9 +1,10 @@
 /**
- * orders - orders to move a shard, as `sendwright cluster move` gives them: the product's own steps, at nodes in memory
+ * orders - orders to move a shard, as `sendwright cluster move` gives them, with the product's own steps on in-memory
+ * nodes
  *
- * An order lives until its shard lies where it is to go, or until something that it needs is lost; it may be ended or
- * stand still between any two of its commands. What it has sent by then may still be done, until the next order ends
- * its connections. A shard that it leaves fenced is for the next one, which goes on or takes it back.
+ * An order lives until its shard has arrived, or until a node that it needs is lost. It may be ended or frozen between
+ * any two of its commands. Commands that it has already sent may still be executed, until the next order ends its
+ * connections. The next order continues or undoes the move of a shard that was left fenced.
  */
 import type { Redis } from 'ioredis'
 import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
@@ -17,15 +18,15 @@ import { type ClientOptions, SimClient } from './sim-client.ts'
 import type { SimCluster } from './sim-cluster.ts'
 import type { SimNode } from './sim-node.ts'
 
-/** Within this every node hears of every other. */
+/** Within this time every node learns of every other. */
 const HEARD_MS = 500
-/** Who could not say for so long that it holds the lock does nothing more. */
+/** An order that could not confirm its lock for this long does nothing more. */
 const HELD_MS_MAX = 6_000
 
-/** What is planted in orders. */
+/** The fault that is planted in orders. */
 export interface OrderBugs {
   readonly makeClient?: (options: ClientOptions) => SimClient
-  /** It does not end what others have under way, and does not hear of a later one. */
+  /** It does not end commands of other orders, and does not learn of a later order. */
   readonly letsOthersBe?: boolean
 }
 
@@ -45,12 +46,12 @@ export interface Order {
   readonly clients: Map<SimNode, SimClient>
   /** Sent, and not done yet. */
   commands: Command[]
-  /** What came of them while it stood still. */
+  /** The results that arrived while it was frozen. */
   readonly unheard: (() => void)[]
   state: 'live' | 'frozen' | 'over'
-  /** Virtual time until which it stands still. */
+  /** The virtual time until which it is frozen. */
   wakesAtMs: number
-  /** It knows that somebody else may hold the lock. */
+  /** It knows that another order may hold the lock. */
   hasLost: boolean
   /** The last step that it has done. */
   step: MoveStep | 'begun anew'
@@ -67,7 +68,7 @@ export interface OrdersDeps {
 
 export class Orders {
   readonly all: Order[] = []
-  /** Orders whose shard lay where it was to go at their end. */
+  /** Orders whose shard had arrived when they ended. */
   done = 0
   private readonly deps: OrdersDeps
 
@@ -79,7 +80,7 @@ export class Orders {
     return this.all.filter(({ state }) => state === 'live')
   }
 
-  /** Orders with commands that could be done now: of one that is ended or stands still too. */
+  /** Orders with commands that could be executed now, including those of ended and frozen orders. */
   get sending(): Order[] {
     return this.all.filter(({ commands }) => commands.length > 0)
   }
@@ -132,7 +133,10 @@ export class Orders {
     else hear()
   }
 
-  /** An order is ended from outside: it hears nothing more, what it has sent is done some time. */
+  /**
+   * An order is ended from outside. It receives nothing more, but the commands that it has sent are executed at some
+   * time.
+   */
   kill(order: Order): void {
     if (order.state === 'over') return
     this.over(order, 'is killed')
@@ -148,7 +152,7 @@ export class Orders {
     note(`order ${order.n} stands still`)
   }
 
-  /** Those go on that have stood still for long enough. */
+  /** Orders that have been frozen for long enough continue. */
   wake(isPeace: boolean): void {
     const { note, time } = this.deps
     for (const order of this.all) {
@@ -233,7 +237,7 @@ export class Orders {
     return bugs.makeClient?.(options) ?? new SimClient(options)
   }
 
-  /** Whatever others have sent to a node, and nobody has read yet, is never read. */
+  /** Commands that others sent to a node and that it has not read yet are discarded. */
   private endOthers(order: Order, node: SimNode): Promise<void> {
     const client = order.clients.get(node)!
     const run = (): void => {
@@ -264,7 +268,7 @@ export class Orders {
   }
 }
 
-/** Who says now that it has a slot; of two the one with the higher epoch. */
+/** The node that claims a slot now. If two nodes claim it, the one with the higher epoch. */
 async function holderOf(ends: readonly MoveEnd[], slot: number): Promise<MoveEnd | undefined> {
   const map = new SlotMap()
   const texts = await Promise.all(ends.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))

@@ -1,8 +1,9 @@
 /**
- * sim-client - what an order to move a shard says to one node of a cluster in memory, and what it hears: as much of
- * Redis as `cluster/slots/` uses for it
+ * sim-client - the connection of an order to one node of an in-memory cluster, with the part of Redis that
+ * `cluster/slots/` uses
  *
- * Each command waits until the scheduler has it done. Sizes and settings are told at once: nothing hangs on them.
+ * Each command waits until the scheduler executes it. Sizes and settings are returned at once, because no decision
+ * depends on them.
  */
 import { pauseBy, type Waits } from '../../../cluster/clock.ts'
 import { copyKey, fencedKey, metaKey } from '../../../cluster/keyspace.ts'
@@ -20,7 +21,7 @@ import type { SimNode } from './sim-node.ts'
 const KEY_BYTES = 60_000
 const FENCED_MS = 3_600_000
 
-/** What is in a key that a node has packed. */
+/** The contents of a key that a node has dumped. */
 const PACKED = new WeakMap<object, Kept>()
 
 type Kept = NonNullable<ReturnType<Snapshot['get']>>
@@ -32,7 +33,7 @@ export interface ClientOptions {
   readonly cluster: SimCluster
   readonly shard: number
   readonly clock: Waits
-  /** Has a command done, some time, or says that the connection has ended. */
+  /** Executes a command at some time, or reports that the connection has ended. */
   send<Value>(client: SimClient, what: string, run: () => Value): Promise<Value>
 }
 
@@ -55,7 +56,7 @@ export class SimClient {
     this.shard = options.shard
   }
 
-  /** Nobody answers there. A replica is there when its primary is lost. */
+  /** No node answers there. A replica is present while its primary is lost. */
   get isGone(): boolean {
     return this.node.state === 'down' && !this.options.isReplica
   }
@@ -167,7 +168,7 @@ export class SimClient {
     return 1
   }
 
-  /** A key as it is when all that are asked for with it are packed. */
+  /** A key as it is at the time when all keys of the request are dumped. */
   private async pack(name: string): Promise<Kept | undefined> {
     if (this.packing === null) {
       const names = new Set<string>()
@@ -238,7 +239,7 @@ export class SimClient {
       case 'UNLINK':
         this.remove(args)
         break
-      // What is removed where it is not any more is removed at the replicas.
+      // A key that is gone from the primary is removed from the replicas too.
       case 'EVAL':
         if (args[0] === CLEAR) this.remove(args.slice(2))
         else if (args[0] === RESTORE) this.restore(words.slice(2))

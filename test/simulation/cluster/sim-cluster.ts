@@ -1,7 +1,7 @@
 /**
- * sim-cluster - a Redis Cluster in memory: primaries that hold shards, each with a clock of its own and replicas that
- * are behind it; failovers, which lose what no replica has; shards that move, at once (`SETSLOT` alone) or key by key
- * in the manner of redis-cli.
+ * sim-cluster - an in-memory Redis Cluster: primaries that hold shards, each with its own clock and with replicas that
+ * lag; failovers, which lose everything that no replica has; shards that move, at once (`SETSLOT` alone) or key by key
+ * as redis-cli does.
  */
 import { shardTag } from '../../../cluster/keyspace.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
@@ -13,18 +13,18 @@ import { FenceWatch } from './fence-watch.ts'
 import { SimNode } from './sim-node.ts'
 import { type Claim, type Ear, SlotNews } from './slot-news.ts'
 
-/** Where a shard lies that is on its way key by key. */
+/** The location of a shard that is moving key by key. */
 interface Move {
   readonly from: SimNode
   readonly to: SimNode
-  /** All of it has arrived. */
+  /** All keys have arrived. */
   isOver: boolean
 }
 
 interface ClusterDeps {
   readonly observer: Observer
   readonly virtualMs: () => number
-  /** How likely a node is to hear of a slot that has changed hands, in one step. */
+  /** The chance in one step that a node learns of a slot that has changed its owner. */
   readonly newsChance: () => number
 }
 
@@ -43,7 +43,7 @@ export class SimCluster {
   /** Virtual time at which a primary or a shard was on its way last. */
   troubledAtMs = Number.NEGATIVE_INFINITY
   private readonly moving = new Map<number, Move>()
-  /** The newest that those know who hear of each other. */
+  /** The newest epoch among nodes that communicate. */
   private epochNow = 0
   private made = 0
   private storeMs = 0
@@ -79,12 +79,15 @@ export class SimCluster {
     return this.nodes.find((node) => node.name === name)
   }
 
-  /** All nodes that are asked how the slots lie. */
+  /** All nodes, when asked for the slot map. */
   get members(): SimNode[] {
     return [...this.nodes, this.crowd]
   }
 
-  /** Replicas, and of whom: a node itself stands for its own; one that was lost and has come back follows its heir. */
+  /**
+   * Replicas and their primaries. A node itself stands for its own replica. A lost node that has returned follows its
+   * successor.
+   */
   get followed(): { readonly node: SimNode; readonly primary: SimNode }[] {
     return this.nodes.flatMap((node) => {
       if (node.heir === null) return node.hasReplicas && node.state !== 'deposed' ? [{ node, primary: node }] : []
@@ -94,7 +97,10 @@ export class SimCluster {
     })
   }
 
-  /** Who has a shard, as the cluster will say: of two that claim it the one that others hear, then the newer. */
+  /**
+   * The node that the cluster will name as the owner of a shard. Of two claims, the one that the others receive, then
+   * the newer.
+   */
   at(shard: number): SimNode {
     const claiming = this.nodes.filter(({ heir, shards }) => heir === null && shards.has(shard))
     const heard = claiming.filter(({ state }) => state === 'primary')
@@ -115,7 +121,7 @@ export class SimCluster {
     this.at(shard).base.forgetMail(shard)
   }
 
-  /** Replicas of a primary get all that it has. False: it has none, or they hear nothing of it. */
+  /** The replicas of a primary receive all its data. False if it has none, or if they are disconnected from it. */
   replicate(node: SimNode): boolean {
     if (node.state !== 'primary' || !node.hasReplicas) return false
     node.settle()
@@ -124,7 +130,7 @@ export class SimCluster {
     return true
   }
 
-  /** A primary is killed, or its replicas and the others hear nothing of it any more. */
+  /** A primary is killed, or its replicas and the other nodes are disconnected from it. */
   lose(node: SimNode, isKilled: boolean): void {
     this.failovers += 1
     this.trouble()
@@ -134,8 +140,8 @@ export class SimCluster {
   }
 
   /**
-   * A replica takes the place of a primary that is lost, with what it has; what was enqueued no replica ever gets. One
-   * that was only cut off goes on with what it had, for nobody.
+   * A replica takes the place of a lost primary, with the data that it has. Data that was still in the primary's queue
+   * never reaches a replica. A primary that was only cut off continues with its data, but without clients.
    */
   promote(lost: SimNode, offsetMs: number): SimNode {
     const shards = this.news.inherited(lost, this.crowd)
@@ -158,9 +164,9 @@ export class SimCluster {
   }
 
   /**
-   * One that was lost hears what has become of it: what it claims by a newer epoch than all others is its own. Of two
-   * with the same epoch the other one raises its own. (Of Redis the one with the lesser id does: where that is who was
-   * lost in the moment between its claim and the first who hears of it, it takes back what its heir has taken
+   * A lost primary learns of the events since. It owns what it claims with a newer epoch than all others. If two nodes
+   * have the same epoch, the other one raises its own. (In Redis the node with the smaller id does. If that is the
+   * node that was lost between its claim and the first node that learned of it, it takes back what its successor took
    * meanwhile. docs/understand/known-limits.md says that this loses mail.)
    */
   depose(node: SimNode): void {
@@ -185,32 +191,32 @@ export class SimCluster {
     const before = this.at(shard)
     node.shards.add(shard)
     this.trouble()
-    // Its own of all that it knows, but nobody else has heard of it yet.
+    // Its own epoch is the newest it knows, but no other node has learned of it yet.
     if (node.epoch < this.knownEpoch(node)) node.epoch = this.knownEpoch(node) + 1
     this.news.begin({ shard, by: node, before }, [...this.nodes.filter(({ heir }) => heir === null), this.crowd])
   }
 
-  /** Somebody hears of a slot that has changed hands. */
+  /** A node learns of a slot that has changed its owner. */
   hear(claim: Claim, ear: Ear): void {
     this.hearEpoch(claim.by)
     this.news.hear(claim, ear)
     this.watch.look()
   }
 
-  /** A primary hears of another one with its epoch. */
+  /** A primary learns of another one with the same epoch. */
   private collide(node: SimNode): void {
     node.epoch = this.nextEpoch()
     node.heardEpoch = node.epoch
   }
 
-  /** Two primaries with one epoch receive each other's messages: one of them raises its own. */
+  /** Two primaries with the same epoch receive each other's messages, and one of them raises its own. */
   endCollisions(): void {
     const standing = this.members.filter(({ heir, state }) => heir === null && state === 'primary')
     for (const one of standing)
       if (standing.some((other) => other !== one && other.epoch === one.epoch)) this.collide(one)
   }
 
-  /** All hear of the epoch of a node, and of what its replicas know. */
+  /** All nodes learn the epoch of a node and the knowledge of its replicas. */
   hearEpoch(node: SimNode): void {
     if (node.state === 'primary') node.heardEpoch = node.epoch
     if (node.heir === null) this.epochNow = Math.max(this.epochNow, node.heardEpoch, node.kin.knownEpoch)
@@ -236,7 +242,7 @@ export class SimCluster {
     return Math.max(node.epoch, node.state === 'primary' ? this.epochNow : node.knewEpoch)
   }
 
-  /** A node makes its epoch the newest, if it is not: nobody has heard of that yet. */
+  /** A node makes its epoch the newest, unless it already is. No other node has learned of it yet. */
   bumpEpoch(node: SimNode): void {
     const known = this.knownEpoch(node)
     if (node.epoch < known) node.epoch = known + 1
@@ -247,14 +253,14 @@ export class SimCluster {
     this.troubledAtMs = this.virtualMs()
   }
 
-  /** Begins to move a shard; until it has arrived it can be asked of nobody. */
+  /** Begins to move a shard. Until it has arrived, no node serves it. */
   beginMove(shard: number, to: SimNode): void {
     this.moves += 1
     this.trouble()
     this.moving.set(shard, { from: this.at(shard), to, isOver: false })
   }
 
-  /** Goes on with the moves: all keys arrive, then the cluster says so. */
+  /** Continues the moves: all keys arrive, then the cluster reports the new owner. */
   goOn(): void {
     for (const [shard, move] of this.moving) {
       const { from, to } = move
@@ -263,7 +269,7 @@ export class SimCluster {
         const keys = from.base.copyOf(from.base.namesOf(shard))
         to.put(keys)
         from.put(new Map([...keys.keys()].map((name) => [name, undefined])))
-        // Who moves a shard waits for the replicas of both.
+        // A move waits for the replicas of both nodes.
         this.replicate(from)
         this.replicate(to)
         move.isOver = true
@@ -278,13 +284,13 @@ export class SimCluster {
     }
   }
 
-  /** Whether no key is on its way and every primary is there, or was lost and has an heir. */
+  /** Whether no key is moving and every primary is present, or was lost and has a successor. */
   get isCalm(): boolean {
     const isSettled = ({ heir, state }: SimNode): boolean => state !== 'held' && (state !== 'down' || heir !== null)
     return this.moving.size === 0 && this.nodes.every(isSettled)
   }
 
-  /** Who is elected is heard of at once, but by whoever is cut off, or has marked a slot as coming. */
+  /** All nodes learn of an elected node at once, except nodes that are cut off or have marked a slot as importing. */
   private hearOfHeir(lost: SimNode, heir: SimNode): void {
     for (const claim of this.news.all) {
       claim.unheard.delete(lost)
@@ -296,14 +302,17 @@ export class SimCluster {
     this.watch.look()
   }
 
-  /** Its claim was newer than that of whoever had the shards meanwhile. Those that followed it follow its heir. */
+  /**
+   * Its claim was newer than that of the node that held the shards meanwhile. The followers of that node follow its
+   * successor.
+   */
   private comeBack(node: SimNode, shards: readonly number[]): void {
     node.heir = null
     node.state = 'primary'
     node.watched = this.observer.watch(node.base)
     node.hasReplicas = false
     this.hearEpoch(node)
-    // Whoever waits for replicas gives up long before it gets any.
+    // A client that waits for replicas gives up long before any arrives.
     for (const link of node.links) link.down()
     for (const shard of shards) {
       for (const other of this.nodes) if (other.state === 'primary') other.loseShard(shard)
@@ -312,7 +321,7 @@ export class SimCluster {
     this.watch.look()
   }
 
-  /** What a node says of a shard that it does not take; null: it does. */
+  /** The reply of a node for a shard that it does not serve, or null if it serves it. */
   refusalOf(node: SimNode, shard: number, isAsking: boolean): string | null {
     const slot = SHARD_SLOTS[shard] ?? 0
     const move = this.moving.get(shard)
@@ -333,7 +342,7 @@ export class SimCluster {
     return verdict
   }
 
-  /** A store in which what is told and what is refused is that of a node. */
+  /** A store whose messages and refusals are those of a node. */
   storeOf(node: SimNode): Store {
     const has = (shard: number): boolean => node.state !== 'down' && this.refusalOf(node, shard, false) === null
     const hasCommon = (): boolean => node.state !== 'down' && node.hasCommon
@@ -362,7 +371,7 @@ export class SimCluster {
     })
   }
 
-  /** A stream in a slot of another node cannot be written: whoever reads it hears nothing. */
+  /** A stream in a slot of another node cannot be written, so its reader receives nothing. */
   private tell(node: SimNode, stream: string, text: string): void {
     const shard = Array.from({ length: SHARDS }, (_, n) => n).find((n) => stream.startsWith(shardTag(n)))
     if (shard === undefined || !node.shards.has(shard)) {

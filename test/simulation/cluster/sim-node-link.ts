@@ -15,22 +15,22 @@ import type { NodeLink, SimNode } from './sim-node.ts'
 const PULSE_MS = 2_000
 /** Requests are long on their way here. */
 const SILENT_MS = 6_000
-/** `WAIT` answers after this with what it has. */
+/** `WAIT` returns after this time with the number of replicas reached. */
 const WAIT_MS = 1_000
 /** A connection that has ended is opened again. */
 const OPEN_MS = 100
-/** Between the making of a commit and its first sending no more time passes. */
+/** No more time passes between the creation of a commit and its first sending. */
 const APART_MS_MAX = 2_000
 
-/** What is planted in a process of a cluster. */
+/** The fault that is planted in a process of a cluster. */
 export interface ClusterBugs {
-  /** It does not go where it is sent, nor asks the others where that is. */
+  /** It does not follow redirections, and does not ask the other nodes for the owner. */
   readonly isDeaf?: boolean
   /** Nobody waits for replicas. */
   readonly isUngated?: boolean
   /** All primaries have one clock. */
   readonly hasOneClock?: boolean
-  /** Replies are told to a stream that lies anywhere. */
+  /** Replies go to a stream on any node. */
   readonly toldKey?: (worker: string) => string
 }
 
@@ -62,7 +62,7 @@ export class SimNodeLink implements ShardNode, NodeLink {
   private readonly tellers = new Set<{ readonly key: () => string; readonly heard: (text: string) => void }>()
   private isSet = false
   private isClosed = false
-  /** Of the connections: what is under way over others has ended. */
+  /** For the connections: commands in flight on other connections have ended. */
   private ended: () => void = () => undefined
   private end = this.opened()
 
@@ -258,7 +258,7 @@ export class SimNodeLink implements ShardNode, NodeLink {
     })
   }
 
-  /** What is answered, or `lost` where the connection ends before. */
+  /** The answer, or `lost` if the connection ends before it. */
   private orEnd<Value>(answer: Promise<Value>, lost: Value): Promise<Value> {
     return Promise.race([answer, this.end.then(() => lost)])
   }

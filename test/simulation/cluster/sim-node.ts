@@ -1,8 +1,8 @@
 /**
- * sim-node - one primary of a cluster in memory, and what its replicas would have in its place
+ * sim-node - one primary of an in-memory cluster, and the data that its replicas would have in its place
  *
- * States: primary, held (it takes writes that no replica gets, and hears nothing of the others), down, deposed (it says
- * where what it had is now).
+ * States: primary, held (it accepts writes that no replica receives, and is disconnected from the others), down,
+ * deposed (it redirects to the current owners of its slots).
  */
 import { metaKey, shardTag } from '../../../cluster/keyspace.ts'
 import type { Store } from '../../../cluster/store.ts'
@@ -17,7 +17,7 @@ export interface NodeLink {
   down(): void
   /** Something is rung for a shard. */
   rung(shard: number, entry: string, said: Uint8Array | null): void
-  /** A commit tells a stream. */
+  /** A commit sends a message to a stream. */
   told(stream: string, text: string): void
 }
 
@@ -26,9 +26,9 @@ export class SimNode {
   readonly name: string
   readonly offsetMs: number
   epoch: number
-  /** The epoch that the others know of it. */
+  /** The epoch of it that the other nodes know. */
   heardEpoch: number
-  /** The newest epoch that its replicas have made up by themselves, and the last of their own. */
+  /** The newest epochs that its replicas generated themselves, and the last of its own. */
   kin = { knownEpoch: 0, ownEpoch: 0 }
   /** The newest epoch that it knew when it was lost. */
   knewEpoch = 0
@@ -38,15 +38,15 @@ export class SimNode {
   watched: Store
   /** Shards that it takes itself to hold. */
   readonly shards = new Set<number>()
-  /** Shards that it has marked as coming: of them it hears no news. */
+  /** Shards that it has marked as importing. It receives no news of them. */
   readonly importing = new Set<number>()
   hasCommon = false
-  /** Who has taken its place. */
+  /** The node that has taken its place. */
   heir: SimNode | null = null
   /** Whether anybody follows it. */
   hasReplicas = true
   readonly links = new Set<NodeLink>()
-  /** What it removed for itself alone when it lost a slot (Redis 7.0): its replicas have it still. */
+  /** What it removed only locally when it lost a slot (Redis 7.0). Its replicas still have it. */
   private readonly ghosts: Snapshot = new Map()
   /** Names that were written past all checks since replicas had everything. */
   private readonly written = new Set<string>()
@@ -63,7 +63,7 @@ export class SimNode {
     this.hear()
   }
 
-  /** Its store rings whoever is connected. */
+  /** Its store notifies all connected clients. */
   hear(): void {
     this.base.stepsMax = Number.POSITIVE_INFINITY
     this.base.rings = (bells) => {
@@ -74,7 +74,7 @@ export class SimNode {
     }
   }
 
-  /** Writes keys as whoever moves a shard does; undefined removes one. */
+  /** Writes keys as a move does; undefined removes a key. */
   put(keys: Snapshot): void {
     this.base.put(keys)
     for (const name of keys.keys()) this.written.add(name)
@@ -86,7 +86,7 @@ export class SimNode {
     return value?.kind === 'hash' ? value.fields : new Map()
   }
 
-  /** It hears that another one holds a shard now. */
+  /** It learns that another node now owns a shard. */
   loseShard(shard: number): void {
     if (!this.shards.delete(shard)) return
     for (const [name, kept] of this.base.takeAway(this.base.namesOf(shard))) {
@@ -95,7 +95,7 @@ export class SimNode {
     }
   }
 
-  /** Of the shards that it holds, what its replicas have and it has not, but for what ends by itself. */
+  /** For its shards, the keys that its replicas have and it does not, except keys that expire by themselves. */
   get extraAtReplicas(): string[] {
     const here = new Set([...this.shards].flatMap((shard) => this.base.namesOf(shard)))
     return [...this.ghosts].flatMap(([name, kept]) => {
@@ -118,7 +118,7 @@ export class SimNode {
     this.written.clear()
   }
 
-  /** Leaves the store of a replica in its place, and goes on with a copy of its own. */
+  /** Leaves the store to a replica that takes its place, and continues with its own copy. */
   leaveToHeir(): SimStore {
     const { base } = this
     this.base = base.clone()

@@ -1,22 +1,22 @@
 /**
- * slot-news - how nodes come to know that a slot has changed hands at once, by SETSLOT (Redis Cluster specification,
+ * slot-news - how nodes learn that a slot has changed its owner at once, by SETSLOT (Redis Cluster specification,
  * "hash slots configuration propagation", "replica election and promotion")
  *
- * The new holder's replicas hear of it first. Until then a holder that is lost takes its claim with it. Until the one
- * before hears of it both take themselves for the holder. Until most primaries have heard of it, a replica of the one
- * before that has not heard either can be elected with the slot.
+ * The replicas of the new owner learn of it first. Until then the claim is lost if the owner is lost. Until the
+ * previous owner learns of it, both consider themselves the owner. Until most primaries have learned of it, a replica
+ * of the previous owner that has not learned of it can be elected with the slot.
  */
 import type { SimNode } from './sim-node.ts'
 
 /** Nodes, the replicas of the new holder (`kin`) or of the one before (`heirs`). */
 export type Ear = SimNode | 'kin' | 'heirs'
 
-/** A claim that somebody has not heard of. */
+/** A claim that at least one node has not learned of. */
 export interface Claim {
   readonly shard: number
   readonly by: SimNode
   readonly before: SimNode
-  /** Who has not, and how likely each is to hear of it in one step. */
+  /** The nodes that have not learned of it, each with its chance to do so in one step. */
   readonly unheard: Map<Ear, number>
 }
 
@@ -24,7 +24,7 @@ export class SlotNews {
   private readonly claims = new Map<number, Claim>()
   private readonly chanceOf: () => number
 
-  /** `chanceOf` draws how likely somebody is to hear of a claim in one step. */
+  /** `chanceOf` draws the chance of a node to learn of a claim in one step. */
   constructor(chanceOf: () => number) {
     this.chanceOf = chanceOf
   }
@@ -55,14 +55,14 @@ export class SlotNews {
     this.claims.set(claim.shard, { ...claim, unheard: new Map(ears.map((ear) => [ear, this.chanceOf()])) })
   }
 
-  /** Who could hear of it now. */
+  /** The nodes that could learn of it now. */
   earsOf({ by, unheard }: Claim): Ear[] {
     if (by.state !== 'primary') return []
     if (unheard.has('kin')) return ['kin']
     return [...unheard.keys()].filter((ear) => typeof ear === 'string' || ear.state === 'primary')
   }
 
-  /** One hears of it. One that has marked the slot as coming does not listen. */
+  /** A node learns of it. A node that has marked the slot as importing ignores it. */
   hear(claim: Claim, ear: Ear): void {
     if (typeof ear !== 'string') {
       if (ear.importing.has(claim.shard)) return
@@ -72,14 +72,14 @@ export class SlotNews {
     if (claim.unheard.size === 0) this.claims.delete(claim.shard)
   }
 
-  /** It counts no more. */
+  /** The claim is no longer valid. */
   end(shard: number): void {
     this.claims.delete(shard)
   }
 
   /**
-   * The shards with which a replica of a node is elected. `crowd` stands for most of the primaries: once it has heard
-   * of a claim, it elects nobody who says otherwise.
+   * The shards with which a replica of a node is elected. `crowd` stands for most primaries. Once it has learned of a
+   * claim, it elects no node that contradicts it.
    */
   inherited(lost: SimNode, crowd: SimNode): Set<number> {
     const shards = new Set(lost.shards)
