@@ -1,9 +1,8 @@
 /**
- * sim-store - the in-memory store for simulations: the answers of Redis, without waiting, with a clock that is set by
- * hand.
+ * sim-store - the in-memory store for simulations: the answers of Redis, at once, with a clock that is set by hand.
  *
- * Everything completes at once. The simulation adds delays, lost answers and other faults around it. Only what a store
- * itself can do is here: a full memory (`full`), lost writes (`rollBack`), a changed clock (`nowMs`).
+ * The simulation adds delays, lost answers and other faults around it. Only what a store itself can do is here: a full
+ * memory (`full`), lost writes (`rollBack`), a changed clock (`nowMs`).
  */
 import type { Entry, Fact, FactValue, Op, Signal } from '../../cluster/behaviour.ts'
 import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
