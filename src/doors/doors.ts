@@ -1,7 +1,7 @@
 /**
  * doors - the doors by name, and their routes as the listener serves them
  *
- * A path of a door that is switched off answers 404 before a key is read.
+ * A path of a disabled door answers 404 before a key is read.
  */
 
 import type { CompatibleApi } from '../../schemas/config.ts'

@@ -1,5 +1,5 @@
 /**
- * account - an account: its status, its limits, its live keys.
+ * account - the entity of an account, with its status, its limits and its live keys.
  *
  * States: pending (test servers send), active, paused (nothing is accepted; with `held` nothing is attempted either),
  * closed (nothing is written, for good). Counters `account:<id>`: minute and month of its live servers together, and of

@@ -21,14 +21,14 @@ const TEST_CONTENT_DAYS = 7
 const ATTACHMENT_LIFE_MS = 72 * HOUR_MS
 
 /**
- * Months after the one in which a person was last named, before its row is removed: by then no message that names it is
- * left.
+ * Months after the one in which a person was last named before its row is removed; by then all messages with that
+ * person are gone.
  */
 export const PERSON_MONTHS = LIVE_MONTHS + 1
 
 /**
- * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; or the end of that
- * month if it is too short. It never decreases while `nowMs` rises.
+ * Messages submitted before this instant are gone. For live servers it is the same day and time 13 months earlier, or
+ * the end of that month if it is too short. It never decreases while `nowMs` rises.
  */
 export function cutoffMs(nowMs: number, test: boolean): number {
   if (test) return nowMs - TEST_DAYS * DAY_MS

@@ -29,14 +29,14 @@ export interface ApiKey {
   readonly kind: ApiKeyKind
   /** Null for an operator's. */
   readonly accountId: string | null
-  /** Null but for a server's, like `mode` and `streamId`. */
+  /** Only set for a server's key, like `mode` and `streamId`; otherwise null. */
   readonly serverId: string | null
   readonly tokenId: string
   readonly mode: 'live' | 'test' | null
   /** The server's default stream. */
   readonly streamId: string | null
   readonly revokedAtMs: number | null
-  /** Of an operator's key; null for others. */
+  /** Role of an operator's key; null for others. */
   readonly role: OperatorRole | null
 }
 
@@ -47,9 +47,9 @@ export interface StoredToken {
   readonly hash: string
   readonly createdAtMs: number
   readonly revokedAtMs: number | null
-  /** Of an operator's key; absent for others, and in rows of earlier versions, which are an admin's. */
+  /** Role of an operator's key; absent for others, and in rows of earlier versions, which mean admin. */
   readonly role?: OperatorRole
-  /** Of an operator's key the time of its last use, to the hour; absent: none is recorded. */
+  /** For an operator's key the time of its last use, to the hour; absent if no use is recorded. */
   readonly usedAtMs?: number
 }
 
@@ -124,7 +124,7 @@ export function unpackToken(text: string): StoredToken {
 
 /** Owner, name and role of a new key. */
 export interface KeyGrant extends Omit<ApiKey, 'revokedAtMs' | 'role'> {
-  /** Of an operator's key. */
+  /** Role of an operator's key. */
   readonly role?: OperatorRole
   readonly name: string
   readonly createdAtMs: number

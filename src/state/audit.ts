@@ -21,7 +21,8 @@ import { monthName, monthOf, monthStartMs } from './calendar.ts'
 import { auditKey } from './keys.ts'
 
 /**
- * An action of an operator: a write route of the operator listener, or a new operator key made directly in the store.
+ * An action of an operator, which is a write route of the operator listener, or a new operator key made directly in
+ * the store.
  */
 export type AuditedAct = RouteName | 'makeOperatorKey'
 
@@ -56,7 +57,7 @@ export function auditOps(context: Pick<Context, 'shard' | 'newId'>, by: Operator
   return entryOps(context.shard, { auditId: context.newId(), ...by, ...subject })
 }
 
-/** The same for an order that is not only for operators: no writes if `by` is absent. */
+/** The same for an order that others may give too: no writes if `by` is absent. */
 export function auditOpsOf(context: Context, by: OperatorAct | undefined, subject: ActSubject): Op[] {
   return by === undefined ? [] : auditOps(context, by, subject)
 }

@@ -13,7 +13,7 @@ import { HOUR_MS } from './calendar.ts'
 
 type Hour = readonly [hour: number, deliveries: number, complaints: number]
 
-/** Counters of a broadcast stream; other streams have none. */
+/** Counters of a broadcast stream, which other streams do not have. */
 export interface StreamCounters {
   readonly hours?: readonly Hour[]
   /** When the next message of a broadcast may be released, not rounded. */
@@ -44,7 +44,7 @@ export function countInWindow(
   return { ...counters, hours: [...before, counted] }
 }
 
-/** Whether a stream with these counters is to be stopped. */
+/** Whether a stream with these counters must be stopped. */
 export function isOverBrake(counters: StreamCounters, nowMs: number): boolean {
   let deliveries = 0
   let complaints = 0

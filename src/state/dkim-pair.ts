@@ -82,7 +82,7 @@ export function activateOps(place: PairPlace, pair: DkimPair, sinceMs: number): 
   return [{ key: keyOf(place), write: 'HSET', args: [pair.selector, packPair({ ...pair, sinceMs })] }]
 }
 
-/** Writes that let the pairs of a removed domain expire once none of its mail can be in flight. */
+/** The writes that let the pairs of a removed domain expire once no mail of it can be in flight. */
 export function endPairsOps(place: PairPlace, nowMs: number): Op[] {
   return [{ key: keyOf(place), write: 'PEXPIREAT', args: [endOfRemainsMs(nowMs)] }]
 }

@@ -3,8 +3,8 @@
  *
  * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`). Its
  * return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found); or
- * `gone` (before that). The return path of a removed domain is unknown. Guarantees: a resolver's failure changes none
- * of these; mail is sent during the whole warning. If one record is wrong while the other cannot be looked up, the
+ * `gone` (before that). The return path of a removed domain is unknown. Guarantees: a failure of the resolver changes
+ * no state; mail is sent during the whole warning. If one record is wrong while the other cannot be looked up, the
  * domain is undecided (`undecidedSinceMs`) until a lookup decides.
  *
  * A domain that only test servers use has a separate row in the list of sending domains, which live servers never read.
@@ -29,7 +29,7 @@ export interface DomainCheck {
   readonly dkim: LookUp
   /** For the pending key; absent if there is none. */
   readonly pendingDkim?: LookUp
-  /** The selector that `dkim` is about: a lookup that began before a rotation proves nothing about the key after it. */
+  /** The selector of `dkim`, because a lookup that began before a rotation proves nothing about the new key. */
   readonly selector?: string
 }
 
@@ -62,7 +62,7 @@ export interface DomainState {
   /** When the last warning began; kept after the domain has become unverified. */
   readonly warningBeganAtMs: number | null
   readonly selector: string
-  /** Since when the key of that selector signs. */
+  /** Time from which the key of that selector signs. */
   readonly keySinceMs: number
   /** Base64, as in the DNS record. */
   readonly publicKey: string
@@ -131,7 +131,7 @@ export function settled(domain: DomainState): DomainState {
   return ordinary
 }
 
-/** Whether a lookup leaves a domain undecided: one record is wrong, and the other could not be looked up. */
+/** Whether a lookup leaves a domain undecided, because one record is wrong and the other could not be looked up. */
 export function isUndecided({ returnPath, dkim }: DomainCheck): boolean {
   const found = [returnPath, dkim]
   return found.includes('dns_error') && found.some((one) => one === 'missing' || one === 'mismatch')

@@ -1,13 +1,13 @@
 /**
- * erasure - the erasure of one person's data: the order, its progress, and the persons being erased now.
+ * erasure - the erasure of one person's data, with the order, its progress, and the persons being erased now.
  *
  * States: pending -> done, for good; it can be read for 30 days from then on. Neither its state nor its execution has
- * an address: the HMAC leads to a number, and that to everything else.
+ * an address, because the HMAC leads to a number, and the number to all other data.
  *
  * Keys: `erasure:<id>` the entity, without HMAC and number; `erasures:<account>` zset of pending ones, executed one
  * after the other; `erasing:<account>` hash, HMAC -> the latest erasure. Counters `erasure:<id>`, until it is done, ->
- * the walk; `erasures:<account>` -> `{open}`. `erased` of a shard: the number of erasures and erased messages, and the
- * time of the last one.
+ * the walk; `erasures:<account>` -> `{open}`. `erased` of a shard has the number of erasures and erased messages, and
+ * the time of the last one.
  *
  * Spec erasure.states
  */
@@ -71,9 +71,9 @@ export type ServerPhase = (typeof SERVER_PHASES)[number]
 /** `unborne`: before all servers, commands whose behaviour threw; `seek`: finding the next server. */
 export type WalkPhase = 'unborne' | 'seek' | ServerPhase
 
-/** The position of a walk: the server, the phase, the segment of a log, and the last visited entry. */
+/** The position of a walk, which is the server, the phase, the segment of a log, and the last visited entry. */
 export interface WalkPlace {
-  /** The account's servers, then those that were removed. */
+  /** The account's servers, then the removed ones. */
   readonly list: 'servers' | 'removed'
   /** '' before the first one of the list. */
   readonly serverId: string
@@ -103,7 +103,7 @@ export type ToldSpan = readonly [fromMs: number, untilMs: number]
 
 /** The end of an open span. */
 export const TOLD_NO_END = Number.MAX_SAFE_INTEGER
-/** Where nothing is known all that was announced is looked at. */
+/** If nothing is known, all published events are searched. */
 const TOLD_EVER: readonly ToldSpan[] = [[0, TOLD_NO_END]]
 /** Maximum number of spans; beyond it the nearest ones are merged. */
 const TOLD_MAX = 200
@@ -235,7 +235,7 @@ export function erasureOfTimer(item: string): { readonly accountId: string; read
   return { accountId, erasureId }
 }
 
-/** The read of the erasures of these addresses. */
+/** Reads the erasures of these addresses. */
 export function erasingFact(shard: number, accountId: string, hmacs: readonly string[]): Fact & { read: 'fields' } {
   return { read: 'fields', key: erasingKey(shard, accountId), fields: hmacs }
 }

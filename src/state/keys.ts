@@ -27,7 +27,7 @@ export const statsKey = (shard: number, serverId: string, month: string): string
 export const removedServersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:removed:${accountId}`
 /** Zset: pending erasures of an account, by creation; the first one is being executed. */
 export const erasuresKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasures:${accountId}`
-/** Hash: HMAC of an address that is being erased -> id of its latest erasure. */
+/** Hash: HMAC of an address under erasure -> id of its latest erasure. */
 export const erasingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasing:${accountId}`
 /** Hash of the erasures of a shard: `ordered done messages received` -> how many; `ms` -> when one was done last. */
 export const erasedKey = (shard: number): string => `${shardTag(shard)}:erased`
@@ -76,10 +76,10 @@ export const logKey = (shard: number, serverId: string, segment: string): string
 /** Hash: message -> what a person wrote on it. */
 export const headKey = (shard: number, serverId: string, segment: string): string =>
   segmentNames(shard, serverId, segment).head
-/** Hash: message and recipient -> status and events; a recipient without events has none. */
+/** Hash: message and recipient -> status and events; a recipient without events has no field. */
 export const statusKey = (shard: number, serverId: string, segment: string): string =>
   segmentNames(shard, serverId, segment).status
-/** Hash: sealed segment -> JSON of where its object is. */
+/** Hash: sealed segment -> JSON with the place of its object. */
 export const sealedKey = (shard: number, serverId: string): string => `${shardTag(shard)}:sealed:${serverId}`
 /** String: Bloom filter of the persons of a sealed segment. */
 export const sealedPersonsKey = (shard: number, serverId: string, segment: string): string =>
@@ -113,7 +113,9 @@ export const bodiesKey = (shard: number, slice: number, test: boolean): string =
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
-/** Zset: open broadcasts of a stream -> turn: the lowest is released next; paused ones are after all running ones. */
+/**
+ * Zset: open broadcasts of a stream -> turn. The lowest is released next, and paused ones are after all running ones.
+ */
 export const runningKey = (shard: number, streamId: string): string => `${shardTag(shard)}:running:${streamId}`
 /** Zset: broadcasts of a server by creation. */
 export const broadcastsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:broadcasts:${serverId}`
@@ -130,7 +132,7 @@ export const receivedSegmentsKey = (shard: number, serverId: string): string =>
 /** Hash: received message -> data kept as long as its reference. */
 export const receivedStateKey = (shard: number, serverId: string, segment: string): string =>
   `${shardTag(shard)}:received-state:${serverId}:${segment}`
-/** Hash: received message -> data kept as long as its content. One key per UTC day and sixteenth of it. */
+/** Hash: received message -> data kept as long as its content. There is one key per UTC day and sixteenth. */
 export const receivedHeadKey = (shard: number, serverId: string, slice: string): string =>
   `${shardTag(shard)}:received-head:${serverId}:${slice}`
 /** Stream: postings of the senders of received messages of a busy segment. */
@@ -142,7 +144,7 @@ export const receivedByHashKey = (shard: number, serverId: string, segment: stri
 
 /** Stream: references of the events of a server with a live feed, entry id = id of the feed's entry. */
 export const heardKey = (shard: number, serverId: string): string => `${shardTag(shard)}:heard:${serverId}`
-/** Stream: the events of a server, of one slice. */
+/** Stream: the events of a server in one slice. */
 export const eventsKey = (shard: number, serverId: string, slice: string): string =>
   `${shardTag(shard)}:events:${serverId}:${slice}`
 /** Zset: slice of a server's events -> its first millisecond. */
@@ -153,7 +155,7 @@ export const slicesKey = (shard: number, webhookId: string): string => `${shardT
 /** Stream: deliveries of a slice, entry id = delivery id. */
 export const queueKey = (shard: number, webhookId: string, slice: string): string =>
   `${shardTag(shard)}:queue:${webhookId}:${slice}`
-/** Hash: delivery -> its state; one without an attempt has none. */
+/** Hash: delivery -> its state; one without an attempt has no field. */
 export const deliveryKey = (shard: number, webhookId: string, slice: string): string =>
   `${shardTag(shard)}:delivery:${webhookId}:${slice}`
 /** Zset: deliveries of a slice that are dead -> ms of their creation. */

@@ -6,9 +6,9 @@
  * a directory, or a prefix, so that expired days are removed as a whole, and other days are not even listed.
  *
  * Outgoing: leaf `<contentId>.<part>`, the parts `body` (text and html) and `files` (all attachments, one after the
- * other). The content's id begins with its command's, and that with its time: the name follows from the id and is not
- * stored. The id of a scheduled message ends with `s`: its attachments stay as long as its text, because its time may
- * be changed.
+ * other). The content's id begins with its command's, and that with its time, so the name is derived from the id and
+ * is not stored. The id of a scheduled message ends with `s`, and its attachments stay as long as its text, because
+ * its time may be changed.
  *
  * Spec retention.content, retention.attachments
  */
@@ -21,13 +21,14 @@ export type Tree = 'out' | 'in' | 'cold'
 export type OutgoingPart = 'body' | 'files'
 
 /**
- * Maximum time between the creation of a command's id and its submission: the retention of content counts from the id.
+ * Maximum time between the creation of a command's id and its submission, because the retention of content counts from
+ * the id.
  */
 const LATE_MS = HOUR_MS
 /** Received content is kept 30 days: at the start of the day after the last one, nothing of the day is left. */
 export const RECEIVED_DAYS = 31
 const SHARD_DIGITS = 3
-/** The end of the id of a scheduled message's content: the digits of a place are before it. */
+/** The end of the id of a scheduled message's content, after the digits of its place. */
 const SCHEDULED = 's'
 const NAME = /^\d{3}\/(?:out|in|cold)\/\d{8}\/[0-9A-Za-z_-]{1,80}(?:\.[a-z]{1,16})?$/
 
@@ -61,7 +62,7 @@ export function parseObjectName(name: string): NamedObject | null {
   return { shard: Number(shard), tree: tree as Tree, day, leaf }
 }
 
-/** The id of a message's content. In: the id of its command, its place among the messages of the command. */
+/** The id of a message's content. Takes the id of its command and its place among the messages of the command. */
 export function contentIdOf(
   cmdId: string,
   { place, isScheduled }: { readonly place: number; readonly isScheduled: boolean },
@@ -91,7 +92,7 @@ export function receivedName(
   return formatObjectName({ shard, tree: 'in', day: dayName(receivedAtMs), leaf: id })
 }
 
-/** The last day of a tree that may be removed completely at `nowMs`, whatever the rows contain. */
+/** The last day of a tree that may be removed completely at `nowMs`, independent of the rows. */
 export function lastPastDay(tree: Tree, nowMs: number): string {
   return dayName(tree === 'in' ? nowMs - (RECEIVED_DAYS + 1) * DAY_MS : nowMs - DAY_MS)
 }

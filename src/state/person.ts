@@ -3,11 +3,11 @@
  *
  * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and the number of suppression lists it is
  * on, if any, or `r` if it has only sent to us, and so has a number and no address; then `s` if it was ever the sender
- * of a message of the account: no posting leads to those, so a search for them reads the log. Number -> address in
+ * of a message of the account. Senders have no postings, so a search for them reads the log. Number -> address in
  * lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out. The month is
  * stored with the number, because one read returns both.
  *
- * An erasure removes the row of the HMAC: the address gets a new number when it is named again.
+ * An erasure removes the row of the HMAC, and the address gets a new number when it is named again.
  *
  * The first persons of an account are in one hash, numbered from 1: most accounts never have more, and the owner of the
  * shard knows that hash completely, so a new address costs no read. All others are in buckets by the first byte of the
@@ -56,7 +56,7 @@ const WHOLE_MAX = 256
 const NUMBER_ONLY = 'r'
 const SENDS = ' s'
 const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
-/** Arguments of one write: a request may name a thousand persons. An even number. */
+/** Arguments of one write, because a request may name a thousand persons. An even number. */
 const ARGS_EACH = 2_000
 const NO_FACTS: readonly Fact[] = []
 
@@ -132,14 +132,14 @@ interface Account {
   readonly accountId: string
 }
 
-/** The reads that find these HMACs wherever they are: the first hash, and each one's bucket. */
+/** The reads that find these HMACs: the first hash, and each one's bucket. */
 export function personFacts(account: Account, asked: readonly string[]): Fact[] {
   return [firstFact(account, asked), ...bucketFacts(account, asked)]
 }
 
 /**
- * The reads for naming these HMACs, as far as the owner knows: the first hash, and their buckets if that is full and
- * does not have them. The others are in `unreadPersons`.
+ * The reads for naming these HMACs, as far as the owner knows them: the first hash, and their buckets if that is full
+ * and lacks them. The others are in `unreadPersons`.
  */
 export function namingFacts(account: Account, asked: readonly string[], known: Known = () => undefined): Fact[] {
   const first = firstFact(account, asked)

@@ -2,10 +2,10 @@
  * quota - what a period has taken, and whether a request still fits.
  *
  * States: a counter is `[period, n, before, gap]`: `n` of the latest period seen, `before` of the one `gap` periods
- * earlier; a `gap` of 1 and a `before` of 0 are left off. If the clock goes back, counting continues in `before`: the
- * latest period is neither reset nor blocking, even if it is far ahead.
+ * earlier; a `gap` of 1 and a `before` of 0 are left off. If the clock goes back, counting continues in `before`, so
+ * the latest period is neither reset nor blocking, even if it is far ahead.
  *
- * Guarantees: all or nothing. A request that does not fit under every limit uses nothing.
+ * Guarantees: a request uses all of its limits or none. A request that does not fit under every limit uses nothing.
  *
  * Spec limit.entry, limit.refusal
  */
@@ -59,8 +59,8 @@ export function take(counter: Period | null | undefined, now: number, count: num
 }
 
 /**
- * The limit that refuses `requested` more, null when all hold. Of several the one that lasts longest is named, of two
- * that end together the server's before the account's.
+ * The limit that refuses `requested` more, null when all hold. If several refuse, the one that lasts longest is named;
+ * of two that end together, the server's before the account's.
  */
 export function firstRefusal(limits: readonly Limit[], requested: number): Limit | null {
   let named: Limit | null = null

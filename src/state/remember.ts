@@ -1,11 +1,12 @@
 /**
- * remember - values derived from an id, cached while in use: names and references that every message needs again.
+ * remember - caches values derived from an id while they are in use, such as names and references that every message
+ * needs.
  *
  * A name built for each message is a new string each time, which every table has to hash completely for a lookup. A
  * cached name is the same string, and found at once.
  *
- * Guarantees: a value depends on the id alone, so caching makes no difference. Bounded: two generations; requested
- * values become young, and when there are enough young ones the old are dropped.
+ * Guarantees: a value depends only on the id, so caching makes no difference. The cache is bounded by two generations:
+ * requested values become young, and when there are enough young ones, the old ones are dropped.
  */
 
 const YOUNG_MAX = 2_048

@@ -3,8 +3,8 @@
  *
  * Keys: `requests:<account>:<r or a>`, refused and answered: streams, an entry for each second of each process that
  * answered any; `c` the total number of requests of the stream up to this entry, and the text of its rows: `p` plain,
- * or `z` deflated in base64 if it is long and mostly not ids. They are written outside of commits: a crash loses one
- * second, and no actor reads them.
+ * or `z` deflated in base64 if it is long and mostly not ids. They are written outside of commits, so a crash loses
+ * one second, and no actor reads them.
  *
  * The text is JSON, `{k: [kind], r: [row]}`. The common fields of a client's requests are a kind, stored once: `[server
  * short or 0, method, path or 0, status, code or 0, issue or 0, prefix, client or 0, user agent or 0]`, zeros at the
@@ -29,7 +29,7 @@ export interface RequestRow {
   /** Null of an account's key. */
   readonly serverId: string | null
   readonly method: string
-  /** Template of the route; null if there is none. */
+  /** Template of the route; null if there is no route. */
   readonly path: string | null
   readonly status: number
   readonly error: string | null
@@ -62,7 +62,7 @@ const BYTES_AT_FIRST = 512
 /** Memory that is kept for the next entry. */
 const BYTES_KEPT_MAX = 32_768
 
-/** Stream: requests of an account that were refused, or all others, by the second in which they were answered. */
+/** Stream of the refused requests of an account, or of all others, by the second of their answer. */
 export function requestsKey(shard: number, accountId: string, result: RequestResult): string {
   return `${shardTag(shard)}:requests:${accountId}:${result[0]}`
 }
@@ -73,8 +73,8 @@ export function msOfRequest(requestId: string): number {
 }
 
 /**
- * Rows for the text of an entry, packed at once: as objects they would outlive the young generation, and collecting
- * them would cost more than packing.
+ * Rows for the text of an entry, packed at once, because as objects they would outlive the young generation, and
+ * collecting them would cost more than packing.
  */
 export class RequestRows {
   /** Rows that wait. */
@@ -124,7 +124,7 @@ export class RequestRows {
   }
 }
 
-/** Packs rows: the text of an entry. */
+/** Packs rows to the text of an entry. */
 export function packRequests(rows: readonly RequestRow[]): string {
   const packed = new RequestRows()
   for (const row of rows) packed.add(row)

@@ -2,8 +2,8 @@
  * scheduled - how many recipients of a server wait for the time of their message.
  *
  * The counter is `[[UTC day, recipients], …]`, oldest day first. A recipient is counted at acceptance under the day of
- * its time, and removed with its first event. A day is dropped three days later in any case: no recipient waits longer,
- * and a server whose mail was removed in the meantime gets its places back.
+ * its time, and removed with its first event. A day is dropped three days later in any case, because no recipient
+ * waits longer, and a server whose mail was removed in the meantime gets its places back.
  *
  * Spec send.at
  */

@@ -1,15 +1,15 @@
 /**
  * segment - the stretch of a server's log that a message belongs to, with its head, status and postings.
  *
- * States: a segment is open from its first message until one comes that belongs to another UTC month (live) or day
- * (test) of ids, that comes a week after its first, or that does not fit. A full one stays open for messages of the
- * millisecond it ended in, so that segments never overlap in time: the time in an id alone tells its segment.
+ * States: a segment is open from its first message until the first one that belongs to another UTC month (live) or day
+ * (test) of ids, arrives a week after its first message, or does not fit. A full one stays open for messages of its
+ * last millisecond, so that segments never overlap in time and the time in an id determines its segment.
  *
  * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by the number
  * of recipients of the previous one: the most after a full one (256 for sent mail), fewer after a busy one (64),
- * otherwise 1, because a stream costs kilobytes however few entries it has. A segment of one bucket has no postings at
- * all: its log names the same persons and tags. On a live server it ends before it becomes busy, so that no search
- * walks a long log. Test servers have no postings.
+ * otherwise 1, because a stream costs kilobytes even with few entries. A segment of one bucket has no postings,
+ * because its log contains the same persons and tags. On a live server it ends before it becomes busy, so that no
+ * search walks a long log. Test servers have no postings.
  *
  * Key: `segments:<server>`; the open segment is in the server's counters
  */

@@ -1,5 +1,5 @@
 /**
- * server - a server of an account: its mode, its own limits, its live keys.
+ * server - the entity of a server of an account, with its mode, its own limits and its live keys.
  *
  * Counters `server:<id>`: the use of its minute and month, and the open segment of its log.
  *

@@ -22,7 +22,7 @@ export interface StreamState {
   readonly createdAtMs: number
   readonly archivedAtMs: number | null
   readonly pausedAtMs: number | null
-  /** Of an inbound stream; null = the default. */
+  /** Of an inbound stream; null for the default. */
   readonly contentRetentionDays: number | null
   /** Of a stream that sends: days for which text and HTML are kept; null or absent: the server's. */
   readonly sentContentDays?: number | null

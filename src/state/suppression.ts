@@ -1,13 +1,14 @@
 /**
  * suppression - the list of addresses that a stream no longer writes to, packed small.
  *
- * States of an address on a stream: none, manual, hard_bounce, unsubscribe, spam_complaint. It only gets worse: a worse
- * reason updates the entry, but its id and time of creation are kept. Lifting removes it.
+ * States of an address on a stream: none, manual, hard_bounce, unsubscribe, spam_complaint. It only gets worse: a
+ * worse reason updates the entry, which keeps its id and time of creation. Lifting removes it.
  *
- * Keys: `suppressed:<stream>:<x>` HMAC -> `[suppression short, person number, reason letter, message short or 0, code
- * or 0, response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id = suppression id, field `s`
- * = `<stream short>.<HMAC>`. An entry whose row is missing, or names another suppression, was lifted. Neither has an
- * address: the person number leads to it.
+ * Keys: `suppressed:<stream>:<x>` HMAC ->
+ * `[suppression short, person number, reason letter, message short or 0, code or 0, response or 0]`, x = first hex
+ * digit of the HMAC; `suppressions:<server>`, entry id = suppression id, field `s` = `<stream short>.<HMAC>`. An entry
+ * whose row is missing, or names another suppression, was lifted. Neither has an address, which the person number
+ * leads to.
  *
  * Spec suppression.entry, suppression.worse
  */

@@ -40,7 +40,10 @@ export const UNCLAIMED_LIFE_MS = 60_000
 
 const ENCODING_PLAIN = 0
 const ENCODING_DEFLATE = 1
-/** A small body as its texts: one byte for the texts present (1 text, 2 html), two of the text's bytes, text, html. */
+/**
+ * A small body as its texts: one byte for the texts present (1 text, 2 html), two for the length of the text, then
+ * text and html.
+ */
 const ENCODING_TEXTS = 2
 const TEXTS_HEAD_BYTES = 3
 /** More characters than this are more bytes than are kept as they are. */
@@ -53,7 +56,7 @@ const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
 /**
- * The store's side: a separate connection, so that a large value never delays a commit. All keys are the shard's.
+ * The store's side, with a separate connection, so that a large value never delays a commit. All keys are the shard's.
  */
 export interface ContentStore {
   /** Writes values that expire by themselves after a minute; false if the store did not take all. */
@@ -90,7 +93,7 @@ export function packContent(
 }
 
 /**
- * Packs a message that came whole: the texts that are read back, and its bytes. A promise under the same condition as
+ * Packs a message received whole: its texts, for reading, and its bytes. A promise under the same condition as
  * `packContent`.
  */
 export function packRaw(body: Body, raw: Uint8Array): readonly PackedPart[] | Promise<readonly PackedPart[]> {

@@ -37,7 +37,7 @@ return 1
 `
 
 /**
- * Writes all of it in one step. Throws Error, with `name`, if the store refuses it, as while the shard is moved to
+ * Writes all rows in one step. Throws Error, with `name`, if the store refuses it, as while the shard is moved to
  * another Redis.
  */
 export async function writeRows(

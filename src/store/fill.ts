@@ -1,5 +1,5 @@
 /**
- * fill - how full the store is, so that a send need not ask
+ * fill - the store's fill level, cached so that a send need not query it
  *
  * The last part of its memory is for work that finishes or frees accepted mail: from 85 % on new mail is refused, and
  * from 70 % on a warning is logged.
@@ -28,7 +28,7 @@ export function fillOf(info: string): number {
 }
 
 /**
- * The level of a share: a higher one at once, a lower one a little below its bound. Takes the previous level, and the
+ * The level of a share, which rises at once and falls a little below its bound. Takes the previous level, and the
  * share from which it is full.
  */
 export function fillLevel(share: number, before: FillLevel, fullShare = FULL_SHARE): FillLevel {

@@ -70,7 +70,8 @@ export async function openInstallation(redis: Redis, place: InstallationPlace): 
 }
 
 /**
- * Refuses a service domain other than the store's, unless it is confirmed: the records of customers name the old one.
+ * Refuses a service domain other than the store's, unless it is confirmed, because customers' records contain the old
+ * one.
  */
 async function agreeOnDomain(
   redis: Redis,
@@ -124,7 +125,7 @@ export async function checkInstallation(redis: () => Redis, id: string): Promise
   return null
 }
 
-/** Makes the conf of a store that has none, in one step, so that a second process finds it complete. */
+/** Creates the conf of a store in one step, so that a second process finds it complete. */
 async function createConf(redis: Redis, { secretCheck, nowMs }: { secretCheck: string; nowMs: number }): Promise<void> {
   if ((await redis.hexists(CONF_KEY, 'id')) === 1) return
   const script = `if redis.call('HSETNX', KEYS[1], 'id', ARGV[1]) == 1 then

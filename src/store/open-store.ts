@@ -1,6 +1,6 @@
 /**
- * open-store - the store of a process, opened: the embedded Redis if none is named, its secret, its installation, its
- * watch
+ * open-store - opens the store of a process: the embedded Redis if no URL is set, its secret, its installation, its
+ * watcher
  *
  * Guarantees: a failure closes everything it had opened, and ends a Redis that it had started, unless others use it
  * already. A store that comes back as another one, or with settings that break the durability level, ends the service.
@@ -49,7 +49,7 @@ export interface OpenStoreOptions {
   readonly log: Log
   /** Ends the service: it cannot continue. */
   readonly end: (code: number) => void
-  /** The store's connection is open again; of several Redis one is, or one holds other shards than before. */
+  /** The store's connection is open again, or that of one of several, or one has other shards than before. */
   readonly onUp: () => void
   /** The store's connection has ended. */
   readonly onDown: () => void
@@ -206,7 +206,7 @@ async function closeStore({
   opened.store.close()
 }
 
-/** After a failed start: an adopted Redis belongs to other processes too. */
+/** After a failed start, an adopted Redis may belong to other processes too. */
 async function giveBack(found: ConnectedStore | null, embedded: EmbeddedRedis | null): Promise<void> {
   const isFree = async (): Promise<boolean> => found === null || (await isUnused(found.nodes.common()))
   await embedded?.stop({ whenLast: async () => !embedded.adopted && (await isFree()) })

@@ -1,10 +1,10 @@
 /**
  * outgoing - the content of a message that goes out, small content in Redis, large content in the content store
  *
- * Of a message with more than 64 KB the attachments are one object, in their order, or in their place the message as it
- * came whole; and a body that is large itself is another. Both are durable before the command that names them is handed
- * over, under names that follow from its id; the commit checks nothing, because no sweep touches an object before its
- * day, and the command is dead long before.
+ * If a message has more than 64 KB, its attachments are one object, in their order, or in their place the message as
+ * received whole. A body that is large itself is another object. Both are durable before the command that names them
+ * is handed over, under names that follow from its id; the commit checks nothing, because no sweep touches an object
+ * before its day, and the command is dead long before.
  *
  * Guarantees: content written for a message that is not accepted is removed if that is known, and otherwise expires
  * with its day.
@@ -179,7 +179,10 @@ export function readRaw(
     : readPart(store.redis, { ...place, part: RAW_PART })
 }
 
-/** An object that cannot be decrypted counts as missing: the key of its mail differs, or its bytes were changed. */
+/**
+ * An object that cannot be decrypted counts as missing, because the key of its mail differs, or its bytes were
+ * changed.
+ */
 async function readObject(
   { contents, contentKey }: OutgoingStore,
   place: MessagePlace & { readonly stored: StoredContent },

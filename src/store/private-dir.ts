@@ -1,8 +1,9 @@
 /**
  * private-dir - closes the data directory, which has addresses, subjects and keys, to other users
  *
- * Guarantees: our own files and folders are closed to others, whatever umask they were made with; the directory itself
- * too, if it belongs to this user, is not shared (sticky), and has no foreign files. Foreign files are not changed.
+ * Guarantees: our own files and folders are closed to others, whatever umask they were created with; so is the
+ * directory itself if it belongs to this user, is not shared (sticky), and has no foreign files. Foreign files are not
+ * changed.
  */
 
 import { chmodSync, readdirSync, type Stats, statSync } from 'node:fs'

@@ -11,11 +11,11 @@ import { SUBSTITUTION_NAME_CHARS_MAX, SUBSTITUTIONS_MAX } from '../../../schemas
 const RECIPIENTS_MAX = 1_000
 const FIELD = 'recipient-variables'
 const PLACEHOLDER = /%recipient\.([^%\s]{1,100})%|%(unsubscribe_url)%/g
-/** Of Mailgun's own mailbox for unsubscribes, which there is none of here. */
+/** Mailgun's own mailbox for unsubscribes, which does not exist here. */
 const THEIR_MAILBOX = /(?:^|,)\s*<%tag_unsubscribe_email%>/g
 const NAME = new RegExp(`^[A-Za-z0-9_]{1,${SUBSTITUTION_NAME_CHARS_MAX}}$`)
 const LINK = 'unsubscribeUrl'
-/** Pairs of braces in the texts of one message: each becomes a placeholder, which is seven times as long. */
+/** Maximum pairs of braces in the texts of one message, because each becomes a placeholder seven times as long. */
 const BRACES_MAX = 10_000
 const BRACES = { braces_two: '{{', braces_one: '{' } as const
 
@@ -25,7 +25,7 @@ type Variables = Readonly<Record<string, unknown>>
 /** A mapped broadcast, or the problems of the form. */
 export type MappedBroadcast = { readonly body: Record<string, unknown> } | { readonly issues: readonly Issue[] }
 
-/** Maps a message with the variables of its recipients. In: the message as our own route takes it. */
+/** Maps a message with the variables of its recipients. Takes the message in the form of our own route. */
 export function mapBroadcast(message: Body, { variables: json, streamId }: { variables: string; streamId: string }) {
   const { to, cc, bcc, headers: given = {}, subject, text, html, ...rest } = message
   const issues: Issue[] = []
@@ -53,7 +53,7 @@ export function mapBroadcast(message: Body, { variables: json, streamId }: { var
   return { body: { ...rest, ...texts, headers, streamId, ...unsubscribe, messages } }
 }
 
-/** Names a field of ours as the form does. */
+/** Translates a field of ours to the name in the form. */
 export function broadcastField(path: string): string {
   if (/^messages\.\d+\.to\b/.test(path)) return 'to'
   return /^messages\b/.test(path) ? FIELD : path
@@ -104,7 +104,7 @@ class Names {
     return issues
   }
 
-  /** Makes a template of ours. In: whether the text may have the link of the service. */
+  /** Converts a text to our template. In: whether the text may have the link of the service. */
   template(text: string, hasLink: boolean): string {
     let made = ''
     let from = 0

@@ -1,6 +1,4 @@
-/**
- * door - Mailgun's API: its routes, and where its requests carry their key
- */
+/** door - Mailgun's API: its routes, and the location of the key in its requests */
 
 import { route } from '../../../schemas/route.ts'
 import type { Door } from '../../http/door.ts'

@@ -1,8 +1,8 @@
 /**
  * events - GET /v3/{domain}/events and the pages behind its `paging.next`
  *
- * A page names its place and its filters, so it needs nothing else. Its place is the last event that was looked at: a
- * poll that has reached the end goes on with the same URL, and gets the events that occurred since.
+ * A page names its place and its filters, so it needs nothing else. Its place is the last event read, so a poll that
+ * has reached the end continues with the same URL, and gets the events that occurred since.
  */
 
 import { msOf } from '../../../cluster/id.ts'
@@ -49,7 +49,7 @@ const ALL = Object.keys(NAMES) as EventName[]
 /** Class of a recipient that was on the suppression list. */
 const SUPPRESSED = 'Suppressed'
 
-/** A page: what is looked for, and behind which event. */
+/** A requested page, with the filters and the event that it follows. */
 interface Sought {
   readonly events: readonly string[]
   readonly tags: readonly string[]
@@ -64,7 +64,7 @@ interface Sought {
   readonly after: string | null
 }
 
-/** A page of ours: its events, and the event behind which the next one begins. */
+/** A page of our own search, with its events and the event after which the next page begins. */
 type Page = { readonly events: readonly WalkedEvent[]; readonly last: string | null } | { readonly answer: Answer }
 
 /** GET /v3/{domain}/events */
@@ -184,7 +184,7 @@ function shown(event: WalkedEvent, domain: string): object {
   }
 }
 
-/** Events that tell the reply of a server. */
+/** Events that include the reply of a server. */
 const REPLIES = { delivered: true, bounced: true, deferred: true }
 
 function readQuery(query: Readonly<Record<string, string>>, issues: Issue[]): Sought {

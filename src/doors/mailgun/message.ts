@@ -24,13 +24,13 @@ const NOT_OFFERED: ReadonlyMap<string, string> = new Map([
   ['template', 'Templates are not offered: render the message in the application'],
   ['amp-html', 'AMP is not offered'],
 ])
-/** RFC 5322 3.3, with a zone: without one the moment depends on the reader's zone. */
+/** RFC 5322 3.3, with a zone, because without one the moment depends on the reader's zone. */
 const MAIL_DATE =
   /^(?:[A-Za-z]{3}, )?(\d{1,2}) [A-Za-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC?|Z|([+-])(\d{2})(\d{2}))$/
-/** Mailboxes of one field: one more than any route takes, so that its check refuses them. */
+/** Mailboxes of one field, one more than any route accepts, so that its check refuses them. */
 const MAILBOXES_MAX = 1_001
 
-/** Names a field of ours as Mailgun's form does. */
+/** Translates a field of ours to the name in Mailgun's form. */
 export function mailgunField(path: string): string {
   if (path === 'sendAt') return 'o:deliverytime'
   if (path === 'tag' || path === `metadata.${TAGS}`) return 'o:tag'
@@ -43,7 +43,7 @@ export function mailgunField(path: string): string {
 /** The fields of a form; one of a URL has no files. */
 export type Form = Iterable<[string, string | File]>
 
-/** Maps a form. In: the mode of the key's server. */
+/** Maps a form. Takes the mode of the key's server. */
 export async function mapForm(form: Form, mode: 'live' | 'test'): Promise<MappedForm> {
   const issues: Issue[] = []
   const headers: Record<string, string> = {}
@@ -76,7 +76,7 @@ export async function mapForm(form: Form, mode: 'live' | 'test'): Promise<Mapped
   return issues.length > 0 ? { issues } : { body, variables: variables as string | null }
 }
 
-/** A Sender that says the same as From is left out: RFC 5322 3.6.2 asks for that, and ours refuses the field. */
+/** A Sender equal to From is left out, as RFC 5322 3.6.2 demands, because our own route refuses the field. */
 function dropSender(headers: Record<string, string>, from: unknown): void {
   const name = Object.keys(headers).find((one) => one.toLowerCase() === 'sender')
   if (name === undefined) return
@@ -143,7 +143,7 @@ export function mailDateMs(value: string): number | null {
   return new Date(timeMs + zoneMs).getUTCDate() === Number(day) ? timeMs : null
 }
 
-/** A date as our own routes take it; anything else stays as it is. */
+/** A date in the form of our own routes; any other text stays unchanged. */
 function instantOf(value: string): string {
   const ms = mailDateMs(value)
   return ms === null ? value : new Date(ms).toISOString()

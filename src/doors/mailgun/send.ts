@@ -43,7 +43,7 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   })
 }
 
-/** Sends a form with `recipient-variables`: one broadcast, whose id stands for all of its messages. */
+/** Sends a form with `recipient-variables` as one broadcast, whose id represents all of its messages. */
 async function sendToMany(
   request: EdgeRequest,
   own: OwnApi,
@@ -60,7 +60,7 @@ async function sendToMany(
   return answerWith<{ broadcastId: string }>(answer, ({ broadcastId }) => ({ json: sentOf(broadcastId, body) }))
 }
 
-/** The broadcast stream that a domain of Mailgun stands for. */
+/** The broadcast stream that represents a Mailgun domain. */
 async function findBroadcastStream(request: EdgeRequest, own: OwnApi): Promise<Stream | { readonly answer: Answer }> {
   const query = { kind: 'broadcast', archived: 'false', limit: '100' }
   const page = pageFrom<Stream>(await own.call('listStreams', request, { query }), 'streams')

@@ -23,7 +23,7 @@ export const mailgunRemoveBounce: DoorHandler = async (request, own) => {
   if (!isAccepted(seen)) return seen
   const { suppressions } = seen.json as { suppressions: readonly SuppressionEntry[] }
   const ids = suppressions.map(({ suppressionId }) => suppressionId)
-  // Without an entry our route is asked all the same: the account's state is refused first.
+  // Without an entry our route is still called, because the account's state is refused first.
   for (const id of ids.length > 0 ? ids : [(request.key as ServerKey).serverId]) {
     const lifted = await own.call('liftSuppression', request, { params: { id } })
     const isNotThere = 'status' in lifted && lifted.status === 404
@@ -33,7 +33,7 @@ export const mailgunRemoveBounce: DoorHandler = async (request, own) => {
   return { status: 200, json: { address, message: 'Bounced address has been removed' } }
 }
 
-/** DELETE of an address that stays suppressed. In: the sentence of the answer. */
+/** DELETE of an address that stays suppressed. Takes the sentence of the answer. */
 export function mailgunKeep(message: string): DoorHandler {
   return async (request, own) => {
     const missing = await refuseDomain(request, own)

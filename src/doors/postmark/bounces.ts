@@ -1,7 +1,7 @@
 /**
  * bounces - /bounces, PUT /bounces/{id}/activate and GET /deliverystats, made of the events of the last 30 days
  *
- * A bounce is an event of ours: bounced, spam_complaint or unsubscribed.
+ * A bounce is one of our events bounced, spam_complaint and unsubscribed.
  */
 
 import { msOf } from '../../../cluster/id.ts'

@@ -1,7 +1,7 @@
 /**
  * errors - our refusals as Postmark's clients read them: `{ErrorCode, Message}`
  *
- * Its clients choose their error class by status and code: 422 with 300 or 406 have classes of their own.
+ * Its clients choose their error class by status and code, and 422 with 300 or 406 have separate classes.
  */
 
 import type { Reply } from '../../http/respond.ts'
@@ -67,7 +67,7 @@ export function presentPostmark({ json, text, bytes: _, contentType: __, ...rest
   return { ...rest, status, json: errorOf(refusal, text) }
 }
 
-/** A refusal that no refusal of ours stands for. */
+/** A refusal without an equivalent among ours. */
 export function refuseAs(status: number, ErrorCode: number, Message: string): Reply {
   return { status, json: { ErrorCode, Message } satisfies PostmarkError }
 }

@@ -64,14 +64,14 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^attachments\b/, 'Attachments'],
 ]
 
-/** Names a field of ours as Postmark does. */
+/** Translates a field of ours to Postmark's name. */
 export function postmarkField(path: string): string {
   const field = path.replace(/^messages\.\d+\./, '')
   const row = NAMES.find(([pattern]) => pattern.test(field))
   return row === undefined ? field : field.replace(row[0], row[1])
 }
 
-/** Maps one message. In: the body of POST /email. */
+/** Maps one message. Takes the body of POST /email. */
 export function mapEmail(value: unknown): MappedEmail {
   const { fields, issues } = readFields(value, KNOWN, NOT_OFFERED)
   const body: Record<string, unknown> = {}
@@ -125,7 +125,7 @@ function headersOf(value: unknown, issues: Issue[]): unknown {
 
 function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue[]): void {
   const headers = body.headers ?? {}
-  // Headers of another type go on as they are: our own check refuses them.
+  // Headers of another type are passed on unchanged, because our own check refuses them.
   if (typeof headers !== 'object' || Array.isArray(headers)) return
   const mailboxes = typeof value === 'string' ? parseMailboxes(value).slice(0, MAILBOXES_MAX) : []
   if (mailboxes.length === 0 || mailboxes.some(({ email }) => !email.includes('@'))) {
@@ -155,7 +155,7 @@ function attachmentsOf(value: unknown, issues: Issue[]): unknown {
   })
 }
 
-/** Parameters, such as a charset, are not part of ours. */
+/** Parameters, such as a charset, are not part of our media types. */
 function mediaTypeOf(type: string): string {
   const end = type.indexOf(';')
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase()

@@ -1,8 +1,8 @@
 /**
  * send - POST /email and POST /email/batch
  *
- * A batch is one partial batch of ours for each 100 messages. Suppression is decided as on our own routes: a message
- * that reaches no recipient is in the log, and the client reads that its recipients are inactive.
+ * A batch becomes one partial batch for each 100 messages. Suppression is decided as on our own routes: a message that
+ * reaches no recipient is in the log, and the client's answer marks its recipients as inactive.
  */
 
 import { createHash } from 'node:crypto'
@@ -53,7 +53,7 @@ export const postmarkSend: DoorHandler = async (request, own) => {
   }
 }
 
-/** POST /email/batch: each message has an answer of its own, in the order of the request. */
+/** POST /email/batch, in which each message has its own answer, in the order of the request. */
 export const postmarkSendBatch: DoorHandler = async (request, own) => {
   const { body } = request
   if (!Array.isArray(body) || body.length === 0)
@@ -84,7 +84,7 @@ async function sendChunk(request: EdgeRequest, own: OwnApi, { chunk, start, tota
   const mapped = await mapAll(request, own, chunk)
   const failed = mapped.find((one) => 'answer' in one)
   if (failed !== undefined && 'answer' in failed) return failed.answer
-  // A message that could not be mapped goes on as null and is refused in its place.
+  // A message that could not be mapped is passed on as null and is refused in its place.
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
   const asked = { body: { messages, partial: true }, idempotencyKey: keyOf(request, start) }
   const bound = { ...request, body: { total, start, messages: chunk } }
@@ -130,7 +130,7 @@ function isOther(stream: unknown): boolean {
 
 const MISSING_STREAM = { path: 'MessageStream', message: 'This server has no stream of that name' }
 
-/** Addresses that a message is not sent to: those of the decision, or, of a replay, those of the log. */
+/** Suppressed addresses of a message, from the decision or, for a replay, from the log. */
 async function inactiveOf(request: EdgeRequest, own: OwnApi, answer: Reply, id: string): Promise<Inactive> {
   if (answer.headers?.['Idempotent-Replayed'] === undefined)
     return answer.suppressed?.get(id) ?? { addresses: [], isAll: false }
@@ -176,7 +176,7 @@ function failureOf(answer: Answer): PostmarkError {
   return { ErrorCode: 500, Message: 'The service failed after a part of the batch. Send this message again.' }
 }
 
-/** Each chunk of a batch has a key of its own. */
+/** Each chunk of a batch has its own key. */
 function keyOf({ idempotencyKey }: EdgeRequest, start: number): string | null {
   if (idempotencyKey === null) return null
   return `postmark-${start}-${createHash('sha256').update(idempotencyKey).digest('hex')}`

@@ -1,7 +1,7 @@
 /**
  * streams - streams by their name, in any case, and /message-streams
  *
- * A stream of ours has one name: clients read it as ID and as Name. `outbound` is the default stream.
+ * Our streams have a single name, which clients read as ID and as Name. `outbound` is the default stream.
  */
 
 import type { Stream } from '../../../schemas/stream.ts'
@@ -45,7 +45,7 @@ export async function listAll(
   return 'answer' in seen ? seen : seen.items
 }
 
-/** Finds a stream by its name or id. In: the name, in any case. */
+/** Finds a stream by its name or id. Takes the name, in any case. */
 export async function findStream(request: EdgeRequest, own: OwnApi, name: string): Promise<FoundStream> {
   const streams = await listAll(request, own)
   if ('answer' in streams) return { ...streams, isMissing: false }

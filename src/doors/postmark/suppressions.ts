@@ -16,7 +16,7 @@ import { instant, readParameters, spanOf } from './query.ts'
 import { findStream } from './streams.ts'
 
 const PAGE_SIZE = 1_000
-/** Entries of a dump: a longer list is read in spans of time. */
+/** Maximum entries of a dump; a longer list is read in time ranges. */
 const DUMP_MAX = 50_000
 /** Pages without an entry count as well. */
 const PAGES_MAX = 200

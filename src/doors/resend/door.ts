@@ -1,6 +1,4 @@
-/**
- * door - Resend's API: its routes, and where its requests carry their key
- */
+/** door - Resend's API: its routes, and the location of the key in its requests */
 
 import { type Route, route } from '../../../schemas/route.ts'
 import type { Door } from '../../http/door.ts'
@@ -32,7 +30,7 @@ import {
   resendRemoveSuppressions,
 } from './suppressions.ts'
 
-/** A key of another provider beside ours: which of both is meant is not known. */
+/** A key of another provider next to ours makes the request ambiguous. */
 const OTHER_CREDENTIALS = ['x-postmark-server-token', 'x-postmark-account-token'] as const
 
 const door: Door = {

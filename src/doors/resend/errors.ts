@@ -66,7 +66,7 @@ function keyMessage(hasKey: boolean): string {
   return hasKey ? 'API key is invalid' : 'Missing API key in the authorization header'
 }
 
-/** The sentence of a refusal. In: a refusal, and the text of one that has no body of JSON. */
+/** The sentence of a refusal. Takes a refusal, and the text of one without a JSON body. */
 export function sentenceOf({ error, message, issues, domain }: OwnRefusal, text?: string): string {
   const [first] = issues ?? []
   if (error === 'domain_not_verified')

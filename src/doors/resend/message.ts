@@ -48,19 +48,19 @@ const SPAN_MS: Readonly<Record<string, number>> = {
   week: 604_800_000,
 }
 
-/** Names a field of ours as Resend does. */
+/** Translates a field of ours to Resend's name. */
 export function resendField(path: string): string {
   const [, batch = '', field = path] = /^messages\.(\d+\.)(.*)$/.exec(path) ?? []
   const row = NAMES.find(([pattern]) => pattern.test(field))
   return batch + (row === undefined ? field : field.replace(row[0], row[1]))
 }
 
-/** Maps one message. In: the body of POST /emails, the store's time in ms. */
+/** Maps one message. Takes the body of POST /emails and the store's time in ms. */
 export function mapMessage(value: unknown, nowMs: number): MappedMessage {
   const { fields, issues } = readFields(value, KNOWN, NOT_OFFERED)
   const body: Record<string, unknown> = {}
   for (const name of SAME) if (fields[name] !== undefined) body[name] = fields[name]
-  // An empty text asks Resend for no text of its own making.
+  // With Resend, an empty text disables the text generated from the HTML.
   for (const name of ['text', 'html']) if (body[name] === '') delete body[name]
   if (fields.from !== undefined) body.from = mailboxOf(fields.from)
   for (const name of ['to', 'cc', 'bcc']) if (fields[name] !== undefined) body[name] = mailboxesOf(fields[name])
@@ -71,7 +71,7 @@ export function mapMessage(value: unknown, nowMs: number): MappedMessage {
   return issues.length > 0 ? { issues } : { body }
 }
 
-/** The time of `scheduled_at`: ISO 8601, or `in 1 min`. Anything else stays as it is. */
+/** The time of `scheduled_at`: ISO 8601, or `in 1 min`. Any other value stays unchanged. */
 export function instantOf(value: unknown, nowMs: number): unknown {
   if (typeof value !== 'string') return value
   const [, count, unit = ''] = SPAN.exec(value.trim()) ?? []
@@ -88,7 +88,7 @@ function mailboxOf(value: unknown): unknown {
 
 function mailboxesOf(value: unknown): unknown {
   if (!Array.isArray(value)) return [mailboxOf(value)]
-  // A list that is too long goes on as it is: our own check refuses it.
+  // A list that is too long is passed on unchanged, because our own check refuses it.
   return value.length > RECIPIENTS_MAX ? value : value.map(mailboxOf)
 }
 
@@ -101,7 +101,7 @@ function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue
   }
   const mailboxes = list.map((one) => (typeof one === 'string' ? parseMailbox(one) : null))
   const headers = body.headers ?? {}
-  // Headers of another type go on as they are: our own check refuses them.
+  // Headers of another type are passed on unchanged, because our own check refuses them.
   if (typeof headers !== 'object' || Array.isArray(headers)) return
   if (mailboxes.some((one) => one === null || !one.email.includes('@'))) {
     issues.push({ path: 'reply_to', message: 'Must be an e-mail address, or a list of addresses' })
@@ -165,7 +165,7 @@ function isByte(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255
 }
 
-/** Parameters, such as a charset, are not part of ours. */
+/** Parameters, such as a charset, are not part of our media types. */
 function mediaTypeOf(type: string): string {
   const end = type.indexOf(';')
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase()

@@ -30,7 +30,7 @@ export const sendOne: DoorHandler = async (request, own) => {
   })
 }
 
-/** POST /emails/batch: all or nothing, or each message on its own. */
+/** POST /emails/batch, either as a whole or each message on its own. */
 export const sendMany: DoorHandler = async (request, own) => {
   const { body, named } = request
   const mode = named['x-batch-validation'] ?? 'strict'
@@ -40,7 +40,8 @@ export const sendMany: DoorHandler = async (request, own) => {
     return refuseFields([{ path: '', message: `Must be a list of 1 to ${BATCH_MESSAGES_MAX} emails` }])
   const nowMs = own.nowMs()
   const mapped = body.map((message) => mapMessage(message, nowMs))
-  // An Idempotency-Key is bound to the mode as well: a batch sent in part does not answer one that is all or nothing.
+  // An Idempotency-Key is bound to the mode as well, so that the answer of a partial batch is not replayed for a
+  // strict one.
   const bound = { ...request, body: { mode, messages: body } }
   return mode === 'strict' ? sendStrict(bound, own, mapped) : sendPermissive(bound, own, mapped)
 }
@@ -57,7 +58,7 @@ async function sendStrict(request: EdgeRequest, own: OwnApi, mapped: readonly Ma
 }
 
 async function sendPermissive(request: EdgeRequest, own: OwnApi, mapped: readonly MappedMessage[]): Promise<Answer> {
-  // A message that could not be mapped goes on as null and is refused in its place.
+  // A message that could not be mapped is passed on as null and is refused in its place.
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
   const asked = { body: { messages, partial: true }, idempotencyKey: keyOf(request) }
   type Outcome = Partial<Sent> & OwnRefusal

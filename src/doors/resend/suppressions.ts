@@ -21,7 +21,7 @@ const ORIGINS: Readonly<Record<SuppressionEntry['reason'], string>> = {
   hard_bounce: 'bounce',
   spam_complaint: 'complaint',
   manual: 'manual',
-  // Resend has no origin of its own for it.
+  // Resend has no separate origin for it.
   unsubscribe: 'manual',
 }
 const REASONS: Readonly<Record<string, SuppressionEntry['reason']>> = {
@@ -119,7 +119,7 @@ function add(
   return own.call('addSuppressions', request, { body: { streamId: streamOf(request), recipients }, rename })
 }
 
-/** Lifts one. Without such an entry our route is asked all the same: the account's state is refused first. */
+/** Lifts one. Without such an entry our route is still called, because the account's state is refused first. */
 async function lift(request: EdgeRequest, own: OwnApi, name: string): Promise<{ answer: Answer; id: string }> {
   const found = await find(request, own, name)
   if ('answer' in found && !isMissing(found.answer)) return { answer: found.answer, id: name }

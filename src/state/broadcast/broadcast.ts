@@ -48,7 +48,7 @@ export interface BroadcastState {
   readonly pausedAtMs: number | null
   /** Null while it is open. */
   readonly endedAtMs: number | null
-  /** Of one that has ended. */
+  /** Set once it has ended. */
   readonly released: number
   readonly failed: number
 }

@@ -49,7 +49,7 @@ export interface BucketRow {
   readonly subject: string | null
 }
 
-/** The content of a released message: the broadcast's content with individual values. */
+/** The content of a released message, which is the broadcast's content with individual values. */
 export interface OwnContent {
   readonly contentId: string
   readonly substitutions: Readonly<Record<string, string>>
@@ -137,7 +137,7 @@ export function keepSharedOps(
 /** Writes that let the attachments go once the last attempt of a broadcast that ended at `nowMs` is over. */
 export function endFilesOps(shard: number, broadcast: BroadcastState, nowMs: number): Op[] {
   const { contentId, parts } = broadcast
-  // After this time they have expired, or nearly: a missing key takes no expiry.
+  // After this time they have expired, or nearly, and PEXPIREAT on a missing key has no effect.
   if (nowMs >= broadcastEndsAtMs(broadcast)) return []
   const files = parts.filter(({ part }) => isAttachment(part))
   return files.flatMap((part) => expiryOps({ shard, contentId }, part, nowMs + ATTACHMENT_MS))

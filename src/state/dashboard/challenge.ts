@@ -13,7 +13,7 @@
 import type { FactOf, Op } from '../../../cluster/behaviour.ts'
 import { challengeKey } from './places.ts'
 
-/** A step of a user: the token's id and its expiry. */
+/** The token's id and the expiry of a user's step. */
 export interface Step {
   readonly id: string
   readonly endsAtMs: number
@@ -24,7 +24,7 @@ export function stepFact(shard: number, { id }: Step): FactOf<'fields'> {
   return { read: 'fields', key: challengeKey(shard, id), fields: ['used'] }
 }
 
-/** The writes of a step that is taken. */
+/** The writes of a completed step. */
 export function takenOps(shard: number, { id, endsAtMs }: Step, nowMs: number): Op[] {
   const key = challengeKey(shard, id)
   return [

@@ -20,12 +20,12 @@ export function formatLinkToken(linkId: string, key: Buffer): string {
   return `${linkId}.${macOf(linkId, key).toString('base64url')}`
 }
 
-/** The dashboard's URL for a browser: with a host name, which browsers trust without TLS, unlike an IP address. */
+/** The dashboard's URL for a browser. It has a host name, which browsers trust without TLS, unlike an IP address. */
 export function dashboardBase(baseUrl: string): string {
   return baseUrl.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, '$1localhost')
 }
 
-/** The URL of a link: its token never reaches a server in it. */
+/** The URL of a link, whose token is in the fragment and never reaches a server. */
 export function linkUrl(baseUrl: string, linkId: string, key: Buffer): string {
   return `${baseUrl}/dashboard/link#${formatLinkToken(linkId, key)}`
 }

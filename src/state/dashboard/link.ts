@@ -1,9 +1,9 @@
 /**
  * link - a single-use link into the dashboard.
  *
- * Its token is its id with a MAC, so the store holds no usable token. The first two hex digits of the id are its shard:
- * a user's for `sign-in` and `reset`, an account's for `setup` and `invitation`. `round` is the number of used links of
- * its kind when it was made: using one invalidates its siblings.
+ * Its token is its id with a MAC, so the store holds no usable token. The first two hex digits of the id are its
+ * shard, which is that of a user for `sign-in` and `reset`, and of an account for `setup` and `invitation`. `round` is
+ * the number of used links of its kind when it was made: using one invalidates its siblings.
  *
  * Links of the operator for one address are siblings in all accounts: using one invalidates those made before, and none
  * works once the key that made it is revoked.
@@ -64,7 +64,7 @@ const LIVES_MS: Readonly<Record<LinkPurpose, number>> = {
   reset: MAILED_LINK_MINUTES * MINUTE_MS,
 }
 
-/** When a link that is made now ends. */
+/** Expiry of a link created now. */
 export function linkEndMs(purpose: LinkPurpose, nowMs: number): number {
   return nowMs + LIVES_MS[purpose]
 }
@@ -145,7 +145,7 @@ export function isLaterThanUse([at]: readonly (string | null | undefined)[], mad
   return at === null || at === undefined || madeAtMs > Number(at)
 }
 
-/** The writes that use up all links of the operator for an address that were made until then. */
+/** The writes that use up all earlier links of the operator for an address. */
 export function usedLinksOps(shard: number, hmac: string, untilMs: number): Op[] {
   const key = usedLinksKey(shard, hmac)
   return [

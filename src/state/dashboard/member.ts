@@ -58,7 +58,7 @@ export function roleOf(level: Level): { readonly role: MemberRole; readonly read
   return { role: level === 'a' ? 'administrator' : 'member', readOnly: level === 'r' }
 }
 
-/** The read of all members: an account has a bounded number. */
+/** Reads all members, of which an account has a bounded number. */
 export function membersFact(shard: number, accountId: string): FactOf<'hash'> {
   return { read: 'hash', key: membersKey(shard, accountId) }
 }

@@ -22,7 +22,7 @@ export const memberSessionsKey = (shard: number, accountId: string, userId: stri
   `${shardTag(shard)}:member-sessions:${accountId}:${userId}`
 /** Hash: settings of an account by its administrators. */
 export const settingsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:settings:${accountId}`
-/** Lane of notices that the service mails to people. */
+/** Lane of mail that the service sends to users. */
 export const NOTICE_LANE = 'notice'
 /** Lane of users whose memberships are checked with their accounts. */
 export const USERS_LANE = 'users'
@@ -32,7 +32,7 @@ export const linkKey = (shard: number, linkId: string): string => `${shardTag(sh
 export const usedLinksKey = (shard: number, hmac: string): string => `${shardTag(shard)}:used-links:${hmac}`
 /** Hash: links into the operator's view. */
 export const deskLinksKey = (shard: number): string => `${shardTag(shard)}:desk-links`
-/** Hash: a completed step. */
+/** Hash of a completed step. */
 export const challengeKey = (shard: number, id: string): string => `${shardTag(shard)}:challenge:${id}`
 /** Zset: tries of one kind by one subject, by time. */
 export const triesKey = (shard: number, name: string): string => `${shardTag(shard)}:tries:${name}`

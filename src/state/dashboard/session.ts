@@ -1,9 +1,9 @@
 /**
- * session - a signed-in browser in one account: a row like a key's, under the hash of its token.
+ * session - a signed-in browser in one account, stored in a row like a key's, under the hash of its token.
  *
- * The row has the data that every request needs: its user, the role of its member, its expiry. A changed role, a
- * removal and an end are written into it by their own commit, so the row is always current. A request proves itself by
- * `<level>.<SHA-256>`, with the lowest sufficient level.
+ * The row has the data that every request needs: user, role and expiry. A changed role, a removal and an end are
+ * written into it by their own commit, so the row is always current. A request proves itself by `<level>.<SHA-256>`,
+ * with the lowest sufficient level.
  *
  * Key: `key:<sha256>` hash `kind` (`session`), `accountId`, `tokenId` (the session), `revoked`, `userId`, `level`,
  * `since`, `seen`, `confirmed`, `factor`, `needsFactor`; it expires with the session
@@ -29,7 +29,7 @@ export interface SessionRow {
   readonly confirmedMs: number
   /** Until when a second factor that was shown or set up in this session counts as just shown; 0 if none. */
   readonly factorMs: number
-  /** Whether its account requires a second factor that was neither used nor set up in this session yet. */
+  /** Whether its account requires a second factor that was neither used nor set up in this session. */
   readonly needsFactor: boolean
 }
 

@@ -16,8 +16,8 @@ import { USERS_LANE, userKey, userSessionsKey } from './places.ts'
 import { fieldsOfUser, NO_FACTORS, type User } from './user.ts'
 
 /**
- * An account executes a step only within this time after the previous one, so that a process that was frozen in between
- * changes nothing when it resumes.
+ * An account executes a step only within this time after the previous one, so that a process that was frozen in
+ * between cannot change anything later.
  */
 export const STEP_MS = 5 * MINUTE_MS
 /** How long after the last step of an account it is asked again: later than any order about it can still come true. */
@@ -25,7 +25,7 @@ export const LOOK_AFTER_MS = 30 * MINUTE_MS
 
 export type UserList = Pick<User, 'accounts' | 'unsure' | 'joins'>
 
-/** The list after a step that was taken on one of its accounts. */
+/** The list after a step on one of its accounts. */
 export function afterStep(before: UserList, accountId: string, to: Pick<User, 'accounts'> & { nowMs: number }) {
   return {
     accounts: to.accounts,
@@ -58,7 +58,7 @@ export function userLookDues(
   return [userLookDue(userId, Math.max(nowMs, firstMs + LOOK_AFTER_MS))]
 }
 
-/** The item that has a user looked at. */
+/** The item that checks a user. */
 export function userLookDue(userId: string, atMs: number): Due {
   return { lane: USERS_LANE, item: shortId(userId), atMs }
 }

@@ -22,7 +22,7 @@ export interface User {
   readonly createdAtMs: number
   /** Null if none was chosen. */
   readonly password: string | null
-  /** The number of used links of this user: using one invalidates earlier ones. */
+  /** The number of used links of this user; using one invalidates earlier ones. */
   readonly linkRound: number
   readonly accounts: readonly string[]
   /** The number of steps on that list, which shows whether an earlier read is outdated. */
@@ -33,7 +33,7 @@ export interface User {
   readonly devices: readonly string[]
   /** Sealed secret of the authenticator, base64; null: none. */
   readonly totp: string | null
-  /** The last step of the authenticator that was used. */
+  /** The last used step of the authenticator. */
   readonly totpStep: number
   /** HMACs of recovery codes that were not used. */
   readonly codes: readonly string[]

@@ -1,12 +1,13 @@
 /**
- * content-part - the stored parts of a message's content: how many chunks, what writes them, what removes them.
+ * content-part - the stored parts of a message's content: their chunks, the ops that write them, and those that remove
+ * them.
  *
  * Part `body` is text and html; `a<k>` is attachment k; `raw` is a whole message as a client wrote it. A part is cut
  * into chunks; the first begins with a few bytes of our own.
  *
- * Keys: `bodies:<slice>:<live|test>` holds the small bodies that came with their command, those of two seconds
- * together: a key of its own for each would be most of the store's keys, which costs every look-up; a key for longer
- * would have no bound. `content:<contentId>:<part>[.<chunk>]` is all else.
+ * Keys: `bodies:<slice>:<live|test>` has the small bodies that came with their command, those of two seconds together.
+ * A key for each would be most of the store's keys and slow every look-up; a key for longer would have no bound.
+ * `content:<contentId>:<part>[.<chunk>]` is all else.
  *
  * Spec retention.content
  */
@@ -21,17 +22,18 @@ export const CHUNK_BYTES_MAX = 256 * 1024
 /** Bytes before a part's own: encoding, number of chunks. */
 export const PART_HEADER_BYTES = 3
 export const BODY_PART = 'body'
-/** A message that came whole. It is there in place of attachments, and goes when they would. */
+/** A message that came whole. It replaces the attachments, and expires like them. */
 export const RAW_PART = 'raw'
 /**
- * A larger body (its packed chunk) has a key of its own: few are, and a slice of them would grow to tens of megabytes.
+ * A larger body (its packed chunk) has its own key, because there are few, and a slice with them would grow to tens of
+ * megabytes.
  */
 export const SLICED_BYTES_MAX = 4_096
 const SLICE_MS = 2_000
 /** A command may be accepted this long after its id was made, and its body stays as long as any of its slice. */
 const SLICE_LATE_MS = 60_000
 
-/** A part of a message that is being accepted. */
+/** A part of a message during its acceptance. */
 export interface ContentPart {
   readonly part: string
   /** Chunks in all. */
@@ -55,11 +57,12 @@ interface Slice {
   readonly expiry: Op
 }
 
-/** The last slice of each shard, for live and for test servers: its name is made once. */
+/** The last slice of each shard, for live and for test servers, cached so that its name is built once. */
 const lastSlices = new Array<Slice | undefined>(SHARDS * 2)
 
 /**
- * Where a small body lies that came with its command. `contentId` begins with the command's id, which says the slice.
+ * The place of a small body that came with its command. `contentId` begins with the command's id, which determines the
+ * slice.
  */
 export function bodyPlace(shard: number, contentId: string, test: boolean): { key: string; field: string } {
   return { key: sliceOf(shard, contentId, test).key, field: contentId }
@@ -76,7 +79,8 @@ export function chunksOf(bytes: number): number {
 }
 
 /**
- * Writes that make the content of an accepted message stay: what came along is set, what was written before is kept.
+ * The writes that make the content of an accepted message permanent: content in the command is set, and content
+ * written before keeps its key.
  */
 export function contentOps(
   { shard, contentId }: { readonly shard: number; readonly contentId: string },

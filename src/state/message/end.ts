@@ -1,18 +1,16 @@
-/**
- * end - how a recipient ended, as the operator's log tells it: ids and numbers, never an address
- */
+/** end - the final state of a recipient in the operator's log, with ids and numbers but never an address */
 
 import type { Note } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import type { AttemptItem } from './item.ts'
 import { type RecipientState, type StatusEvent, SUPPRESSED_CLASS } from './status.ts'
 
-/** The end of a recipient, or what came back for it later. */
+/** The final state of a recipient, or a later report about it. */
 export interface RecipientEnd extends Note {
   readonly messageId: string
   /** Place among the recipients, from 0. */
   readonly recipientIndex: number
-  /** The lane of its attempts; null: none of them ended it. */
+  /** The lane of its attempts; null if no attempt ended it. */
   readonly lane: string | null
   readonly result: 'delivered' | RecipientState['status']
   readonly code: number | null
@@ -24,7 +22,7 @@ export interface RecipientEnd extends Note {
   readonly ms: number
 }
 
-/** What is told of an event that ended a recipient, or bounced after its end; none where it did neither. */
+/** The note of an event that is final for a recipient, or of a bounce after that; empty for other events. */
 export function endNotes(
   { messageId, recipient }: Pick<AttemptItem, 'messageId' | 'recipient'>,
   event: StatusEvent,
@@ -37,7 +35,7 @@ export function endNotes(
   return [{ ...at, result: bounce?.status ?? 'delivered', code, class: bounce?.classification ?? null }]
 }
 
-/** What is told of recipients that were on the list when their message was accepted: no attempt was made. */
+/** The notes of recipients that were on the list when their message was accepted, without an attempt. */
 export function suppressedNotes(
   recipients: readonly { readonly messageId: string; readonly recipient: number }[],
 ): readonly RecipientEnd[] {

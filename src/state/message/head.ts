@@ -2,14 +2,13 @@
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
  * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAt in ms, 1 if
- * the messages of a broadcast bring their own List-Unsubscribe]`, 0
- * for what is absent, zeros at the end left off. Names and spellings: the sender's first, then the recipients' in the
- * order of the log entry. A spelling is the local part as the request wrote it, where that is not in lower case: a
- * person's row holds the address in lower case. An attachment is `[name, content type, content id, size, inline]`. What
- * of the content lies in the content store is `[the mail's key, sealed; letters of the objects]`: without the head
- * nobody can read them any more. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message holds
- * what is its own alone, and `[broadcast short, contentId, chunks of attachments]`: the rest is in the broadcast's
- * head.
+ * the messages of a broadcast have their own List-Unsubscribe]`, with 0 for absent values and without zeros at the
+ * end. Names and spellings start with the sender's, followed by those of the recipients in the order of the log entry.
+ * A spelling is the local part as written in the request, if that is not in lower case; a person's row has the address
+ * in lower case. An attachment is `[name, content type, content id, size, inline]`. `stored` is
+ * `[the mail's key, sealed; letters of the objects]` for content in the content store, which cannot be read without
+ * the head. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message has only its own values,
+ * and `[broadcast short, contentId, chunks of attachments]`; the rest is in the broadcast's head.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -21,7 +20,7 @@ import { idOfShort, shortId } from '../../../cluster/id.ts'
 /** An attachment without its bytes. */
 export interface HeadAttachment {
   readonly name: string
-  /** `type/subtype`; null = told by the name. */
+  /** `type/subtype`; null if it follows from the name. */
   readonly contentType: string | null
   readonly contentId: string | null
   /** Bytes once decoded. */
@@ -29,7 +28,7 @@ export interface HeadAttachment {
   readonly inline: boolean
 }
 
-/** What of a message's content lies in the content store, and the key to it. */
+/** The objects of a message in the content store, and the key to them. */
 export interface StoredContent {
   /** Key of the mail, sealed. */
   readonly key: string
@@ -42,7 +41,7 @@ export interface StoredContent {
 export interface RawContent {
   /** As it is kept. */
   readonly bytes: number
-  /** Its own Message-ID with angle brackets; null where it has none. */
+  /** Its own Message-ID with angle brackets; null if it has none. */
   readonly messageId: string | null
 }
 
@@ -56,28 +55,28 @@ export interface Head {
   readonly metadata: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   readonly attachments: readonly HeadAttachment[]
-  /** Null where none of it does. */
+  /** Null if no content is there. */
   readonly stored: StoredContent | null
-  /** Local parts that are not in lower case, the sender's first; null, or left off at the end: in lower case. */
+  /** Local parts that are not in lower case, the sender's first; null, or left off at the end, for lower case. */
   readonly spellings: readonly (string | null)[]
-  /** Null where the message is composed of its parts. */
+  /** Null if the message is composed from its parts. */
   readonly raw: RawContent | null
-  /** The broadcast that it is of, which says what is left off here; null: none. */
+  /** Its broadcast, whose head has the shared values; null if there is none. */
   readonly broadcast: BroadcastOfHead | null
   /** When it is sent, ms; absent: it was not scheduled. */
   readonly sendAtMs?: number
-  /** Of what a broadcast's messages share: they bring their own List-Unsubscribe, and headers have placeholders. */
+  /** Shared by a broadcast's messages: they have their own List-Unsubscribe, and headers have placeholders. */
   readonly ownsList?: true
 }
 
-/** What is left of a head once somebody's data in it was erased: of which broadcast the message is. */
+/** The remains of a head after the erasure of a person in it: only its broadcast. */
 export function erasedHead({ broadcast }: Head): string {
   const none = { subject: null, senderName: null, recipientNames: [], tag: null, metadata: {}, headers: {} }
   const bare = { attachments: [], stored: null, spellings: NO_SPELLINGS, raw: null }
   return packHead({ ...none, ...bare, broadcast: broadcast && { ...broadcast, contentId: '', fileChunks: 0 } })
 }
 
-/** Whether a head was erased. A message's own head has a subject, or says of which content it is. */
+/** Whether a head was erased. A message's own head has a subject, or the id of its content. */
 export function isErasedHead({ subject, broadcast }: Head): boolean {
   return subject === null && !broadcast?.contentId
 }
@@ -85,7 +84,7 @@ export function isErasedHead({ subject, broadcast }: Head): boolean {
 /** Where the rest of a broadcast's message is found. */
 export interface BroadcastOfHead {
   readonly broadcastId: string
-  /** Under which the broadcast's content lies; '' once the message was erased. */
+  /** Id of the broadcast's content; '' once the message was erased. */
   readonly contentId: string
   /** Chunks of its attachments, all together. */
   readonly fileChunks: number
@@ -153,7 +152,7 @@ export function unpackHead(text: string, recipients: number): Head {
   }
 }
 
-/** The head of a broadcast's message, with what is left off there. In: its own, and the broadcast's. */
+/** The head of a broadcast's message with its shared values. Takes its own head and the broadcast's. */
 export function mergeHeads(own: Head, shared: Head): Head {
   const [, ...recipients] = own.spellings
   return {
@@ -166,7 +165,7 @@ export function mergeHeads(own: Head, shared: Head): Head {
   }
 }
 
-/** What a head keeps of how addresses were written: nothing where all are in lower case. */
+/** The spellings for a head: null if all addresses are in lower case. */
 export function spellingsOf(sender: string, recipients: readonly { readonly address: string }[]): Head['spellings'] {
   let spellings: (string | null)[] | null = isLowerCase(sender) ? null : [localPartOf(sender)]
   for (let index = 0; index < recipients.length; index += 1) {
@@ -180,8 +179,8 @@ export function spellingsOf(sender: string, recipients: readonly { readonly addr
 }
 
 /**
- * An address as the message's request wrote it. In: 0 for the sender, then 1 and on for the recipients; the address as
- * its row has it, which stays where it is another one by now (a pseudonym).
+ * An address as the message's request wrote it. Takes 0 for the sender, then 1 and on for the recipients; and the
+ * address of its row, which is returned if it has changed since (a pseudonym).
  */
 export function spelledAddress({ spellings }: Pick<Head, 'spellings'>, place: number, address: string): string {
   const spelling = spellings[place] ?? null

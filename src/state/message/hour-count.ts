@@ -16,7 +16,7 @@ import { HOUR_MS } from '../calendar.ts'
 import type { HourCounters } from '../server.ts'
 import type { StatusEvent } from './status.ts'
 
-/** What is counted, by its place in a row. */
+/** The counted figures, by their place in a row. */
 export const MAIL_FIGURES = [
   'accepted',
   'delivered',
@@ -32,7 +32,7 @@ export type Figure = (typeof MAIL_FIGURES)[number]
 /** Figures in their order; those left off are 0. */
 export type MailRow = readonly number[]
 
-/** What is to be counted of one stream. */
+/** The figures to add for one stream. */
 export interface Counted {
   /** As in `HourCounters`. */
   readonly stream: string
@@ -64,14 +64,15 @@ export function addRows(one: MailRow | undefined, other: MailRow): MailRow {
   return sum
 }
 
-/** What an acceptance counts of one stream. In: recipients, and how many of them are suppressed. */
+/** The figures of an acceptance for one stream. Takes the number of recipients, and of suppressed ones among them. */
 export function acceptedRow(recipients: number, suppressed: number): MailRow {
   return suppressed === 0 ? [recipients] : [recipients, 0, 0, 0, 0, 0, 0, suppressed]
 }
 
 /**
- * As what an event of a recipient counts; null: as nothing. In: the events before it; who was deferred twice counts
- * once. What fails here was never sent, and what is suppressed was counted at its acceptance.
+ * The figure that an event of a recipient counts for; null for none. Takes the earlier events; a recipient deferred
+ * twice counts once. A message that failed inside the service was never sent, and a suppressed one was counted at its
+ * acceptance.
  */
 export function figureOf(event: StatusEvent, before: readonly StatusEvent[]): Figure | null {
   if (event.event === 'delivered' || event.event === 'unsubscribed') return event.event
@@ -82,8 +83,8 @@ export function figureOf(event: StatusEvent, before: readonly StatusEvent[]): Fi
 }
 
 /**
- * The counter with more counted. A clock that goes back counts on in the hour it had come to.
- * Out: `ended`: what is to be moved by the same commit, null for nothing.
+ * The counter with more counted. A clock that goes back counts on in the hour it had come to. Returns `ended`, the
+ * hour that the same commit must move, or null.
  */
 export function countInHour(
   before: HourCounters | null | undefined,

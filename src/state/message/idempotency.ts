@@ -22,7 +22,7 @@ import { bucketOfHmac } from '../person.ts'
 const FINGERPRINT_CHARS = 32
 const DAYS = [0, -DAY_MS, DAY_MS]
 
-/** What a request brings. */
+/** The data of a request. */
 export interface IdempotencyInput {
   /** HMAC of server and key, 22 characters. */
   readonly hash: string
@@ -39,7 +39,7 @@ export interface IdempotencyRecord {
   readonly refused?: readonly RefusedRecord[]
 }
 
-/** A message that was refused: its place in the request, and the refusal. */
+/** A refused message, with its place in the request and the refusal. */
 export interface RefusedRecord {
   readonly place: number
   readonly code: RefusalCode
@@ -54,7 +54,7 @@ export function idempotencyFacts(shard: number, { hash }: IdempotencyInput, nowM
   return DAYS.map((shiftMs) => ({ read: 'fields', key: keyOf(shard, hash, nowMs + shiftMs), fields: [hash] }))
 }
 
-/** The answer under the key, null where none was given within 24 hours. */
+/** The answer under the key; null if there was none within 24 hours. */
 export function findRecord(
   facts: Facts,
   { hash, fingerprint }: IdempotencyInput,

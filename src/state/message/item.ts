@@ -35,12 +35,12 @@ export function laneOf(prefix: LanePrefix, domain: string): string {
   return prefix === 'deliver' ? `${LANES.deliver}/${domain}` : LANES[prefix]
 }
 
-/** What the items of a message begin with. */
+/** The common prefix of the items of a message. */
 export function itemPrefix(serverId: string, segment: string, short: string): string {
   return `${shortId(serverId)}.${segment}.${short}.`
 }
 
-/** What the item of recipient `recipient` ends with. */
+/** The suffix of the item of recipient `recipient`. */
 export function itemSuffix(
   recipient: number,
   {
@@ -58,7 +58,10 @@ export function itemSuffix(
 /** One server sends many messages. */
 const serverOf = remember(idOfShort)
 
-/** Reads the name of an item. All commands of a batch are asked what they read before the first of them is decided. */
+/**
+ * Reads the name of an item. It is cached, because all commands of a batch declare their reads before the first of
+ * them is decided.
+ */
 export const parseAttemptItem = rememberShortly(readItem)
 
 function readItem(item: string): AttemptItem {

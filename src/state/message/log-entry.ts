@@ -1,9 +1,9 @@
 /**
  * log-entry - one message in the log: numbers and ids only, never an address.
  *
- * Packed in the field `m`: `[contentId, stream, sender, [recipients], kinds, tag hash, source letter]`. The stream is a
- * short id, 0 for the server's default stream; persons are numbers; kinds is one letter (t c b) a recipient. Left off
- * at the end: the source `a` (api), and then the tag where there is none. The entry's id is the message's.
+ * Packed in the field `m`: `[contentId, stream, sender, [recipients], kinds, tag hash, source letter]`. The stream is
+ * a short id, 0 for the server's default stream; persons are numbers; kinds is one letter (t c b) a recipient. Left
+ * off at the end are the source `a` (api), and then an absent tag. The entry's id is the message's.
  *
  * Key: `log:<server>:<segment>`
  *
@@ -67,7 +67,7 @@ export function unpackLogEntry(text: string): LogEntry {
   }
 }
 
-/** The message of a log's entry; null where the entry is none of a message. */
+/** The message of a log entry; null if the entry is not a message. */
 export function logEntryOf(entry: Entry): LogEntry | null {
   const packed = entry.fields[entry.fields.indexOf(LOG_FIELD) + 1]
   return packed === undefined ? null : unpackLogEntry(packed)

@@ -1,10 +1,10 @@
 /**
- * posting - where a message of a busy segment is found from its persons and its tag.
+ * posting - the index of a message of a busy segment by its persons and its tag.
  *
- * One entry for each message and bucket, with the message's id: two entries of one id cannot both be in a stream.
- * Senders are not posted: a server has few, and the log names each. A segment of one bucket has no postings: its only
- * list of persons would name every message that its log does, and an entry of the log tells sender, recipients and tag
- * itself. Whoever searches such a segment reads its log.
+ * There is one entry for each message and bucket, with the message's id, because a stream cannot have two entries with
+ * one id. Senders are not posted, because a server has few, and the log contains each. A segment of one bucket has no
+ * postings: its only list of persons would have every message of its log, whose entries contain sender, recipients and
+ * tag. Such a segment is searched by reading its log.
  *
  * Keys: `by-person:<server>:<segment>:<bucket>` field `p` = numbers of recipients joined by a space; `by-tag:…` field
  * `t` = tag hash

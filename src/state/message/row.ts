@@ -1,9 +1,9 @@
 /**
- * row - where the rows of a message are: its log entry, its head, and the status of each recipient.
+ * row - the keys of the rows of a message: its log entry, its head, and the status of each recipient.
  *
- * Behaviours and views read and write these rows through this module alone (`test/tidy.ts` checks it), so one place
- * decides which key holds a row and what a missing row means. A recipient of a logged message without a status row is
- * fresh (`status.ts`).
+ * Behaviours and views read and write these rows only through this module (`test/tidy.ts` checks it), so the key of a
+ * row and the meaning of a missing row are decided in one place. A recipient of a logged message without a status row
+ * is fresh (`status.ts`).
  *
  * Keys: `log head status:<server>:<segment>`
  *
@@ -23,7 +23,7 @@ type Recipient = Pick<AttemptItem, 'short' | 'recipient'>
 type FieldsFact = Fact & { readonly read: 'fields' }
 type RangeFact = Fact & { readonly read: 'range' }
 
-/** Arguments of one HSET: an even number. */
+/** Arguments of one HSET, an even number. */
 const ARGS_MAX = 2_000
 /** Fields of one HDEL. */
 const FIELDS_MAX = 1_000
@@ -77,7 +77,7 @@ export class MessageRows {
     return { read: 'newest', key: this.#log, ...range }
   }
 
-  /** A head that was fetched; null: the message has left the log. */
+  /** A head that was read; null if the message has left the log. */
   head(facts: Facts, short: string): string | null {
     return facts.field(this.#head, short)
   }
@@ -87,7 +87,7 @@ export class MessageRows {
     return facts.field(this.#status, statusField(short, recipient))
   }
 
-  /** What is still to be fetched before `entry` can answer: the log, and if that has no entry, the recalled ones. */
+  /** The reads that `entry` still needs: the log, and if that has no entry, the recalled ones. */
   missingEntry(facts: Facts, messageId: string): readonly Fact[] {
     const inLog = this.entryFact(messageId)
     if (!facts.has(inLog)) return [inLog]
@@ -95,7 +95,7 @@ export class MessageRows {
     return facts.range(inLog).length > 0 || facts.has(recalled) ? [] : [recalled]
   }
 
-  /** A log entry that was fetched; null: the message has left the log, or is sealed and was not recalled. */
+  /** A log entry that was read; null if the message has left the log, or is sealed and was not recalled. */
   entry(facts: Facts, messageId: string): LogEntry | null {
     const [logged] = facts.range(this.entryFact(messageId))
     if (logged !== undefined) return logEntryOf(logged)
@@ -124,7 +124,7 @@ export class MessageRows {
     return { read: 'fields', key: this.#sealed, fields: [this.#segment] }
   }
 
-  /** The segment's row in `sealed`, if it was fetched; null: the segment is in Redis. */
+  /** The segment's row in `sealed`, if it was read; null if the segment is in Redis. */
   sealed(facts: Facts): SealedRow | null {
     return facts.has(this.sealedFact()) ? unpackSealed(facts.field(this.#sealed, this.#segment)) : null
   }
@@ -144,7 +144,10 @@ export class MessageRows {
     return { key: this.#sealed, write: 'HDEL', args: [this.#segment] }
   }
 
-  /** The writes that bring a message of a sealed segment back. In: its texts, statuses in the order of recipients. */
+  /**
+   * The writes that bring a message of a sealed segment back. Takes its texts, with statuses in the order of
+   * recipients.
+   */
   recallOps(
     short: string,
     of: { readonly log: string; readonly head: string; readonly statuses: readonly string[] },
@@ -163,7 +166,7 @@ export class MessageRows {
       .concat(deleteOps(this.#status, statuses))
   }
 
-  /** The write of a message's log entry. In: the packed entry. */
+  /** The write of a message's log entry. Takes the packed entry. */
   entryOp(messageId: string, packed: string): Op {
     return { key: this.#log, write: 'XADD', args: [entryIdOf(messageId), LOG_FIELD, packed] }
   }
@@ -189,12 +192,12 @@ export class MessageRows {
     return [trim, ...deleteOps(this.#head, of.heads), ...deleteOps(this.#status, of.statuses)]
   }
 
-  /** Statuses by their hash, for what an owner remembers of them. */
+  /** Statuses by their hash, for the owner's cache. */
   statuses(fields: readonly string[]): HashFields {
     return { key: this.#status, fields }
   }
 
-  /** A head by its hash, for who fetches heads of several segments together. */
+  /** A head by its hash, for reading heads of several segments together. */
   headPlace(messageId: string): { readonly key: string; readonly field: string } {
     return { key: this.#head, field: shortId(messageId) }
   }

@@ -1,14 +1,14 @@
 /**
- * sealed - a segment of the log that has left Redis: where its object is, and what may still happen to it.
+ * sealed - a segment of the log that has left Redis: the place of its object, and its later changes.
  *
  * States: no row (the segment is in Redis), frozen (generation 0: its rows are being read, the row names the object
  * that will be written), sealed (generation 1 and above), gone (no row, no segment). A writer that finds a frozen
- * segment thaws it: it removes the row in the commit of its own write, so that the commit that would seal finds another
- * leaf, or none, and changes nothing. An object is never changed. A rewrite names its leaf (`next`) before it writes
- * the object, and its commit swaps the row if that name and the number of recalls are those that it saw.
+ * segment thaws it by removing the row in the commit of its own write. The commit that would seal it then finds
+ * another leaf, or no row, and changes nothing. An object is never changed. A rewrite names its leaf (`next`) before
+ * it writes the object, and its commit swaps the row if that name and the number of recalls are those that it saw.
  *
- * A message of a sealed segment that something happens to is recalled first: its head and its statuses return to the
- * hashes of the segment, its log entry lies in `recalled`. These rows win over those of the object.
+ * A message of a sealed segment is recalled before it is changed: its head and its statuses return to the hashes of
+ * the segment, and its log entry to `recalled`. These rows win over those of the object.
  *
  * Keys: `sealed:<server>`, `sealed-persons:<server>:<segment>`, `recalled:<server>:<segment>`
  *

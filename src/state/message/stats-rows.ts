@@ -22,24 +22,27 @@ const DAY_HOURS = 24
 
 type HourRow = readonly [hourOfDay: number, ...figures: number[]]
 
-/** A server, by where it lies. */
+/** The place of a server. */
 export interface StatsPlace {
   readonly shard: number
   readonly serverId: string
 }
 
-/** The field of a stream's day. In: an instant of the day. */
+/** The field of a stream's day. Takes an instant of the day. */
 export function statsField(stream: string, ms: number): string {
   return `${stream}.${dayName(ms).slice(6)}`
 }
 
-/** Reads a field: the figures of each of its hours, by the hour of the day. Null, where there is none, is empty. */
+/**
+ * Reads a field, with the figures of each of its hours by the hour of the day. Null, for a missing field, gives an
+ * empty map.
+ */
 export function unpackStatsDay(text: string | null): ReadonlyMap<number, MailRow> {
   const rows = text === null ? [] : (JSON.parse(text) as HourRow[])
   return new Map(rows.map(([hour, ...figures]) => [hour, figures]))
 }
 
-/** What must be read before an hour can be moved. */
+/** The read needed before an hour can be moved. */
 export function statsFact({ shard, serverId }: StatsPlace, ended: HourCounters): FactOf<'fields'> {
   const [hour, streams] = ended
   const ms = hour * HOUR_MS
@@ -47,7 +50,7 @@ export function statsFact({ shard, serverId }: StatsPlace, ended: HourCounters):
   return { read: 'fields', key: statsKey(shard, serverId, monthName(ms)), fields }
 }
 
-/** Writes that add an hour to its month. In: what `statsFact` names. */
+/** Writes that add an hour to its month. Takes the result of `statsFact`. */
 export function statsOps(facts: Facts, place: StatsPlace, ended: HourCounters): Op[] {
   const [hour, streams] = ended
   const ms = hour * HOUR_MS

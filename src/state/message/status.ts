@@ -1,8 +1,8 @@
 /**
- * status - one recipient of a message: what has happened to it, packed small.
+ * status - the packed events of one recipient of a message.
  *
- * States (message.states): accepted, suppressed, deferred, delivered, bounced, cancelled, failed. They follow from the
- * events: the last one that is neither a complaint nor an unsubscribe decides.
+ * States (message.states): accepted, suppressed, deferred, delivered, bounced, cancelled, failed. They are derived
+ * from the events: the last one that is neither a complaint nor an unsubscribe decides.
  *
  * Packed: `[attempts, next attempt in ms after acceptance or 0, event…, size as built]`. An event is
  * `[letter, ms after acceptance, …]`:
@@ -14,13 +14,13 @@
  *   u unsubscribed              1 one_click, 0 link
  *   x cancelled                 (no event of the catalogue)
  *
- * A response of 1 is the one of the event before. A code is left off where the response begins with it; -1 stands for
- * none where the response begins with one. The route is the text of `mail/attempt-route.ts`, absent for an event that
- * no attempt at a mail server brought. Zeros and nulls at the end of an event are left off. The size stands only in
- * the first recipient's row. A delivered recipient takes about 45 bytes.
+ * A response of 1 is the one of the event before. A code is left off if the response begins with it; -1 means no code
+ * if the response begins with a number. The route is the text of `mail/attempt-route.ts`, absent for an event without
+ * an attempt at a mail server. Zeros and nulls at the end of an event are left off. The size is only in the first
+ * recipient's row. A delivered recipient takes about 45 bytes.
  *
- * No row is written at acceptance: a recipient of a logged message that has none is fresh, accepted and not tried. The
- * first thing that happens to it writes its row, so whoever reads a row takes an absent one for a fresh recipient.
+ * No row is written at acceptance: a recipient of a logged message without a row is fresh, that is accepted and not
+ * tried. The first event writes its row, so an absent row must be read as a fresh recipient.
  *
  * Spec message.states, message.recipient, event.catalogue
  */
@@ -39,7 +39,7 @@ interface Reply {
   readonly route?: string
 }
 
-/** What happened to a recipient. `cancelled` is not in the catalogue: it is kept for its status, and never shown. */
+/** An event of a recipient. `cancelled` is not in the catalogue: it is kept for its status, and never shown. */
 export type StatusEvent = At &
   (
     | ({ readonly event: 'delivered' | 'deferred' } & Reply)
@@ -58,7 +58,7 @@ export type StatusEvent = At &
 /** A recipient, unpacked. */
 export interface RecipientState {
   readonly attempts: number
-  /** Only while it is open; the moment of acceptance where the first attempt is due at once. */
+  /** Only while it is open; the moment of acceptance if the first attempt is due at once. */
   readonly nextAttemptAtMs: number | null
   /** Oldest first. */
   readonly events: readonly StatusEvent[]
@@ -68,7 +68,7 @@ export interface RecipientState {
   readonly sizeBytes: number | null
 }
 
-/** What `packStatus` packs: the rest follows. */
+/** The input of `packStatus`; the other values are derived from it. */
 export type StatusToPack = Pick<RecipientState, 'attempts' | 'nextAttemptAtMs' | 'events' | 'sizeBytes'>
 
 type PackedEvent = (string | number)[]
@@ -83,13 +83,13 @@ export function isOpen(status: RecipientStatus): boolean {
   return status === 'accepted' || status === 'scheduled' || status === 'deferred'
 }
 
-/** A message's status: what its recipients share, or `mixed`. In: at least one. */
+/** A message's status, which is the common one of its recipients, or `mixed`. In: at least one. */
 export function messageStatus(statuses: readonly RecipientStatus[]): RecipientStatus | 'mixed' {
   const first = statuses[0] ?? 'accepted'
   return statuses.every((status) => status === first) ? first : 'mixed'
 }
 
-/** Field of a recipient's row: the message's short id, with `.<n>` from the second recipient on. */
+/** Field of a recipient's row, which is the message's short id, with `.<n>` from the second recipient on. */
 export function statusField(messageShort: string, recipient: number): string {
   return recipient === 0 ? messageShort : `${messageShort}.${recipient}`
 }
@@ -108,7 +108,7 @@ export function packStatus(state: StatusToPack, acceptedAtMs: number): string {
   return JSON.stringify(packed)
 }
 
-/** Unpacks what `packStatus` made; null, where there is no row, is a fresh recipient. */
+/** Unpacks the result of `packStatus`; null, for a missing row, is a fresh recipient. */
 export function unpackStatus(text: string | null, acceptedAtMs: number): RecipientState {
   if (text === null) return freshState(acceptedAtMs)
   const packed = JSON.parse(text) as (number | PackedEvent)[]
@@ -247,8 +247,7 @@ export function withoutResponse(event: StatusEvent): StatusEvent {
   return event.response === null && route === undefined ? event : { ...rest, response: null }
 }
 
-/** Class of a bounce that nobody but the service itself said. */
-/** Class of a recipient that is not sent to. */
+/** Class of a suppressed recipient. */
 export const SUPPRESSED_CLASS = 'Suppressed'
 
 /** A recipient that is not sent to, because its address is on the stream's list. Spec send.suppressed */

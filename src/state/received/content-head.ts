@@ -1,6 +1,6 @@
 /**
- * content-head - the data of a received message that is kept as long as its content: its place in the content store,
- * the key, and the header fields for lists.
+ * content-head - the data of a received message that expires with its content: its place in the content store, the
+ * key, and the header fields for lists.
  *
  * Packed: `[object, key, parsed object, envelope sender, From address, From name, subject, date ms, named, ip, HELO]`,
  * 0 for absent values, zeros at the end left off. `named` are hashes of the addresses of To, Cc, Bcc, Reply-To and
@@ -22,7 +22,7 @@ import { trimZeros } from './trim.ts'
 
 /** Sixteenths of a day. */
 const SLICES = 16
-/** Length of a slice: an object is named by a row in the slice of its time, or in a neighbouring one. */
+/** Length of a slice; an object is named by a row in the slice of its time, or in a neighbouring one. */
 export const HEAD_SLICE_MS = DAY_MS / SLICES
 
 export interface ContentHead {
@@ -39,7 +39,7 @@ export interface ContentHead {
   readonly subject: string | null
   readonly dateMs: number | null
   readonly named: NamedHashes
-  /** The session, for completing verdicts that DNS failures left open; null once none is open. */
+  /** The session, for completing verdicts that DNS failures left open; null once all are complete. */
   readonly session: ReceivedSession | null
 }
 
@@ -69,7 +69,7 @@ export function namesPerson({ hashes }: NamedHashes, hmac: string): boolean {
   return false
 }
 
-/** The row of a message that was received a moment ago. */
+/** The row of a message that was just received. */
 export function freshHead(of: Pick<ContentHead, 'objectId' | 'key' | 'sender' | 'session'>): ContentHead {
   return { ...of, parsedId: null, fromAddress: null, fromName: null, subject: null, dateMs: null, named: NOBODY }
 }
@@ -135,7 +135,7 @@ export function headExpiresAtMs(ms: number): number {
 }
 
 /**
- * A new id of an object: the instant that leads to its row, and random characters. `random` returns a number in [0, 1).
+ * A new id of an object: the time that leads to its row, and random characters. `random` returns a number in [0, 1).
  */
 export function newObjectId(ms: number, random: () => number): string {
   return newCmdId(ms, random)

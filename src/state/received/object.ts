@@ -1,9 +1,9 @@
 /**
  * object - the names of a received mail's objects, and which rows may name them.
  *
- * An object's id begins with the moment at which the mail came, so its day follows from the id, and so do the rows that
- * can name it: those of that moment's slice, and of the ones beside it, because a mail takes time to arrive. The name
- * includes the server, so that an object leads to its rows without an index.
+ * An object's id begins with the time at which the mail arrived. Its day is derived from the id, and so are the rows
+ * that may name it: those of that time's slice and of the neighbouring ones, because a mail takes time to arrive. The
+ * name includes the server, so that an object leads to its rows without an index.
  */
 
 import { msOfCmdId } from '../../../cluster/cmd-id.ts'

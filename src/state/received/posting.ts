@@ -8,7 +8,7 @@
  * there is no second posting.
  *
  * Packed: `<number>` or `<number> <ms below, base 36>.<counter, base 36>`; the unchanged hash. A segment of one bucket
- * has no postings: its log names the sender, its standings From.
+ * has no postings, because its log names the sender, and its standings name From.
  *
  * Keys: `received-by-person:<server>:<segment>:<bucket>` field `p`, `received-by-hash:…` field `h`
  *
@@ -69,7 +69,7 @@ export function fromPostingOps(
   return [{ key: personBucket(place, from), write: 'XADD', args }]
 }
 
-/** A bucket to read, and the ranks of the messages that are meant among its entries. */
+/** A bucket to read, and the ranks of the candidates among its entries. */
 export interface ReceivedBucket {
   readonly key: string
   readonly ranksIn: (entries: readonly Entry[]) => string[]

@@ -2,15 +2,15 @@
  * delivery - the state of one delivery, packed, and its place.
  *
  * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted.
- * One that was queued before its webhook was last switched off is dead, whatever its record contains.
+ * One that was queued before its webhook was last disabled is dead, whatever its record contains.
  *
  * Packed: `[letter, attempts, last status code, delivered, last error, next attempt, base, failures, queued, answer]`;
  * letters p v d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery
  * that succeeds at once takes some 16 bytes, plus the receiver's reply.
  *
- * From a delivery's id alone it is found in two rounds of reading: the slices that begin on the day of the id, up to
- * it; then its entry in the queue of the last of them, or of the one before (two slices may share a millisecond), or
- * its place among the dead.
+ * A delivery is found from its id in two rounds of reading: the slices from the beginning of the id's day up to it;
+ * then its entry in the queue of the last of them, or of the previous one (two slices may share a millisecond), or its
+ * place among the dead.
  *
  * Spec webhook.delivery, webhook.states
  */
@@ -25,7 +25,7 @@ import { type EventReference, parseDeliveryItem, QUEUE_FIELD, type WebhookItem }
 import { sliceEndMs } from './slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
 
-/** Spec webhook.delivery: the errors of a failed attempt, in addition to `http_<status>`. */
+/** The errors of a failed attempt, in addition to `http_<status>`. Spec webhook.delivery */
 export type PostError =
   | 'timeout'
   | 'redirect'
@@ -148,7 +148,7 @@ export function shownRecord(
   return deadRecord(record, 'webhook_disabled')
 }
 
-/** The record of a delivery that is given up. */
+/** The record of an abandoned delivery. */
 export function deadRecord(record: DeliveryRecord, lastError: PostError): DeliveryRecord {
   return { ...record, status: 'dead', nextAttemptAtMs: null, deliveredAtMs: null, lastError }
 }
@@ -204,7 +204,7 @@ export function lessPending(
   return { owner: webhookOwner(webhookId), value: { ...(counters ?? { slice: null }), pending } }
 }
 
-/** Whether the subject of a delivery has expired: a message by its own age, anything else by the delivery's. */
+/** Whether the subject of a delivery has expired, a message by its own age, any other subject by the delivery's. */
 export function isGone(
   { deliveryId, reference }: { deliveryId: string; reference: EventReference },
   at: { nowMs: number; test: boolean },
@@ -225,7 +225,7 @@ export function morePending(
   return { owner, value: isBefore ? { ...value, trimmed: [oldest.slice, oldest.deliveryId] } : value }
 }
 
-/** The first round of finding a delivery: the slices of its day. */
+/** The first round of finding a delivery, which reads the slices of its day. */
 export function daySlicesFact(shard: number, webhookId: string, deliveryId: string): SortedFact {
   const ms = msOf(deliveryId)
   const min = Math.floor(ms / DAY_MS) * DAY_MS

@@ -5,8 +5,8 @@
  * slice is called `<yyyymm>-<n>`; the next n begins at 50,000 events, so that no key grows without bound and a server
  * with little mail has two keys.
  *
- * Keys: `events:<server>:<slice>`: a stream; entry id = id of the event; field `r` = its reference. `event-slices:
- * <server>`: slice -> first ms. Counters `events:<server>` -> the open slice.
+ * Keys: `events:<server>:<slice>` is a stream with entry id = id of the event and field `r` = its reference.
+ * `event-slices: <server>`: slice -> first ms. Counters `events:<server>` -> the open slice.
  *
  * Spec event.search
  */
@@ -25,7 +25,7 @@ const FIELD = 'r'
 
 /** An event as it is written down. */
 export interface LoggedEvent {
-  /** Of the shard's making; it rises. */
+  /** Assigned by the shard, ascending. */
   readonly id: string
   readonly reference: EventReference
 }

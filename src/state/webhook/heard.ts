@@ -1,10 +1,10 @@
 /**
  * heard - the events of a server with a live feed, kept for a while so that an interrupted feed can resume
  *
- * Keys: `heard:<server>`: a stream; entry id = the id of the feed's entry; field `r` = the reference of the event.
- * Counters `heard:<server>` -> {count, marks}: the number of entries since the last mark, and the first id of each
- * thousand. It holds at least the last 10,000 events and at most 11,000, without a gap: after a time without a feed it
- * starts again.
+ * Keys: `heard:<server>` is a stream with entry id = the id of the feed's entry and field `r` = the reference of the
+ * event. Counters `heard:<server>` -> {count, marks}, the number of entries since the last mark, and the first id of
+ * each thousand. It holds at least the last 10,000 events and at most 11,000, without a gap: after a time without a
+ * feed it starts again.
  *
  * Spec event.feed
  */
@@ -35,7 +35,7 @@ export function heardOwner(serverId: string): string {
   return `heard:${serverId}`
 }
 
-/** Until when events of a server are recorded, at most until a feed of it was open. */
+/** Time until which events of a server are recorded, at the longest until its last feed ended. */
 export function keptUntilMs(counters: ServerCounters | null): number {
   const { listenedUntilMs } = counters ?? {}
   return listenedUntilMs === undefined ? 0 : listenedUntilMs + FEED_KEPT_MINUTES * 60_000
@@ -43,7 +43,7 @@ export function keptUntilMs(counters: ServerCounters | null): number {
 
 /** An event as it is written down. */
 export interface HeardEvent {
-  /** Of the shard's making; it rises. */
+  /** Assigned by the shard, ascending. */
   readonly id: string
   readonly reference: EventReference
 }

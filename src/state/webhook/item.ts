@@ -1,5 +1,5 @@
 /**
- * item - the name of one delivery in its webhook's lane: the delivery, and its event.
+ * item - the name of one delivery in its webhook's lane, with the delivery and its event.
  *
  * `<deliveryId>.<slice>.<reference>`, and a reference is one of
  *

@@ -1,9 +1,10 @@
 /**
  * of-message - the deliveries of a message's events, found without an index.
  *
- * An event and its deliveries are made in one commit, and a delivery's id carries its millisecond. So a few entries of
- * each webhook are checked, from the time of the event on: in the queue, and among the dead if they have left the
- * queue. Takes the time of an event. Two rounds of reading: the slices that may hold it, then their entries.
+ * An event and its deliveries are made in one commit, and a delivery's id carries its millisecond. So only a few
+ * entries of each webhook are checked, from the time of the event on: in the queue, and among the dead once they have
+ * left the queue. Takes the time of an event. There are two rounds of reading: the slices that may have it, then their
+ * entries.
  *
  * Spec webhook.of-message
  */
@@ -15,7 +16,7 @@ import { itemOf, type MessageReference, parseDeliveryItem, type WebhookItem } fr
 
 /** Ids run ahead of the clock if many are made at once, or if it went back. */
 const AHEAD_MS = 2_000
-/** Entries of one slice that are looked at for one time. */
+/** Entries of one slice that are read for one time. */
 const ENTRIES_MAX = 500
 /** Slices of one day: 50 million deliveries. */
 const DAY_SLICES_MAX = 1_000
@@ -33,7 +34,7 @@ export interface EventPlace {
 export interface MessageItem extends WebhookItem {
   readonly webhookId: string
   readonly reference: MessageReference
-  /** Of its item. */
+  /** Name of its item. */
   readonly name: string
 }
 

@@ -11,7 +11,7 @@ import type { FactOf } from '../../../cluster/behaviour.ts'
 import { dayName, endOfNameMs } from '../calendar.ts'
 import { slicesKey } from '../keys.ts'
 
-/** Deliveries of one slice: the hash of their records then has 5 MB. */
+/** Deliveries of one slice, whose hash of records then has 5 MB. */
 const DELIVERIES_MAX = 50_000
 
 /** Slices of thirteen months, several a day. */

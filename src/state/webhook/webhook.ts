@@ -1,8 +1,8 @@
 /**
  * webhook - a webhook of a server, and the list of a server's webhooks that every event is held against.
  *
- * States (webhook.states): enabled, disabled, removed. Deliveries queued before the last switch-off are dead, whatever
- * their record contains, so a switch is one small commit however many are queued.
+ * States (webhook.states): enabled, disabled, removed. Deliveries queued before it was last disabled are dead,
+ * whatever their record contains, so disabling is one small commit however many are queued.
  *
  * Two entities: `webhook:<id>` has everything of one; `webhooks:<server>` has the data of each that an announcement
  * needs, so that an event is matched without a read. The server's state has a flag whether it has any.
@@ -14,7 +14,7 @@ import type { EntityType, Ref } from '../../../cluster/behaviour.ts'
 import type { EventName, WebhookFormat } from '../../../schemas/webhook.ts'
 import type { Slice } from './slice.ts'
 
-/** A signing secret: its value is sealed under the installation's key. */
+/** A signing secret, whose value is sealed under the installation's key. */
 export interface WebhookSecret {
   readonly secretId: string
   readonly createdAtMs: number

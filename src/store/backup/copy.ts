@@ -1,12 +1,12 @@
 /**
  * copy - a copy of an installation, taken while it runs: a directory that is a DATA_DIR, from which it starts
  *
- * Copied in this order: the files of large content; the store as it is at one moment (the copy point); the files that
- * came in the meantime; secret, identity, first keys and certificate. A file is never changed, only created and
+ * The order of copying is: the files of large content; the store as it is at one moment (the copy point); the files
+ * created in the meantime; secret, identity, first keys and certificate. A file is never changed, only created and
  * removed, so the files that the store names at the copy point are copied, except content of a message that came and
  * ended during the copy. Unnamed files are swept after a restore.
  *
- * Guarantees: the directory appears whole or not at all, and is on disk when it does. Nothing of the installation is
+ * Guarantees: the directory appears only as a whole, and is on disk when it does. Nothing of the installation is
  * changed.
  */
 import { constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
@@ -21,7 +21,7 @@ import { withStore } from '../with-store.ts'
 /** Files beside the store and the content that belong to an installation. */
 const BESIDE = /^(?:installation|(?:secret-key|cluster-secret)(?:\..*)?|first-run\.json(?:\..*)?|.*\.pem)$/
 const CONTENT = 'content'
-/** Objects that are being written: no answer depends on them yet. */
+/** Unfinished objects, on which no answer depends yet. */
 const UNFINISHED = 'tmp'
 /** Files that are copied at once. */
 const AT_ONCE = 8

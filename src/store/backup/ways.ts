@@ -14,13 +14,15 @@ import type { Config } from '../../process/config.ts'
 import { replaceFile } from '../../process/whole-file.ts'
 import { type Backup, makeBackup } from './copy.ts'
 
-/** Names of backups in a folder of backups: the time in UTC, so that names sort by age. */
+/** Names of backups in a folder of backups, with the time in UTC, so that names sort by age. */
 const NAME = /^sendwright-\d{8}T\d{6}Z$/
 /** Names of backups in a folder that are being written, or that a killed command left. */
 const UNFINISHED = /^\.sendwright-\d{8}T\d{6}Z\.(\d+)\.new$/
 /** A running backup of another machine or container has a process id that is unknown here. */
 const LEFT_MS_MIN = 12 * 3_600_000
-/** The copy of an archive that is being written, inside DATA_DIR: on the same file system copies share blocks. */
+/**
+ * The copy of an archive during its creation, inside DATA_DIR, because copies on the same file system share blocks.
+ */
 const UNPACKED = /^\.\.?archive\.(\d+)(?:\.\d+\.new)?$/
 const MARK = 'last-backup'
 const OWNER_ONLY = 0o700
@@ -58,9 +60,9 @@ export async function backUpInto(
 }
 
 /**
- * Removes all but the newest `keep` backups of a folder, and what killed backups left. The backup just made remains,
- * even if the clock was set back and others have later names. Only directories count. Returns the names of removed
- * backups.
+ * Removes all but the newest `keep` backups of a folder, and the leftovers of killed backups. The backup just made
+ * remains, even if the clock was set back and others have later names. Only directories count. Returns the names of
+ * removed backups.
  */
 export function removeOldBackups(
   folder: string,

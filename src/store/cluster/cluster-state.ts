@@ -29,15 +29,15 @@ export interface RedisNode {
   readonly version: string | null
   /** Used bytes, and the bound; 0 means no bound. Null if it does not answer. */
   readonly memory: { readonly usedBytes: number; readonly bytesMax: number } | null
-  /** Of a primary: replicas that follow it without a gap. */
+  /** For a primary, the replicas that follow it without a gap. */
   readonly replicasInStep: number
   /** For a replica: whether it is in sync. */
   readonly isInStep: boolean
   /** For a replica: bytes that it is behind. Null if unknown. */
   readonly behindBytes: number | null
-  /** For a replica: its offset in the replication stream, bytes. Null if unknown. */
+  /** For a replica, its offset in the replication stream, in bytes. Null if unknown. */
   readonly offset: number | null
-  /** Its clock less that of this machine; null if it does not answer. */
+  /** Its clock minus the local clock; null if it does not answer. */
   readonly clockOffMs: number | null
   readonly commandsPerSecond: number | null
   /** Whether its last write of the append-only file failed. */

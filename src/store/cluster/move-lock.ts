@@ -4,8 +4,8 @@
  * States: held (renewed every two seconds), ended, or left behind by an order that died. Then it expires ten seconds
  * later, and a new order waits for that. An order that waits and sees a renewal is refused.
  *
- * Guarantee: an order that could not renew it for some seconds does nothing more. If a failover has lost it and two
- * orders have it, the later one ends the connections of the other and takes its fence (`move-fence.ts`).
+ * Guarantee: an order that could not renew it for some seconds makes no further change. If a failover has lost it and
+ * two orders have it, the later one ends the connections of the other and takes its fence (`move-fence.ts`).
  *
  * Key: `{cl}:move`, the order's nonce, its machine and its process
  */

@@ -2,7 +2,7 @@
  * move-shards - shards go to another Redis of their cluster, one after the other, while the service runs
  *
  * Guarantees: no move begins while the cluster is unhealthy, another move is unfinished or another order is running,
- * nor to a Redis that is full or lacks the replica that answers wait for. The same order resumes an interrupted move;
+ * nor to a Redis that is full or lacks a replica if answers wait for one. The same order resumes an interrupted move;
  * an order that moves the shard to its holder undoes it (`move-slot.ts`).
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -107,7 +107,7 @@ interface ShardOrder {
 }
 
 /**
- * Moves one shard, even if a node is lost: the move continues with its successor. Returns the primary that then has the
+ * Moves one shard. If a node is lost, the move continues with its successor. Returns the primary that then has the
  * shard.
  */
 async function moveThrough(settings: Settings, one: ShardOrder): Promise<string> {
@@ -159,7 +159,8 @@ interface Wanted {
 }
 
 /**
- * After a move the nodes agree within a moment; lasting faults are reported. `mayWait`: nothing is reported at once.
+ * After a move the nodes agree within a moment; lasting faults are reported. With `mayWait`, no fault is reported at
+ * once.
  */
 async function lookUntilWell(settings: Settings, wanted: Wanted & { mayWait: boolean }): Promise<ClusterLook> {
   const endMs = performance.now() + (wanted.mayWait ? FAILOVER_MS_MAX : AGREED_MS_MAX)
@@ -313,7 +314,7 @@ async function mustFit({ shard, slot, source, target }: SlotMove): Promise<void>
   )
 }
 
-/** The node that claims a slot; of two the one with the higher epoch. */
+/** The node that claims a slot, or the one with the higher epoch if there are two. */
 async function holderOf(ends: readonly MoveEnd[], slot: number): Promise<MoveEnd | null> {
   const map = new SlotMap()
   const texts = await Promise.all(ends.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))

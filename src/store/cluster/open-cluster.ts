@@ -1,7 +1,8 @@
 /**
  * open-cluster - the nodes of a Redis Cluster, looked at before they are used
  *
- * Guarantee: a cluster that would lose answered data, or stop as a whole if one primary is unreachable, is not used.
+ * Guarantee: a cluster that could lose answered data, or that stops completely if one primary is unreachable, is
+ * refused.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { StoreRefused } from '../../../cluster/redis/settings.ts'

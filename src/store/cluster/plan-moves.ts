@@ -19,7 +19,7 @@ export interface PlannedMove {
 
 /**
  * The fewest moves after which no primary has two shards more than another. Takes the possible holders, and those to
- * empty. Throws Error if none is left to take the shards.
+ * empty. Throws Error if no holder is left for the shards.
  */
 export function planMoves(holders: readonly Holder[], leaving: ReadonlySet<string> = new Set()): PlannedMove[] {
   const staying = holders.filter(({ name }) => !leaving.has(name))
