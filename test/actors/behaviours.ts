@@ -3,7 +3,7 @@
 import t from 'tap'
 import { BEHAVIOURS } from '../../src/actors/behaviours.ts'
 
-t.test('behaviours: names of commands and kinds of entities are there once', async (t) => {
+t.test('behaviours: names of commands and kinds of entities are unique', async (t) => {
   const names = BEHAVIOURS.commands.map(({ name }) => name)
   const kinds = BEHAVIOURS.entities.map(({ kind }) => kind)
   t.ok(names.length > 6 && kinds.length > 3)
@@ -13,7 +13,7 @@ t.test('behaviours: names of commands and kinds of entities are there once', asy
   for (const name of ['people', 'sweep', 'backlog', 'drop', 'off', 'webhook-sweep']) t.ok(timers.includes(name), name)
 })
 
-t.test('behaviours: an event for what was never made changes nothing', async (t) => {
+t.test('behaviours: an event of an entity that does not exist changes nothing', async (t) => {
   const events = { account: { type: 'patched', changes: {} }, domain: { type: 'removed', removedAtMs: 1 } }
   for (const { kind, empty, version, apply } of BEHAVIOURS.entities) {
     t.equal(empty, null)

@@ -22,7 +22,7 @@ test('clock: an answer that was slow does not set it back', async (t) => {
   const clock = makeClock()
   clock.set(1_000_000, clock.monotonicMs())
   const before = clock.nowMs()
-  // The store looked early on its way, or late: both say nothing against what is shown.
+  // The store read its clock early or late in the round trip. Neither contradicts the result.
   clock.set(998_000, clock.monotonicMs() - 4_000)
   t.ok(clock.nowMs() >= before)
   clock.set(before, clock.monotonicMs() - 4_000)

@@ -31,9 +31,9 @@ const MADE: [number, string, () => number, number, string][] = [
   [0, '', least, NOW_MS, '01934934-8900-7000-8000-000000000000'],
   [0x17, '', most, NOW_MS, '01934934-8900-7017-8000-0fffffffffff'],
   [255, '01934934-8900-70ff-8000-000000000000', least, NOW_MS, '01934934-8900-70ff-8000-100000000000'],
-  // The clock is behind the last id: the counter goes on, the time does not go back.
+  // The clock is behind the last id: the counter continues, the time does not go back.
   [1, '01934934-8900-7001-8000-f00000000000', least, NOW_MS - 60_000, '01934934-8900-7001-8001-000000000000'],
-  // The counter is full: the time moves on by itself.
+  // The counter is full: the time advances by itself.
   [1, '01934934-8900-7001-bfff-ffffffffffff', least, NOW_MS, '01934934-8901-7001-8000-000000000000'],
   [4095, '01934934-8900-7fff-8000-000000000000', least, NOW_MS + 1, '01934934-8901-7fff-8000-000000000000'],
 ]
@@ -76,7 +76,7 @@ t.test('id: a rank rises with the ids, and the entry of its id alone has it', as
   }
 })
 
-t.test('id: makeIds goes on above the last id, whatever the clock says', async (t) => {
+t.test('id: makeIds continues above the last id, whatever the clock does', async (t) => {
   for (const [shard, last, random, nowMs, id] of MADE) {
     const ids = makeIds({ shard, last, random })
     t.equal(ids.last, last)

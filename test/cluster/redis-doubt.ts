@@ -16,11 +16,13 @@ interface Proxy {
   readonly path: string
   /** Whether Redis's answers are swallowed. */
   swallow: boolean
-  /** Cuts the store's side of every connection. For Redis they live on, and what it was sent may still run. */
+  /**
+   * Cuts the store's side of every connection. For Redis they stay open, and it may still execute what it was sent.
+   */
   cut(): void
 }
 
-/** Stands between the store and Redis, on a socket of its own. */
+/** A proxy between the store and Redis, on a socket of its own. */
 async function startProxy(test: Test, redis: TestRedis): Promise<Proxy> {
   const nears = new Set<Socket>()
   const fars = new Set<Socket>()

@@ -1,4 +1,4 @@
-/** Tests of cluster/shard.ts: outcomes that lie there when it is taken, and what it claims beside them. */
+/** Tests of cluster/shard.ts: outcomes that are present when it is taken, and the claims it makes along with them. */
 import { test } from 'tap'
 import type { CommandType, Fact, LaneType, Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
@@ -51,7 +51,7 @@ function laneOf(performed: string[], more: Partial<LaneType> = {}): LaneType {
 }
 
 /**
- * A shard as another worker has left it: these items lie in the lane, the first due then, with an attempt that it has
+ * A shard as another worker left it: these items are in the lane, the first one due then, with an attempt that it
  * claimed.
  */
 async function leftBehind(
@@ -80,7 +80,7 @@ async function leftBehind(
   if ((await rig.store.commit(commit)).kind !== 'ok') throw new Error('The shard cannot be left')
 }
 
-/** What the commits have written of outcomes. */
+/** The outcomes in the commits. */
 function wordsOf({ commits }: Rig): (string | Uint8Array | undefined)[] {
   return commits.flatMap(({ ops }) => ops.filter(({ key }) => key === KEY).map(({ args }) => args[0]))
 }
@@ -97,7 +97,7 @@ async function handIn(
 test('shard: outcomes of other processes are taken up in their order, also where one must be read for', async (t) => {
   const rig = new Rig([laneOf([])])
   await leftBehind(rig, ['a', 'b'], { dueMs: rig.store.nowMs + 600_000 })
-  // Of an attempt before: the rows of both items are known from then on.
+  // Of an earlier attempt. The rows of both items are known from then on.
   for (const item of ['a', 'b']) await handIn(rig, { item, attempt: 1, word: 'old' })
   await rig.open(SAW)
   await rig.pass(500)
@@ -155,7 +155,7 @@ test('shard: what a scan finds after the shard was closed is not claimed', async
 test('shard: the end of an attempt claims nothing while outcomes that lay there are not taken up', async (t) => {
   const performed: string[] = []
   const rig = new Rig([laneOf(performed, { serial: true })])
-  // More than a batch: the outcome of the item that is due first comes last.
+  // More than a batch. The outcome of the item that is due first comes last.
   const items = Array.from({ length: 70 }, (_, n) => `i${n}`)
   const nowMs = rig.store.nowMs
   await leftBehind(rig, items, { dueMs: nowMs - 1_000, firstMs: nowMs - 2_000 })

@@ -24,7 +24,10 @@ interface Pair {
   readonly sim: SimStore
 }
 
-/** What two verdicts must agree on. Clocks differ by the time between two calls, words are for people. */
+/**
+ * The parts in which two verdicts must agree. Clocks differ by the time between two calls, and sentences are for
+ * people.
+ */
 function essence(verdict: Verdict): unknown {
   const { kind } = verdict
   if (kind === 'conflict') return [kind, verdict.seq]
@@ -165,7 +168,7 @@ class Trial {
     return this.both((store) => store.enqueue({ replyTo: 'w1', commandsMax: 3, parcels }), 'enqueue')
   }
 
-  /** What lies in the mailbox, but for its ids, which are the clock's. */
+  /** The contents of the mailbox without its ids, which come from the clock. */
   private entries(): Promise<[unknown, unknown, string]> {
     const request = { shard: this.maker.shard, of: 'mailbox', from: '(0-0', count: 2 } as const
     const read = async (store: Pair['sim'] | RedisStore): Promise<unknown> =>

@@ -1,4 +1,4 @@
-/** change-account - from which status an order leads where, and what it answers where it leads nowhere. */
+/** change-account - the allowed transitions between account statuses, and the answer to each forbidden one. */
 
 import t from 'tap'
 import {
@@ -96,7 +96,7 @@ const VOLUMES: readonly [volume: number | null, cap: number][] = [
   [1_000_000, 1_000_000],
 ]
 
-t.test('account-status: an approval without a cap takes that of the volume applied for [account.limits]', async (t) => {
+t.test('account-status: an approval without a cap uses the cap of the requested volume [account.limits]', async (t) => {
   const approve = (volume: number | null) => {
     const world = new World(NOW_MS)
     const tenant = makeTenant(world)
@@ -117,7 +117,7 @@ t.test('account-status: an approval without a cap takes that of the volume appli
   t.equal(state.status, 'pending')
 })
 
-t.test('account-status: what a send is told, live and test', async (t) => {
+t.test('account-status: the answer to a send, live and test', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   const told = (test: boolean) => {
@@ -132,7 +132,7 @@ t.test('account-status: what a send is told, live and test', async (t) => {
   t.same([told(false), told(true)], ['account_not_active', 'account_not_active'])
 })
 
-t.test('account-status: nobody’s account is not found', async (t) => {
+t.test('account-status: an account that does not exist is not found', async (t) => {
   for (const act of ['approve', 'pause', 'resume', 'close'] as const)
     t.match(order(new World(NOW_MS), 'nobody', act), { code: 'not_found' })
 })

@@ -140,7 +140,7 @@ t.test('placement: an account that has gone leaves its place to the next', async
   t.equal(placeAccount(counts), 1)
 })
 
-t.test('placement: each that runs shards, and each place where they lie, has its even share', async (t) => {
+t.test('placement: every process that runs shards, and every location with shards, gets an even share', async (t) => {
   const places = Array.from({ length: SHARDS }, (_, shard) => `worker ${shard % 4}/redis ${shard % 3}`)
   const counts = Array.from({ length: SHARDS }, () => 0)
   for (let n = 0; n < 24; n += 1) {
@@ -153,14 +153,17 @@ t.test('placement: each that runs shards, and each place where they lie, has its
   t.ok(used.every((shard) => counts[shard] === 2))
 })
 
-t.test('placement: who runs shards at one place alone fills two of them, at a second place one of each', async (t) => {
-  for (const redis of [1, 2]) {
-    const places = Array.from({ length: SHARDS }, (_, shard) => `worker ${shard % 4}/redis ${(shard >> 2) % redis}`)
-    const counts = Array.from({ length: SHARDS }, () => 0)
-    for (let n = 0; n < 16; n += 1) {
-      const shard = placeAccount(counts, places)
-      counts[shard] = (counts[shard] ?? 0) + 1
+t.test(
+  'placement: processes in one location fill two of them alone, and one of each with a second location',
+  async (t) => {
+    for (const redis of [1, 2]) {
+      const places = Array.from({ length: SHARDS }, (_, shard) => `worker ${shard % 4}/redis ${(shard >> 2) % redis}`)
+      const counts = Array.from({ length: SHARDS }, () => 0)
+      for (let n = 0; n < 16; n += 1) {
+        const shard = placeAccount(counts, places)
+        counts[shard] = (counts[shard] ?? 0) + 1
+      }
+      t.same(new Set(counts.filter((count) => count !== 0)), new Set([2]), `${redis} places`)
     }
-    t.same(new Set(counts.filter((count) => count !== 0)), new Set([2]), `${redis} places`)
-  }
-})
+  },
+)

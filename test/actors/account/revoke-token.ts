@@ -9,7 +9,7 @@ import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 
-t.test('revoke-token: a key may revoke itself, and is no key from then on [key.revoke]', async (t) => {
+t.test('revoke-token: a key may revoke itself, and is invalid from then on [key.revoke]', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   const { serverId } = tenant.live

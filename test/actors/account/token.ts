@@ -1,4 +1,4 @@
-/** token - a second key of a server or an account, and the third that is refused. */
+/** token - a second key of a server or an account is created, and a third is refused. */
 
 import t from 'tap'
 import { createToken } from '../../../src/actors/account/token.ts'

@@ -1,4 +1,4 @@
-/** begin-broadcast - a scheduled broadcast: never early, once, behind nobody when its time has come. */
+/** begin-broadcast - a scheduled broadcast begins once, never early, and behind no other once its time has come. */
 import t from 'tap'
 import { createBroadcast } from '../../../src/actors/broadcast/create-broadcast.ts'
 import { orderBroadcast } from '../../../src/actors/broadcast/order-broadcast.ts'
@@ -38,7 +38,7 @@ function scheduled(world: World, tenant: Tenant, to: readonly string[], sendAtMs
 const order = ({ accountId, live }: Tenant, broadcastId: string, what: 'cancel' | 'pause' | 'resume') =>
   ({ accountId, serverId: live.serverId, keyHash: LIVE_KEY, broadcastId, order: what }) as const
 
-t.test('begin: nothing before its time, everything after it [broadcast.at]', async (t) => {
+t.test('begin: nothing is released before its time, everything after it [broadcast.at]', async (t) => {
   const { world, tenant } = begin()
   const { broadcastId } = scheduled(world, tenant, people(30), NOW_MS + HOUR_MS)
   pass(world, HOUR_MS - 1_000, 10_000)
@@ -77,7 +77,7 @@ t.test('begin: it is paused, resumed and cancelled before its time [broadcast.at
   t.match(seen(world, gone.broadcastId), { status: 'cancelled', released: 0, failed: 10 })
 })
 
-t.test('begin: one that is paused at its time begins when it is resumed [broadcast.at]', async (t) => {
+t.test('begin: a broadcast that is paused at its time begins when it is resumed [broadcast.at]', async (t) => {
   const { world, tenant } = begin()
   const { broadcastId } = scheduled(world, tenant, people(10), NOW_MS + HOUR_MS)
   world.run(orderBroadcast, order(tenant, broadcastId, 'pause'))
@@ -88,7 +88,7 @@ t.test('begin: one that is paused at its time begins when it is resumed [broadca
   t.equal(seen(world, broadcastId).status, 'completed')
 })
 
-t.test('begin: a clock that goes back begins nothing early [broadcast.at]', async (t) => {
+t.test('begin: a clock that is set back begins nothing early [broadcast.at]', async (t) => {
   const { world, tenant } = begin()
   scheduled(world, tenant, people(10), NOW_MS + HOUR_MS)
   world.nowMs = NOW_MS + HOUR_MS - 1
@@ -100,7 +100,7 @@ t.test('begin: a clock that goes back begins nothing early [broadcast.at]', asyn
   t.equal(logged(world, tenant), 10)
 })
 
-t.test('begin: the time is bounded as that of a message [broadcast.at]', async (t) => {
+t.test('begin: the time has the same bounds as that of a message [broadcast.at]', async (t) => {
   const { world, tenant } = begin()
   const at = (sendAtMs: number) => schedule(world, tenant, people(1), sendAtMs)
   t.match(at(NOW_MS - 61_000), { kind: 'refused', code: 'invalid_request', extra: { sendAt: 'past' } })

@@ -1,4 +1,4 @@
-/** factor - what is used is used once, what is set up comes and goes with recovery codes, each in one turn. */
+/** factor - codes and factors are used once, and recovery codes come and go with the factors, each in one turn. */
 import t from 'tap'
 import { PASSKEYS_MAX } from '../../../schemas/limits.ts'
 import { changeFactors, type FactorChange, type Shown, takeStep } from '../../../src/actors/dashboard/factor.ts'
@@ -40,37 +40,43 @@ const passkey = (credentialId: string, counter = 0, codes = ['c']): FactorChange
   codes,
 })
 
-t.test('factor: a step of an authenticator counts once, and so does a step of signing in [session.factor]', (t) => {
-  const { world, change, take } = makeUser()
-  change(totp(100))
-  t.match(take({ kind: 'totp', step: 100 }, 'one'), { code: 'sign_in_failed' }, 'it was shown when it was set up')
-  t.match(take({ kind: 'totp', step: 101 }, 'one'), { kind: 'taken' })
-  t.match(take({ kind: 'totp', step: 101 }, 'two'), { code: 'sign_in_failed' })
-  t.match(take({ kind: 'totp', step: 102 }, 'one'), { code: 'sign_in_failed' }, 'the step was taken')
-  t.match(take({ kind: 'totp', step: 102 }, 'three', 'another'), { code: 'sign_in_failed' }, 'another password')
-  t.match(take({ kind: 'totp', step: 102 }, 'four', PASSWORD, NOW_MS), { code: 'sign_in_failed' }, 'too late')
-  t.match(take({ kind: 'totp', step: 102 }, null), { kind: 'taken' })
-  t.ok(world.hash(challengeKey(world.shard, 'one')).has('used'))
-  world.nowMs += 600_000
-  world.expire()
-  t.equal(world.hash(challengeKey(world.shard, 'one')).size, 0)
-  t.end()
-})
+t.test(
+  'factor: a time step of an authenticator is accepted once, and so is a step of a sign-in [session.factor]',
+  (t) => {
+    const { world, change, take } = makeUser()
+    change(totp(100))
+    t.match(take({ kind: 'totp', step: 100 }, 'one'), { code: 'sign_in_failed' }, 'it was shown when it was set up')
+    t.match(take({ kind: 'totp', step: 101 }, 'one'), { kind: 'taken' })
+    t.match(take({ kind: 'totp', step: 101 }, 'two'), { code: 'sign_in_failed' })
+    t.match(take({ kind: 'totp', step: 102 }, 'one'), { code: 'sign_in_failed' }, 'the step was taken')
+    t.match(take({ kind: 'totp', step: 102 }, 'three', 'another'), { code: 'sign_in_failed' }, 'another password')
+    t.match(take({ kind: 'totp', step: 102 }, 'four', PASSWORD, NOW_MS), { code: 'sign_in_failed' }, 'too late')
+    t.match(take({ kind: 'totp', step: 102 }, null), { kind: 'taken' })
+    t.ok(world.hash(challengeKey(world.shard, 'one')).has('used'))
+    world.nowMs += 600_000
+    world.expire()
+    t.equal(world.hash(challengeKey(world.shard, 'one')).size, 0)
+    t.end()
+  },
+)
 
-t.test('factor: a recovery code is used up, a copied passkey is none [session.factor] [session.passkey]', (t) => {
-  const { change, take, read } = makeUser()
-  t.match(change(passkey('one', 5)), { kind: 'factors', takesCodes: true })
-  t.match(take({ kind: 'code', hmac: 'c' }, null), { kind: 'taken' })
-  t.match(take({ kind: 'code', hmac: 'c' }, null), { code: 'sign_in_failed' })
-  const [{ passkeyId = '' } = {}] = read().passkeys
-  t.match(take({ kind: 'passkey', passkeyId, counter: 5 }, null), { code: 'sign_in_failed' })
-  t.match(take({ kind: 'passkey', passkeyId, counter: 6 }, null), { kind: 'taken' })
-  t.match(read().passkeys, [{ counter: 6, usedAtMs: NOW_MS }])
-  change(passkey('two', 0))
-  const second = read().passkeys.at(-1)?.passkeyId ?? ''
-  for (const _ of [1, 2]) t.match(take({ kind: 'passkey', passkeyId: second, counter: 0 }, null), { kind: 'taken' })
-  t.end()
-})
+t.test(
+  'factor: a recovery code is used up, and a copied passkey is refused [session.factor] [session.passkey]',
+  (t) => {
+    const { change, take, read } = makeUser()
+    t.match(change(passkey('one', 5)), { kind: 'factors', takesCodes: true })
+    t.match(take({ kind: 'code', hmac: 'c' }, null), { kind: 'taken' })
+    t.match(take({ kind: 'code', hmac: 'c' }, null), { code: 'sign_in_failed' })
+    const [{ passkeyId = '' } = {}] = read().passkeys
+    t.match(take({ kind: 'passkey', passkeyId, counter: 5 }, null), { code: 'sign_in_failed' })
+    t.match(take({ kind: 'passkey', passkeyId, counter: 6 }, null), { kind: 'taken' })
+    t.match(read().passkeys, [{ counter: 6, usedAtMs: NOW_MS }])
+    change(passkey('two', 0))
+    const second = read().passkeys.at(-1)?.passkeyId ?? ''
+    for (const _ of [1, 2]) t.match(take({ kind: 'passkey', passkeyId: second, counter: 0 }, null), { kind: 'taken' })
+    t.end()
+  },
+)
 
 t.test('factor: codes come with the first factor and go with the last [session.factor]', (t) => {
   const { change, take, read } = makeUser()
@@ -104,28 +110,34 @@ t.test('factor: ten passkeys, each step of setting one up once [session.passkey]
   t.end()
 })
 
-t.test('factor: who has one changes none without it, nor with a password that is another now [session.factor]', (t) => {
-  const { change } = makeUser()
-  t.match(change(totp(1), null, { expects: { password: 'another' } }), { code: 'sign_in_failed' })
-  t.match(change(totp(1), null, { showsFactor: false }), { kind: 'factors' }, 'the first')
-  for (const of of [totp(2), passkey('one'), { kind: 'codes', codes: ['x'] }, { kind: 'remove-totp' }] as const)
-    t.match(change(of, null, { showsFactor: false }), { code: 'confirmation_required' }, of.kind)
-  t.end()
-})
+t.test(
+  'factor: a user with a factor needs it to change factors, and an outdated password is refused [session.factor]',
+  (t) => {
+    const { change } = makeUser()
+    t.match(change(totp(1), null, { expects: { password: 'another' } }), { code: 'sign_in_failed' })
+    t.match(change(totp(1), null, { showsFactor: false }), { kind: 'factors' }, 'the first')
+    for (const of of [totp(2), passkey('one'), { kind: 'codes', codes: ['x'] }, { kind: 'remove-totp' }] as const)
+      t.match(change(of, null, { showsFactor: false }), { code: 'confirmation_required' }, of.kind)
+    t.end()
+  },
+)
 
-t.test('factor: of two removals at once the second one keeps the last, where one is taken [session.factor]', (t) => {
-  const { change, read } = makeUser()
-  change(totp(1))
-  change(passkey('one'))
-  const passkeyId = read().passkeys[0]?.passkeyId ?? ''
-  t.match(change({ kind: 'remove-totp' }, null, { mayBeLast: false }), { kind: 'factors' })
-  const second = change({ kind: 'remove-passkey', passkeyId }, null, { mayBeLast: false })
-  t.match(second, { code: 'second_factor_required' })
-  t.equal(read().passkeys.length, 1)
-  t.end()
-})
+t.test(
+  'factor: of two concurrent removals the second one keeps the last factor if one is required [session.factor]',
+  (t) => {
+    const { change, read } = makeUser()
+    change(totp(1))
+    change(passkey('one'))
+    const passkeyId = read().passkeys[0]?.passkeyId ?? ''
+    t.match(change({ kind: 'remove-totp' }, null, { mayBeLast: false }), { kind: 'factors' })
+    const second = change({ kind: 'remove-passkey', passkeyId }, null, { mayBeLast: false })
+    t.match(second, { code: 'second_factor_required' })
+    t.equal(read().passkeys.length, 1)
+    t.end()
+  },
+)
 
-t.test('factor: with the first one the other sessions end, with a second none [session.factor]', (t) => {
+t.test('factor: the first factor ends the other sessions, a second one ends none [session.factor]', (t) => {
   const { world, userId, change } = makeUser()
   const named = { userId, accountId: 'a', userAgent: '', sinceMs: null, expects: { password: PASSWORD } }
   const own = world.run(indexSession, { ...named, hash: 'own', showsFactor: false })

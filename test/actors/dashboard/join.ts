@@ -28,7 +28,7 @@ function makeUser(hmac = 'h') {
   return { world, userId, row, begin, beginToLeave, join, leave, accounts, unsure, dueMs }
 }
 
-t.test('join: who is out of every account keeps no second factor and no session [session.factor]', (t) => {
+t.test('join: a user without an account keeps no second factor and no session [session.factor]', (t) => {
   const { world, userId, row, join, leave } = makeUser()
   const list = () => world.hash(userSessionsKey(world.shard, userId))
   join(ACCOUNT)
@@ -43,32 +43,35 @@ t.test('join: who is out of every account keeps no second factor and no session 
   t.end()
 })
 
-t.test('join: each step notes its account and when, and has its user looked at after the first [member.index]', (t) => {
-  const { world, begin, beginToLeave, join, leave, accounts, unsure, dueMs, row } = makeUser()
-  t.same(dueMs(), [['users', LOOK_AFTER_MS]], 'who has none is looked at, too')
-  world.nowMs += 1_000
-  t.same(begin(ACCOUNT), { kind: 'begun', untilMs: NOW_MS + 1_000 + STEP_MS })
-  t.same([accounts(), unsure()], [[ACCOUNT], { [ACCOUNT]: NOW_MS + 1_000 }])
-  t.same(dueMs(), [['users', 1_000 + LOOK_AFTER_MS]])
-  join(ACCOUNT)
-  world.nowMs += 1_000
-  join(OTHER)
-  t.same(accounts(), [OTHER, ACCOUNT], 'the last one stands first')
-  t.same(unsure(), { [ACCOUNT]: NOW_MS + 1_000, [OTHER]: NOW_MS + 2_000 })
-  t.same(dueMs(), [['users', 1_000 + LOOK_AFTER_MS]], 'another step puts nothing off')
-  world.nowMs += 1_000
-  t.same(beginToLeave(OTHER), { kind: 'begun', untilMs: NOW_MS + 3_000 + STEP_MS })
-  t.same([accounts(), unsure()[OTHER]], [[OTHER, ACCOUNT], NOW_MS + 3_000], 'the account decides')
-  leave(OTHER)
-  t.same([accounts(), row().get('joins')], [[ACCOUNT], '5'])
-  world.nowMs += 2 * LOOK_AFTER_MS
-  begin(OTHER)
-  t.same(dueMs(), [['users', 3_000 + 2 * LOOK_AFTER_MS]], 'one that is late is due at once')
-  t.end()
-})
+t.test(
+  'join: each step records its account and time, and orders a check of its user after the first [member.index]',
+  (t) => {
+    const { world, begin, beginToLeave, join, leave, accounts, unsure, dueMs, row } = makeUser()
+    t.same(dueMs(), [['users', LOOK_AFTER_MS]], 'who has none is looked at, too')
+    world.nowMs += 1_000
+    t.same(begin(ACCOUNT), { kind: 'begun', untilMs: NOW_MS + 1_000 + STEP_MS })
+    t.same([accounts(), unsure()], [[ACCOUNT], { [ACCOUNT]: NOW_MS + 1_000 }])
+    t.same(dueMs(), [['users', 1_000 + LOOK_AFTER_MS]])
+    join(ACCOUNT)
+    world.nowMs += 1_000
+    join(OTHER)
+    t.same(accounts(), [OTHER, ACCOUNT], 'the last one stands first')
+    t.same(unsure(), { [ACCOUNT]: NOW_MS + 1_000, [OTHER]: NOW_MS + 2_000 })
+    t.same(dueMs(), [['users', 1_000 + LOOK_AFTER_MS]], 'another step puts nothing off')
+    world.nowMs += 1_000
+    t.same(beginToLeave(OTHER), { kind: 'begun', untilMs: NOW_MS + 3_000 + STEP_MS })
+    t.same([accounts(), unsure()[OTHER]], [[OTHER, ACCOUNT], NOW_MS + 3_000], 'the account decides')
+    leave(OTHER)
+    t.same([accounts(), row().get('joins')], [[ACCOUNT], '5'])
+    world.nowMs += 2 * LOOK_AFTER_MS
+    begin(OTHER)
+    t.same(dueMs(), [['users', 3_000 + 2 * LOOK_AFTER_MS]], 'one that is late is due at once')
+    t.end()
+  },
+)
 
 t.test(
-  'join: who leaves has no link of the operator any more; of a stranger nothing is touched [link.operator]',
+  'join: a user who leaves loses links of the operator, and nothing of a stranger changes [link.operator]',
   (t) => {
     const { world, row, beginToLeave, join } = makeUser()
     const used = () => world.hash(usedLinksKey(world.shard, 'h')).get('at')
@@ -83,7 +86,7 @@ t.test(
   },
 )
 
-t.test('join: what was read of a list before another step changes nothing [member.index]', (t) => {
+t.test('join: a list that was read before another step changes nothing [member.index]', (t) => {
   const { begin, beginToLeave, join, leave, accounts, row } = makeUser()
   join(ACCOUNT)
   for (const step of [() => begin(ACCOUNT), () => beginToLeave(ACCOUNT), () => join(ACCOUNT)]) {
@@ -97,21 +100,24 @@ t.test('join: what was read of a list before another step changes nothing [membe
   t.end()
 })
 
-t.test('join: who is in as many accounts as may be loses none, and is refused one more [member.accounts]', (t) => {
-  const { begin, join, leave, accounts } = makeUser()
-  const ids = Array.from({ length: USER_ACCOUNTS_MAX }, (_, n) => ACCOUNT.replace(/...$/, String(n).padStart(3, '0')))
-  for (const id of ids) {
-    t.equal(begin(id).kind, 'begun')
-    join(id)
-  }
-  const one = ACCOUNT.replace(/...$/, '999')
-  t.match(begin(one), { kind: 'refused', code: 'account_limit', extra: { max: USER_ACCOUNTS_MAX } })
-  t.same(accounts(), ids.toReversed())
-  t.match(begin(ids[0] as string), { kind: 'begun' }, 'one that he is in is none more')
-  leave(ids[1] as string)
-  t.equal(begin(one).kind, 'begun')
-  // One that has said yes meanwhile is not lost either.
-  join(ids[1] as string)
-  t.equal(accounts()?.length, USER_ACCOUNTS_MAX + 1)
-  t.end()
-})
+t.test(
+  'join: a user in the maximum number of accounts loses none, and joining another is refused [member.accounts]',
+  (t) => {
+    const { begin, join, leave, accounts } = makeUser()
+    const ids = Array.from({ length: USER_ACCOUNTS_MAX }, (_, n) => ACCOUNT.replace(/...$/, String(n).padStart(3, '0')))
+    for (const id of ids) {
+      t.equal(begin(id).kind, 'begun')
+      join(id)
+    }
+    const one = ACCOUNT.replace(/...$/, '999')
+    t.match(begin(one), { kind: 'refused', code: 'account_limit', extra: { max: USER_ACCOUNTS_MAX } })
+    t.same(accounts(), ids.toReversed())
+    t.match(begin(ids[0] as string), { kind: 'begun' }, 'one that he is in is none more')
+    leave(ids[1] as string)
+    t.equal(begin(one).kind, 'begun')
+    // An account that the user joined meanwhile is not lost either.
+    join(ids[1] as string)
+    t.equal(accounts()?.length, USER_ACCOUNTS_MAX + 1)
+    t.end()
+  },
+)

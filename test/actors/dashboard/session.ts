@@ -1,4 +1,4 @@
-/** session - one that waits for a second factor goes on for what is shown in it, or where its account takes none. */
+/** session - a session that waits for a second factor continues once it is shown, or if its account requires none. */
 import t from 'tap'
 import { makeIds } from '../../../cluster/id.ts'
 import { beginSession, markSession } from '../../../src/actors/dashboard/session.ts'
@@ -26,42 +26,42 @@ function open(factorMs: number) {
   return { set, begun, mark }
 }
 
-t.test('session: whoever has shown no factor in it has none, whatever its user has [session.factor]', (t) => {
-  t.match(open(NOW_MS).begun, { session: { needsFactor: false, factorMs: NOW_MS } })
-  const { begun, mark, set } = open(0)
-  t.match(begun, { session: { needsFactor: true } })
-  t.match(mark(false), { session: { needsFactor: true } }, 'it was only used')
-  t.match(mark(true), { session: { needsFactor: false } })
-  set(true)
-  t.match(mark(false), { session: { needsFactor: false } }, 'it was shown')
-  const other = open(0)
-  other.set(false)
-  t.match(other.mark(false), { session: { needsFactor: false } }, 'none is taken any more')
-  t.end()
-})
-
 t.test(
-  'session: what has ended by itself leaves the list of its member, and the list leaves too [session.life]',
+  'session: a session in which no factor was shown has none, whatever the factors of its user [session.factor]',
   (t) => {
-    const world = new World(NOW_MS)
-    const member = packMember({ level: 'w', sinceMs: NOW_MS })
-    world.apply({ key: membersKey(world.shard, accountId), write: 'HSET', args: [userId, member] })
-    const list = () => world.hash(memberSessionsKey(world.shard, accountId, userId)).size
-    const begin = (n: number) => {
-      const sessionId = makeIds({ shard: world.shard, last: '', random: () => n / 100 }).next(world.nowMs)
-      const named = { accountId, userId, sessionId, hash: String(n).padStart(64, '0') }
-      world.run(beginSession, { ...named, isConfirmed: true, sinceMs: world.nowMs, factorMs: 0 })
-    }
-    begin(1)
-    world.nowMs += 29 * DAY_MS
-    begin(2)
-    t.equal(list(), 2)
-    world.nowMs += 2 * DAY_MS
-    begin(3)
-    t.equal(list(), 2, 'the first is 31 days old')
-    world.nowMs += 31 * DAY_MS
-    world.expire()
-    t.equal(list(), 0)
+    t.match(open(NOW_MS).begun, { session: { needsFactor: false, factorMs: NOW_MS } })
+    const { begun, mark, set } = open(0)
+    t.match(begun, { session: { needsFactor: true } })
+    t.match(mark(false), { session: { needsFactor: true } }, 'it was only used')
+    t.match(mark(true), { session: { needsFactor: false } })
+    set(true)
+    t.match(mark(false), { session: { needsFactor: false } }, 'it was shown')
+    const other = open(0)
+    other.set(false)
+    t.match(other.mark(false), { session: { needsFactor: false } }, 'none is taken any more')
     t.end()
   },
 )
+
+t.test('session: expired sessions leave the list of their member, and an empty list is removed [session.life]', (t) => {
+  const world = new World(NOW_MS)
+  const member = packMember({ level: 'w', sinceMs: NOW_MS })
+  world.apply({ key: membersKey(world.shard, accountId), write: 'HSET', args: [userId, member] })
+  const list = () => world.hash(memberSessionsKey(world.shard, accountId, userId)).size
+  const begin = (n: number) => {
+    const sessionId = makeIds({ shard: world.shard, last: '', random: () => n / 100 }).next(world.nowMs)
+    const named = { accountId, userId, sessionId, hash: String(n).padStart(64, '0') }
+    world.run(beginSession, { ...named, isConfirmed: true, sinceMs: world.nowMs, factorMs: 0 })
+  }
+  begin(1)
+  world.nowMs += 29 * DAY_MS
+  begin(2)
+  t.equal(list(), 2)
+  world.nowMs += 2 * DAY_MS
+  begin(3)
+  t.equal(list(), 2, 'the first is 31 days old')
+  world.nowMs += 31 * DAY_MS
+  world.expire()
+  t.equal(list(), 0)
+  t.end()
+})

@@ -1,4 +1,7 @@
-/** user-look - a list becomes what its accounts say, unless a step is under way; who has none is forgotten. */
+/**
+ * user-look - a user's list becomes what the accounts say, unless a step is in progress. Users without an account are
+ * deleted.
+ */
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
 import { beginJoin, joinAccount } from '../../../src/actors/dashboard/join.ts'
@@ -47,7 +50,7 @@ function makeUser() {
   return { world, userId, row, join, item, claim, end, accounts, unsure }
 }
 
-t.test('user-look: the list keeps what knows him and loses what does not [member.index]', (t) => {
+t.test('user-look: the list keeps accounts that have the user, and loses the others [member.index]', (t) => {
   const { join, item, claim, end, accounts, unsure } = makeUser()
   join(ACCOUNT)
   join(OTHER)
@@ -58,7 +61,7 @@ t.test('user-look: the list keeps what knows him and loses what does not [member
   t.end()
 })
 
-t.test('user-look: an account that was taken off and knows him is put back [member.index]', (t) => {
+t.test('user-look: an account that was removed from the list but has the user is restored [member.index]', (t) => {
   const { world, userId, join, claim, end, accounts } = makeUser()
   join(ACCOUNT)
   join(OTHER)
@@ -68,7 +71,7 @@ t.test('user-look: an account that was taken off and knows him is put back [memb
   t.end()
 })
 
-t.test('user-look: who is in no account is forgotten, and his address is free [member.index]', (t) => {
+t.test('user-look: a user in no account is deleted, and the address is free [member.index]', (t) => {
   const { world, userId, row, join, item, claim, end } = makeUser()
   join(ACCOUNT)
   end(claim(), [])
@@ -78,7 +81,7 @@ t.test('user-look: who is in no account is forgotten, and his address is free [m
   t.end()
 })
 
-t.test('user-look: who was made for a link that makes no member is forgotten too [member.index]', (t) => {
+t.test('user-look: a user created for a link that makes no member is deleted too [member.index]', (t) => {
   const { row, claim, end } = makeUser()
   const claimed = claim()
   t.same(claimed.job.accounts, [])
@@ -87,7 +90,7 @@ t.test('user-look: who was made for a link that makes no member is forgotten too
   t.end()
 })
 
-t.test('user-look: one that is ordered forgets nobody who was made a moment ago [member.index]', (t) => {
+t.test('user-look: an ordered check does not delete a user created a moment ago [member.index]', (t) => {
   const { world, userId, row, item, claim, end } = makeUser()
   world.nowMs += 1_000
   world.run(lookAtUsers, { userIds: [userId] })
@@ -99,7 +102,7 @@ t.test('user-look: one that is ordered forgets nobody who was made a moment ago 
   t.end()
 })
 
-t.test('user-look: an address that is another user now stays his [member.index]', (t) => {
+t.test('user-look: an address that now belongs to another user stays with that user [member.index]', (t) => {
   const { world, row, claim, end } = makeUser()
   world.apply({ key: loginsKey(world.shard), write: 'HSET', args: ['h', 'another'] })
   end(claim(), [])
@@ -107,7 +110,7 @@ t.test('user-look: an address that is another user now stays his [member.index]'
   t.end()
 })
 
-t.test('user-look: an account of which a step is under way is left alone, and looked at later [member.index]', (t) => {
+t.test('user-look: an account with a step in progress is skipped and checked later [member.index]', (t) => {
   const { world, userId, join, item, claim, end, accounts, unsure } = makeUser()
   join(ACCOUNT)
   world.nowMs += LOOK_AFTER_MS - 1
@@ -123,29 +126,26 @@ t.test('user-look: an account of which a step is under way is left alone, and lo
   t.end()
 })
 
-t.test(
-  'user-look: a step that was taken meanwhile, or an account that is silent, has it made anew [member.index]',
-  (t) => {
-    const { world, userId, row, join, item, claim, end, accounts } = makeUser()
-    join(ACCOUNT)
-    const silent = claim()
-    end(silent, null)
-    t.same([accounts(), item()?.atMs], [[ACCOUNT], world.nowMs + 60_000])
-    const claimed = claim()
-    world.run(beginJoin, { userId, accountId: ACCOUNT })
-    end(claimed, [])
-    t.same(accounts(), [ACCOUNT], 'what was said before the step counts no more')
-    t.ok(item(), 'and it comes again')
-    const before = row()
-    end(claimed, [])
-    end(silent, [])
-    t.same(row(), before, 'an end that comes again or late changes nothing')
-    t.end()
-  },
-)
+t.test('user-look: a step taken meanwhile, or an account without an answer, repeats the check [member.index]', (t) => {
+  const { world, userId, row, join, item, claim, end, accounts } = makeUser()
+  join(ACCOUNT)
+  const silent = claim()
+  end(silent, null)
+  t.same([accounts(), item()?.atMs], [[ACCOUNT], world.nowMs + 60_000])
+  const claimed = claim()
+  world.run(beginJoin, { userId, accountId: ACCOUNT })
+  end(claimed, [])
+  t.same(accounts(), [ACCOUNT], 'what was said before the step counts no more')
+  t.ok(item(), 'and it comes again')
+  const before = row()
+  end(claimed, [])
+  end(silent, [])
+  t.same(row(), before, 'an end that comes again or late changes nothing')
+  t.end()
+})
 
 t.test(
-  'user-look: it comes by order, and by the timers of before; of who is gone nothing is asked [member.index]',
+  'user-look: it runs by order and by earlier timers, and asks nothing about a deleted user [member.index]',
   (t) => {
     const { world, userId, join, item, claim, end, accounts } = makeUser()
     join(ACCOUNT)

@@ -1,4 +1,4 @@
-/** user-notice - each change of how somebody signs in tells him, in its own commit; what is no such change does not. */
+/** user-notice - each change of a user's sign-in sends a notice in its own commit, and other changes send none. */
 import t from 'tap'
 import { changeFactors, type FactorChange } from '../../../src/actors/dashboard/factor.ts'
 import { addUser, changeUser } from '../../../src/actors/dashboard/user.ts'
@@ -21,25 +21,28 @@ function makeUser() {
   return { world, userId, told, change }
 }
 
-t.test('user-notice: each change of a factor is told, another name of a passkey is not [session.notice]', async (t) => {
-  const { userId, told, change } = makeUser()
-  change({ kind: 'totp', sealed: 'sealed', step: 1, codes: ['x'] })
-  const passkey = { credentialId: 'c', publicKey: 'p', counter: 0, transports: [], name: 'Phone' }
-  const added = change({ kind: 'passkey', passkey, codes: [] })
-  if (added.kind !== 'factors') throw new Error(added.code)
-  const passkeyId = added.passkeys[0]?.passkeyId ?? ''
-  change({ kind: 'rename', passkeyId, name: 'Old phone' })
-  change({ kind: 'codes', codes: ['y'] })
-  change({ kind: 'remove-passkey', passkeyId })
-  change({ kind: 'remove-totp' })
-  const whats = ['totp', 'passkey', 'codes', 'remove-passkey', 'remove-totp']
-  t.same(
-    told().map((item) => userNoticeOfItem(item)),
-    whats.map((what) => ({ what, userId, atMs: NOW_MS })),
-  )
-})
+t.test(
+  'user-notice: each change of a factor sends a notice, a new name of a passkey does not [session.notice]',
+  async (t) => {
+    const { userId, told, change } = makeUser()
+    change({ kind: 'totp', sealed: 'sealed', step: 1, codes: ['x'] })
+    const passkey = { credentialId: 'c', publicKey: 'p', counter: 0, transports: [], name: 'Phone' }
+    const added = change({ kind: 'passkey', passkey, codes: [] })
+    if (added.kind !== 'factors') throw new Error(added.code)
+    const passkeyId = added.passkeys[0]?.passkeyId ?? ''
+    change({ kind: 'rename', passkeyId, name: 'Old phone' })
+    change({ kind: 'codes', codes: ['y'] })
+    change({ kind: 'remove-passkey', passkeyId })
+    change({ kind: 'remove-totp' })
+    const whats = ['totp', 'passkey', 'codes', 'remove-passkey', 'remove-totp']
+    t.same(
+      told().map((item) => userNoticeOfItem(item)),
+      whats.map((what) => ({ what, userId, atMs: NOW_MS })),
+    )
+  },
+)
 
-t.test('user-notice: of a link of the operator the factors that it took are told, too [session.notice]', async (t) => {
+t.test('user-notice: a link of the operator names the factors that it removed [session.notice]', async (t) => {
   const { world, userId, told, change } = makeUser()
   const use = (changes: Partial<User>) => {
     world.items.clear()
@@ -56,7 +59,7 @@ t.test('user-notice: of a link of the operator the factors that it took are told
 })
 
 t.test(
-  'user-notice: another password is told, a name is not; who is forgotten hears nothing [session.notice]',
+  'user-notice: a new password sends a notice, a name does not, and a deleted user gets none [session.notice]',
   async (t) => {
     const { world, userId, told } = makeUser()
     world.run(changeUser, { userId, changes: { name: 'Ada L.' } })

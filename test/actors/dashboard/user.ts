@@ -1,4 +1,4 @@
-/** user - a session ends before its user's list forgets it, and begins only for who has shown the present password. */
+/** user - a session ends before it leaves its user's list, and begins only with the current password. */
 import t from 'tap'
 import { beginSession } from '../../../src/actors/dashboard/session.ts'
 import { addUser, changeUser, forgetSessions, indexSession } from '../../../src/actors/dashboard/user.ts'
@@ -22,7 +22,7 @@ function makeUser(world: World) {
   return { userId, list, index }
 }
 
-t.test('user: a session stays on the list until somebody has ended its row [session.password]', (t) => {
+t.test('user: a session stays on the list until its row has ended [session.password]', (t) => {
   const world = new World(NOW_MS)
   const { userId, list, index } = makeUser(world)
   index('one', 'old')
@@ -40,7 +40,7 @@ t.test('user: a session stays on the list until somebody has ended its row [sess
   t.end()
 })
 
-t.test('user: a sign-in that waited while the password became another one opens nothing [session.password]', (t) => {
+t.test('user: a sign-in that waited while the password changed opens nothing [session.password]', (t) => {
   const world = new World(NOW_MS)
   const { userId, list, index } = makeUser(world)
   world.run(changeUser, { userId, changes: { password: 'new' }, endsAllBut: null })
@@ -50,7 +50,7 @@ t.test('user: a sign-in that waited while the password became another one opens 
   t.end()
 })
 
-t.test('user: a sign-in that waited while a second factor was set opens nothing without it [session.factor]', (t) => {
+t.test('user: a sign-in that waited while a second factor was added opens nothing without it [session.factor]', (t) => {
   const world = new World(NOW_MS)
   const { userId, list, index } = makeUser(world)
   world.run(changeUser, { userId, changes: { totp: 'sealed' } })
@@ -60,7 +60,7 @@ t.test('user: a sign-in that waited while a second factor was set opens nothing 
   t.end()
 })
 
-t.test('user: a session of another account begins when the first one began [session.life]', (t) => {
+t.test('user: a session of another account keeps the begin of the first one [session.life]', (t) => {
   const world = new World(NOW_MS)
   const { userId, list, index } = makeUser(world)
   const sinceMs = NOW_MS - 1_000_000

@@ -40,7 +40,7 @@ const CASES: readonly (readonly [string, Scheduled, number, number])[] = [
   ['in warning', { ...VERIFIED, failingSinceMs: NOW_MS }, 23 * HOUR_MS, HOUR_MS],
 ]
 
-t.test('check-schedule: the first look comes within a minute [domain.schedule]', async (t) => {
+t.test('check-schedule: the first check runs within a minute [domain.schedule]', async (t) => {
   const due = firstCheckDue('d1', NOW_MS)
   t.match(due, { lane: 'timers', item: 'check:d1' })
   t.ok(due.atMs > NOW_MS && due.atMs <= NOW_MS + MINUTE_MS)

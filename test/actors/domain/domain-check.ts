@@ -1,5 +1,5 @@
 /**
- * domain-check - months of a domain in one go: its timer, its look-ups, what each finding makes of it and who is told.
+ * domain-check - months of a domain in one run: its timer, its lookups, the effect of each finding, and the notices.
  */
 
 import t from 'tap'
@@ -51,7 +51,7 @@ function begin(administrators: readonly string[] = []) {
   return { world, order: { ...order, domainId }, domainId, stateOf, live, notices }
 }
 
-t.test('domain-check: a newcomer is looked at closely, then hourly, then daily [domain.schedule]', async (t) => {
+t.test('domain-check: a new domain is checked often, then hourly, then daily [domain.schedule]', async (t) => {
   const { live, stateOf, notices } = begin()
   const looks = live(6 * DAY_MS, GONE)
   t.ok((looks[0] ?? 0) <= MINUTE_MS, 'within a minute of being added')
@@ -94,7 +94,7 @@ t.test('domain-check: found again within the warning, it is over [domain.states]
   t.equal(notices().length, 1)
 })
 
-t.test('domain-check: the resolver’s failure changes nothing, in no state [domain.states]', async (t) => {
+t.test('domain-check: a failure of the resolver changes nothing, in any state [domain.states]', async (t) => {
   const { live, stateOf, notices } = begin()
   live(MINUTE_MS, FAILED)
   t.match(stateOf(), { verified: false, lastCheckedAtMs: null })
@@ -106,19 +106,22 @@ t.test('domain-check: the resolver’s failure changes nothing, in no state [dom
   t.equal(notices().length, 1)
 })
 
-t.test('domain-check: the verify operation moves the next look and tells the same [domain.verify]', async (t) => {
-  const { world, live, order, stateOf, notices } = begin()
-  live(MINUTE_MS, GONE)
-  world.run(recordCheck, { ...order, check: OK })
-  t.same(live(HOUR_MS, OK), [], 'verified, a day goes by')
-  world.run(recordCheck, { ...order, check: GONE })
-  t.equal(stateOf().failingSinceMs, world.nowMs)
-  const [notice] = notices()
-  t.match(notice?.item, /^warning\.[\w-]+\.-\.\d+$/, 'an account without administrators has a notice for the log')
-  t.same(live(HOUR_MS, GONE), [HOUR_MS])
-})
+t.test(
+  'domain-check: the verify operation moves the next check and returns the same result [domain.verify]',
+  async (t) => {
+    const { world, live, order, stateOf, notices } = begin()
+    live(MINUTE_MS, GONE)
+    world.run(recordCheck, { ...order, check: OK })
+    t.same(live(HOUR_MS, OK), [], 'verified, a day goes by')
+    world.run(recordCheck, { ...order, check: GONE })
+    t.equal(stateOf().failingSinceMs, world.nowMs)
+    const [notice] = notices()
+    t.match(notice?.item, /^warning\.[\w-]+\.-\.\d+$/, 'an account without administrators has a notice for the log')
+    t.same(live(HOUR_MS, GONE), [HOUR_MS])
+  },
+)
 
-t.test('domain-check: a removed domain is looked at no more [domain.remove]', async (t) => {
+t.test('domain-check: a removed domain is checked no longer [domain.remove]', async (t) => {
   const { world, live, order, domainId, stateOf } = begin()
   live(MINUTE_MS, OK)
   world.nowMs += DAY_MS
@@ -135,14 +138,11 @@ t.test('domain-check: a removed domain is looked at no more [domain.remove]', as
   t.same(live(2 * DAY_MS, OK), [])
 })
 
-t.test(
-  'domain-check: a look-up that is given up takes the next one with it in no case [domain.schedule]',
-  async (t) => {
-    const { world, live, domainId } = begin()
-    live(MINUTE_MS, OK)
-    world.nowMs += DAY_MS
-    world.fireTimers()
-    world.end(checkOutcome, world.claim(prepareCheck, world.items.get(`${CHECK_LANE} ${domainId}`)!)!, null)
-    t.same(live(DAY_MS, OK).length, 1)
-  },
-)
+t.test('domain-check: an abandoned lookup never prevents the next one [domain.schedule]', async (t) => {
+  const { world, live, domainId } = begin()
+  live(MINUTE_MS, OK)
+  world.nowMs += DAY_MS
+  world.fireTimers()
+  world.end(checkOutcome, world.claim(prepareCheck, world.items.get(`${CHECK_LANE} ${domainId}`)!)!, null)
+  t.same(live(DAY_MS, OK).length, 1)
+})

@@ -1,4 +1,4 @@
-/** notice - who is told, with what, and how long it is tried. */
+/** notice - the recipients of a notice, its contents, and how long it is tried. */
 
 import t from 'tap'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'
@@ -35,7 +35,7 @@ function begin(addresses: Readonly<Record<string, string>> = { '0': 'ada@acme.ex
 }
 
 t.test(
-  'notice: of a warning that begins and of a verification that ends, of nothing else [domain.notice]',
+  'notice: sent when a warning begins and when a verification ends, and for nothing else [domain.notice]',
   async (t) => {
     const states = {
       unverified: { verified: false, failingSinceMs: null },
@@ -66,7 +66,7 @@ t.test('notice: one for each administrator, found from its item [domain.notice]'
   t.same(jobs[0], { kind: 'warning', domain, atMs: NOW_MS, address: 'ada@acme.example' })
 })
 
-t.test('notice: nobody to be told, no longer an administrator, a domain that is removed [domain.notice]', async (t) => {
+t.test('notice: no administrator, a former administrator, a removed domain [domain.notice]', async (t) => {
   const none = begin({})
   t.match(none.world.run(prepareNotice, { lane: 'notice', item: none.dues[0]!.item }), { address: null })
   const former = begin()
@@ -77,7 +77,7 @@ t.test('notice: nobody to be told, no longer an administrator, a domain that is 
   t.match(removed.world.run(prepareNotice, { lane: 'notice', item: removed.dues[0]!.item }), { kind: 'warning' })
 })
 
-t.test('notice: tried again as mail is, for two days at most [delivery.retry]', async (t) => {
+t.test('notice: retried like mail, for two days at most [delivery.retry]', async (t) => {
   const later: NoticeOutcome = { result: 'deferred', response: '451 4.3.0 later' }
   const { world, dues } = begin()
   const [due] = dues

@@ -34,7 +34,7 @@ function begin() {
     world.run(rotateDkim, { ...order, selector, publicKey: `p-${selector}`, sealedPrivateKey: `s-${selector}` })
   const stateOf = () => world.states.get(`domain:${domainId}`) as DomainState
   const rows = () => world.hash(dkimKey(world.shard, tenant.accountId, DOMAIN))
-  /** Accepts a message; out: its moment and the one from which its key signs. */
+  /** Accepts a message. Returns its time and the time from which its key signs. */
   const accepted = () => {
     const before = new Set(world.items.keys())
     send(world, tenant, { messages: [makeItem({ from: { ...makeItem().from, domain: DOMAIN } })] })
@@ -49,7 +49,7 @@ function begin() {
   return { world, tenant, order, check, rotate, stateOf, rows, accepted, domainId }
 }
 
-t.test('rotate-dkim: the key is there, does not sign, and is looked for closely [domain.rotate]', async (t) => {
+t.test('rotate-dkim: the key exists, does not sign yet, and is looked up often [domain.rotate]', async (t) => {
   const { world, rotate, stateOf, rows, accepted, domainId } = begin()
   const before = stateOf()
   const reply = rotate('sw2')
@@ -65,7 +65,7 @@ t.test('rotate-dkim: the key is there, does not sign, and is looked for closely 
   t.equal(world.items.get(`timers check:${domainId}`)?.atMs, world.nowMs + 30_000)
 })
 
-t.test('rotate-dkim: ordered again while one is to follow, it is the same one [domain.rotate]', async (t) => {
+t.test('rotate-dkim: a second order while a key is pending returns the same key [domain.rotate]', async (t) => {
   const { rotate, rows } = begin()
   rotate('sw2')
   t.match(rotate('sw3'), { kind: 'rotating', domain: { pending: { selector: 'sw2' } } })
@@ -73,7 +73,7 @@ t.test('rotate-dkim: ordered again while one is to follow, it is the same one [d
 })
 
 t.test(
-  'rotate-dkim: not found, nothing changes; found, it signs from then on, each attempt alike [domain.rotate]',
+  'rotate-dkim: until the key is found nothing changes; from then on it signs, each attempt alike [domain.rotate]',
   async (t) => {
     const { world, tenant, check, rotate, stateOf, accepted } = begin()
     rotate('sw2')
@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('rotate-dkim: what a look-up of the former key found says nothing of the new one [domain.rotate]', async (t) => {
+t.test('rotate-dkim: a lookup of the former key decides nothing about the new one [domain.rotate]', async (t) => {
   const { check, rotate, stateOf } = begin()
   rotate('sw2')
   check({ ...OK, pendingDkim: 'ok', selector: 'sw1' })

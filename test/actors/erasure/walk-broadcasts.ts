@@ -1,4 +1,7 @@
-/** walk-broadcasts - who is erased waits in no broadcast, also while one is released; none goes on from it. */
+/**
+ * walk-broadcasts - an erased person waits in no broadcast, even while one is released, and no broadcast from the
+ * person continues.
+ */
 import t from 'tap'
 import { orderBroadcast } from '../../../src/actors/broadcast/order-broadcast.ts'
 import { contentKey } from '../../../src/state/keys.ts'
@@ -26,7 +29,7 @@ function open(): ReturnType<typeof openWorld> {
 }
 
 t.test(
-  'walk-broadcasts: the person leaves its bucket and counts as failed; the sums hold [erasure.broadcasts]',
+  'walk-broadcasts: the person leaves its bucket and counts as failed, and the sums are exact [erasure.broadcasts]',
   async (t) => {
     const { world, tenant } = open()
     const { broadcastId } = submit(world, tenant, people(100), 8)
@@ -45,7 +48,7 @@ t.test(
     const { world, tenant } = open()
     const { broadcastId } = submit(world, tenant, people(100), 1)
     const id = order(world, tenant, PERSON)
-    // Its first step is held back while the broadcast goes on.
+    // Its first step is held back while the broadcast continues.
     holdWalks(world, world.nowMs + MINUTE_MS)
     pass(world, 30_000)
     t.match(seen(world, broadcastId), { status: 'completed', released: 99, failed: 1 })
@@ -57,7 +60,7 @@ t.test(
 )
 
 t.test(
-  'walk-broadcasts: who is through already is erased from the log, and counted neither twice nor as failed',
+  'walk-broadcasts: a released recipient is erased from the log, and counts neither twice nor as failed',
   async (t) => {
     const { world, tenant } = open()
     const { broadcastId } = submit(world, tenant, people(100), 1)
@@ -69,7 +72,7 @@ t.test(
 )
 
 t.test(
-  'walk-broadcasts: open ones from the person are cancelled, and what all their messages share goes',
+  'walk-broadcasts: open broadcasts from the person are cancelled, and their shared content is removed',
   async (t) => {
     const { world, tenant } = open()
     const done = submit(world, tenant, people(5, 'd'), 1)
@@ -94,7 +97,7 @@ t.test(
 )
 
 t.test(
-  'walk-broadcasts: one that is submitted after the order is later mail, from the person and to it [erasure.cut]',
+  'walk-broadcasts: a broadcast submitted after the order is later mail, from the person and to it [erasure.cut]',
   async (t) => {
     const { world, tenant } = open()
     order(world, tenant, PERSON)

@@ -30,7 +30,7 @@ import { seedWebhook } from '../../support/world/webhook-world.ts'
 const ADA = 'Ada.Lovelace@example.net'
 const BOB = 'bob@example.org'
 
-t.test('walk-log: what was delivered loses its content and what servers said [erasure.messages]', async (t) => {
+t.test('walk-log: a delivered message loses its content and the servers’ replies [erasure.messages]', async (t) => {
   const { world, tenant } = openWorld()
   const [mine = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(ADA)] }))
   const route = unconnectedRoute('mx.lovelace.example', null, null)
@@ -56,7 +56,7 @@ t.test('walk-log: what was delivered loses its content and what servers said [er
 })
 
 t.test(
-  'walk-log: the body goes wherever it lies, and the objects of the content store are ordered removed',
+  'walk-log: the body is removed from every place, and the removal of objects of the content store is ordered',
   async (t) => {
     const { world, tenant } = openWorld()
     const attachment = { name: 'a.txt', contentType: null, contentId: null, size: 3, inline: false }
@@ -105,7 +105,7 @@ t.test('walk-log: attachments of a scheduled message go as well, however long it
 })
 
 t.test(
-  'walk-log: who waits ends as cancelled and is told to nobody; the others of the message fail [message.states]',
+  'walk-log: a waiting recipient ends as cancelled without an event; the others of the message fail [message.states]',
   async (t) => {
     const { world, tenant } = openWorld()
     const [shared = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(BOB, ADA)] }))
@@ -126,7 +126,7 @@ t.test(
 )
 
 t.test(
-  'walk-log: an attempt that was under way changes nothing any more, and neither does a late bounce say who',
+  'walk-log: an attempt in flight changes nothing afterwards, and a late bounce does not reveal the person',
   async (t) => {
     const { world, tenant } = openWorld()
     const [waits = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(ADA)] }))
@@ -204,7 +204,7 @@ t.test('walk-log: mail accepted after the order is later mail, also while the wa
   )
 })
 
-t.test('walk-log: of many segments and many messages each counts once, by postings and by the log', async (t) => {
+t.test('walk-log: each message of many segments counts once, by postings and by the log', async (t) => {
   const { world, tenant } = openWorld()
   const before = { ...SEGMENT_BOUNDS }
   Object.assign(SEGMENT_BOUNDS, { recipientsMax: 700, busyRecipients: 300, fullRecipients: 600 })
@@ -239,7 +239,7 @@ t.test('walk-log: who has no row is not looked for in the log', async (t) => {
   t.match(stateOf(world, id), { messages: 0, receivedMessages: 0, completedAtMs: NOW_MS })
 })
 
-t.test('walk-log: a step stays small, whatever waits for the person and whoever is told', async (t) => {
+t.test('walk-log: a step stays small, whatever waits for the person and whatever webhooks there are', async (t) => {
   const others = Array.from({ length: 49 }, (_, n) => `p${n}@example.org`)
   for (const webhooks of [0, 2]) {
     const { world, tenant } = openWorld()
@@ -253,7 +253,7 @@ t.test('walk-log: a step stays small, whatever waits for the person and whoever 
     const steps = walkSteps(world)
     t.match(stateOf(world, id), { messages: 90 })
     t.ok(Math.max(...steps.map(({ writes }) => writes)) < 1_300, JSON.stringify(steps))
-    // What webhooks are told is beside heads and statuses.
+    // Events for webhooks are stored apart from heads and statuses.
     const values = Math.max(...steps.map((step) => step.values - (webhooks * step.writes) / 2))
     t.ok(values < 1_300, JSON.stringify(steps))
     for (const messageId of ids) {

@@ -1,4 +1,6 @@
-/** walk-posts - what receivers of webhooks answered to events of erased mail goes, and nothing else of a delivery. */
+/**
+ * walk-posts - responses of webhook receivers to events of erased mail are removed, and nothing else of a delivery.
+ */
 import t from 'tap'
 import { WEBHOOK_SWEEP_TIMER, webhookSweep } from '../../../src/actors/webhook/sweep.ts'
 import { UNCHECKED } from '../../../src/mail/authenticate/authentication.ts'
@@ -40,13 +42,13 @@ const FRESH: DeliveryRecord = {
   queuedAtMs: null,
 }
 
-/** Sends to these addresses, a message each, which are delivered and told of. */
+/** Sends a message to each of these addresses, delivers it and announces it. */
 function tell(world: World, tenant: Tenant, ...addresses: string[]): void {
   for (const address of addresses) send(world, tenant, { messages: [mailTo(address)] })
   deliverAll(world, makeDelivered(250, '250 Ok'))
 }
 
-/** Writes down what was answered to each of these; dead: the receiver wanted none of them. */
+/** Stores a response for each of these; dead: the receiver accepted none of them. */
 function answer(world: World, posts: readonly Waiting[], { dead = false } = {}): void {
   for (const post of posts) {
     const place = { shard: world.shard, ...post }
@@ -83,7 +85,7 @@ t.test(
   },
 )
 
-t.test('walk-posts: what is dead and has left the queue by its age loses its answer too', async (t) => {
+t.test('walk-posts: a dead delivery that has left the queue by its age loses its response too', async (t) => {
   const { world, tenant } = openWorld()
   const webhook = seedWebhook(world, tenant)
   for (let minute = 0; minute < 9; minute += 1) {
@@ -101,38 +103,41 @@ t.test('walk-posts: what is dead and has left the queue by its age loses its ans
   t.match(recordOf(world, webhook, posts.at(-1)?.deliveryId ?? ''), { status: 'dead', lastError: 'http_410' })
 })
 
-t.test('walk-posts: received mail from the person, and what its header names it in once that was read', async (t) => {
-  const { world, tenant } = openWorld()
-  seedWebhook(world, tenant)
-  const streamId = makeInboundStream(world, tenant)
-  for (const [address, isWhole] of [
-    [BOB, true],
-    [ADA, true],
-    [BOB, false],
-  ] as const) {
-    receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(address), address } })
-    world.nowMs += 5 * MINUTE_MS
-    // Of the person's own it is known when it was looked at.
-    const check = address === ADA ? { authentication: UNCHECKED, checkedAtMs: world.nowMs - 1_000 } : null
-    parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole }, check }) })
-    world.nowMs += 20 * MINUTE_MS
-  }
-  const posts = waiting(world)
-  answer(world, posts)
-  const id = order(world, tenant, ADA)
-  world.fireTimers()
-  t.match(stateOf(world, id), { completedAtMs: null })
-  t.same(
-    answersOf(world, posts).map((one) => one === null),
-    [false, false, false],
-  )
-  t.equal(lookAll(world, { result: 'named' }).length, 1)
-  t.match(stateOf(world, id), { receivedMessages: 2, completedAtMs: world.nowMs })
-  t.same(
-    answersOf(world, posts).map((one) => one === null),
-    [false, true, true],
-  )
-})
+t.test(
+  'walk-posts: received mail from the person, and mail whose header names the person once it was read',
+  async (t) => {
+    const { world, tenant } = openWorld()
+    seedWebhook(world, tenant)
+    const streamId = makeInboundStream(world, tenant)
+    for (const [address, isWhole] of [
+      [BOB, true],
+      [ADA, true],
+      [BOB, false],
+    ] as const) {
+      receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(address), address } })
+      world.nowMs += 5 * MINUTE_MS
+      // For the person's own mail the time of the check is known.
+      const check = address === ADA ? { authentication: UNCHECKED, checkedAtMs: world.nowMs - 1_000 } : null
+      parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole }, check }) })
+      world.nowMs += 20 * MINUTE_MS
+    }
+    const posts = waiting(world)
+    answer(world, posts)
+    const id = order(world, tenant, ADA)
+    world.fireTimers()
+    t.match(stateOf(world, id), { completedAtMs: null })
+    t.same(
+      answersOf(world, posts).map((one) => one === null),
+      [false, false, false],
+    )
+    t.equal(lookAll(world, { result: 'named' }).length, 1)
+    t.match(stateOf(world, id), { receivedMessages: 2, completedAtMs: world.nowMs })
+    t.same(
+      answersOf(world, posts).map((one) => one === null),
+      [false, true, true],
+    )
+  },
+)
 
 t.test('walk-posts: only what was announced with events of the person is looked at', async (t) => {
   const { world, tenant } = openWorld()
@@ -161,7 +166,7 @@ t.test('walk-posts: only what was announced with events of the person is looked 
     answersOf(world, posts).map((one) => one === null),
     [true, false, true, false],
   )
-  // For each of two spans: the slice that was open, a step in it, and its end. Before them a step in a segment.
+  // For each of two spans: the open slice, a step in it, and its end. Before them a step in a segment.
   t.ok(some <= none + 2 * 3 + 3, `${some} steps, ${none} without`)
 })
 
@@ -185,9 +190,9 @@ t.test('walk-posts: of very many events the nearest to each other are looked at 
   t.equal(answered(world, posts), 21)
 })
 
-// Places as versions before have stored them: without spans, and with an entry of a slice where the span's number is.
+// Places as earlier versions stored them: without spans, and with an entry of a slice in place of the span's number.
 for (const phase of ['log', 'posts'] as const)
-  t.test(`walk-posts: a walk that a version before has brought to its ${phase} goes on and is done`, async (t) => {
+  t.test(`walk-posts: a walk that an earlier version brought to its ${phase} continues and ends`, async (t) => {
     const { world, tenant } = openWorld()
     const webhooks = [1, 2]
       .map(() => seedWebhook(world, tenant))
@@ -208,27 +213,30 @@ for (const phase of ['log', 'posts'] as const)
     t.equal(answered(world, posts), 2, 'of both webhooks')
   })
 
-t.test('walk-posts: what was told long after its sender was looked at, and with ids ahead of the clock', async (t) => {
-  const { world, tenant } = openWorld()
-  const { webhookId } = seedWebhook(world, tenant)
-  const streamId = makeInboundStream(world, tenant)
-  receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(ADA), address: ADA } })
-  const checkedAtMs = world.nowMs
-  world.nowMs += 20 * HOUR_MS
-  parseNext(world, {
-    result: 'parsed',
-    parsed: makeParsed(world, { check: { authentication: UNCHECKED, checkedAtMs } }),
-  })
-  world.nowMs += 10 * DAY_MS
-  queue(world, webhookId, 1)
-  world.nowMs -= 30 * MINUTE_MS
-  tell(world, tenant, ADA, BOB)
-  world.nowMs += DAY_MS
-  const posts = waiting(world).filter(({ reference }) => reference.kind === 'inbound' || reference.kind === 'message')
-  answer(world, posts)
-  eraseNow(world, tenant, ADA)
-  t.same(
-    answersOf(world, posts).map((one) => one === null),
-    [true, true, false],
-  )
-})
+t.test(
+  'walk-posts: events that are announced long after the check of their sender, and ids ahead of the clock',
+  async (t) => {
+    const { world, tenant } = openWorld()
+    const { webhookId } = seedWebhook(world, tenant)
+    const streamId = makeInboundStream(world, tenant)
+    receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(ADA), address: ADA } })
+    const checkedAtMs = world.nowMs
+    world.nowMs += 20 * HOUR_MS
+    parseNext(world, {
+      result: 'parsed',
+      parsed: makeParsed(world, { check: { authentication: UNCHECKED, checkedAtMs } }),
+    })
+    world.nowMs += 10 * DAY_MS
+    queue(world, webhookId, 1)
+    world.nowMs -= 30 * MINUTE_MS
+    tell(world, tenant, ADA, BOB)
+    world.nowMs += DAY_MS
+    const posts = waiting(world).filter(({ reference }) => reference.kind === 'inbound' || reference.kind === 'message')
+    answer(world, posts)
+    eraseNow(world, tenant, ADA)
+    t.same(
+      answersOf(world, posts).map((one) => one === null),
+      [true, true, false],
+    )
+  },
+)

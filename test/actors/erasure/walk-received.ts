@@ -1,4 +1,7 @@
-/** walk-received - received mail from the person, naming it, to its address; what only headers tell. */
+/**
+ * walk-received - received mail from the person, mail that names the person, mail to its address; and addresses only
+ * in headers.
+ */
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { type LookJob, type LookOutcome, lookOutcome, prepareLook } from '../../../src/actors/erasure/look.ts'
@@ -79,28 +82,31 @@ t.test('walk-received: sender, From, whom it names, and the address it came to [
   t.notMatch(textsOf(world), /order-7/)
 })
 
-t.test('walk-received: a mail that is not parsed yet, or names more than is kept, has its header read', async (t) => {
-  const { world, tenant, streamId } = open()
-  const fresh = receive(world, tenant, { streamId, sender: sender(OTHER) }, null)
-  const many = [...Array(3)].map(() => receive(world, tenant, { streamId, sender: sender(OTHER) }, null))
-  for (const _ of many)
-    parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole: false } }) })
-  const id = order(world, tenant, SENDER)
-  world.fireTimers()
-  t.match(stateOf(world, id), { completedAtMs: null }, 'nobody knows yet')
-  t.equal(lookAll(world, { result: 'away' }).length, 4)
-  t.match(stateOf(world, id), { completedAtMs: null }, 'it waits while the content store is away')
-  world.nowMs += 1_000
-  const jobs = lookAll(world, { result: 'named' })
-  t.match(jobs[0], { accountId: tenant.accountId, hmac: hmacOf(SENDER), head: { key: 'a sealed key' } })
-  t.match(stateOf(world, id), { receivedMessages: 4, completedAtMs: world.nowMs })
-  t.same(
-    [fresh, ...many].map((one) => hasHead(world, tenant, one)),
-    [false, false, false, false],
-  )
-})
+t.test(
+  'walk-received: the header of a mail that is not parsed yet, or names more addresses than are kept, is read',
+  async (t) => {
+    const { world, tenant, streamId } = open()
+    const fresh = receive(world, tenant, { streamId, sender: sender(OTHER) }, null)
+    const many = [...Array(3)].map(() => receive(world, tenant, { streamId, sender: sender(OTHER) }, null))
+    for (const _ of many)
+      parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole: false } }) })
+    const id = order(world, tenant, SENDER)
+    world.fireTimers()
+    t.match(stateOf(world, id), { completedAtMs: null }, 'nobody knows yet')
+    t.equal(lookAll(world, { result: 'away' }).length, 4)
+    t.match(stateOf(world, id), { completedAtMs: null }, 'it waits while the content store is away')
+    world.nowMs += 1_000
+    const jobs = lookAll(world, { result: 'named' })
+    t.match(jobs[0], { accountId: tenant.accountId, hmac: hmacOf(SENDER), head: { key: 'a sealed key' } })
+    t.match(stateOf(world, id), { receivedMessages: 4, completedAtMs: world.nowMs })
+    t.same(
+      [fresh, ...many].map((one) => hasHead(world, tenant, one)),
+      [false, false, false, false],
+    )
+  },
+)
 
-t.test('walk-received: what is read and names somebody else stays; what nobody can read goes', async (t) => {
+t.test('walk-received: a readable mail that names other people stays, an unreadable one is removed', async (t) => {
   const { world, tenant, streamId } = open()
   const mine = [...Array(2)].map(() => receive(world, tenant, { streamId, sender: sender(OTHER) }, null))
   const id = order(world, tenant, SENDER)
@@ -166,7 +172,7 @@ t.test('walk-received: all days for which content is kept are walked, and none b
   )
 })
 
-t.test('walk-received: what stood after the plus sign goes also where the content is long gone', async (t) => {
+t.test('walk-received: the part after the plus sign is removed even if the content is long gone', async (t) => {
   const { world, tenant, streamId } = open(NOW_MS - 100 * DAY_MS)
   const { live } = tenant
   const own = `${streamId}+order-7@inbound.example`
@@ -197,7 +203,7 @@ function makeBusy(world: World, { live }: Tenant): void {
 }
 
 t.test(
-  'walk-received: of a busy server postings tell whose old mail is, and the log of kept days the rest',
+  'walk-received: on a busy server postings find old mail of the person, and the log of kept days the rest',
   async (t) => {
     const { world, tenant, streamId } = open(NOW_MS - 100 * DAY_MS)
     const { live } = tenant

@@ -1,4 +1,4 @@
-/** walk - erasures one after the other, removed servers, lists, what no code could bear, the end of it. */
+/** walk - erasures one after the other, removed servers, lists, commands that failed, and the end. */
 import t from 'tap'
 import { stagedKey, unborneKey } from '../../../cluster/keyspace.ts'
 import { ERASURES_OPEN_MAX, erase } from '../../../src/actors/erasure/erase.ts'
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('walk: a done one can be read for 30 days [retention.erasure]', async (t) => {
+t.test('walk: a finished erasure can be read for 30 days [retention.erasure]', async (t) => {
   const { world, tenant } = openWorld()
   const { erasureId, completedAtMs } = eraseNow(world, tenant, ADA)
   t.equal(isErasurePast({ completedAtMs }, NOW_MS + 30 * DAY_MS - 1), false)
@@ -96,7 +96,7 @@ t.test('walk: a done one can be read for 30 days [retention.erasure]', async (t)
   t.equal(world.expiries.get(key), NOW_MS + 30 * DAY_MS)
 })
 
-t.test('walk: what a removed server has stored goes too, until nothing of it is left [erasure.servers]', async (t) => {
+t.test('walk: the data of a removed server is erased too, until nothing is left [erasure.servers]', async (t) => {
   const { world, tenant } = openWorld()
   const sent = sendTo(world, tenant, ADA)
   const { accountId, live } = tenant
@@ -112,7 +112,7 @@ t.test('walk: what a removed server has stored goes too, until nothing of it is 
 })
 
 t.test(
-  'walk: lists stay, without what servers said; counts of lists are those of who has the address now [erasure.suppressions]',
+  'walk: lists stay without the servers’ replies, and count for the current owner of the address [erasure.suppressions]',
   async (t) => {
     const { world, tenant } = openWorld()
     const { accountId, live } = tenant
@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('walk: what commands have said that no behaviour could bear goes, all of the shard', async (t) => {
+t.test('walk: bodies of poisoned commands are removed from the whole shard', async (t) => {
   const { world, tenant } = openWorld()
   for (const [at, ms] of [NOW_MS, NOW_MS - DAY_MS].entries()) {
     const cmdId = `cmd${at}`
@@ -163,16 +163,19 @@ t.test('walk: what commands have said that no behaviour could bear goes, all of 
   t.notMatch(textsOf(world), /says|ada@/)
 })
 
-t.test('walk: who may order, and how many may wait [erasure.create] [refusal.order]', async (t) => {
-  const { world, tenant } = openWorld()
-  t.match(world.run(erase, makeErase(tenant, ADA, { keyHash: LIVE_KEY })), { code: 'unauthorized' })
-  world.counters.set(`erasures:${tenant.accountId}`, { open: ERASURES_OPEN_MAX })
-  t.match(world.run(erase, makeErase(tenant, ADA)), { code: 'unavailable' })
-  changeState(world, 'account', tenant.accountId, { status: 'closed' })
-  t.match(world.run(erase, makeErase(tenant, ADA)), { code: 'account_not_active' })
-})
+t.test(
+  'walk: the keys that may order an erasure, and the number of pending erasures [erasure.create] [refusal.order]',
+  async (t) => {
+    const { world, tenant } = openWorld()
+    t.match(world.run(erase, makeErase(tenant, ADA, { keyHash: LIVE_KEY })), { code: 'unauthorized' })
+    world.counters.set(`erasures:${tenant.accountId}`, { open: ERASURES_OPEN_MAX })
+    t.match(world.run(erase, makeErase(tenant, ADA)), { code: 'unavailable' })
+    changeState(world, 'account', tenant.accountId, { status: 'closed' })
+    t.match(world.run(erase, makeErase(tenant, ADA)), { code: 'account_not_active' })
+  },
+)
 
-t.test('walk: one that was ordered before its account was closed is carried out [account.closed]', async (t) => {
+t.test('walk: an erasure ordered before its account was closed is carried out [account.closed]', async (t) => {
   const { world, tenant } = openWorld()
   const sent = sendTo(world, tenant, ADA)
   const id = order(world, tenant, ADA)
@@ -182,7 +185,7 @@ t.test('walk: one that was ordered before its account was closed is carried out 
   t.ok(messageOf(world, tenant.live.serverId, sent).isErased)
 })
 
-t.test('walk: the order is in the audit log, and no address anywhere in what it writes', async (t) => {
+t.test('walk: the order is in the audit log, without any address', async (t) => {
   const { world, tenant } = openWorld()
   const erasureId = order(world, tenant, ADA)
   const [entry = ''] = world.sorted(auditKey(world.shard, '202611')).keys()

@@ -1,7 +1,4 @@
-/**
- * judged - rounds of judging after the first: when they are due, what they change, and that a message that left stays
- * away.
- */
+/** judged - later rounds of judging: when they are due, what they change, and that a deleted message stays deleted. */
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
 import { type JudgeOutcome, judgeOutcome, prepareJudge } from '../../../src/actors/inbound/judged.ts'
@@ -102,7 +99,7 @@ const judged = (authentication: Authentication, checkedAtMs = FIRST_MS): JudgeOu
 const minutesOf = (due: { readonly atMs: number } | undefined): number | undefined =>
   due && (due.atMs - FIRST_MS) / MINUTE_MS
 
-t.test('judged: without anything missing there is no round, and the session is forgotten', async (t) => {
+t.test('judged: if nothing is missing there is no further round, and the session is deleted', async (t) => {
   for (const first of [GOOD, { ...GOOD, dkim: 'permerror', arc: 'fail' } as const, null]) {
     const { round, session, standing } = begin(first)
     t.equal(round(), undefined)
@@ -111,7 +108,7 @@ t.test('judged: without anything missing there is no round, and the session is f
   }
 })
 
-t.test('judged: at one, five and ten minutes, then no more [inbound.authentication.rounds]', async (t) => {
+t.test('judged: rounds after one, five and ten minutes, then none [inbound.authentication.rounds]', async (t) => {
   const { round, session, standing, look } = begin(AWAY)
   const seen: (number | undefined)[] = []
   for (let number = 2; number <= 4; number += 1) {
@@ -127,7 +124,7 @@ t.test('judged: at one, five and ten minutes, then no more [inbound.authenticati
   t.same(standing().authentication, AWAY)
 })
 
-t.test('judged: what is found stands, and no event follows [inbound.authentication.rounds]', async (t) => {
+t.test('judged: the result is stored, and no event follows [inbound.authentication.rounds]', async (t) => {
   const { world, round, session, standing, look } = begin(AWAY)
   look(judged({ ...GOOD, dkim: 'temperror' }))
   t.same(standing().authentication, { ...GOOD, dkim: 'temperror' })

@@ -1,5 +1,6 @@
 /**
- * parsed - what an outcome makes of a message: once, whatever comes twice, late, never, or after its content has gone.
+ * parsed - the effect of an outcome on a message: once, for outcomes that come twice, late, never, or after the
+ * content is gone.
  */
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
@@ -48,7 +49,7 @@ function hook(world: World, { accountId, live }: Tenant, streamId: string | null
   })
 }
 
-t.test('parsed: the result stands in the rows, and the event is told once [inbound.event]', async (t) => {
+t.test('parsed: the result is in the rows, and the event is announced once [inbound.event]', async (t) => {
   const { world, tenant, streamId } = open()
   hook(world, tenant)
   hook(world, tenant, streamId)
@@ -74,7 +75,7 @@ t.test('parsed: the result stands in the rows, and the event is told once [inbou
   })
 })
 
-t.test('parsed: an outcome that comes twice changes nothing, and its object goes [inbound.event]', async (t) => {
+t.test('parsed: a repeated outcome changes nothing, and its object is removed [inbound.event]', async (t) => {
   const { world, tenant, streamId } = open()
   hook(world, tenant)
   const [id = ''] = receiveMail(world, tenant, { streamId })
@@ -91,7 +92,7 @@ t.test('parsed: an outcome that comes twice changes nothing, and its object goes
   t.equal(world.run(prepareParse, { lane, item }), null, 'nothing is left to parse')
 })
 
-t.test('parsed: a store that is away puts it off, twice as long each time [inbound.parse]', async (t) => {
+t.test('parsed: an unreachable store defers it, twice as long each time [inbound.parse]', async (t) => {
   const { world, tenant, streamId } = open()
   const [id = ''] = receiveMail(world, tenant, { streamId })
   for (const waitMs of [60_000, 120_000, 240_000]) {
@@ -105,7 +106,7 @@ t.test('parsed: a store that is away puts it off, twice as long each time [inbou
   t.equal(rows(world, tenant, id).standing?.isParsed, true)
 })
 
-t.test('parsed: what five claims brought no outcome for is told as parser_error [inbound.parse]', async (t) => {
+t.test('parsed: five claims without an outcome are reported as parser_error [inbound.parse]', async (t) => {
   const { world, tenant, streamId } = open()
   hook(world, tenant)
   const [id = ''] = receiveMail(world, tenant, { streamId })
@@ -114,7 +115,7 @@ t.test('parsed: what five claims brought no outcome for is told as parser_error 
   t.equal(posts(world).length, 1)
 })
 
-t.test('parsed: of a message whose head has gone nothing comes back [retention.inbound]', async (t) => {
+t.test('parsed: a message whose head is gone does not come back [retention.inbound]', async (t) => {
   const { world, tenant, streamId } = open()
   const [id = ''] = receiveMail(world, tenant, { streamId })
   world.keys.delete(contentHeadKey(world.shard, tenant.live.serverId, id))
@@ -131,7 +132,7 @@ t.test('parsed: of a message whose head has gone nothing comes back [retention.i
   t.ok(world.deliveries().some(({ lane, item }) => lane === 'unlink' && item.endsWith(parsed.parsedId ?? '-')))
 })
 
-t.test('parsed: who brought a mail stays for as long as the DNS may know more [inbound.authentication]', async (t) => {
+t.test('parsed: the sending host is kept for as long as the DNS may have more [inbound.authentication]', async (t) => {
   const { world, tenant, streamId } = open()
   const [id = ''] = receiveMail(world, tenant, { streamId })
   const verdicts = {

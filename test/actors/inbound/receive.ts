@@ -19,7 +19,7 @@ function open(): { world: World; tenant: Tenant; streamId: string } {
   return { world, tenant, streamId: makeInboundStream(world, tenant) }
 }
 
-t.test('receive: a message for each recipient, with all that it needs, in one turn [inbound.receive]', async (t) => {
+t.test('receive: a message for each recipient, with everything it needs, in one turn [inbound.receive]', async (t) => {
   const { world, tenant, streamId } = open()
   const ids = receiveMail(world, tenant, { streamId, hashes: [null, 'order-7'] })
   const { serverId } = tenant.live
@@ -64,7 +64,7 @@ t.test('receive: a notification has no sender [inbound.receive]', async (t) => {
   ])
 })
 
-t.test('receive: the limit of the minute holds to the exact recipient, all or nothing [inbound.limit]', async (t) => {
+t.test('receive: the limit per minute is exact to the recipient, all or nothing [inbound.limit]', async (t) => {
   const { world, tenant, streamId } = open()
   changeState(world, 'account', tenant.accountId, { inboundPerMinuteLimit: 3 })
   receiveMail(world, tenant, { streamId, hashes: ['a', 'b'] })
@@ -112,7 +112,7 @@ t.test('receive: paused, pending and unpaid accounts receive [inbound.recipient]
   }
 })
 
-t.test('receive: a sender that is written to later gets its address then [inbound.search]', async (t) => {
+t.test('receive: a sender that later gets mail is given its address then [inbound.search]', async (t) => {
   const { world, tenant, streamId } = open()
   receiveMail(world, tenant, { streamId })
   const { send, makeItem, makeRecipient } = await import('../../support/world/tenant.ts')

@@ -64,7 +64,7 @@ t.test(
 )
 
 t.test(
-  'sweep-received: shortening applies at the next sweep to what is stored, lengthening to what is left [stream.patch]',
+  'sweep-received: a shorter retention applies to stored mail at the next sweep, a longer one to what is left [stream.patch]',
   async (t) => {
     const { world, tenant, streamId } = open()
     const ids = Array.from({ length: 250 }, () => {
@@ -91,7 +91,7 @@ t.test(
 )
 
 t.test(
-  'sweep-received: two streams have days of their own, and one does not hold the other [retention.inbound]',
+  'sweep-received: two streams have their own retention, and neither delays the other [retention.inbound]',
   async (t) => {
     const { world, tenant, streamId } = open()
     const [long = ''] = receiveMail(world, tenant, { streamId })
@@ -178,7 +178,7 @@ t.test(
   },
 )
 
-t.test('sweep-received: a removed server goes after what it has received [server.remove]', async (t) => {
+t.test('sweep-received: a removed server is deleted after its received mail [server.remove]', async (t) => {
   const { world, tenant, streamId } = open()
   receiveMail(world, tenant, { streamId })
   const { serverId } = tenant.live

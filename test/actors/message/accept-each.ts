@@ -1,4 +1,4 @@
-/** accept-each - a partial send: each message is judged alone, limits one by one, and the answer replays. */
+/** accept-each - a partial send: each message is judged alone, limits one by one, and a retry gets the same answer. */
 
 import t from 'tap'
 import { makeAccept } from '../../../src/actors/message/accept.ts'
@@ -69,7 +69,7 @@ t.test('partial send: limits are decided message by message [batch.partial]', as
   t.equal(used(world, tenant), 4)
 })
 
-t.test('partial send: the same key replays accepted and refused alike [request.idempotency]', async (t) => {
+t.test('partial send: the same key replays accepted and refused messages [request.idempotency]', async (t) => {
   const { world, tenant } = setUp()
   const first = sendEach(world, tenant, [FOREIGN, GOOD, LOST], { idempotency: KEY })
   const again = sendEach(world, tenant, [FOREIGN, GOOD, LOST], { idempotency: KEY })
@@ -79,7 +79,7 @@ t.test('partial send: the same key replays accepted and refused alike [request.i
   t.equal(used(world, tenant), 1)
 })
 
-t.test('partial send: of which nothing is accepted, nothing is remembered [batch.partial]', async (t) => {
+t.test('partial send: without an accepted message nothing is stored [batch.partial]', async (t) => {
   const { world, tenant } = setUp()
   const before = world.keys.size
   const first = sendEach(world, tenant, [FOREIGN, LOST], { idempotency: KEY })
@@ -98,7 +98,7 @@ t.test('partial send: content of an accepted message has the place of the reques
   t.match(names[0], /-1(?:[.:]|$)/)
 })
 
-t.test('partial send: a refusal of the whole request stays one [batch.partial]', async (t) => {
+t.test('partial send: a refusal of the whole request stays a refusal [batch.partial]', async (t) => {
   const { world, tenant } = setUp()
   changeState(world, 'account', tenant.accountId, { status: 'paused' })
   t.match(send(world, tenant, { messages: [GOOD, FOREIGN], partial: true }), {

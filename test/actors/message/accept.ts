@@ -89,7 +89,7 @@ const FAULTS: readonly Fault[] = [
   },
 ]
 
-t.test('accept: a request with every fault is repaired one fault at a time [refusal.order]', async (t) => {
+t.test('accept: a request with every fault is corrected one fault at a time [refusal.order]', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   send(world, tenant, { idempotency: { ...KEY, fingerprint: 'e'.repeat(64) } })
@@ -125,7 +125,7 @@ t.test('accept: a request with every fault is repaired one fault at a time [refu
       world.ops.filter(({ key }) => code !== 'cap_reached' || !isLog(key)),
       [],
     )
-    // A cap that refuses for the first time is told, and that is remembered: all that a refusal may leave.
+    // The first refusal by a cap is announced, and that is stored. A refusal leaves nothing else.
     if (code === 'cap_reached') world.counters.clear()
     body = repair(world, tenant, body)
   }
@@ -189,7 +189,7 @@ t.test('accept: the moment a domain leaves the list no send from it passes', asy
 })
 
 t.test(
-  'accept: messages of a batch lie on different streams, and the first step that refuses names the message',
+  'accept: messages of a batch use different streams, and the first refusing step names the message',
   async (t) => {
     const world = new World(NOW_MS)
     const tenant = makeTenant(world)
@@ -237,7 +237,7 @@ t.test('accept: an inactive subscription matters only with billing', async (t) =
   t.equal(codeOf(send(world, tenant, { billing: true })), 'payment_required')
 })
 
-t.test('accept: exactly the limit passes, and the next minute begins anew [limit.refusal]', async (t) => {
+t.test('accept: exactly the limit passes, and the next minute starts from zero [limit.refusal]', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   changeState(world, 'account', tenant.accountId, { perMinuteLimit: 5 })
@@ -264,7 +264,7 @@ t.test('accept: a month’s cap holds to its last millisecond', async (t) => {
   t.equal(codeOf(send(world, tenant)), 'accepted')
 })
 
-t.test('accept: all or nothing: what needs more than is left takes nothing', async (t) => {
+t.test('accept: all or nothing: a request that needs more than is left takes nothing', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   changeState(world, 'account', tenant.accountId, { perMinuteLimit: 5 })
@@ -334,7 +334,7 @@ t.test('accept: test mail counts on the shared test limits alone', async (t) => 
   t.equal(codeOf(send(world, tenant)), 'accepted', 'live mail is not held up by it')
 })
 
-t.test('accept: the answer says what the minute leaves', async (t) => {
+t.test('accept: the answer contains the rest of the minute’s limit', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   changeState(world, 'server', tenant.live.serverId, { perMinuteLimit: 10, monthlyCap: 99 })

@@ -162,7 +162,7 @@ t.test('acceptance: in a busy segment recipients and tag are posted, the sender 
   t.same(tags.flat(), [{ id: entryIdOf(id), fields: ['t', 'abcdefgh'] }])
 })
 
-t.test('acceptance: known persons, one recipient: three writes, the head no more than its subject', async (t) => {
+t.test('acceptance: known persons, one recipient: three writes, and a head that holds only its subject', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   const messages = [makeItem({ from: { ...makeItem().from, name: null } })]
@@ -217,7 +217,7 @@ t.test('acceptance: segments roll with the month, with recipients and with bytes
   t.same(counts, [4, 1, 1, 1, 1])
 })
 
-t.test('acceptance: with the clock back a month ids go on in the later segment, and so do persons', async (t) => {
+t.test('acceptance: with the clock back a month ids continue in the later segment, and so do persons', async (t) => {
   const world = new World(Date.UTC(2026, 11, 1))
   const tenant = makeTenant(world)
   send(world, tenant)

@@ -1,4 +1,4 @@
-/** attempted - the table of what an attempt's end makes of a recipient, stale attempts among it. */
+/** attempted - the table of effects of an attempt's end on a recipient, including stale attempts. */
 
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
@@ -140,7 +140,7 @@ t.test('outcome: the next attempt follows the schedule, within a tenth, the same
   t.ok(times[0]! >= 54_000 && times[0]! <= 66_000, `${times[0]} ms`)
 })
 
-t.test('outcome: what is returned waits on, and nothing is told of it [delivery.returned]', async (t) => {
+t.test('outcome: a returned item waits again, without an event [delivery.returned]', async (t) => {
   const { world, tenant, id, due } = begin()
   world.claim(prepareAttempt, due)
   const returned = reportOutcome(makeReturned('site', 'paused'), { ...ADA, retryAfterMs: 60_000 })
@@ -208,7 +208,7 @@ for (const { name, attempt, outcome, status, left } of STALE) {
   })
 }
 
-t.test('outcome: what has ended stays as it is', async (t) => {
+t.test('outcome: a final recipient does not change', async (t) => {
   const { world, tenant, id, due } = begin()
   world.claim(prepareAttempt, due)
   world.end(attemptOutcome, { ...due, attempt: 1 }, delivered)
@@ -234,7 +234,7 @@ t.test('outcome: the first one writes the row, and reads nothing else', async (t
   t.equal(stateOf(world, tenant, id).status, 'delivered')
 })
 
-t.test('outcome: of a message that has left the log nothing is written, and its item leaves', async (t) => {
+t.test('outcome: for a message that has left the log nothing is written, and its item is removed', async (t) => {
   for (const outcome of [delivered, deferred, bounced, null]) {
     const { world, tenant, due } = begin()
     world.claim(prepareAttempt, due)
@@ -251,7 +251,7 @@ t.test('outcome: of a message that has left the log nothing is written, and its 
   }
 })
 
-t.test('outcome: of a message past its age nothing is written, though it has not been swept yet', async (t) => {
+t.test('outcome: for a message past its age nothing is written, even before the sweep', async (t) => {
   const { world, due } = begin()
   world.claim(prepareAttempt, due)
   world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 0)
@@ -264,7 +264,7 @@ t.test('outcome: of a message past its age nothing is written, though it has not
   t.same(other.world.ops, [])
 })
 
-t.test('outcome: of a server that is gone nothing is written', async (t) => {
+t.test('outcome: for a removed server nothing is written', async (t) => {
   const { world, tenant, due } = begin()
   world.claim(prepareAttempt, due)
   world.counters.delete(`server:${tenant.live.serverId}`)
@@ -273,21 +273,24 @@ t.test('outcome: of a server that is gone nothing is written', async (t) => {
   t.same(world.deliveries(), [])
 })
 
-t.test('outcome: recipients end apart; the size stands with the first, whoever built it first', async (t) => {
-  const world = new World(NOW_MS)
-  const tenant = makeTenant(world)
-  const recipients = [makeRecipient('a@example.net'), makeRecipient('b@example.net')]
-  const [id = ''] = acceptedIds(send(world, tenant, { messages: [makeItem({ recipients })] }))
-  const [first, second] = world.deliveries()
-  world.end(attemptOutcome, { lane: second!.lane, item: second!.item, attempt: 1 }, bounced)
-  t.match(stateOf(world, tenant, id), { status: 'accepted', sizeBytes: 900 })
-  t.match(stateOf(world, tenant, id, 1), { status: 'bounced', sizeBytes: null })
-  const fields = world.forgets.flatMap((one) => one.fields)
-  t.same(fields, [statusField(shortId(id), 1)], 'nobody asks for it again')
-  world.end(attemptOutcome, { lane: first!.lane, item: first!.item, attempt: 1 }, { ...delivered, sizeBytes: 901 })
-  t.same(world.forgets, [], 'the outcomes of the others look at the first')
-  t.match(stateOf(world, tenant, id), { status: 'delivered', sizeBytes: 900 })
-})
+t.test(
+  'outcome: recipients end independently; the size is stored with the first, whichever built it first',
+  async (t) => {
+    const world = new World(NOW_MS)
+    const tenant = makeTenant(world)
+    const recipients = [makeRecipient('a@example.net'), makeRecipient('b@example.net')]
+    const [id = ''] = acceptedIds(send(world, tenant, { messages: [makeItem({ recipients })] }))
+    const [first, second] = world.deliveries()
+    world.end(attemptOutcome, { lane: second!.lane, item: second!.item, attempt: 1 }, bounced)
+    t.match(stateOf(world, tenant, id), { status: 'accepted', sizeBytes: 900 })
+    t.match(stateOf(world, tenant, id, 1), { status: 'bounced', sizeBytes: null })
+    const fields = world.forgets.flatMap((one) => one.fields)
+    t.same(fields, [statusField(shortId(id), 1)], 'nobody asks for it again')
+    world.end(attemptOutcome, { lane: first!.lane, item: first!.item, attempt: 1 }, { ...delivered, sizeBytes: 901 })
+    t.same(world.forgets, [], 'the outcomes of the others look at the first')
+    t.match(stateOf(world, tenant, id), { status: 'delivered', sizeBytes: 900 })
+  },
+)
 
 t.test('outcome: attachments stay until the last recipient has ended [retention.attachments]', async (t) => {
   const world = new World(NOW_MS)
@@ -355,7 +358,7 @@ t.test('outcome: the simulator’s script, from acceptance to the end', async (t
   }
 })
 
-t.test('outcome: what statuses outgrow is counted in the open segment, and in no other', async (t) => {
+t.test('outcome: the growth of statuses is counted in the open segment, and in no other', async (t) => {
   const { world, tenant, due } = begin()
   const counters = () => world.counters.get(`server:${tenant.live.serverId}`) as ServerCounters
   const before = counters().segment?.bytes ?? 0
@@ -384,7 +387,7 @@ function begin() {
   return { world, tenant, id, due }
 }
 
-/** Attempts that came to nothing that is told. */
+/** Attempts without an outcome that is announced. */
 function seedAttempts(world: World, { tenant, id, attempts }: { tenant: Tenant; id: string; attempts: number }): void {
   const state = { attempts, nextAttemptAtMs: null, events: [], sizeBytes: null }
   const fields = new Map([[statusField(shortId(id), 0), packStatus(state, msOf(id))]])

@@ -1,4 +1,4 @@
-/** cap - warned once a month at 80 percent, told once that it is reached, and again when it was raised. */
+/** cap - a warning once a month at 80 percent, an event when it is reached, and both again after it was raised. */
 
 import t from 'tap'
 import { accountOwner } from '../../../src/state/account.ts'
@@ -46,7 +46,7 @@ t.test('cap: warned at the send that reaches 80 percent, once a month [event.cap
   t.match(told(world)[1], { event: 'cap_warning', used: 9, cap: 11, occurredAtMs: NEXT_MONTH })
 })
 
-t.test('cap: a refusal is told once per cap and month, again when it was raised [event.cap]', async (t) => {
+t.test('cap: a refusal is announced once per cap and month, and again after it was raised [event.cap]', async (t) => {
   const { world, tenant } = setUp({ monthlyCap: 4 })
   seedWebhook(world, tenant)
   sendTo(world, tenant, 3)
@@ -67,22 +67,28 @@ t.test('cap: a refusal is told once per cap and month, again when it was raised 
   t.match(reached()[2], { cap: 3, used: 0 })
 })
 
-t.test('cap: who is told, by scope; the filter of streams does not hold [event.cap, webhook.filter]', async (t) => {
-  const { world, tenant } = setUp({ monthlyCap: 2, testMonthlyCap: 2 })
-  const live = seedWebhook(world, tenant, { streamId: '01a1f8d8-8300-7017-8000-0e7faee555a7', events: ['cap_reached'] })
-  const test = seedWebhook(world, tenant, { test: true })
-  seedWebhook(world, tenant, { enabled: false })
-  sendTo(world, tenant, 3)
-  t.match(told(world), [{ webhookId: live.webhookId, scope: 'account' }])
-  sendTo(world, tenant, 2, true)
-  sendTo(world, tenant, 1, true)
-  t.match(told(world).slice(1), [
-    { webhookId: test.webhookId, scope: 'test', event: 'cap_warning' },
-    { webhookId: test.webhookId, scope: 'test', event: 'cap_reached' },
-  ])
-})
+t.test(
+  'cap: the webhooks that get the event, by scope; filters of streams do not apply [event.cap, webhook.filter]',
+  async (t) => {
+    const { world, tenant } = setUp({ monthlyCap: 2, testMonthlyCap: 2 })
+    const live = seedWebhook(world, tenant, {
+      streamId: '01a1f8d8-8300-7017-8000-0e7faee555a7',
+      events: ['cap_reached'],
+    })
+    const test = seedWebhook(world, tenant, { test: true })
+    seedWebhook(world, tenant, { enabled: false })
+    sendTo(world, tenant, 3)
+    t.match(told(world), [{ webhookId: live.webhookId, scope: 'account' }])
+    sendTo(world, tenant, 2, true)
+    sendTo(world, tenant, 1, true)
+    t.match(told(world).slice(1), [
+      { webhookId: test.webhookId, scope: 'test', event: 'cap_warning' },
+      { webhookId: test.webhookId, scope: 'test', event: 'cap_reached' },
+    ])
+  },
+)
 
-t.test('cap: of account and server both are told when both refuse', async (t) => {
+t.test('cap: if account and server refuse, both are announced', async (t) => {
   const { world, tenant } = setUp({ monthlyCap: 2 })
   changeState(world, 'server', tenant.live.serverId, { monthlyCap: 2 })
   seedWebhook(world, tenant)
@@ -94,7 +100,7 @@ t.test('cap: of account and server both are told when both refuse', async (t) =>
   t.equal(told(world).length, 2)
 })
 
-t.test('cap: without webhooks it is told to nobody, and remembered all the same', async (t) => {
+t.test('cap: without webhooks nothing is announced, but it is stored all the same', async (t) => {
   const { world, tenant } = setUp({ monthlyCap: 1 })
   sendTo(world, tenant, 2)
   const logged = world.ops.filter(({ write }) => write === 'XADD')
@@ -107,7 +113,7 @@ t.test('cap: without webhooks it is told to nobody, and remembered all the same'
   t.match(world.counters.get(accountOwner(tenant.accountId)), { monthTold: [24322, 1, 1], month: [24322, 1] })
 })
 
-t.test('cap: a clock that goes back a month and returns tells nothing twice', async (t) => {
+t.test('cap: a clock that is set back a month and returns announces nothing twice', async (t) => {
   const { world, tenant } = setUp({ monthlyCap: 1 })
   seedWebhook(world, tenant)
   world.nowMs = NEXT_MONTH

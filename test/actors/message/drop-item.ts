@@ -1,4 +1,4 @@
-/** drop-item - a recipient that waits ends by order; one that is attempted does not. */
+/** drop-item - a waiting recipient ends by order; one with an attempt in flight does not. */
 
 import t from 'tap'
 import { claimsKey } from '../../../cluster/keyspace.ts'
@@ -28,7 +28,7 @@ t.test('drop-item: the recipient bounces by order, and the item is gone [queue.d
   t.same(world.run(dropItem, body), { kind: 'left' }, 'once')
 })
 
-t.test('drop-item: what is being attempted is left to its attempt [queue.drop]', async (t) => {
+t.test('drop-item: an item with an attempt in flight is left to its attempt [queue.drop]', async (t) => {
   const { world } = begin()
   const [due] = world.deliveries()
   const body = { lane: due?.lane ?? '', item: due?.item ?? '' }

@@ -1,4 +1,4 @@
-/** figures - whatever happens to messages, in whatever order, the figures say how often it did. */
+/** figures - whatever happens to messages, in any order, the statistics count it exactly. */
 
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
@@ -28,7 +28,7 @@ const NOW_MS = 480_000 * HOUR_MS
 
 type Counts = Record<string, number>
 
-/** Sums of all that is stored of a server in the order of `MAIL_FIGURES`, read without the views of the product. */
+/** Sums of everything stored for a server in the order of `MAIL_FIGURES`, read without the product's views. */
 function storedOf(world: World, serverId: string): { all: number[]; told: number[] } {
   const all = MAIL_FIGURES.map(() => 0)
   const told = MAIL_FIGURES.map(() => 0)
@@ -116,11 +116,11 @@ t.test(
   },
 )
 
-t.test('figures: each stream counts for itself, also where who reports does not know it', async (t) => {
+t.test('figures: each stream counts for itself, even if the reporter does not know it', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   const other = tenant.test.streamId
-  // A stream of the live server, in the place of one that was made.
+  // A stream of the live server instead of a created one.
   changeState(world, 'stream', other, { serverId: tenant.live.serverId, isDefault: false, kind: 'transactional' })
   const told = { address: 'ada@example.net', sizeBytes: 9, retryAfterMs: null, hmac: () => hmacOf('ada@example.net') }
   const delivered = makeDelivered(250, '250 2.0.0 Ok')

@@ -34,7 +34,7 @@ function start(recipients = 1) {
   return { world, of, held: heldKey(world.shard, tenant.accountId) }
 }
 
-t.test('held: an attempt whose turn comes is not made, and comes back in its lane [account.hold]', async (t) => {
+t.test('held: an attempt that becomes due is not made, and its item returns to the lane [account.hold]', async (t) => {
   const { world, of, held } = start(2)
   const [first, second] = world.deliveries()
   const claim = world.claim(prepareAttempt, first!)
@@ -69,7 +69,7 @@ t.test('held: an attempt whose turn comes is not made, and comes back in its lan
 })
 
 t.test(
-  'held: without hold accepted mail goes on, and a pause that changes to it lets go what waits [account.hold]',
+  'held: without hold accepted mail is delivered, and a change to such a pause releases what waits [account.hold]',
   async (t) => {
     const { world, of, held } = start()
     const [due] = world.deliveries()
@@ -94,7 +94,7 @@ t.test('held: closing lets accepted mail go', async (t) => {
   t.ok(world.claim(prepareAttempt, world.deliveries()[0]!))
 })
 
-t.test('held: the release goes in steps, and stops where the account is held again', async (t) => {
+t.test('held: the release runs in steps, and stops if the account is held again', async (t) => {
   const { world, of, held } = start()
   const [due] = world.deliveries()
   world.run(pauseAccount, { ...of, hold: true })

@@ -25,7 +25,7 @@ t.test('order-queue: held once, until it is released [queue.hold]', async (t) =>
   t.equal(world.hash(holdsKey()).size, 0)
 })
 
-t.test('order-queue: a retry is told to the other processes for a minute [queue.retry]', async (t) => {
+t.test('order-queue: a retry is published to the other processes for a minute [queue.retry]', async (t) => {
   const world = new World(NOW_MS, 0)
   order(world, 'a.test', 'retry')
   world.nowMs += 61_000

@@ -1,4 +1,4 @@
-/** record-report - the table of what a report makes of a recipient, in each of its states. */
+/** record-report - the table of effects of a report on a recipient, in each of its states. */
 
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
@@ -143,7 +143,7 @@ for (const { name, end, report, days = 0, reply, status, reason } of CASES) {
 }
 
 t.test(
-  'record-report: a bounce, then a complaint; both are told, the worse reason stays [suppression.worse]',
+  'record-report: a bounce, then a complaint; both are announced, the worse reason stays [suppression.worse]',
   async (t) => {
     const { world, tenant, id, item } = begin(delivered)
     const run = (report: Report) => world.run(recordReport, { item, hmac: hmacOf(ADA), report })
@@ -157,7 +157,7 @@ t.test(
   },
 )
 
-t.test('record-report: webhooks hear of it, in the commit that lists the address [event.announce]', async (t) => {
+t.test('record-report: webhooks get it in the commit that lists the address [event.announce]', async (t) => {
   const { world, tenant, id, item } = begin(delivered)
   seedWebhook(world, tenant)
   t.equal(world.run(recordReport, { item, hmac: hmacOf(ADA), report: BOUNCE }), 'recorded')
@@ -167,7 +167,7 @@ t.test('record-report: webhooks hear of it, in the commit that lists the address
   t.equal(waiting(world).length, 1)
 })
 
-t.test('record-report: an erased address is told of, and not listed', async (t) => {
+t.test('record-report: for an erased address the event is announced, and nothing is listed', async (t) => {
   const { world, tenant, id, item } = begin(delivered)
   t.equal(world.run(recordReport, { item, hmac: null, report: BOUNCE }), 'recorded')
   t.equal(stateOf(world, tenant, id).status, 'bounced')

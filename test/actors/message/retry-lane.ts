@@ -1,4 +1,7 @@
-/** retry-lane - what waits for later is due now, step by step; what somebody is at stays as it is. */
+/**
+ * retry-lane - items that wait for later become due now, step by step; items with an attempt in flight stay as they
+ * are.
+ */
 
 import t from 'tap'
 import { claimsKey } from '../../../cluster/keyspace.ts'
@@ -19,7 +22,7 @@ function begin(count: number, atMsOf: (n: number) => number): World {
 
 const dueAt = (world: World) => [...world.items.values()].map(({ atMs }) => atMs - NOW_MS)
 
-t.test('retry-lane: what is due later is due now, attempts and all [queue.retry]', async (t) => {
+t.test('retry-lane: items due later become due now, with their attempts [queue.retry]', async (t) => {
   const world = begin(3, (n) => NOW_MS + n * 1000)
   const reply = world.run(retryLane, { lane: LANE, fromMs: NOW_MS + 1 })
   t.same(reply, { kind: 'retried', recipients: 2, nextMs: null }, 'the first is due already')
@@ -32,7 +35,7 @@ t.test('retry-lane: what is due later is due now, attempts and all [queue.retry]
   t.match(world.run(retryLane, { lane: 'deliver/none.test', fromMs: 0 }), { recipients: 0, nextMs: null })
 })
 
-t.test('retry-lane: what is being attempted is left alone [queue.retry]', async (t) => {
+t.test('retry-lane: an item with an attempt in flight is left alone [queue.retry]', async (t) => {
   const world = begin(2, () => NOW_MS + 5000)
   const fields = new Map([
     ['i0000', JSON.stringify(['worker-1', 1])],
@@ -49,13 +52,16 @@ t.test('retry-lane: what is being attempted is left alone [queue.retry]', async 
     t.equal(isUnderWay(row), expected)
 })
 
-t.test('retry-lane: a long lane is walked in steps that end, also where all is due at once', async (t) => {
-  for (const atMsOf of [(n: number) => NOW_MS + 1 + n, () => NOW_MS + 1000]) {
-    const world = begin(1200, atMsOf)
-    let fromMs: number | null = NOW_MS + 1
-    let steps = 0
-    for (; fromMs !== null && steps < 20; steps += 1) fromMs = world.run(retryLane, { lane: LANE, fromMs }).nextMs
-    t.ok(steps < 20, `${steps} steps`)
-    t.ok(dueAt(world).every((ms) => ms === 0))
-  }
-})
+t.test(
+  'retry-lane: a long lane is walked in a finite number of steps, even if everything is due at once',
+  async (t) => {
+    for (const atMsOf of [(n: number) => NOW_MS + 1 + n, () => NOW_MS + 1000]) {
+      const world = begin(1200, atMsOf)
+      let fromMs: number | null = NOW_MS + 1
+      let steps = 0
+      for (; fromMs !== null && steps < 20; steps += 1) fromMs = world.run(retryLane, { lane: LANE, fromMs }).nextMs
+      t.ok(steps < 20, `${steps} steps`)
+      t.ok(dueAt(world).every((ms) => ms === 0))
+    }
+  },
+)

@@ -1,4 +1,4 @@
-/** schedule - the bounds of another time, and what a cancelled message leaves. */
+/** schedule - the bounds of a new time, and the remains of a cancelled message. */
 import t from 'tap'
 import { accept } from '../../../src/actors/message/accept.ts'
 import { type OrderScheduledBody, orderScheduled } from '../../../src/actors/message/schedule.ts'
@@ -42,7 +42,7 @@ function orderOf(world: World, { accountId, live }: Tenant, sendAtMs: number | n
   }
 }
 
-t.test('schedule: no number of new times leads past the retention of the text [message.reschedule]', async (t) => {
+t.test('schedule: no number of new times exceeds the retention of the text [message.reschedule]', async (t) => {
   const { world, tenant } = begin()
   for (const day of [10, 20, 27]) {
     const moved = world.run(orderScheduled, orderOf(world, tenant, NOW_MS + day * DAY_MS))

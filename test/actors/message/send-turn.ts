@@ -1,4 +1,4 @@
-/** send-turn - the same names for the same ids, and others where one of them is another. */
+/** send-turn - the same names for the same ids, and other names if one of the ids differs. */
 
 import t from 'tap'
 import { sendNames } from '../../../src/actors/message/send-turn.ts'
@@ -22,7 +22,7 @@ t.test('send-names: entities and owners of the ids, found again', async (t) => {
   t.equal(sendNames({ ...IDS }), names)
 })
 
-t.test('send-names: what belongs to other ids is not taken', async (t) => {
+t.test('send-names: names of other ids are not used', async (t) => {
   for (const other of [{ accountId: 'b' }, { serverId: 'r' }, { defaultStreamId: 'e' }]) {
     const ids = { ...IDS, ...other }
     const { account, server, defaultStream } = sendNames(ids)

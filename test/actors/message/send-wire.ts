@@ -1,4 +1,4 @@
-/** Tests of src/actors/send-wire.ts: a send and its answer are on the other side what they were. */
+/** Tests of src/actors/send-wire.ts: a send and its answer are the same after the transfer. */
 import { test } from 'tap'
 import type { SendBody, SendReply } from '../../../src/actors/message/send.ts'
 import { sendWire } from '../../../src/actors/message/send-wire.ts'

@@ -29,7 +29,7 @@ const delivered = {
   hmac: null,
 } as const
 
-/** A message of several recipients whose attachments lie in the content store. */
+/** A message of several recipients whose attachments are in the content store. */
 function begin(names: readonly string[]) {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)

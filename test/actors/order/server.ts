@@ -1,4 +1,4 @@
-/** server - who may order about servers, and what is told to who may not. */
+/** server - the keys that may order changes of servers, and the refusals of the others. */
 
 import t from 'tap'
 import { createServer } from '../../../src/actors/server/create-server.ts'
@@ -47,7 +47,7 @@ for (const { name, status = 'active', code, ...who } of CASES) {
   })
 }
 
-t.test('server-order: another account’s server, a removed one and nobody’s are not found', async (t) => {
+t.test('server-order: another account’s server, a removed one and an unknown one are not found', async (t) => {
   const world = new World(NOW_MS)
   const { accountId, live, test } = makeTenant(world)
   const order = { accountId, keyHash: ACCOUNT_KEY, changes: {} }

@@ -50,7 +50,7 @@ t.test('token-order: refused, in order [refusal.order]', async (t) => {
   }
 })
 
-t.test('token-order: what is loaded, and whose the keys are', async (t) => {
+t.test('token-order: the entities that are loaded, and the owners of the keys', async (t) => {
   const order: TokenOrder = { accountId: 'a', serverId: null, orderedBy: 'operator', keyHash: '' }
   t.same(tokenOrderEntities(order), [{ kind: 'account', id: 'a' }])
   t.same(tokenOrderEntities({ ...order, serverId: 's' }), [

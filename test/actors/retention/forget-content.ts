@@ -1,4 +1,7 @@
-/** forget-content - text and HTML go after the days of stream, server or account, and not while an attempt is left. */
+/**
+ * forget-content - text and HTML are removed after the days of stream, server or account, and not while an attempt is
+ * left.
+ */
 import t from 'tap'
 import { msOf } from '../../../cluster/id.ts'
 import type { SetServerRetentionBody } from '../../../src/actors/retention/set-retention.ts'
@@ -158,7 +161,7 @@ t.test('content of sealed segments goes too [retention.settings]', async (t) => 
   const sealed = cold.segmentsOf(serverId).filter((name) => (cold.row(serverId, name)?.generation ?? 0) > 0)
   t.ok(sealed.length > 2)
   t.equal(bodies(world), 150)
-  // Half of them are older than eight days.
+  // Half of the messages are older than eight days.
   world.nowMs = msOf(ids[75] as string) + 8 * DAY_MS
   setServer(world, tenant, serverId, 8)
   world.fireTimers()

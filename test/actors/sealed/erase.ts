@@ -1,4 +1,4 @@
-/** erase - an erasure reaches every sealed segment, counts each message once, and leaves no word of the person. */
+/** erase - an erasure reaches every sealed segment, counts each message once, and leaves no data of the person. */
 import t from 'tap'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { readStoredMessage } from '../../../src/views/message/message.ts'
@@ -47,7 +47,7 @@ t.test('every sealed segment is written again without the person, and no row nam
   t.match(await read(3), { head: { subject: 'Order 3' }, recipients: [{ events: [{ response: /ok/ }] }] })
 })
 
-t.test('an object that was replaced is removed once no backup can name it', async (t) => {
+t.test('a replaced object is removed once no backup can name it', async (t) => {
   const { world, tenant, cold } = makeSetting(t, 60)
   const { serverId } = tenant.live
   world.fireTimers()
@@ -82,7 +82,7 @@ t.test('a recalled message is erased in Redis and in the object, and counted onc
   t.notOk((await cold.opened(serverId)).includes('Order 2\\"'))
 })
 
-t.test('a message that is recalled while its object is written has it written again', async (t) => {
+t.test('a message that is recalled while its object is written causes a second write', async (t) => {
   const { world, tenant, cold, ids } = makeSetting(t, 60)
   const { serverId } = tenant.live
   const [segment = ''] = cold.segmentsOf(serverId)
@@ -94,7 +94,7 @@ t.test('a message that is recalled while its object is written has it written ag
   if (claim === null || claim.job.act !== 'erase') throw new Error('Nothing is erased')
   const outcome = await cold.perform(claim)
   t.match(outcome, { result: 'swapped' })
-  // A report of the person's mail comes in between, with all that the mail says.
+  // A report on the person's mail arrives in between, with all the data of the mail.
   const place = { id: ids[claim.job.segment === segment ? 2 : 29] as string, segment: claim.job.segment }
   t.equal(complain(world, tenant, place), 'sealed')
   const recall = cold.claim('recall')
@@ -131,7 +131,7 @@ t.test('a recall that read the object before the erasure brings nothing back', a
   t.notOk(textsOf(world).includes('order 2"'))
 })
 
-t.test('a walk that is in the midst of a segment when it is sealed does not take it for an empty one', async (t) => {
+t.test('a walk inside a segment that is sealed meanwhile does not take it for an empty one', async (t) => {
   const { world, tenant, cold } = makeSetting(t, 60)
   const { serverId } = tenant.live
   world.fireTimers()

@@ -132,7 +132,7 @@ t.test('a segment that is sealed within the minute of a click gives the message 
   t.equal(toldOf(setting, 'unsubscribed'), 1)
 })
 
-t.test('a complaint lists the address, counts, and is told to webhooks of the stream', async (t) => {
+t.test('a complaint lists the address, counts, and is announced to webhooks of the stream', async (t) => {
   const setting = begin(t)
   const { world, tenant, cold, click } = setting
   await seal(setting)

@@ -1,4 +1,4 @@
-/** seal - closed segments leave Redis whole, are read as before, and nothing that is written meanwhile is lost. */
+/** seal - closed segments leave Redis whole, are read as before, and nothing written meanwhile is lost. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { msOf } from '../../../cluster/id.ts'
@@ -140,7 +140,7 @@ t.test('a write into a frozen segment thaws it, and the reading from before it s
   cold.end(claim, outcome)
   t.equal(cold.row(serverId, segment), null, 'the old reading is refused')
   t.not(cold.hotKeys(serverId, segment).length, 0)
-  // A second freezing has generation 0 too: the leaf tells them apart.
+  // A second freezing has generation 0 too. The leaf distinguishes them.
   world.nowMs += 6_000
   const second = cold.claim('seal')
   if (second === null) throw new Error('Nothing is sealed')
@@ -232,7 +232,7 @@ t.test('a complaint about a sealed message recalls it, and is shown', async (t) 
   t.match(other, { head: { subject: 'Order 6' } }, 'its neighbours are read from the object')
 })
 
-t.test('an object that cannot be read is an answer of its own, never a message that is not there', async (t) => {
+t.test('an object that cannot be read is an answer of its own, never a missing message', async (t) => {
   const { world, tenant, cold, ids } = makeSetting(t, 60)
   const { serverId } = tenant.live
   const [segment = ''] = cold.segmentsOf(serverId)

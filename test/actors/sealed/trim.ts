@@ -5,7 +5,7 @@ import { cutoffMs } from '../../../src/state/age.ts'
 import { readStoredMessage } from '../../../src/views/message/message.ts'
 import { complain, DAY_MS, makeSetting, ownerOf } from '../../support/world/cold-mail.ts'
 
-t.test('messages leave a sealed segment with their age, and the segment with the last of them', async (t) => {
+t.test('messages leave a sealed segment by their age, and the segment leaves with the last one', async (t) => {
   const setting = makeSetting(t, 60)
   const { world, tenant, cold, ids } = setting
   const { serverId } = tenant.live
@@ -61,7 +61,7 @@ t.test('a trim that was overtaken changes nothing', async (t) => {
   if (first === null) throw new Error('Nothing is trimmed')
   const outcome = await cold.perform(first)
   t.match(cold.row(serverId, segment), { generation: 1, next: /./ })
-  // The claim comes back: a second process names an object of its own.
+  // The claim returns, and a second process names an object of its own.
   world.items.set(`${first.lane} ${first.item}`, { lane: first.lane, item: first.item, atMs: world.nowMs, claims: 1 })
   const second = cold.claim('trim')
   if (second === null) throw new Error('Nothing is trimmed')

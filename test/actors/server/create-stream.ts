@@ -1,4 +1,4 @@
-/** create-stream - a stream with its name and its place in the list, and what it is refused for. */
+/** create-stream - a stream with its name and its place in the list, and the reasons for a refusal. */
 
 import t from 'tap'
 import { createStream } from '../../../src/actors/server/create-stream.ts'

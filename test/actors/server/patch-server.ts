@@ -18,7 +18,7 @@ function start() {
   return { world, tenant, patch, names: namesKey(world.shard, accountId) }
 }
 
-t.test('patch-server: a new name takes the place of the old one [server.change]', async (t) => {
+t.test('patch-server: a new name replaces the old one [server.change]', async (t) => {
   const { world, tenant, patch, names } = start()
   const { serverId } = tenant.live
   t.match(patch({ name: 'Test' }), { code: 'server_exists', extra: { serverId: tenant.test.serverId } })
@@ -30,7 +30,7 @@ t.test('patch-server: a new name takes the place of the old one [server.change]'
   t.equal(world.hash(names).get('server/live'), serverId)
 })
 
-t.test('patch-server: a limit counts from the next send, null takes it away [server.limits]', async (t) => {
+t.test('patch-server: a limit applies from the next send, null removes it [server.limits]', async (t) => {
   const { world, tenant, patch } = start()
   t.match(patch({ perMinuteLimit: 301 }), { code: 'limit_too_high', extra: { max: 300 } })
   t.match(patch({ monthlyCap: 10_001 }), { code: 'limit_too_high', extra: { max: 10_000 } })

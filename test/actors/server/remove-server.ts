@@ -1,4 +1,4 @@
-/** remove-server - a server goes at once for clients, and for good once nothing of it is left. */
+/** remove-server - a server is gone for clients at once, and deleted once none of its data is left. */
 
 import t from 'tap'
 import { entityKey } from '../../../cluster/keyspace.ts'
@@ -23,7 +23,7 @@ function start() {
 }
 
 t.test(
-  'remove-server: its keys end, its name and its place are free, queued mail still goes out [server.remove]',
+  'remove-server: its keys end, its name and its place are free, queued mail is still delivered [server.remove]',
   async (t) => {
     const { world, tenant, remove } = start()
     const { accountId, live } = tenant
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('remove-server: the server itself goes once its mail has [server.remove, retention.message]', async (t) => {
+t.test('remove-server: the server itself is deleted after its mail [server.remove, retention.message]', async (t) => {
   const { world, tenant, remove } = start()
   const { serverId } = tenant.live
   send(world, tenant)

@@ -1,4 +1,4 @@
-/** add-suppressions - who is added, who was there, and who may not. */
+/** add-suppressions - addresses that are added, that were listed already, and that are refused. */
 
 import t from 'tap'
 import { type AddSuppressionsBody, addSuppressions } from '../../../src/actors/suppression/add-suppressions.ts'
@@ -28,7 +28,7 @@ function begin() {
   return { world, tenant: makeTenant(world) }
 }
 
-t.test('add-suppressions: those that are not there are added, the others stay [suppression.add]', async (t) => {
+t.test('add-suppressions: unlisted addresses are added, listed ones stay [suppression.add]', async (t) => {
   const { world, tenant } = begin()
   send(world, tenant)
   t.match(world.run(addSuppressions, order(tenant, [ADA, 'new@example.org'])), { kind: 'added', added: 2, existing: 0 })

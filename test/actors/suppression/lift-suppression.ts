@@ -1,4 +1,4 @@
-/** lift-suppression - who may lift what, and what is left of it. */
+/** lift-suppression - the keys that may lift each entry, and the remains of a lifted one. */
 
 import t from 'tap'
 import { addSuppressions } from '../../../src/actors/suppression/add-suppressions.ts'

@@ -46,7 +46,7 @@ function begin() {
   return { world, tenant: makeTenant(world) }
 }
 
-/** Sends to these and ends each attempt as `end` says. Out: the message's id. */
+/** Sends to these addresses and ends each attempt as `end` says. Returns the message's id. */
 function deliver(world: World, tenant: Tenant, addresses: string[], end: (address: string) => AttemptOutcome): string {
   const recipients = addresses.map((address) => makeRecipient(address))
   const [id = ''] = acceptedIds(send(world, tenant, { messages: [makeItem({ recipients })] }))
@@ -64,7 +64,7 @@ function statusesOf(world: World, tenant: Tenant, id: string, count: number) {
   )
 }
 
-t.test('suppress: a hard bounce lists the address, without the address [suppression.entry]', async (t) => {
+t.test('suppress: a hard bounce lists the person, without the address [suppression.entry]', async (t) => {
   const { world, tenant } = begin()
   const id = deliver(world, tenant, [ADA], gone)
   const entry = entryOf(world, tenant, ADA)
@@ -80,7 +80,7 @@ t.test('suppress: a hard bounce lists the address, without the address [suppress
   t.equal((world.states.get(`stream:${tenant.live.streamId}`) as StreamState).hasSuppressions, true)
 })
 
-t.test('suppress: a bounce that is not hard, and a delivery, list nobody [message.hard]', async (t) => {
+t.test('suppress: a soft bounce and a delivery list no address [message.hard]', async (t) => {
   const { world, tenant } = begin()
   deliver(world, tenant, [ADA, BOB], (address) =>
     address === ADA
@@ -92,7 +92,7 @@ t.test('suppress: a bounce that is not hard, and a delivery, list nobody [messag
   t.equal((world.states.get(`stream:${tenant.live.streamId}`) as StreamState).hasSuppressions, undefined)
 })
 
-t.test('suppress: a later send skips who is listed, in any case, and says so [send.suppressed]', async (t) => {
+t.test('suppress: a later send skips a listed address, in any case, and reports it [send.suppressed]', async (t) => {
   const { world, tenant } = begin()
   deliver(world, tenant, [BOB], gone)
   const recipients = [ADA, 'bob@example.net', 'eve@example.net'].map((address) => makeRecipient(address))
@@ -134,7 +134,7 @@ t.test('suppress: a later send skips who is listed, in any case, and says so [se
 })
 
 t.test(
-  'suppress: webhooks of the stream hear of who was skipped, beside a warning of the cap [event.announce]',
+  'suppress: webhooks of the stream get the skipped recipients, along with a warning of the cap [event.announce]',
   async (t) => {
     const { world, tenant } = begin()
     deliver(world, tenant, [ADA, BOB], gone)
@@ -157,22 +157,29 @@ t.test(
   },
 )
 
-t.test('suppress: a message that nobody gets keeps its text and no attachment [send.suppressed]', async (t) => {
-  const { world, tenant } = begin()
-  deliver(world, tenant, [ADA], gone)
-  const attachments = [{ name: 'a.txt', contentType: null, contentId: null, size: 3, inline: false }]
-  const parts = [
-    { part: 'body', chunks: 1, blob: 0 },
-    { part: 'a0', chunks: 1, blob: 0 },
-  ]
-  send(world, tenant, { messages: [makeItem({ attachments, content: { parts, stored: null } })] })
-  t.same(world.deliveries(), [])
-  t.ok(world.ops.some(({ key }) => key.includes(':bodies:')))
-  t.notOk(world.ops.some(({ key }) => key.includes(':content:')))
-  const stored = { key: 'sealed', body: false, files: true }
-  send(world, tenant, { messages: [makeItem({ attachments, content: { parts: parts.slice(0, 1), stored } })] })
-  t.equal([...world.items.keys()].filter((key) => key.startsWith('unlink ')).length, 1, 'those in the content store go')
-})
+t.test(
+  'suppress: a message without a deliverable recipient keeps its text and no attachment [send.suppressed]',
+  async (t) => {
+    const { world, tenant } = begin()
+    deliver(world, tenant, [ADA], gone)
+    const attachments = [{ name: 'a.txt', contentType: null, contentId: null, size: 3, inline: false }]
+    const parts = [
+      { part: 'body', chunks: 1, blob: 0 },
+      { part: 'a0', chunks: 1, blob: 0 },
+    ]
+    send(world, tenant, { messages: [makeItem({ attachments, content: { parts, stored: null } })] })
+    t.same(world.deliveries(), [])
+    t.ok(world.ops.some(({ key }) => key.includes(':bodies:')))
+    t.notOk(world.ops.some(({ key }) => key.includes(':content:')))
+    const stored = { key: 'sealed', body: false, files: true }
+    send(world, tenant, { messages: [makeItem({ attachments, content: { parts: parts.slice(0, 1), stored } })] })
+    t.equal(
+      [...world.items.keys()].filter((key) => key.startsWith('unlink ')).length,
+      1,
+      'those in the content store go',
+    )
+  },
+)
 
 t.test('suppress: a stream without a list costs a send nothing [send.suppressed]', async (t) => {
   const { world, tenant } = begin()
@@ -181,7 +188,7 @@ t.test('suppress: a stream without a list costs a send nothing [send.suppressed]
   t.notOk([...world.keys.keys()].some((key) => key.includes('suppress')))
 })
 
-t.test('suppress: a worse reason takes the entry over, a lighter one does not [suppression.worse]', async (t) => {
+t.test('suppress: a worse reason replaces an entry, a lighter one does not [suppression.worse]', async (t) => {
   const { world, tenant } = begin()
   const waiting = acceptedIds(send(world, tenant, { messages: [makeItem(), makeItem(), makeItem()] }))
   const [first, second, third] = world.deliveries()
@@ -202,7 +209,7 @@ t.test('suppress: a worse reason takes the entry over, a lighter one does not [s
 })
 
 t.test(
-  'suppress: a simulated complaint is told after the delivery, and lists the address [send.simulator]',
+  'suppress: a simulated complaint is announced after the delivery, and lists the address [send.simulator]',
   async (t) => {
     const { world, tenant } = begin()
     const id = deliver(world, tenant, [ADA], complained)
@@ -213,16 +220,19 @@ t.test(
   },
 )
 
-t.test('suppress: a listed person outlives the months after which others go [retention.person]', async (t) => {
-  const { world, tenant } = begin()
-  deliver(world, tenant, [ADA, 'eve@example.net'], (address) =>
-    address === ADA ? gone(address) : report(makeDelivered(250, '250 Ok'), address),
-  )
-  world.nowMs = Date.UTC(2030, 0, 1)
-  world.run(people, { item: `people:${tenant.accountId}:0` })
-  t.equal(personOf(world, tenant, ADA)?.suppressions, 1)
-  t.equal(personOf(world, tenant, 'eve@example.net'), null)
-})
+t.test(
+  'suppress: a listed person is kept beyond the months after which others are deleted [retention.person]',
+  async (t) => {
+    const { world, tenant } = begin()
+    deliver(world, tenant, [ADA, 'eve@example.net'], (address) =>
+      address === ADA ? gone(address) : report(makeDelivered(250, '250 Ok'), address),
+    )
+    world.nowMs = Date.UTC(2030, 0, 1)
+    world.run(people, { item: `people:${tenant.accountId}:0` })
+    t.equal(personOf(world, tenant, ADA)?.suppressions, 1)
+    t.equal(personOf(world, tenant, 'eve@example.net'), null)
+  },
+)
 
 t.test('suppress: complaints pause a broadcast stream once they are too many [stream.brake]', async (t) => {
   const { world, tenant } = begin()
@@ -254,13 +264,13 @@ t.test('suppress: complaints pause a broadcast stream once they are too many [st
   t.match(hours(), [[NOW_MS / 3_600_000, 1001, 3]])
 })
 
-t.test('suppress: the delivery that reaches the minimum pauses a stream as well [stream.brake]', async (t) => {
+t.test('suppress: the delivery that reaches the minimum can pause a stream too [stream.brake]', async (t) => {
   const { world, tenant } = begin()
   const { streamId } = tenant.live
   changeState(world, 'stream', streamId, { kind: 'broadcast' })
   const stream = () => world.states.get(`stream:${streamId}`) as StreamState
   const hour = NOW_MS / 3_600_000
-  // A paused stream takes no messages: all are sent before.
+  // A paused stream accepts no messages, so all are sent before.
   const recipients = ['a', 'b', 'c', 'd'].map((name) => makeRecipient(`${name}@example.net`))
   send(world, tenant, { messages: [makeItem({ recipients })] })
   const waiting = [...world.deliveries()]

@@ -1,4 +1,4 @@
-/** sweep-suppressions - a removed server's lists go after its mail, and its persons can be forgotten. */
+/** sweep-suppressions - a removed server's lists are deleted after its mail, and its persons can be deleted. */
 
 import t from 'tap'
 import { entityKey } from '../../../cluster/keyspace.ts'
@@ -56,7 +56,7 @@ function days(world: World, count: number): void {
 }
 
 t.test(
-  'sweep-suppressions: a removed server’s lists go after its mail [server.remove, retention.person]',
+  'sweep-suppressions: a removed server’s lists are deleted after its mail [server.remove, retention.person]',
   async (t) => {
     const { world, tenant, list, lift, remove, listKeys } = begin()
     const many = Array.from({ length: 2 * STEP_SUPPRESSIONS + 50 }, (_, index) => `p${index}@example.org`)

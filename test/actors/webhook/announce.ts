@@ -1,4 +1,4 @@
-/** announce - which webhooks get which events, in which order, and that nobody pays who has none. */
+/** announce - which webhooks get which events, in which order, and that accounts without webhooks pay nothing. */
 
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
@@ -32,7 +32,7 @@ function setUp() {
   return { world, tenant: makeTenant(world) }
 }
 
-/** Claims what is to be attempted last and ends it. */
+/** Claims the last item to attempt and ends it. */
 function end(world: World, result: keyof typeof OUTCOMES): void {
   const due = world.deliveries().findLast(({ lane }) => !lane.startsWith('post/'))
   const claim = due === undefined ? null : world.claim(prepareAttempt, due)
@@ -79,7 +79,7 @@ t.test('announce: each event of an attempt is queued once per webhook [event.ann
   t.same(world.counters.get(`webhook:${first.webhookId}`), { pending: 3, slice: { name: '20261121-0', deliveries: 3 } })
 })
 
-t.test('announce: later events of a recipient are told by their place', async (t) => {
+t.test('announce: later events of a recipient are announced by their place', async (t) => {
   const { world, tenant } = setUp()
   seedWebhook(world, tenant)
   attempt(world, tenant, 'deferred')
@@ -113,7 +113,7 @@ t.test('announce: filters of a webhook [webhook.filter]', async (t) => {
   }
 })
 
-t.test('announce: a webhook hears of its own server alone', async (t) => {
+t.test('announce: a webhook gets events of its own server only', async (t) => {
   const { world, tenant } = setUp()
   seedWebhook(world, tenant, { test: true })
   attempt(world, tenant, 'delivered')
@@ -134,7 +134,7 @@ t.test('announce: deliveries are due in the order of their ids, whatever the clo
   )
 })
 
-t.test('announce: who listens is told by a signal, without personal data', async (t) => {
+t.test('announce: subscribers are notified by a signal without personal data', async (t) => {
   const { world, tenant } = setUp()
   const owner = serverOwner(tenant.live.serverId)
   world.counters.set(owner, { ...(world.counters.get(owner) as object), listenedUntilMs: NOW_MS + MINUTE_MS })

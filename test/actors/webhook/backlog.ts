@@ -1,4 +1,4 @@
-/** backlog - the oldest that wait are ended, and no more than are too many, over slices. */
+/** backlog - the oldest pending deliveries are ended, exactly as many as exceed the bound, across slices. */
 
 import t from 'tap'
 import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'
@@ -46,14 +46,14 @@ t.test('webhook backlog: the oldest are dead, the rest waits [webhook.backlog]',
   t.same(world.ops, [], 'nothing is too many')
 })
 
-/** What is replayed, and how long after it had died. */
+/** The delivery to replay, and how long after its death. */
 const REPLAYS: readonly [string, number][] = [
   ['at once', 0],
   ['on a later day', 2 * DAY_MS],
   ['from a slice of which the dead alone are kept', 33 * DAY_MS],
 ]
 
-t.test('webhook backlog: what was replayed is older than what came since [webhook.backlog]', async (t) => {
+t.test('webhook backlog: a replayed delivery is older than later ones [webhook.backlog]', async (t) => {
   for (const [name, waitMs] of REPLAYS) {
     const { world, webhook, order } = setUp()
     const { webhookId } = webhook
@@ -85,7 +85,7 @@ function idsOf(world: World): string[] {
 }
 
 t.test(
-  'webhook backlog: of an old slice the dead stay, of one past its age nothing [retention.delivery]',
+  'webhook backlog: of an old slice the dead deliveries stay, of one past its age nothing [retention.delivery]',
   async (t) => {
     const { world, webhook } = setUp()
     const { webhookId } = webhook

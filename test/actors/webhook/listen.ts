@@ -1,4 +1,7 @@
-/** listen - what is written down for who listens: from then on, ten minutes beyond, and nothing otherwise. */
+/**
+ * listen - what is stored for a subscriber: from the subscription on, ten minutes beyond its end, and nothing
+ * otherwise.
+ */
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
 import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
@@ -25,7 +28,7 @@ function setUp() {
     written: () => world.stream(key).map(heardOf),
     exists: () => world.keyNames().includes(key),
     listen: () => world.run(listen, { serverId }),
-    /** Sends a message that is delivered. Out: its id. */
+    /** Sends a message that is delivered. Returns its id. */
     deliver() {
       const [messageId = ''] = acceptedIds(send(world, tenant))
       const due = world.deliveries().findLast(({ lane }) => !lane.startsWith('post/'))
@@ -57,29 +60,32 @@ t.test('listen: events are written down from then on and ten minutes beyond, the
   t.notOk(exists())
 })
 
-t.test('listen: who goes on listening keeps what is there; after a gap it begins anew [event.feed]', async (t) => {
-  const { world, written, listen, deliver } = setUp()
-  listen()
-  const first = deliver()
-  for (let minute = 0; minute < 30; minute += 1) {
-    world.nowMs += MINUTE_MS / 2
-    world.fireTimers()
+t.test(
+  'listen: a continuous subscriber keeps the stored events; after a gap the stream starts from scratch [event.feed]',
+  async (t) => {
+    const { world, written, listen, deliver } = setUp()
     listen()
-  }
-  const second = deliver()
-  t.match(written(), [{ messageId: first }, { messageId: second }])
-  // The timer comes late: the stream would have a hole.
-  world.nowMs += LISTEN_MS + 11 * MINUTE_MS
-  deliver()
-  listen()
-  const third = deliver()
-  t.match(written(), [{ messageId: third }])
-  t.equal(written().length, 1)
-  world.fireTimers()
-  t.equal(written().length, 1, 'the late timer looks again')
-})
+    const first = deliver()
+    for (let minute = 0; minute < 30; minute += 1) {
+      world.nowMs += MINUTE_MS / 2
+      world.fireTimers()
+      listen()
+    }
+    const second = deliver()
+    t.match(written(), [{ messageId: first }, { messageId: second }])
+    // The timer fires late, so the stream would have a gap.
+    world.nowMs += LISTEN_MS + 11 * MINUTE_MS
+    deliver()
+    listen()
+    const third = deliver()
+    t.match(written(), [{ messageId: third }])
+    t.equal(written().length, 1)
+    world.fireTimers()
+    t.equal(written().length, 1, 'the late timer looks again')
+  },
+)
 
-t.test('listen: a key that is not live, a server that is not there [event.feed]', async (t) => {
+t.test('listen: a key that is not live, a server that does not exist [event.feed]', async (t) => {
   const { world, serverId } = setUp()
   t.match(world.run(listen, { serverId, keyHash: 'of another' }), { kind: 'refused', code: 'unauthorized' })
   t.match(world.run(listen, { serverId: 'none' }), { kind: 'refused', code: 'not_found' })

@@ -1,4 +1,4 @@
-/** posted - the table of what an attempt's end makes of a delivery, and the schedule of its retries. */
+/** posted - the table of effects of an attempt's end on a delivery, and the schedule of its retries. */
 
 import t from 'tap'
 import { msOf } from '../../../cluster/id.ts'
@@ -61,34 +61,31 @@ function attempt(world: World, outcome: PostOutcome | null): number {
   return claim.job.attemptsBefore + claim.attempt
 }
 
-t.test(
-  'posted: a failed attempt is made again by the schedule, then the delivery is dead [webhook.retry]',
-  async (t) => {
-    const { world, webhook } = setUp()
-    const [{ deliveryId } = { deliveryId: '' }] = waiting(world)
-    for (const [n, seconds] of SCHEDULE_S.entries()) {
-      t.equal(attempt(world, BUSY), n + 1)
-      t.match(recordOf(world, webhook, deliveryId), {
-        status: 'pending',
-        attempts: n + 1,
-        lastStatusCode: 503,
-        lastError: 'http_503',
-        nextAttemptAtMs: world.nowMs + seconds * 1000,
-      })
-      t.same(
-        waiting(world).map(({ atMs }) => atMs),
-        [world.nowMs + seconds * 1000],
-      )
-      world.nowMs += seconds * 1000
-    }
-    t.equal(attempt(world, BUSY), 9)
-    t.same(waiting(world), [])
-    t.match(recordOf(world, webhook, deliveryId), { status: 'dead', attempts: 9, nextAttemptAtMs: null })
-    t.match(world.counters.get(`webhook:${webhook.webhookId}`), { pending: 0 })
-  },
-)
+t.test('posted: a failed attempt is repeated by the schedule, then the delivery is dead [webhook.retry]', async (t) => {
+  const { world, webhook } = setUp()
+  const [{ deliveryId } = { deliveryId: '' }] = waiting(world)
+  for (const [n, seconds] of SCHEDULE_S.entries()) {
+    t.equal(attempt(world, BUSY), n + 1)
+    t.match(recordOf(world, webhook, deliveryId), {
+      status: 'pending',
+      attempts: n + 1,
+      lastStatusCode: 503,
+      lastError: 'http_503',
+      nextAttemptAtMs: world.nowMs + seconds * 1000,
+    })
+    t.same(
+      waiting(world).map(({ atMs }) => atMs),
+      [world.nowMs + seconds * 1000],
+    )
+    world.nowMs += seconds * 1000
+  }
+  t.equal(attempt(world, BUSY), 9)
+  t.same(waiting(world), [])
+  t.match(recordOf(world, webhook, deliveryId), { status: 'dead', attempts: 9, nextAttemptAtMs: null })
+  t.match(world.counters.get(`webhook:${webhook.webhookId}`), { pending: 0 })
+})
 
-/** outcome, what the record says then, whether it still waits */
+/** outcome, the status of the record afterwards, whether the delivery still waits */
 const ENDS: readonly [string, PostOutcome | null, object, boolean][] = [
   ['a 2xx', OK, { status: 'delivered', deliveredAtMs: NOW_MS, lastStatusCode: 204, lastError: null }, false],
   ['a failure', BUSY, { status: 'pending', nextAttemptAtMs: NOW_MS + 30_000 }, true],
@@ -106,7 +103,7 @@ t.test('posted: ends of a first attempt [webhook.delivery]', async (t) => {
   }
 })
 
-t.test('posted: a replay counts on, and begins the schedule anew [webhook.replay]', async (t) => {
+t.test('posted: a replay continues the count, and restarts the schedule [webhook.replay]', async (t) => {
   const { world, webhook, order } = setUp()
   const [{ deliveryId } = { deliveryId: '' }] = waiting(world)
   attempt(world, BUSY)
@@ -139,7 +136,7 @@ function turn({ world, order }: Scene, enabled: boolean): void {
   world.nowMs += 1
 }
 
-/** How a delivery fares before it is replayed; attempts begun by then; what its record counts and says then. */
+/** The course of a delivery before its replay, the attempts begun by then, and the count and status of its record. */
 const BEFORE_REPLAY: readonly [string, (scene: Scene) => void, number, object][] = [
   [
     'switched off while it is attempted',
@@ -239,7 +236,7 @@ t.test('posted: an attempt that is not the latest counts only when it was a succ
   t.match(recordOf(world, webhook, deliveryId), { status: 'delivered' })
 })
 
-t.test('posted: a switch-off ends what waits, and no more than that [webhook.states]', async (t) => {
+t.test('posted: a switch-off ends pending deliveries, and nothing else [webhook.states]', async (t) => {
   const { world, webhook, order } = setUp()
   const [{ deliveryId: before } = { deliveryId: '' }] = waiting(world)
   world.run(switchWebhook, { ...order, enabled: false })
@@ -258,7 +255,7 @@ t.test('posted: a switch-off ends what waits, and no more than that [webhook.sta
   t.match(recordOf(world, webhook, after), { status: 'delivered' })
 })
 
-t.test('posted: what was queued before a switch-off is not attempted, whoever comes first', async (t) => {
+t.test('posted: a delivery queued before a switch-off is not attempted, in any order of events', async (t) => {
   const { world, webhook, order } = setUp()
   const [due] = world.deliveries().filter(({ lane }) => lane.startsWith('post/'))
   const [{ deliveryId } = { deliveryId: '' }] = waiting(world)
@@ -285,7 +282,7 @@ t.test('posted: an attempt under way at a switch-off counts when it succeeds', a
   }
 })
 
-t.test('posted: of a removed webhook nothing is attempted or written', async (t) => {
+t.test('posted: for a removed webhook nothing is attempted or written', async (t) => {
   const { world, webhook } = setUp()
   const [due] = world.deliveries().filter(({ lane }) => lane.startsWith('post/'))
   world.seedState(webhookRef(webhook.webhookId), { ...webhook, removedAtMs: world.nowMs })
@@ -293,7 +290,7 @@ t.test('posted: of a removed webhook nothing is attempted or written', async (t)
   t.same(world.ops, [])
 })
 
-t.test('posted: of a message past its age nothing is posted any more [retention.delivery]', async (t) => {
+t.test('posted: for a message past its age nothing is posted [retention.delivery]', async (t) => {
   const { world, webhook } = setUp()
   const [due] = world.deliveries().filter(({ lane }) => lane.startsWith('post/'))
   t.equal(msOf(waiting(world)[0]?.deliveryId ?? ''), NOW_MS)
@@ -303,7 +300,7 @@ t.test('posted: of a message past its age nothing is posted any more [retention.
 })
 
 t.test(
-  'posted: what a receiver says of mail that is erased meanwhile is not kept [erasure.messages] [erasure.received]',
+  'posted: a receiver’s response about mail that is erased meanwhile is not kept [erasure.messages] [erasure.received]',
   async (t) => {
     for (const outcome of [OK, BUSY, { ...PRIVATE, statusCode: 410, error: 'http_410' } as const]) {
       const world = new World(NOW_MS)

@@ -27,14 +27,14 @@ function setUp() {
 
 type Scene = ReturnType<typeof setUp>
 
-/** Queues deliveries and ends them. Out: their ids, oldest first. */
+/** Queues deliveries and ends them. Returns their ids, oldest first. */
 function makeDead({ world, webhookId }: Scene, count: number): string[] {
   const ids = queue(world, webhookId, count)
   fire(world, makeTrimBacklog(0), `backlog:${webhookId}`)
   return ids
 }
 
-/** Replays to the end. Out: what every step has queued. */
+/** Replays to the end. Returns what every step queued. */
 function replayAll({ world, order }: Scene, fromMs = 0, toMs: number | null = null): number[] {
   const steps: number[] = []
   let after: ReplayCursor | null = null
@@ -70,7 +70,7 @@ t.test('replay-dead: step after step until nothing is left [webhook.replay]', as
   }
 })
 
-t.test('replay-dead: a cursor goes along the slices, those of an empty step too [webhook.replay]', async (t) => {
+t.test('replay-dead: a cursor moves along the slices, even after an empty step [webhook.replay]', async (t) => {
   const scene = setUp()
   const { world, webhookId } = scene
   const dead: string[] = []
@@ -89,7 +89,7 @@ t.test('replay-dead: a cursor goes along the slices, those of an empty step too 
 })
 
 t.test('replay-dead: at or after the first instant, before the second [webhook.replay]', async (t) => {
-  // Not before the world began: ids rise whatever the clock says.
+  // Not before the start of the world: ids rise whatever the clock does.
   const firstMs = NOW_MS + 5000
   const times = [firstMs - 1, firstMs, firstMs + 999, firstMs + 1000]
   for (const [fromMs, toMs, expected] of [
@@ -112,20 +112,23 @@ t.test('replay-dead: at or after the first instant, before the second [webhook.r
   }
 })
 
-t.test('replay-dead: no more than there is room for, the oldest [webhook.replay, webhook.backlog]', async (t) => {
-  for (const [room, steps] of [
-    [250, [200, 50]],
-    [200, [200]],
-    [1, [1]],
-    [0, [0]],
-  ] as const) {
-    const scene = setUp()
-    const { world, webhookId } = scene
-    const ids = makeDead(scene, 300)
-    const counters = world.counters.get(`webhook:${webhookId}`) as object
-    world.counters.set(`webhook:${webhookId}`, { ...counters, pending: BACKLOG_MAX - room })
-    t.same(replayAll(scene), steps)
-    t.same(idsOf(scene), ids.slice(0, room))
-    t.match(world.counters.get(`webhook:${webhookId}`), { pending: BACKLOG_MAX })
-  }
-})
+t.test(
+  'replay-dead: only as many as there is room for, the oldest first [webhook.replay, webhook.backlog]',
+  async (t) => {
+    for (const [room, steps] of [
+      [250, [200, 50]],
+      [200, [200]],
+      [1, [1]],
+      [0, [0]],
+    ] as const) {
+      const scene = setUp()
+      const { world, webhookId } = scene
+      const ids = makeDead(scene, 300)
+      const counters = world.counters.get(`webhook:${webhookId}`) as object
+      world.counters.set(`webhook:${webhookId}`, { ...counters, pending: BACKLOG_MAX - room })
+      t.same(replayAll(scene), steps)
+      t.same(idsOf(scene), ids.slice(0, room))
+      t.match(world.counters.get(`webhook:${webhookId}`), { pending: BACKLOG_MAX })
+    }
+  },
+)

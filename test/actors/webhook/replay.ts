@@ -1,4 +1,6 @@
-/** replay - a full backlog is trimmed, whoever queues; one delivery of many of a millisecond is found. */
+/**
+ * replay - a full backlog is trimmed by every kind of queueing; one delivery out of many of a millisecond is found.
+ */
 
 import t from 'tap'
 import { announceCaps } from '../../../src/actors/webhook/announce.ts'
@@ -24,7 +26,7 @@ function setUp() {
 
 type Scene = ReturnType<typeof setUp>
 
-/** Who queues a delivery. In: one that is dead. */
+/** The ways to queue a delivery. In: a dead one. */
 const QUEUERS: readonly [string, (scene: Scene, deadId: string) => unknown][] = [
   ['an example', ({ world, order }) => world.run(example, { ...order, event: 'bounced' })],
   ['a replay', ({ world, order }, deliveryId) => world.run(replay, { ...order, deliveryId })],
@@ -56,28 +58,31 @@ function announceCap(world: World, serverId: string): void {
   )
 }
 
-t.test('replay: past 100,000 that wait the oldest is dead, whoever queues [webhook.backlog]', async (t) => {
-  for (const [name, enqueue] of QUEUERS)
-    for (const [pending, trimmed] of [
-      [BACKLOG_MAX - 1, 0],
-      [BACKLOG_MAX, 1],
-    ] as const) {
-      const scene = setUp()
-      const { world, webhook } = scene
-      const owner = `webhook:${webhook.webhookId}`
-      const [deadId = ''] = queue(world, webhook.webhookId, 1)
-      fire(world, makeTrimBacklog(0), `backlog:${webhook.webhookId}`)
-      world.nowMs += 1
-      const [oldest = ''] = queue(world, webhook.webhookId, 2)
-      world.counters.set(owner, { ...(world.counters.get(owner) as object), pending })
-      enqueue(scene, deadId)
-      world.fireTimers()
-      t.match(world.counters.get(owner), { pending: BACKLOG_MAX }, name)
-      t.equal(waiting(world).length, 3 - trimmed, name)
-      const first = name === 'a replay' ? deadId : oldest
-      t.equal(recordOf(world, webhook, first).status, trimmed ? 'dead' : 'pending', name)
-    }
-})
+t.test(
+  'replay: above 100,000 pending deliveries the oldest is dead, whatever queues the new one [webhook.backlog]',
+  async (t) => {
+    for (const [name, enqueue] of QUEUERS)
+      for (const [pending, trimmed] of [
+        [BACKLOG_MAX - 1, 0],
+        [BACKLOG_MAX, 1],
+      ] as const) {
+        const scene = setUp()
+        const { world, webhook } = scene
+        const owner = `webhook:${webhook.webhookId}`
+        const [deadId = ''] = queue(world, webhook.webhookId, 1)
+        fire(world, makeTrimBacklog(0), `backlog:${webhook.webhookId}`)
+        world.nowMs += 1
+        const [oldest = ''] = queue(world, webhook.webhookId, 2)
+        world.counters.set(owner, { ...(world.counters.get(owner) as object), pending })
+        enqueue(scene, deadId)
+        world.fireTimers()
+        t.match(world.counters.get(owner), { pending: BACKLOG_MAX }, name)
+        t.equal(waiting(world).length, 3 - trimmed, name)
+        const first = name === 'a replay' ? deadId : oldest
+        t.equal(recordOf(world, webhook, first).status, trimmed ? 'dead' : 'pending', name)
+      }
+  },
+)
 
 t.test('replay: each of thousands of one millisecond is found among the dead [webhook.replay]', async (t) => {
   const { world, webhook, order } = setUp()

@@ -1,4 +1,4 @@
-/** sweep-events - the log of a server's events: what it holds, and that it goes by its age, slice by slice. */
+/** sweep-events - the log of a server's events: its contents, and its removal by age, slice by slice. */
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
 import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
@@ -14,7 +14,7 @@ const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const DAY_MS = 86_400_000
 const ADA = { address: 'ada@example.net', sizeBytes: 900, retryAfterMs: null, hmac: () => 'h'.repeat(22) }
 
-t.test('sweep-events: nothing over 30 days and a day old is left, the rest is whole [event.search]', async (t) => {
+t.test('sweep-events: nothing older than 30 days and a day is left, the rest is complete [event.search]', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   const { serverId } = tenant.live

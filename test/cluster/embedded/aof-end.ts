@@ -1,4 +1,7 @@
-/** aof-end - ends of append-only files that redis refuses: moved away if nothing accepted is in them, else an error. */
+/**
+ * aof-end - ends of append-only files that Redis refuses: moved away if they hold nothing accepted, an error
+ * otherwise.
+ */
 import {
   appendFileSync,
   closeSync,
@@ -24,7 +27,7 @@ const LONG = `*2\r\n$3\r\nDEL\r\n$3000000\r\n${'x'.repeat(3_000_000)}\r\n`
 const MULTI = '*1\r\n$5\r\nMULTI\r\n'
 const EXEC = '*1\r\n$4\r\nEXEC\r\n'
 
-t.test('aof end: what can be read of a file', async (t) => {
+t.test('aof end: the readable part of a file', async (t) => {
   const cases: readonly [name: string, text: string, readable: number | 'all'][] = [
     ['empty', '', 'all'],
     ['commands and an annotation', `#TS:1764300000\r\n${SET}${LONG}${SET}`, 'all'],
@@ -54,7 +57,7 @@ t.test('aof end: what can be read of a file', async (t) => {
   }
 })
 
-/** A store of some keys that ran and was stopped. Out: its directory, and its file of commands. */
+/** A store of some keys that ran and was stopped. Returns its directory and its file of commands. */
 async function makeStore(t: Test): Promise<{ dataDir: string; path: string }> {
   const dataDir = t.testdir({})
   const store = await start(dataDir)
@@ -129,7 +132,7 @@ t.test('aof end: a hole with commands behind it is damage of synced data, also a
   t.equal(await keysOf(dataDir), 50, 'an end without commands behind it is moved away')
 })
 
-t.test('aof end: without a mark nobody can say what was accepted', async (t) => {
+t.test('aof end: without a mark it is unknown what was accepted', async (t) => {
   const { dataDir, path } = await makeStore(t)
   appendFileSync(path, '\0\0')
   const files = readAofFiles(dataDir)

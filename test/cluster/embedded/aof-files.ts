@@ -9,7 +9,7 @@ const FILES = [
   { name: 'appendonly.aof.3.incr.aof', seq: 3, type: 'i' },
 ] as const
 
-t.test('aof files: what a manifest names', async (t) => {
+t.test('aof files: the files that a manifest names', async (t) => {
   const history = 'file appendonly.aof.1.incr.aof seq 1 type h\n'
   t.same(parseManifest(BASE + history + INCR), FILES)
   t.same(parseManifest(formatManifest(FILES)), FILES)
@@ -21,7 +21,7 @@ t.test('aof files: what a manifest names', async (t) => {
   t.same(parseManifest('file appen'), [])
 })
 
-t.test('aof files: a whole manifest, and what was left of one', async (t) => {
+t.test('aof files: a complete manifest, and the rest of one', async (t) => {
   for (const text of [
     BASE + INCR,
     INCR,

@@ -1,5 +1,5 @@
 /**
- * aof-sums - changed bits of append-only files are found before a Redis loads them, whatever has grown, was cut or was
+ * aof-sums - changed bits of append-only files are found before Redis loads them, in files that grew, were cut or were
  * continued by another process.
  */
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ function makeFile(t: Test, bytes: number) {
   return { directory, path, found, sums: new AofSums(directory) }
 }
 
-/** Bytes of which no two blocks are the same. */
+/** Bytes in which no two blocks are the same. */
 function textOf(bytes: number): Buffer {
   const all = Buffer.alloc(bytes)
   for (let at = 0; at < bytes; at += 1) all[at] = (at * 31 + (at >> 8) * 7) & 0xff
@@ -74,7 +74,7 @@ t.test('aof sums: small steps, and other processes, come to the same sums', asyn
   t.match(await found(), { damaged: [{ start: 2 * BLOCK }] }, 'a damaged block is not summed again')
 })
 
-t.test('aof sums: a file that was cut has bytes missing, and is summed again from there', async (t) => {
+t.test('aof sums: a truncated file has bytes missing, and is summed again from there', async (t) => {
   const size = 3 * BLOCK + 10
   const { directory, path, found, sums } = makeFile(t, size)
   await sums.advance({ [NAME]: size })

@@ -22,7 +22,7 @@ function freshDirectory(test: Test, parts = ''): string {
   return join(top, parts)
 }
 
-/** Runs a module with `lockDirectory` and the directory at hand. */
+/** Runs a module with `lockDirectory` and the directory. */
 function run(directory: string, code: string): ChildProcess {
   const head = `import { lockDirectory } from '${MODULE}'\nconst directory = ${JSON.stringify(directory)}\n`
   return spawnNode(['--input-type=module', '-e', head + code], { env: process.env })
@@ -46,7 +46,7 @@ t.test('directory lock: one holder, and the next one after its release', async (
   t.ok(statSync(join(directory, 'redis.lock.6')).isFile(), 'and no socket')
 })
 
-t.test('directory lock: a socket that another user can make holds nobody up', async (t) => {
+t.test('directory lock: a socket that another user can create blocks no start', async (t) => {
   const directory = freshDirectory(t)
   const { dev, ino } = statSync(directory)
   const stranger = net.createServer().listen(`\0embedded-redis-${dev}-${ino}`)
@@ -70,7 +70,7 @@ t.test('directory lock: however long its path, and however often it was asked fo
   await next.release()
 })
 
-t.test('directory lock: what a killed holder and a killed draft have left is in nobody’s way', async (t) => {
+t.test('directory lock: the remains of a killed holder and a killed draft block no start', async (t) => {
   const directory = freshDirectory(t)
   const child = run(directory, 'await lockDirectory(directory); console.log("held"); setInterval(() => {}, 1000)')
   await once(child.stdout as NodeJS.ReadableStream, 'data')
@@ -82,15 +82,18 @@ t.test('directory lock: what a killed holder and a killed draft have left is in 
   await lock.release()
 })
 
-t.test('directory lock: of many in one process that see the same dead holder, one gets it', async (t) => {
-  const directory = freshDirectory(t)
-  for (let turn = 0; turn < 20; turn++) {
-    const asked = await Promise.all(Array.from({ length: 20 }, () => lockDirectory(directory)))
-    const held = asked.filter((lock) => lock !== null)
-    t.ok(held.length <= 1, `${held.length} hold it`)
-    for (const lock of held) await lock.release()
-  }
-})
+t.test(
+  'directory lock: of many waiters in one process that find the same dead holder, one gets the lock',
+  async (t) => {
+    const directory = freshDirectory(t)
+    for (let turn = 0; turn < 20; turn++) {
+      const asked = await Promise.all(Array.from({ length: 20 }, () => lockDirectory(directory)))
+      const held = asked.filter((lock) => lock !== null)
+      t.ok(held.length <= 1, `${held.length} hold it`)
+      for (const lock of held) await lock.release()
+    }
+  },
+)
 
 t.test('directory lock: of many that ask at once and are killed, one holds it at a time', async (t) => {
   const directory = freshDirectory(t)

@@ -59,7 +59,7 @@ function start(dataDir: string, more: { durability?: Durability; onDown?: () => 
   return startEmbeddedRedis({ dataDir, durability, log: QUIET, onDown, onUp })
 }
 
-/** Another process that starts the store, prints what came of it as one JSON line, and stays until it is killed. */
+/** Another process that starts the store, prints the result as one JSON line, and stays until it is killed. */
 function starter(dataDir: string, env: Record<string, string> = {}): ChildProcess {
   const module = new URL('../../../cluster/embedded/embedded.js', import.meta.url).href
   const code = `
@@ -187,7 +187,7 @@ t.test('embedded redis: the running redis holds the lock after its starter was k
   await lock.release()
 })
 
-t.test('embedded redis: one that is frozen stops the start, and no second one begins', async (t) => {
+t.test('embedded redis: a frozen one stops the start, and no second one begins', async (t) => {
   const directory = freshDirectory(t)
   const redis = await start(directory)
   const pid = livingRedisPid(directory) as number
@@ -216,7 +216,7 @@ t.test('embedded redis: a socket that serves another directory stops the start',
   const elsewhere = freshDirectory(t)
   const socket = join(directory, 'redis.sock')
   const other = spawn('redis-server', ['--dir', elsewhere, '--port', '0', '--unixsocket', socket], { stdio: 'ignore' })
-  // The file is there before anybody listens: until then it is what a dead one has left.
+  // The file exists before the process listens. Until then it is the remains of a dead one.
   await until(() => takesConnections(socket), WAIT_MS)
   await t.rejects(start(directory), { message: new RegExp(`uses the directory ${elsewhere}`) })
   await killed(other)
@@ -238,7 +238,7 @@ t.test('embedded redis: killed, it is back with every acknowledged write', async
   t.same(redisIn(directory), [])
 })
 
-t.test('embedded redis: killed while it writes its file anew, it leaves nothing of what was begun', async (t) => {
+t.test('embedded redis: killed while it rewrites its file, it leaves nothing of the unfinished one', async (t) => {
   const directory = freshDirectory(t)
   let isUp = false
   const onUp = (): void => {
@@ -289,7 +289,7 @@ t.test('embedded redis: a data directory too deep for a socket path works and is
   t.same(redisIn(directory), [])
 })
 
-t.test('embedded redis: one that cannot start says why, and frees the lock', async (t) => {
+t.test('embedded redis: one that cannot start reports the reason, and frees the lock', async (t) => {
   const directory = freshDirectory(t)
   mkdirSync(join(directory, 'redis.log', 'in-the-way'), { recursive: true })
   await t.rejects(start(directory), { code: 'EISDIR' })
@@ -331,7 +331,7 @@ t.test('redis binary: the installed one is found and new enough', async (t) => {
   t.match(await findRedisBinary(), { command: /^(redis|valkey)-server$/, version: /^\d+\.\d+/ })
 })
 
-t.test('redis binary: the log names the one that was started', async (t) => {
+t.test('redis binary: the log names the binary that was started', async (t) => {
   const directory = freshDirectory(t)
   const lines: string[] = []
   const log = makeLog({ level: 'info', isTerminal: false, sink: { write: (line: string) => void lines.push(line) } })

@@ -1,5 +1,5 @@
 /**
- * last-words - why a redis ended or does not answer, in a sentence, and a series of ends in ever fewer of them. Real
+ * last-words - why a Redis ended or does not answer, in a sentence, and fewer and fewer reports of repeated ends. Real
  * processes.
  */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ interface Line {
   readonly sentence: string
 }
 
-/** A redis in a directory, and what is said of its ends. */
+/** A Redis in a directory, and the reports of its ends. */
 async function begin(t: Test, top = mkdtempSync(join(tmpdir(), 'sendwright-words-'))) {
   const dataDir = join(realpathSync(top), 'data')
   const lines: Line[] = []
@@ -60,7 +60,7 @@ t.test('last words: of one that was ended by hand, and of one that was killed', 
   t.match(lines[1], { failures: 2, sentence: 'Redis ends repeatedly', reason: /^It logged nothing before its end/ })
 })
 
-t.test('last words: one that ends again and again is told ever more rarely', async (t) => {
+t.test('last words: repeated ends are reported less and less often', async (t) => {
   const { lines, kill, ups } = await begin(t)
   for (let round = 1; round <= 4; round += 1) {
     kill('SIGKILL')
@@ -72,7 +72,7 @@ t.test('last words: one that ends again and again is told ever more rarely', asy
   )
 })
 
-t.test('last words: of one that ended a connection and runs on', async (t) => {
+t.test('last words: of one that ended a connection and still runs', async (t) => {
   const { dataDir, redis, lines, ups } = await begin(t)
   const pid = livingRedisPid(dataDir)
   const client = new Redis({ path: redis.socketPath })
@@ -80,11 +80,11 @@ t.test('last words: of one that ended a connection and runs on', async (t) => {
   await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
   await until(() => lines.length > 0, WAIT_MS)
   t.match(lines, [{ sentence: 'Lost redis', reason: `redis-server ${pid} runs, and has ended its connection` }])
-  // What is not followed again is left running by the stop, for the next start.
+  // A Redis that is no longer followed is left running by the stop, for the next start.
   await until(() => ups() === 1, WAIT_MS)
 })
 
-t.test('silence: one that is stopped by a signal is told with what lets it go on', async (t) => {
+t.test('silence: the report of one that was stopped by a signal says how to continue it', async (t) => {
   const { dataDir, redis, kill } = await begin(t)
   const pid = livingRedisPid(dataDir)
   t.equal(redis.describe(), `redis-server ${pid} runs`)
@@ -95,7 +95,7 @@ t.test('silence: one that is stopped by a signal is told with what lets it go on
 })
 
 t.test(
-  'last words: a disk that is full is named, though nobody could write that',
+  'last words: a full disk is named, although the Redis could not log it',
   { skip: SMALL_DISK_SKIP },
   async (t) => {
     const disk = mountSmallDisk(4 * MB)
@@ -115,7 +115,7 @@ t.test(
   },
 )
 
-t.test('last words: of a log that is not there, or holds something else', async (t) => {
+t.test('last words: of a log that is missing, or has other contents', async (t) => {
   const directory = t.testdir({})
   t.match(describeEnd(directory, null), /^It logged nothing before its end/)
   mkdirSync(join(directory, 'redis.log'))

@@ -1,4 +1,4 @@
-/** redis-log - the file of a Redis that runs is begun anew, and what it says next stands in it. */
+/** redis-log - the log file of a running Redis is started again, and its next lines are in the new file. */
 import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -11,7 +11,7 @@ t.test('redis-log: below its bound it is left alone', (t) => {
   t.end()
 })
 
-t.test('redis-log: what was said is kept beside it once, and whoever writes goes on at its beginning', (t) => {
+t.test('redis-log: the previous contents are kept once, and writers continue at the beginning', (t) => {
   const folder = t.testdir({ 'redis.log': 'old\n', 'redis.log.1': 'older\n' })
   const file = openRedisLog(folder)
   writeSync(file, 'and more\n')
@@ -23,7 +23,7 @@ t.test('redis-log: what was said is kept beside it once, and whoever writes goes
   t.end()
 })
 
-t.test('redis-log: a start does not go on in a file that is beyond its bound', (t) => {
+t.test('redis-log: a start does not continue a file beyond its bound', (t) => {
   const folder = t.testdir({})
   const path = join(folder, 'redis.log')
   writeFileSync(path, 'x')

@@ -1,6 +1,6 @@
 /**
- * store-directory - what a look sees of files that somebody removes, replaces or cuts: here without a Redis that writes
- * on.
+ * store-directory - what a check detects of files that are removed, replaced or truncated, here without a Redis that
+ * writes.
  */
 import { cpSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const BASE = 'appendonly.aof.1.base.rdb'
 const INCR = 'appendonly.aof.1.incr.aof'
 const BYTES = 1000
 
-/** A directory that was looked at, and what was found confirmed. */
+/** A directory that was checked, and the confirmed findings. */
 function makeDirectory(t: Test) {
   const path = join(t.testdir({}), 'data')
   const folder = join(path, 'appendonlydir')
@@ -28,7 +28,7 @@ function makeDirectory(t: Test) {
   return { path, folder, manifest, incr, directory }
 }
 
-t.test('store directory: what is well, and what is kept of it', async (t) => {
+t.test('store directory: a healthy directory, and what is stored about it', async (t) => {
   const { path, incr, directory } = makeDirectory(t)
   t.match(readMark(path), { sizes: { [INCR]: BYTES }, ends: { [INCR]: /^[0-9a-f]{16}$/ } })
   writeFileSync(incr, 'more', { flag: 'a' })
@@ -37,7 +37,7 @@ t.test('store directory: what is well, and what is kept of it', async (t) => {
   t.match(directory.lookAtBytes(10 * BYTES), { kind: 'damaged', sentence: /were cut while Redis runs: it wrote 10000/ })
 })
 
-t.test('store directory: everything that somebody may do to it', async (t) => {
+t.test('store directory: everything that a user may do to it', async (t) => {
   const damaged = (pattern: RegExp) => ({ kind: 'damaged', sentence: pattern })
   const cases: [name: string, act: (made: ReturnType<typeof makeDirectory>) => void, found: object][] = [
     ['manifest cut', ({ manifest }) => truncateSync(manifest, 10), damaged(/manifest was cut or changed/)],

@@ -1,6 +1,6 @@
 /**
- * store-mark - what of the files of a store speaks against a start: nothing, cut, other, older, without a manifest, or
- * gone.
+ * store-mark - findings in the files of a store that speak against a start: empty, truncated, foreign, older, without
+ * a manifest, or gone.
  */
 import { appendFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ const MANIFEST = `file ${BASE} seq 1 type b\nfile ${INCR} seq 1 type i\n`
 const AT = '2026-11-23T08:00:00.000Z'
 const bytesOf = (from: number): Buffer => Buffer.from(Array.from({ length: 1000 }, (_, n) => (from + n * 7) % 251))
 
-/** A directory whose files are as the mark says. */
+/** A directory whose files match the mark. */
 function makeStore(t: Test) {
   const directory = t.testdir({})
   const folder = join(directory, 'appendonlydir')
@@ -53,13 +53,13 @@ t.test('store mark: bytes that stat reports and read does not return are no end 
   t.equal(tailOf(incr, 1010), null, 'not zeros: a mark of them would refuse a sound store')
 })
 
-t.test('store mark: a file that was cut', async (t) => {
+t.test('store mark: a truncated file', async (t) => {
   const { incr, fault } = makeStore(t)
   truncateSync(incr, 999)
   t.match(fault(), { isCut: true, sentence: /has 999 bytes, but had 1000 at 2026.*the last 1 bytes.*are missing/ })
 })
 
-t.test('store mark: a file that was cut and written on, has a hole, or is another one', async (t) => {
+t.test('store mark: a file that was truncated and continued, has a hole, or is another one', async (t) => {
   const { incr, mark, fault } = makeStore(t)
   const other = /has changed since 2026.*its first 1000 bytes differ.*Restore the right file/
   truncateSync(incr, 900)

@@ -1,6 +1,4 @@
-/**
- * What the owner of a shard has read or written need not be read again, and is never another value than the store's.
- */
+/** Values that the owner of a shard has read or written need not be read again, and always equal the store's. */
 import { test } from 'tap'
 import type { Fact } from '../../../cluster/behaviour.ts'
 import { FieldCache } from '../../../cluster/facts/field-cache.ts'

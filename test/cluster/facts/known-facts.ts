@@ -1,4 +1,4 @@
-/** What an owner knows without a read: fields and heads alike, until it leaves. */
+/** The facts that an owner knows without a read, fields and heads alike, until it leaves. */
 import { test } from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
 import { KnownFacts } from '../../../cluster/facts/known-facts.ts'

@@ -1,4 +1,4 @@
-/** What is remembered of the head of a lane is what a read would answer, or nothing is. */
+/** The cached head of a lane equals what a read would return, or there is no cached head. */
 import { test } from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
 import { LaneHeads, laneHead } from '../../../cluster/facts/lane-heads.ts'
@@ -24,7 +24,7 @@ function headsOf(members: Members, left = 1_000) {
   return { heads, budget, note }
 }
 
-/** what was read, what is written, what is known then (null: nothing), whether it is the whole lane */
+/** the read, the write, the knowledge afterwards (null: none), whether it is the whole lane */
 const CASES: [string, Members, Op[], Members | null, boolean][] = [
   ['nothing written', names(3), [], names(3), true],
   ['the first leaves', names(4), [remove('i00')], names(4).slice(1), true],

@@ -66,7 +66,7 @@ const CASES: [string, Op[], string[]][] = [
   ],
 ]
 
-t.test('merge: writes of one kind to one key with none between them are one command', async (t) => {
+t.test('merge: consecutive writes of one kind to one key are one command', async (t) => {
   for (const [name, ops, commands] of CASES) {
     const merged = mergeOps(ops, { seq: 7, nowMs: 1_000_000 })
     const shown = merged.commands.map(({ place, write, parts }) => [place, write, ...parts.flat()].join(' '))

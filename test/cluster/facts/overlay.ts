@@ -58,7 +58,7 @@ function randomOp(chance: Chance, n: number): Op {
   return chance.pick(ops)
 }
 
-/** What the overlay makes of the answers to READS. */
+/** The answers to READS under the overlay. */
 function laidOver(overlay: Overlay, values: readonly FactValue[]): unknown[] {
   return READS.map((fact, place) => laidOne(overlay, fact, values[place] as never))
 }

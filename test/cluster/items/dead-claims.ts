@@ -1,4 +1,4 @@
-/** Claims of dead workers are freed, the first at once, later ones with a wait; those of the living stand. */
+/** Claims of dead workers are freed, the first at once, later ones after a wait. Those of living workers stay. */
 import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
 import { formatClaim } from '../../../cluster/items/claim.ts'

@@ -1,4 +1,4 @@
-/** Tests of cluster/item-turns.ts: what becomes of an item, from its score and its row of claims. */
+/** Tests of cluster/item-turns.ts: the states of an item, from its score and its row of claims. */
 import { test } from 'tap'
 import type {
   Command,

@@ -42,7 +42,7 @@ interface Setup {
   readonly left?: readonly string[]
   /** Items whose outcome the behaviour cannot bear. */
   readonly odd?: readonly string[]
-  /** Attempts go on until so many have begun. */
+  /** Attempts continue until this many have begun. */
   readonly together?: number
 }
 
@@ -165,7 +165,7 @@ test('next-claim: an outcome that throws ends its item, and the lane goes on', a
   await place(worker, 'serial/a', all)
   await until(async () => (await store.views.exists(laneKey(0, 'serial/a'))) === 0, WAIT_MS)
   t.same(started, all)
-  // Deciding may have to begin anew for want of a fact.
+  // A decision may have to be repeated because a fact is missing.
   t.same([...new Set(abandoned)], odd)
 })
 

@@ -10,7 +10,7 @@ interface Ends {
   signal: AbortSignal
 }
 
-/** A pump over one family of lanes with two performers, whose attempts end when the test says so. */
+/** A pump over one family of lanes with two performers, whose attempts end when the test ends them. */
 function makePump() {
   const started = new Map<string, Ends>()
   const failed: string[] = []

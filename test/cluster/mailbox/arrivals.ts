@@ -1,4 +1,4 @@
-/** Tests of cluster/mailbox-work.ts: what an entry makes the shard do. */
+/** Tests of cluster/mailbox-work.ts: the effect of an entry on the shard. */
 import { test } from 'tap'
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { outcomeWork, parcelWorks } from '../../../cluster/mailbox/arrivals.ts'

@@ -1,4 +1,4 @@
-/** Tests of cluster/bell.ts: what a bell says, and what is said of one that is none. */
+/** Tests of cluster/bell.ts: the contents of a bell, and the result for anything else. */
 import { test } from 'tap'
 import { BellReader } from '../../../cluster/mailbox/bell.ts'
 

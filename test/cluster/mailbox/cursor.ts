@@ -1,4 +1,4 @@
-/** Tests of cluster/mailbox-cursor.ts: where a mailbox is read on. */
+/** Tests of cluster/mailbox-cursor.ts: the position from which a mailbox is read. */
 import { test } from 'tap'
 import { cursorAfter, firstKept, parseCursor } from '../../../cluster/mailbox/cursor.ts'
 

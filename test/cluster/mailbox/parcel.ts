@@ -1,4 +1,4 @@
-/** Tests of cluster/parcel.ts: what commands say comes back as it was. */
+/** Tests of cluster/parcel.ts: commands are the same after unpacking. */
 import fc from 'fast-check'
 import { test } from 'tap'
 import { packCommand, packParcel, parcelIdOf, unpackParcel } from '../../../cluster/mailbox/parcel.ts'

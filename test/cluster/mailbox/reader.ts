@@ -1,10 +1,10 @@
-/** Tests of cluster/mailbox-reader.ts: what is read, and what of it is taken without a read. */
+/** Tests of cluster/mailbox-reader.ts: which entries are read, and which are taken without a read. */
 import { test } from 'tap'
 import { MailboxReader } from '../../../cluster/mailbox/reader.ts'
 import type { EntriesRequest, Store } from '../../../cluster/store.ts'
 import { SimStore } from '../../simulation/sim-store.ts'
 
-/** A reader, where its reads began, and how parcels come. */
+/** A reader, the start of its reads, and the arrival of its parcels. */
 function setUp() {
   const store = new SimStore()
   const froms: string[] = []

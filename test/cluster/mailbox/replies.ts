@@ -1,4 +1,4 @@
-/** Tests of cluster/parcel-replies.ts: what is kept and told of parcels. */
+/** Tests of cluster/parcel-replies.ts: the kept and sent replies to parcels. */
 import { test } from 'tap'
 import { ParcelReplies, parseTold, resultsOf, sliceOf } from '../../../cluster/mailbox/replies.ts'
 import type { AskResult } from '../../../cluster/work.ts'

@@ -1,4 +1,4 @@
-/** Tests of cluster/staged.ts: what a command says comes back as it was. */
+/** Tests of cluster/staged.ts: a command is the same after unpacking. */
 import fc from 'fast-check'
 import { test } from 'tap'
 import { packStaged, unpackStaged } from '../../../cluster/mailbox/staged.ts'

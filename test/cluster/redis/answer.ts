@@ -11,7 +11,7 @@ t.test('answer: in a cluster who has no replica yet is away, alone it refuses', 
   }
 })
 
-t.test('answer: slots that are on their way are away, a full store refuses, what failed inside is torn', async (t) => {
+t.test('answer: moving slots are unavailable, a full store refuses, an internal failure is torn', async (t) => {
   for (const word of ['MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'])
     t.same(of(`${word} 1 a:1`, false), { kind: 'away', reason: word })
   for (const isOfCluster of [true, false]) {

@@ -1,6 +1,4 @@
-/**
- * Tests of cluster/redis-subscriber.ts, and of the ears and signals that are made with it: who was refused hears again.
- */
+/** Tests of cluster/redis-subscriber.ts and the ears and signals built on it: a refused subscriber receives again. */
 import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { type Test, test } from 'tap'
@@ -40,7 +38,7 @@ test('redis-subscriber: refused by an access list, it hears again once it may', 
   t.equal(heard[0], 'said')
 })
 
-/** A subscriber that notes what it hears, and a client beside it, on a store whose user has these rules. */
+/** A subscriber that records what it receives, and a client, on a store whose user has these rules. */
 async function openSubscriber(t: Test, rules: readonly string[] = []) {
   const redis = await openRedis(t)
   const client = new Redis({ path: redis.socketPath })
@@ -63,7 +61,7 @@ test('redis-subscriber: a connection that ends is followed by one that hears the
   subscriber.remove('b')
   t.equal(await subscriber.ping(), true)
   subscriber.cut()
-  // Redis may count the connection that has ended for a while yet: what is published then reaches nobody.
+  // Redis may count the ended connection for a while, so what is published then reaches no subscriber.
   await until(async () => {
     await client.publish('a', 'x')
     return heard.includes('a x')
@@ -117,7 +115,7 @@ test('redis-subscriber: ended while it subscribes again, it leaves no error that
     subscriber.cut()
     await until(() => !subscriber.isReady, WAIT_MS)
     await until(() => subscriber.isReady, WAIT_MS)
-    // Before any answer to what it has just sent, or soon after.
+    // Before any answer to its last command, or soon after.
     subscriber.close()
     subscriber.cut()
     await until(() => !subscriber.isReady, WAIT_MS)

@@ -1,4 +1,4 @@
-/** link - what becomes of a command: answered, lost, unsent; and a link that hears nothing. */
+/** link - the result of a command: answered, lost or unsent; and a link that receives nothing. */
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
@@ -25,7 +25,7 @@ t.test('redis link: answers', async (t) => {
   t.match(await link.call('NONE', 'x'), { kind: 'error', message: /^ERR unknown command/ })
   t.match(await link.client.client('GETNAME'), 'link')
 
-  // A store that says nothing any more: the connection is given up, and the command is in doubt.
+  // A store that is silent: the connection is closed, and the outcome of the command is unknown.
   await redis.kill('SIGSTOP')
   t.same(await link.call('PING'), { kind: 'lost' })
   t.same(await link.call('PING'), { kind: 'unsent' })
@@ -40,7 +40,7 @@ t.test('redis link: answers', async (t) => {
 })
 
 t.test(
-  'redis link: a slow one lags at every look, whatever it has to say, and no longer once it is quick',
+  'redis link: a slow connection is late at every check, whatever it carries, and no longer once it is fast',
   async (t) => {
     const redis = await startRedis({ durability: 'memory' })
     const path = join(redis.dir, 'valve')
@@ -67,7 +67,7 @@ t.test(
   },
 )
 
-t.test('redis link: what is sent in one turn is answered in order', async (t) => {
+t.test('redis link: commands sent in one turn are answered in order', async (t) => {
   const redis = await startRedis({ durability: 'memory' })
   t.teardown(() => redis.stop())
   const link = new RedisLink({ address: redis.socketPath, name: 'link', prepare: nothing })
@@ -96,7 +96,7 @@ t.test('redis link: a preparation that fails is tried again on a new connection'
   t.equal(tries, 3)
 })
 
-t.test('redis link: a client that gives up is begun anew, and stays ended once the link is closed', async (t) => {
+t.test('redis link: a client that gives up is replaced, and stays ended once the link is closed', async (t) => {
   const redis = await startRedis({ durability: 'memory' })
   t.teardown(() => redis.stop())
   const link = new RedisLink({ address: redis.socketPath, name: 'link', prepare: nothing })

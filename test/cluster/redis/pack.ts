@@ -1,9 +1,9 @@
-/** Tests of cluster/pack.ts: what a real Redis makes of the bytes of a commit. */
+/** Tests of cluster/pack.ts: how a real Redis reads the bytes of a commit. */
 import t from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
 import { commitOf, held, openRedis, openStore, set } from '../../support/store/redis-shard.ts'
 
-t.test('pack: values of every size are written as they are, in a commit of any number of them', async (t) => {
+t.test('pack: values of every size are written unchanged, in a commit of any number of them', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 13)

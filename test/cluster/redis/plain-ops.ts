@@ -1,4 +1,4 @@
-/** plain-ops - which commits the script need not look at op by op, and what it asks the store for them. */
+/** plain-ops - the commits that the script need not check op by op, and its requests to the store for them. */
 import { test } from 'tap'
 import type { Op, Write } from '../../../cluster/behaviour.ts'
 import { mergeOps } from '../../../cluster/facts/merge.ts'

@@ -1,5 +1,6 @@
 /**
- * settings - stores that are not used: by their settings, as a node of a cluster; and what a store cannot read.
+ * settings - stores that are refused, by their settings or as a node of a cluster; and values that a store cannot
+ * read.
  */
 import t from 'tap'
 import { stagedKey } from '../../../cluster/keyspace.ts'
@@ -9,7 +10,7 @@ import { commitOf, openRedis, openStore } from '../../support/store/redis-shard.
 
 const WAIT_MS = 60_000
 
-/** Settings that break `fsync`, and what is said. */
+/** Settings that break `fsync`, and the reported sentence. */
 const BREAKING: [Record<string, string>, RegExp][] = [
   [
     { appendonly: 'no' },
@@ -31,7 +32,7 @@ t.test('redis settings: a node of a cluster is refused before anything is writte
   })
 })
 
-t.test('redis settings: what cannot be read of a parcel is a failed read, not a parcel that is gone', async (t) => {
+t.test('redis settings: an unreadable parcel is a failed read, not a missing parcel', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const parcels = [{ shard: 5, parcelId: 'odd', count: 1, said: Buffer.from('x') }]

@@ -1,6 +1,4 @@
-/**
- * store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused.
- */
+/** store - every verdict and request on a real Redis: a full store, forgotten scripts, refused settings. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import type { Entry, Op } from '../../../cluster/behaviour.ts'
@@ -75,7 +73,7 @@ t.test('redis store: verdicts', async (t) => {
     t.same(await store.commit(commitOf(shard, 0, near)), { kind: 'ok' })
   })
 
-  await t.test('a journal that disagrees with meta is torn for who takes the shard', async (t) => {
+  await t.test('a journal that contradicts meta is torn for the worker that takes the shard', async (t) => {
     const shard = await held(store, 4)
     await store.commit(commitOf(shard, 0))
     await store.views.hset(metaKey(shard), 'seq', '5')
@@ -121,7 +119,7 @@ t.test('redis store: verdicts', async (t) => {
     t.equal(await store.views.exists(claimsKey(shard), journalKey(shard)), 0)
   })
 
-  await t.test('entry ids rise per key, also over a stream that was trimmed empty', async (t) => {
+  await t.test('entry ids rise per key, even in a stream that was trimmed to nothing', async (t) => {
     const shard = await held(store, 6)
     const key = '{s006}:x'
     const add = (id: string): Op => ({ key, write: 'XADD', args: [id, 'a', 'b'] })
@@ -234,7 +232,7 @@ t.test('redis store: verdicts', async (t) => {
     t.ok(Math.abs((found[0]?.nowMs ?? 0) - Date.now()) < WAIT_MS)
   })
 
-  await t.test('an entry is above the cursor, whatever the clock and the stream say', async (t) => {
+  await t.test('an entry is above the cursor, whatever the clock and the stream contain', async (t) => {
     const far = Date.now() + 3_600_000
     const enqueue = async (parcelId: string): Promise<string> => {
       const parcels = [{ shard: 15, parcelId, count: 1, said: Buffer.from('x') }]
@@ -284,7 +282,7 @@ t.test('redis store: verdicts', async (t) => {
     t.notMatch(JSON.stringify({ ...piped }), 'someone')
   })
 
-  await t.test('scripts that Redis has forgotten are taught again and the same bytes sent', async (t) => {
+  await t.test('scripts that Redis has forgotten are loaded again and the same bytes sent', async (t) => {
     const shard = await held(store, 11)
     await store.views.script('FLUSH')
     const verdicts = await Promise.all([store.commit(commitOf(shard, 0)), store.commit(commitOf(shard, 0))])
@@ -293,7 +291,7 @@ t.test('redis store: verdicts', async (t) => {
     t.same(await store.read(11, [{ read: 'fields', key: claimsKey(11), fields: ['field', 'none'] }]), [['0', null]])
   })
 
-  await t.test('a signal reaches who listens to its topic', async (t) => {
+  await t.test('a signal reaches the subscribers of its topic', async (t) => {
     const listener = new Redis({ path: redis.socketPath })
     t.teardown(() => listener.disconnect())
     const heard: string[][] = []

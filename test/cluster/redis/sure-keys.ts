@@ -1,4 +1,4 @@
-/** What the commit script need not look at, because this process wrote it itself. */
+/** The keys that the commit script need not check, because this process wrote them itself. */
 import { test } from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
 import { mergeOps } from '../../../cluster/facts/merge.ts'
@@ -21,7 +21,7 @@ const FIRST_ENTRY = entryIdOf(first)
 const LAST_ENTRY = entryIdOf(last)
 const FRESH: Ids = { seq: 7, firstEntryId: sortableEntryId(FIRST_ENTRY), lid: last }
 
-/** A write that says nothing of the key's type. */
+/** A write that does not determine the key's type. */
 const touch = (key: string): Op => ({ key, write: 'ZREM', args: ['m'] })
 const merged = (...ops: Op[]) => mergeOps(ops, { seq: 6, nowMs: 0 })
 const letters = (known: SureKeys, shard: number, ...keys: string[]): string =>

@@ -1,4 +1,4 @@
-/** told - what commits tell a worker: when it is heard, what of it is lost, and what is left of it. */
+/** told - the messages of commits to a worker: when they arrive, which are lost, and what remains of them. */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -16,12 +16,12 @@ const WAIT_MS = 60_000
 const KEY = toldKey('asker')
 const OK = { kind: 'ok' }
 
-/** The `seq`-th commit of a shard, which tells the asker `text`. */
+/** The `seq`-th commit of a shard, which sends `text` to the asker. */
 function telling(shard: number, seq: number, text: string, more: Partial<Commit> = {}): Commit {
   return commitOf(shard, seq, { told: new Map([['asker', text]]), ...more })
 }
 
-/** Hears what the asker is told, until the test ends. */
+/** Receives the messages to the asker until the test ends. */
 function listen(test: Test, redis: TestRedis, keepMs?: number): { told: RedisTold; heard: string[] } {
   const heard: string[] = []
   const options = { address: redis.socketPath, key: () => KEY }
@@ -30,12 +30,12 @@ function listen(test: Test, redis: TestRedis, keepMs?: number): { told: RedisTol
   return { told, heard }
 }
 
-/** Commits `count` times from `first` on; each tells its number. */
+/** Commits `count` times from `first` on. Each sends its number. */
 async function tellMany(store: RedisStore, shard: number, { first, count }: { first: number; count: number }) {
   for (let seq = first; seq < first + count; seq += 1) await store.commit(telling(shard, seq, `n${seq}`))
 }
 
-t.test('told: by a commit that is done, once and in order, and by no other', async (t) => {
+t.test('told: by a commit that succeeded, once and in order, and by no other', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -52,7 +52,7 @@ t.test('told: by a commit that is done, once and in order, and by no other', asy
     args: [Buffer.alloc(300, 'l'), 'PXAT', String(Date.now() + 99_999)],
   } as const
   t.same(await store.commit(commitOf(shard, 0, { told: both, ops: [set(shard, 0), large] })), OK)
-  // What the sender cannot look at alone.
+  // What the sender cannot check alone.
   const again: Op[] = [set(shard, 1), { key: claimsKey(shard), write: 'UNLINK', args: [] }]
   t.same(await store.commit(telling(shard, 1, 'looked at', { ops: again })), OK)
   t.match(await store.commit(telling(shard, 1, 'again')), { kind: 'dup' })
@@ -67,7 +67,7 @@ t.test('told: by a commit that is done, once and in order, and by no other', asy
   t.same(heard, ['p/0 ["ü"]\nq/0 [1]', 'looked at', 'last'])
 })
 
-t.test('told: what was told before anybody listened is heard, and what a new connection reads again', async (t) => {
+t.test('told: messages sent before the subscription arrive, and a new connection reads them again', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -84,7 +84,7 @@ t.test('told: what was told before anybody listened is heard, and what a new con
   t.same(heard, ['n0', 'n1', 'n2', 'n0', 'n1', 'n2', 'n3'])
 })
 
-t.test('told: what was read is removed, and ids that begin anew below it make nobody deaf', async (t) => {
+t.test('told: read messages are removed, and ids that restart below them still arrive', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const { told, heard } = listen(t, redis, 50)
@@ -99,7 +99,7 @@ t.test('told: what was read is removed, and ids that begin anew below it make no
   }, WAIT_MS)
 })
 
-t.test('told: what nobody reads is bounded, and ends', async (t) => {
+t.test('told: unread messages are bounded, and end', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -119,7 +119,7 @@ t.test('told: what nobody reads is bounded, and ends', async (t) => {
   t.match([heard[0], heard.at(-1)], [`n${3 * TOLD_ENTRIES + 1 - kept}`, `n${3 * TOLD_ENTRIES}`])
 })
 
-t.test('told: a worker hears it from its first enqueue on, until it listens no more', async (t) => {
+t.test('told: a worker receives messages from its first enqueue until it unsubscribes', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -139,7 +139,7 @@ t.test('told: a worker hears it from its first enqueue on, until it listens no m
   await until(async () => (await listeners()) === 0, WAIT_MS)
 })
 
-t.test('told: a store that refuses it is asked again', async (t) => {
+t.test('told: a store that refuses is asked again', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const { told, heard } = listen(t, redis)
@@ -154,7 +154,7 @@ t.test('told: a store that refuses it is asked again', async (t) => {
   await until(() => heard.includes('x'), WAIT_MS)
 })
 
-t.test('told: it is not in the file of the store, and harms no commit', async (t) => {
+t.test('told: messages are not in the file of the store, and harm no commit', async (t) => {
   const redis = await openRedis(t, { appendfsync: 'always' })
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -195,7 +195,7 @@ class AppendFile {
   }
 }
 
-t.test('told: once it is heard, its commit is in the file of the store', async (t) => {
+t.test('told: once a message arrives, its commit is in the file of the store', async (t) => {
   const redis = await openRedis(t, { appendfsync: 'always' })
   const commits = 300
   const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(t, redis.socketPath)))
@@ -212,8 +212,8 @@ t.test('told: once it is heard, its commit is in the file of the store', async (
   })
   t.teardown(() => told.close())
   told.begin()
-  // What is written too early is seen: beside each commit the store has other work before it writes its file, and is
-  // told more than a socket takes at once, so that the asker is behind.
+  // A message that is sent too early is detected: with each commit the store gets other work before it writes its
+  // file, and more messages than a socket buffer holds, so that the asker lags.
   const much = 'x'.repeat(300_000)
   let isOver = false
   const busy = stores.map(async ({ views }) => {

@@ -1,4 +1,4 @@
-/** Tests of cluster/batch.ts: what several turns want written, as one. */
+/** Tests of cluster/batch.ts: the writes of several turns, as one commit. */
 import { test } from 'tap'
 import type { CommandType, Decision, EntityType, LaneType, Op } from '../../../cluster/behaviour.ts'
 import { FactRounds, FactView } from '../../../cluster/facts/facts.ts'

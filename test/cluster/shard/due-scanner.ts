@@ -1,4 +1,4 @@
-/** due-scanner - when a shard looks for what is due in a lane: at a tick, or as soon as there is room again. */
+/** due-scanner - when a shard looks for due items of a lane: at a tick, or as soon as there is room again. */
 import { test } from 'tap'
 import type { CommandType, LaneType, Op } from '../../../cluster/behaviour.ts'
 import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
@@ -16,7 +16,7 @@ interface Begun {
   readonly attempt: number
 }
 
-/** A shard that was left with items due, in a lane of two performers who end when they are told to. */
+/** A shard that was left with items due, in a lane with two performers that end when the test ends them. */
 async function setUp(more: Partial<LaneType>) {
   const begun: Begun[] = []
   const ended: Begun[] = []

@@ -1,4 +1,4 @@
-/** flight - a commit on its way, and what becomes of its asks. */
+/** flight - a commit in flight, and the results of its asks. */
 import { test } from 'tap'
 import { Rig } from '../../support/store/shard-rig.ts'
 

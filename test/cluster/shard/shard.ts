@@ -1,4 +1,4 @@
-/** Tests of cluster/shard.ts: what each verdict means for those who asked. */
+/** Tests of cluster/shard.ts: the result of each verdict for the askers. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
 import { newCmdId } from '../../../cluster/cmd-id.ts'

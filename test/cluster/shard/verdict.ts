@@ -1,4 +1,4 @@
-/** Tests of cluster/shard/verdict.ts: what is done about each verdict, as a table. */
+/** Tests of cluster/shard/verdict.ts: the action for each verdict, as a table. */
 import t from 'tap'
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { type Action, actionOn } from '../../../cluster/shard/verdict.ts'
@@ -56,7 +56,7 @@ const CASES: [string, Verdict, Action][] = [
   ],
 ]
 
-t.test('verdict: what is done about each', async (t) => {
+t.test('verdict: the action for each one', async (t) => {
   for (const [name, verdict, action] of CASES) t.strictSame(on(verdict), action, name)
   t.ok(
     works.every(({ late, broken, answer }) => !late && broken === null && answer === null),
@@ -65,19 +65,16 @@ t.test('verdict: what is done about each', async (t) => {
   t.throws(() => on({ kind: 'lost' }), /unknown outcome/)
 })
 
-t.test(
-  'verdict: a commit in doubt that did not happen: what was read since is read again, with the shard',
-  async (t) => {
-    const doubted = (verdict: Verdict): Action =>
-      actionOn(verdict, { plan: { works }, commit: { seq: SEQ }, isDoubted: true })
-    t.strictSame(doubted({ kind: 'late', nowMs: 5 }), { kind: 'give up', storeNowMs: 5 })
-    t.strictSame(doubted({ kind: 'clock', nowMs: 5 }), { kind: 'give up', storeNowMs: 5 })
-    t.strictSame(doubted({ kind: 'missing', key: '{s000}:content:ask-0:body' }), { kind: 'give up' })
-    t.strictSame(doubted({ kind: 'badop', reason: 'Why' }), { kind: 'give up' })
-    for (const verdict of [{ kind: 'ok' }, { kind: 'dup' }, { kind: 'fenced' }, { kind: 'conflict', seq: 6 }] as const)
-      t.strictSame(doubted(verdict), on(verdict), `${verdict.kind} says what it says`)
-  },
-)
+t.test('verdict: an unknown commit that did not happen: reads since then are repeated, with the shard', async (t) => {
+  const doubted = (verdict: Verdict): Action =>
+    actionOn(verdict, { plan: { works }, commit: { seq: SEQ }, isDoubted: true })
+  t.strictSame(doubted({ kind: 'late', nowMs: 5 }), { kind: 'give up', storeNowMs: 5 })
+  t.strictSame(doubted({ kind: 'clock', nowMs: 5 }), { kind: 'give up', storeNowMs: 5 })
+  t.strictSame(doubted({ kind: 'missing', key: '{s000}:content:ask-0:body' }), { kind: 'give up' })
+  t.strictSame(doubted({ kind: 'badop', reason: 'Why' }), { kind: 'give up' })
+  for (const verdict of [{ kind: 'ok' }, { kind: 'dup' }, { kind: 'fenced' }, { kind: 'conflict', seq: 6 }] as const)
+    t.strictSame(doubted(verdict), on(verdict), `${verdict.kind} says what it says`)
+})
 
 t.test('verdict: a commit against the rules is halved until one command is left, which is blamed, once', async (t) => {
   const verdict: Verdict = { kind: 'badop', reason: 'Why' }

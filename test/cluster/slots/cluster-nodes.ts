@@ -1,4 +1,4 @@
-/** cluster-nodes - when the map is read, and what becomes of a primary that holds nothing any more. */
+/** cluster-nodes - when the map is read, and the handling of a primary that no longer holds anything. */
 import { setImmediate as settle } from 'node:timers/promises'
 import t from 'tap'
 import { makeClock } from '../../../cluster/clock.ts'
@@ -74,7 +74,7 @@ t.test('cluster-nodes: while all is well one node is asked in two seconds, by tu
 })
 
 t.test(
-  'cluster-nodes: one that is silent has the others asked at once, and is left when they name another',
+  'cluster-nodes: for a silent node the others are asked at once, and it is left if they name another one',
   async (t) => {
     const { asked, deposed, nodes, pass, said, silent } = makeNodes()
     t.teardown(() => nodes.close())
@@ -90,7 +90,7 @@ t.test(
   },
 )
 
-t.test('cluster-nodes: what was moved is looked for at once', async (t) => {
+t.test('cluster-nodes: a moved slot is looked up at once', async (t) => {
   const { events, nodes, pass, said } = makeNodes()
   t.teardown(() => nodes.close())
   await pass(600)

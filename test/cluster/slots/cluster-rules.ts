@@ -1,4 +1,4 @@
-/** cluster-rules - a real Redis Cluster as it must be, and each way in which it is not: the sentence that is told. */
+/** cluster-rules - a real Redis Cluster as it must be, and each deviation with its sentence. */
 import t from 'tap'
 import {
   awayOf,
@@ -30,7 +30,7 @@ const look = async (seeds = cluster.seeds.slice(0, 1)): Promise<ClusterLook> => 
   return found
 }
 
-t.test('look: every node from one seed, each with what it holds and says', async (t) => {
+t.test('look: every node from one seed, with its slots and its answers', async (t) => {
   const seen = await look()
   t.same(
     seen.nodes.map(({ isPrimary }) => isPrimary),
@@ -44,13 +44,13 @@ t.test('look: every node from one seed, each with what it holds and says', async
   t.equal(nodeTimeoutMs(seen), 2_000)
 })
 
-t.test('look: who takes another primary for the one of a shard is named, but not where he hears no news', async (t) => {
+t.test('look: a node that has another primary for a shard is named, unless it receives no news', async (t) => {
   const seen = await look()
   t.same(dissentOf(seen), [])
   const [holder, , third] = seen.nodes
   const shard = holder?.shards[0] ?? 0
   const slot = SHARD_SLOTS[shard] ?? 0
-  /** The third one, by whose words the slot belongs to nobody. */
+  /** The third one, according to which no node has the slot. */
   const apart = (openSlots: readonly OpenSlot[]): ClusterLook => ({
     ...seen,
     nodes: seen.nodes.map((node) => {
@@ -72,7 +72,7 @@ t.test('look: who takes another primary for the one of a shard is named, but not
   t.same(dissentOf(apart([{ slot, isLeaving: true, other: holder?.id ?? '' }])).length, 1)
 })
 
-t.test('look: what a move waits for is a node that may come back as it was', async (t) => {
+t.test('look: a move waits for a node that may come back unchanged', async (t) => {
   const seen = await look()
   const { nodes } = seen
   const [one, other, third] = nodes
@@ -105,7 +105,7 @@ t.test('look: what a move waits for is a node that may come back as it was', asy
   t.equal(awayOf(without(one.name, { shards: [] }), switched, other.name), null, 'its replica has taken over')
 })
 
-/** setting, what it is set to, what must be said; of which node. */
+/** setting, its value, the expected sentence, and the node. */
 const BROKEN = [
   ['appendfsync', 'everysec', /appendfsync must be always/, first],
   ['appendfsync', 'everysec', /appendfsync must be always/, replica],
@@ -138,7 +138,7 @@ t.test('rules: replica wants two of each primary, and primaries that refuse what
   t.equal(clusterFaults(seen, 'replica').length, 1)
   const [one] = seen.nodes
   if (one === undefined) return
-  // As many as are wanted in all, and one that has none.
+  // As many replicas as required in total, and one primary without any.
   const extra = [1, 2, 3].map((n) => ({ ...one, name: `m:${n}`, isPrimary: false, primary: one.name, shards: [] }))
   const crooked = { ...seen, nodes: [...seen.nodes, ...extra] }
   t.match(clusterFaults(crooked, 'replica')[0], /has 1, .* has 1;/)
@@ -146,7 +146,7 @@ t.test('rules: replica wants two of each primary, and primaries that refuse what
   t.same(clusterFaults({ ...crooked, nodes: [...crooked.nodes, ...away] }, 'replica'), [], 'they come back')
 })
 
-t.test('look: a node that is away is there without answers; a shard on its way is named', async (t) => {
+t.test('look: an unreachable node is listed without answers, and a moving shard is named', async (t) => {
   await replica?.kill()
   const seen = await look()
   t.equal(seen.nodes.find(({ name }) => name === replica?.name)?.answers, null)

@@ -1,4 +1,4 @@
-/** cluster-store - the store over a real Redis Cluster: who is asked, and what follows from each answer. */
+/** cluster-store - the store over a real Redis Cluster: the node that is asked, and the consequence of each answer. */
 import t, { type Test } from 'tap'
 import { mailboxKey, metaKey, repliesKey } from '../../../cluster/keyspace.ts'
 import { type PackedCommand, packCommand, packParcel } from '../../../cluster/mailbox/parcel.ts'
@@ -53,7 +53,7 @@ t.test('cluster-store', async (t) => {
   })
 
   await t.test(
-    'parcels for shards of all primaries lie there, ring their owners, and their replies are told',
+    'parcels for shards of all primaries arrive, notify their owners, and their replies are received',
     async (t) => {
       const shards = [0, 1, 2].map((n) => store.shardsOf(store.primaries[n]?.name ?? '')[1] ?? 0)
       const bells: Bell[] = []
@@ -77,9 +77,9 @@ t.test('cluster-store', async (t) => {
         return store.enqueue({ replyTo: 'w', commandsMax: 10_000, parcels })
       }
       const areRung = () => shards.every((shard) => bells.some((bell) => bell.shard === shard && bell.entry === null))
-      await until(areRung, WAIT_MS) // Once their bells are heard: what came before was not.
+      await until(areRung, WAIT_MS) // Once their bells arrive. Earlier ones were not received.
       bells.length = 0
-      // Subscriptions take a moment: until they stand nothing is heard.
+      // Subscriptions take a moment, and nothing is received before.
       await until(async () => {
         t.same(await enqueue(), ['ok', 'ok', 'ok'])
         return shards.every((shard) => bells.some((bell) => bell.shard === shard))
@@ -91,7 +91,7 @@ t.test('cluster-store', async (t) => {
         return bells.every(({ entry }) => entry !== null && entry.body !== null)
       }, WAIT_MS)
       t.match(bells[0]?.entry?.replyTo, /^\{s\d{3}\}:told:w$/, 'replies go to a stream in a slot of that primary')
-      // What is told before somebody reads there is not heard.
+      // A message that is sent before the first read is not received.
       let seq = 0
       await until(async () => {
         for (const shard of shards) {
@@ -143,7 +143,7 @@ t.test('cluster-store', async (t) => {
     t.equal(await store.viewsOf(shard).exists(mailboxKey(shard)), 0)
   })
 
-  await t.test('one primary away: its shards are unknown, those of the others go on', async (t) => {
+  await t.test('one primary unreachable: its shards are unknown, those of the others continue', async (t) => {
     const away = store.primaries.find(({ store: one }) => one.views !== store.viewsOf(null))
     const node = cluster.nodes.find(({ name }) => name === away?.name)
     if (away === undefined || node === undefined) return t.fail('it is known')

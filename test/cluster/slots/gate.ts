@@ -1,4 +1,4 @@
-/** gate - what was committed is told of once replicas have it. */
+/** gate - a commit is reported once replicas have it. */
 import t from 'tap'
 import type { StoreAnswer } from '../../../cluster/redis/link.ts'
 import { ReplicaGate } from '../../../cluster/slots/gate.ts'
@@ -21,7 +21,7 @@ function makeLink() {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-t.test('gate: one pair under way; who comes meanwhile waits for the next', async (t) => {
+t.test('gate: one pair is in flight; later callers wait for the next', async (t) => {
   const link = makeLink()
   const gate = new ReplicaGate(link, 1)
   const passed: string[] = []
@@ -41,7 +41,7 @@ t.test('gate: one pair under way; who comes meanwhile waits for the next', async
 })
 
 t.test(
-  'gate: one that falls short is asked again, for five seconds; after that, and without a connection, nobody knows',
+  'gate: a pair that falls short is asked again, for five seconds; after that, and without a connection, the outcome is unknown',
   async (t) => {
     const link = makeLink()
     const gate = new ReplicaGate(link, 1)

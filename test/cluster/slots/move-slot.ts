@@ -1,6 +1,6 @@
 /**
- * move-slot - the slot of a shard goes to another primary: until it has changed hands all of it is at the source, what
- * lies elsewhere is a copy, and a target that falls silent loses nothing.
+ * move-slot - the slot of a shard moves to another primary. Until the slot has changed its owner everything is at the
+ * source, any other keys are a copy, and a target that falls silent loses nothing.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -49,7 +49,7 @@ async function makeMove(): Promise<SlotMove & { readonly to: ClusterNode; readon
   return { shard: SHARD, slot, ...ends, ...rest, mustHold: () => undefined }
 }
 
-t.test('move: at the first key the shard has no worker any more, and who had it can ask how far it came', async (t) => {
+t.test('move: from the first key the shard has no worker, and its last owner can ask for the progress', async (t) => {
   const move = await makeMove()
   const seen: unknown[] = []
   const at = async (step: string): Promise<void> => {
@@ -62,7 +62,7 @@ t.test('move: at the first key the shard has no worker any more, and who had it 
   t.same(await readHolder(move.target.client, SHARD), { owner: '', token: `8:${move.nonce}`, uncleared: [] })
   t.equal(await move.source.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
   t.equal(await move.target.client.exists(copyKey(SHARD)), 0)
-  // The target and its replica have it; nobody else does.
+  // The target and its replica have it, and no other node.
   await until(async () => {
     const counts = cluster.nodes.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
     return (await Promise.all(counts)).filter((count) => Number(count) > 0).length === 2
@@ -80,7 +80,7 @@ t.test('move: a key that has ended and is still listed holds nothing up', async 
   t.equal(await move.target.client.get(`${TAG}stays`), 'x')
 })
 
-t.test('move: what comes and goes while keys are copied is the same at the target', async (t) => {
+t.test('move: keys that come and go during the copy are the same at the target', async (t) => {
   const move = await makeMove()
   await move.source.client.set(`${TAG}goes`, 'x')
   const at = async (step: string): Promise<void> => {
@@ -96,7 +96,7 @@ t.test('move: what comes and goes while keys are copied is the same at the targe
 })
 
 t.test(
-  'move: what ends at the target before the source is cleared leaves the replicas of the source too',
+  'move: keys that end at the target before the source is cleared leave the replicas of the source too',
   async (t) => {
     const move = await makeMove()
     await move.source.client.set(`${TAG}ends`, 'x')
@@ -121,7 +121,7 @@ async function watched(move: SlotMove, at: SlotMove['at']): Promise<SlotMove & {
   return { ...move, watch, ...(at !== undefined && { at }), cut: () => own.disconnect() }
 }
 
-t.test('move: all is copied before the fence, and what is written to meanwhile once more after it', async (t) => {
+t.test('move: everything is copied before the fence, and what is written meanwhile once more after it', async (t) => {
   const move = await makeMove()
   const { client } = move.source
   const pipeline = client.pipeline()
@@ -157,7 +157,7 @@ t.test('move: all is copied before the fence, and what is written to meanwhile o
   t.same(await client.config('GET', 'notify-keyspace-events'), ['notify-keyspace-events', ''], 'as it was')
 })
 
-t.test('move: where nobody can tell any more what was written to, all is copied once more', async (t) => {
+t.test('move: if it is unknown what was written, everything is copied once more', async (t) => {
   const move = await makeMove()
   const { client } = move.source
   const at = async (step: string): Promise<void> => {
@@ -170,27 +170,24 @@ t.test('move: where nobody can tell any more what was written to, all is copied 
   t.equal(await move.target.client.get(`${TAG}stays`), 'changed')
 })
 
-t.test(
-  'move: one that ends before the fence leaves the shard to its owner, and what it copied is removed',
-  async (t) => {
-    const move = await makeMove()
-    const order = await watched(move, () => {
-      throw new Error('cut off')
-    })
-    await t.rejects(
-      moveSlot(order, () => undefined),
-      /cut off/,
-    )
-    t.equal((await readHolder(move.source.client, SHARD)).owner, 'worker')
-    t.ok(Number(await move.target.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 1)
-    await endHere({ ...move, target: move.source })
-    t.equal(await move.target.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
-    t.equal((await readHolder(move.source.client, SHARD)).owner, 'worker', 'it is nobody else')
-    t.notMatch(await move.target.client.call('CLUSTER', 'NODES'), `[${slot}-`)
-  },
-)
+t.test('move: a move that ends before the fence leaves the shard to its owner, and its copy is removed', async (t) => {
+  const move = await makeMove()
+  const order = await watched(move, () => {
+    throw new Error('cut off')
+  })
+  await t.rejects(
+    moveSlot(order, () => undefined),
+    /cut off/,
+  )
+  t.equal((await readHolder(move.source.client, SHARD)).owner, 'worker')
+  t.ok(Number(await move.target.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 1)
+  await endHere({ ...move, target: move.source })
+  t.equal(await move.target.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
+  t.equal((await readHolder(move.source.client, SHARD)).owner, 'worker', 'it is nobody else')
+  t.notMatch(await move.target.client.call('CLUSTER', 'NODES'), `[${slot}-`)
+})
 
-t.test('move: a target that falls silent is noticed, and takes nothing late; nothing is lost', async (t) => {
+t.test('move: a target that falls silent is detected, and accepts nothing late; nothing is lost', async (t) => {
   const move = await makeMove()
   const client = new Redis({ port: move.to.port, commandTimeout: 1_000, retryStrategy: () => null })
   client.on('error', () => undefined)
@@ -219,11 +216,11 @@ t.test('move: a target that falls silent is noticed, and takes nothing late; not
   t.equal(await move.target.client.get(`${TAG}stays`), 'x')
 })
 
-t.test('move: a slot is not taken by a node that stood still when it was told to', async (t) => {
+t.test('move: a node that was frozen when it got the order does not take the slot', async (t) => {
   const move = await makeMove()
   const { client } = move.target
   await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', move.source.id)
-  // The node stands still between the two things that it is asked.
+  // The node freezes between the two commands.
   const still = new Proxy(client, {
     get(of, name, self) {
       if (name === 'eval') void of.call('DEBUG', 'SLEEP', '2.5')
@@ -243,7 +240,7 @@ t.test('move: a slot is not taken by a node that stood still when it was told to
   }, WAIT_MS)
 })
 
-t.test('move: what one that was cut off has left is removed where it lies, also taken back', async (t) => {
+t.test('move: the remains of an interrupted move are removed from their node, even when it is undone', async (t) => {
   const move = await makeMove()
   const at = (step: string): void => {
     if (step === 'kept') throw new Error('cut off')

@@ -1,4 +1,4 @@
-/** slot-map - where a shard lies, as nodes of a cluster say. */
+/** slot-map - the location of a shard according to nodes of a cluster. */
 import t from 'tap'
 import { addressFrom, COMMON_SLOT, parseNodes, SHARD_SLOTS, SlotMap, slotOf } from '../../../cluster/slots/slot-map.ts'
 
@@ -14,7 +14,7 @@ t.test('slot-map: slots of keys are those of Redis', async (t) => {
   t.equal(COMMON_SLOT, 13139)
 })
 
-t.test('slot-map: lines of nodes; one that does not know its host has that of who was asked', async (t) => {
+t.test('slot-map: lines of nodes; a node that does not know its host has that of the asked one', async (t) => {
   const nodes = parseNodes(`${LINES}\ndd :0@0 noaddr,master - 0 0 0 connected\n`, '127.0.0.1:7001')
   t.same(
     nodes.map(({ address, isPrimary, epoch, ranges }) => [address, isPrimary, epoch, ranges]),
@@ -29,7 +29,7 @@ t.test('slot-map: lines of nodes; one that does not know its host has that of wh
   t.equal(addressFrom('10.0.0.2:7005', '10.0.0.1:7001'), '10.0.0.2:7005')
 })
 
-t.test('slot-map: the higher epoch has a slot, whoever says so later', async (t) => {
+t.test('slot-map: the higher epoch has a slot, whichever node reports it later', async (t) => {
   const map = new SlotMap()
   t.notOk(map.isWhole)
   t.ok(map.take(parseNodes(LINES, '127.0.0.1:7001'), '127.0.0.1:7001'))
@@ -50,7 +50,7 @@ t.test('slot-map: the higher epoch has a slot, whoever says so later', async (t)
 })
 
 t.test(
-  'slot-map: who was cut off before a node came moves nothing of it back; one that has left holds nothing',
+  'slot-map: a node that was cut off before another joined takes nothing back; a node that left holds nothing',
   async (t) => {
     const map = new SlotMap()
     const came = 'dd 127.0.0.1:7004@17004 master - 0 0 4 connected 0-8191'

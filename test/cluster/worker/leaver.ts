@@ -9,7 +9,8 @@ import { OutcomeSender } from '../../../cluster/worker/outcome-sender.ts'
 const CLAIM = { lane: 'deliver/a', item: 'i', attempt: 1, job: null } as unknown as Claim
 
 /**
- * A worker that is cut off by a clock that runs ahead: its attempt ends, and outcomes are taken, from the times given.
+ * A worker that is cut off by a clock that runs ahead: its attempt ends, and outcomes are accepted, from the given
+ * times on.
  */
 function cutOff({ endsAtMs, takenFromMs }: { endsAtMs: number; takenFromMs: number }) {
   const world = { nowMs: 0, cut: [] as unknown[], takenFromMs, taken: 0, hasClosed: false }

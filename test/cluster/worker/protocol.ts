@@ -16,8 +16,7 @@ const identity = () => ({
 })
 
 /**
- * A newcomer by a clock that runs ahead; `records` says what else lies in the store at each time, null that it is
- * silent.
+ * A newcomer by a clock that runs ahead. `records` is what else the store has at each time, or null if it is silent.
  */
 function newcomer(records: (atMs: number) => Record<string, object> | null, protocol?: Protocol) {
   const world = { nowMs: 0, said: [] as WorkerRecord[], hasLeft: false }

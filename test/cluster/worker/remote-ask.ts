@@ -1,4 +1,4 @@
-/** Tests of cluster/remote-ask.ts: what an asker at another process is told. */
+/** Tests of cluster/remote-ask.ts: the answer to an asker at another process. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
 import type { CommandType, Wire } from '../../../cluster/behaviour.ts'
@@ -19,7 +19,7 @@ const SAY = { name: 'x' } as CommandType
 const STEP_MS = 100
 
 interface Case {
-  /** What the enqueue answers; undefined: what the store says. */
+  /** The answer to the enqueue; undefined: the answer of the store. */
   enqueued?: 'busy' | 'lost' | 'unsent'
   /** After so many ms the owner answers. */
   answeredMs?: number
@@ -30,7 +30,7 @@ interface Case {
   wire?: Wire
 }
 
-/** Asks, lets 40 s pass and says what the asker heard, and when. */
+/** Asks, lets 40 s pass and returns what the asker received, and when. */
 async function outcomeOf({
   enqueued,
   answeredMs,
@@ -66,7 +66,7 @@ async function outcomeOf({
   return heard
 }
 
-/** The owner answers what lies in the mailbox. */
+/** The owner answers the contents of the mailbox. */
 async function reply(store: SimStore): Promise<void> {
   const [{ parcelId } = { parcelId: '' }] =
     (await store.entries({ shard: 0, of: 'mailbox', from: '(0-0', count: 1 })) ?? []
@@ -163,7 +163,7 @@ test('remote-ask: asks of a turn are parcels of one request, their looks one loo
 interface Gathering {
   /** Commands of the parcels of each request. */
   readonly sent: number[][]
-  /** What the owner says of all commands of a parcel. */
+  /** The owner's answer to all commands of a parcel. */
   readonly told: string[]
   /** Has the store answer the oldest request that it holds. */
   readonly answerEnqueue: () => void
@@ -173,7 +173,7 @@ interface Gathering {
   readonly pass: (ms: number) => Promise<void>
 }
 
-/** A store that tells what is put into mailboxes; shard 9 is full, and requests may be held. */
+/** A store that reports what is put into mailboxes; shard 9 is full, and requests may be held. */
 function gathering({ isHeld }: { isHeld: boolean }): Gathering {
   const store = new SimStore()
   const time = new VirtualTime()

@@ -56,7 +56,7 @@ test('soundness: a lag that ends in time is none', async (t) => {
 
 test('soundness: a moment in which all wait does not hide the one that always does; a longer one begins anew', async (t) => {
   const [brief, long] = [new Soundness(), new Soundness()]
-  // Every two seconds the process stands still for one, or for four.
+  // Every two seconds the process freezes for one second, or for four.
   t.same(
     watch(brief, [0, 7_000], (atMs) => (atMs % 3_000 < 2_000 ? lagsOf(5_000, 0) : lagsOf(5_000, 1_200))).at(0),
     4_000,

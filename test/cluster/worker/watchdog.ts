@@ -1,4 +1,4 @@
-/** Tests of cluster/watchdog.ts: a process that hangs is ended, one that was stopped and goes on is not. */
+/** Tests of cluster/watchdog.ts: a process that hangs is ended, one that was stopped and continues is not. */
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'tap'
@@ -26,7 +26,7 @@ test('watchdog: a loop that hangs ends the process; a stop of the whole process 
   }
   await tick()
   child.kill('SIGSTOP')
-  // Eighty of its ticks pass meanwhile, none of which it has made.
+  // Eighty ticks pass meanwhile, and the process makes none of them.
   await new Promise((resolve) => setTimeout(resolve, 4_000))
   child.kill('SIGCONT')
   await tick()

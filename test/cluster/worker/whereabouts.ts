@@ -1,4 +1,6 @@
-/** whereabouts - of several stores the one of a shard: its clock, its silence, whether a shard there is stuck. */
+/**
+ * whereabouts - for a shard, the right one of several stores: its clock, its silence, whether a shard there is stuck.
+ */
 import t from 'tap'
 import type { Clock } from '../../../cluster/clock.ts'
 import { AnswerTimes, type Primary } from '../../../cluster/primaries.ts'
@@ -23,7 +25,7 @@ t.test('whereabouts: one store is judged by heartbeats', async (t) => {
   )
 })
 
-t.test('whereabouts: of several each has a clock, a silence and a count of its own', async (t) => {
+t.test('whereabouts: each of several stores has its own clock, silence and count', async (t) => {
   const of = (name: string, answeredAtMs: number, steadySinceMs: number): Primary => ({
     name,
     answeredAtMs,
@@ -55,7 +57,7 @@ t.test('whereabouts: of several each has a clock, a silence and a count of its o
   t.equal(several.stuck(0, 20_000), true, 'three at one of them')
 })
 
-t.test('whereabouts: answers with a gap between them begin anew', async (t) => {
+t.test('whereabouts: answers with a gap between them start again', async (t) => {
   const times = new AnswerTimes(0)
   for (const atMs of [10_000, 11_000, 14_000]) times.note(atMs)
   t.same([times.sinceMs, times.lastMs], [10_000, 14_000])

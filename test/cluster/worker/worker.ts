@@ -21,11 +21,11 @@ const SHARDS = 16
 const WAIT_MS = 20_000
 const TAKEOVER_MS = 5_500
 const TAKEOVER_TRIES = 3
-/** A death that only silence tells is noticed after ten seconds. */
+/** A death that only silence reveals is detected after ten seconds. */
 const SILENCE_MS = 9_000
 /** Waiting for the attempts under way takes eight seconds. */
 const HANDOVER_MS = 6_000
-/** Who stands still for so long may be refused, and rightly. */
+/** Requests to a process that is frozen this long may rightly be refused. */
 const STANDSTILL_MS = 1_000
 const NONE = { entities: () => [], counters: () => [], facts: () => [] }
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined }
@@ -69,7 +69,7 @@ interface Performance {
 
 interface Member {
   readonly worker: Worker
-  /** Ends it as kill -9 does: no farewell, and nothing of it goes on. */
+  /** Ends it like kill -9: no farewell, and nothing of it continues. */
   die(): void
   readonly performances: Performance[]
   ask(shard: number, name: string, body: object, blobs?: readonly Uint8Array[]): Promise<AskResult>
@@ -132,7 +132,7 @@ async function setUp(t: Test) {
   return { redis, client, join, ownersOf, ended }
 }
 
-/** The first enqueue opens its connection, and is refused where that takes a second. */
+/** The first enqueue opens its connection, and is refused if that takes a second. */
 async function warm({ ask }: Member): Promise<void> {
   await until(async () => (await ask(0, 'keep', { name: 'warm' })).kind === 'answer', WAIT_MS)
 }
@@ -158,7 +158,7 @@ function mortalClock(): { clock: Clock; stop(): void } {
   return { clock: { ...base, after }, stop }
 }
 
-/** A lane whose attempts end when the test says so. */
+/** A lane whose attempts end when the test ends them. */
 function job(performances: Performance[], ended: string[]): LaneType {
   const lane: LaneType<string, string> = {
     prefix: 'job',
@@ -230,7 +230,7 @@ test('worker: with nobody listening, what was asked is found and answered all th
   await until(() => front.worker.ready(), WAIT_MS)
   await warm(front)
   for (let n = 0; n < 6; n += 1) {
-    // What is not found within its four seconds is refused.
+    // A request that is not found within its four seconds is refused.
     t.match(await front.ask(n, 'keep', { name: 'a' }), { kind: 'answer' })
   }
 })
@@ -353,7 +353,7 @@ async function replace(t: Test): Promise<number> {
 }
 
 test('worker: one whose connection is gone is replaced within five seconds', async (t) => {
-  // Others may hold the store up for longer than is to spare, but not each time.
+  // Other work may delay the store for longer than the margin, but not each time.
   let tookMs = Number.POSITIVE_INFINITY
   for (let tries = 0; tries < TAKEOVER_TRIES && tookMs >= TAKEOVER_MS; tries += 1) {
     tookMs = await replace(t)
