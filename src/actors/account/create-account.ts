@@ -4,7 +4,7 @@
  * Keys come as hash and prefix; the author of the order made the values and shows them.
  *
  * `placeAccount` chooses its shard. Concurrent messages of one shard share a commit, and most of its cost; messages of
- * different shards never do. So accounts are not spread evenly: of the shards that one process runs over one Redis, two
+ * different shards never do. So accounts are not spread evenly: within the shards of one process and one Redis, two
  * are filled first, then the next two. While one waits for its commit, the other decides. If several processes run
  * shards, or several Redis hold them, each gets an even share; with several Redis one shard of each is enough, because
  * a process decides for one while its others wait.
@@ -36,7 +36,7 @@ export interface CreateAccountBody {
   readonly servers: readonly NewServer[]
   /** Addresses to mail about the account; they stay out of every state and stream. */
   readonly administrators?: readonly string[]
-  /** The links of the invitations of administrators, in order; absent if there are none. */
+  /** Link ids of the invitations of administrators, in order; absent if there are none. */
   readonly invitationLinkIds?: readonly string[]
   /** The link by which the first person comes into the dashboard; absent: none. */
   readonly setupLinkId?: string
@@ -101,7 +101,7 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
   },
 }
 
-/** Shards that are filled together, of those that one process runs. */
+/** Number of shards filled together, among those of one process. */
 export const SHARDS_TOGETHER = 2
 /** Accounts of a shard before the next shards are begun. */
 export const ACCOUNTS_EACH = 512
@@ -122,7 +122,7 @@ function administratorOps(shard: number, accountId: string, addresses: readonly 
   return [{ key: administratorsKey(shard, accountId), write: 'HSET', args }]
 }
 
-/** Invites the administrators: a link is mailed to each. */
+/** Invites the administrators, each by a mailed link. */
 function inviteAll(
   { administrators = [], invitationLinkIds = [] }: CreateAccountBody,
   accountId: string,
@@ -183,7 +183,7 @@ function runnerOf(place: string): string {
   return place.slice(0, place.indexOf('/'))
 }
 
-/** Among the shards of one share: the first few with room, of these the one with the fewest accounts. */
+/** Chooses among the shards of one share: of the first few with room, the one with the fewest accounts. */
 function placeAmong(
   shards: readonly number[],
   { counts, together }: { counts: readonly number[]; together: number },

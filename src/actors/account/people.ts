@@ -1,10 +1,10 @@
 /**
  * people - removes the rows of persons that no message names, hash by hash, each month.
  *
- * A person last named in a month is removed 14 months later, when the last message of that month has expired. Persons
- * on a suppression list are kept. One timer walks the first persons of an account and its other buckets, if any; it
- * starts at a time of the first day of the month that depends on the account's id, so that not all accounts are walked
- * at once.
+ * A person last named in a month is removed 14 months later, because the last message of that month has expired by
+ * then. Persons on a suppression list are kept. One timer walks the first persons of an account and its other buckets,
+ * if any; it starts at a time of the first day of the month that depends on the account's id, so that not all accounts
+ * are walked at once.
  *
  * Spec retention.person
  */

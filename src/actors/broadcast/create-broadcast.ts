@@ -5,8 +5,8 @@
  * commit sets each expiry and is refused if one is missing. Suppressed recipients were left out before: `total` and
  * `suppressed` are final here.
  *
- * Guarantees: one commit behind the 202; a refusal counts nothing and leaves the Idempotency-Key free; no address is in
- * the state.
+ * Guarantees: one commit precedes the 202; a refusal counts nothing and leaves the Idempotency-Key free; no address is
+ * in the state.
  *
  * Keys: broadcasts, running, broadcasting, content, idempotency
  *
@@ -309,7 +309,7 @@ function contentOps(shard: number, broadcast: BroadcastState): Op[] {
   return [...shared, ...waiting.flatMap((part) => expiryOps(place, part, endsAtMs + GRACE_MS))]
 }
 
-/** A bucket outlives the broadcast's end by this: the end unlinks it. */
+/** A bucket outlives the broadcast's end by this time; the end unlinks it. */
 const GRACE_MS = 86_400_000
 
 function countersAfter(turn: CreateTurn, telling: CapTelling | null): { owner: string; value: unknown }[] {

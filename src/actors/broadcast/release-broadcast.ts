@@ -2,12 +2,12 @@
  * release-broadcast - one step of a stream's broadcasts: some messages of the one whose turn it is enter the log.
  *
  * A step reads the bucket, the persons and the list that it needs, and writes all its messages, the cursor, the
- * counters and the next step in one commit: no crash releases one twice or skips one. If the stream is held (by its
- * pause, a held account, an unusable domain), the step writes nothing and places no timer; the order that ends the hold
- * places one. Persons being erased are left out, and count as failed.
+ * counters and the next step in one commit, so a crash cannot release a message twice or skip one. If the stream is
+ * held (by its pause, a held account, an unusable domain), the step writes nothing and places no timer; the order that
+ * ends the hold places one. Persons being erased are left out, and count as failed.
  *
- * Guarantees: `released + failed = total` at the end, whatever happens; no more than the pace, and no burst after a
- * stop.
+ * Guarantees: `released + failed = total` at the end in every case; releases never exceed the pace, and there is no
+ * burst after a stop.
  *
  * Keys: running, broadcasting, content, log, head, status, segments, person
  *
@@ -55,7 +55,7 @@ import { acceptedSignals, announced, announceMessages } from '../webhook/announc
 import { Released } from './released.ts'
 import { BROADCAST_TIMER, endWrites, runningFact, stepDue } from './running.ts'
 
-/** Messages of one step: one commit. */
+/** Messages of one step, which is one commit. */
 const STEP_MESSAGES = 50
 const MINUTE_MS = 60_000
 /** Maximum delay of a step before its stream's schedule restarts, so that no burst follows a stop. */
@@ -67,7 +67,7 @@ const NOTHING: Done<null> = { kind: 'done', reply: null }
 interface Step {
   readonly broadcast: BroadcastState
   readonly stream: StreamState
-  /** Of the broadcast among those of its stream. */
+  /** Turn of the broadcast among those of its stream. */
   readonly turn: number
   readonly running: readonly (readonly [string, number])[]
   readonly progress: Progress
@@ -140,7 +140,7 @@ function step(found: Step): Decision<null> {
   return release(found, { rows, address: row === null ? '' : addressOfRow(row) })
 }
 
-/** The next messages of a bucket, and what follows. */
+/** The next messages of a bucket, and the step after them. */
 function release(found: Step, { rows, address }: { rows: readonly BucketRow[]; address: string }): Decision<null> {
   const { broadcast, stream, states, facts, context, progress } = found
   const { accountId, senderHmac, broadcastId } = broadcast
@@ -233,7 +233,7 @@ function written(
   }
 }
 
-/** Ends the broadcast: its remaining messages are never released. */
+/** Ends the broadcast, whose remaining messages are never released. */
 function end(found: Step, status: 'completed' | 'cancelled'): Done<null> {
   const { broadcast, running, progress, states, context } = found
   const { shard, nowMs } = context

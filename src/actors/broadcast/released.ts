@@ -1,5 +1,5 @@
 /**
- * released - the writes of a release step for its messages: those of an acceptance, without the shared parts.
+ * released - the writes of a release step for its messages, which are those of an acceptance without the shared parts.
  *
  * Recipients suppressed since the submission are logged as suppressed, with an event.
  *
@@ -41,7 +41,7 @@ export interface ReleasedInput {
   readonly facts: Facts
   readonly context: Context
   readonly cmdId: string
-  /** Of the sender, in lower case. */
+  /** Address of the sender, in lower case. */
   readonly address: string
 }
 
@@ -49,7 +49,7 @@ export interface ReleasedInput {
 export class Released {
   readonly due: Due[] = []
   readonly absent: HashFields[] = []
-  /** Of those who came onto the list. */
+  /** Events of recipients that were added to the list. */
   readonly news: MessageReference[] = []
   readonly labels: Labels[] = []
   readonly messageIds: string[] = []
@@ -201,7 +201,7 @@ export class Released {
   }
 }
 
-/** The individual part of this message; the rest is in the broadcast's head. */
+/** The individual part of this message. The rest is in the broadcast's head. */
 function packOwnHead(
   { broadcastId, contentId, parts }: BroadcastState,
   { address, name, metadata, subject }: BucketRow,

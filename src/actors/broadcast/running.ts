@@ -1,10 +1,10 @@
 /**
  * running - which broadcasts of a stream wait to be released, and the timers that do it.
  *
- * `running:<stream>` holds the open ones by their turn, which grows by one with each message: the least is next, so two
- * share a stream's pace message by message; a paused one has a turn behind all others. A timer `broadcast:<stream>`
- * takes one step; it is placed by orders that create work, and by each step for the next. `broadcasting:<account>`
- * names the streams to wake when a hold of the account ends.
+ * `running:<stream>` has the open broadcasts by their turn, which grows by one with each message. The lowest is next,
+ * so two broadcasts share a stream's pace message by message; a paused one has a turn behind all others. A timer
+ * `broadcast:<stream>` takes one step; it is placed by orders that create work, and by each step for the next.
+ * `broadcasting:<account>` names the streams to wake when a hold of the account ends.
  *
  * Spec broadcast.release, broadcast.fair
  */
@@ -66,7 +66,7 @@ export function turnBeside(running: readonly (readonly [string, number])[]): num
   return least < PAUSED_TURN ? least : 0
 }
 
-/** The broadcast of a stream that is released next, with its turn. */
+/** The next broadcast of a stream to release, with its turn. */
 export function leastTurnFact(shard: number, streamId: string): SortedFact {
   return { read: 'sorted', key: runningKey(shard, streamId), min: 0, max: Number.MAX_SAFE_INTEGER, count: 1 }
 }
@@ -76,7 +76,7 @@ export function runningFact(shard: number, streamId: string): SortedFact {
   return { ...leastTurnFact(shard, streamId), count: 2 }
 }
 
-/** The writes of a broadcast's end, whatever its reason. `all`: both results of `runningFact`. */
+/** The writes of a broadcast's end, for any reason. `all`: both results of `runningFact`. */
 export function endWrites(
   broadcast: BroadcastState,
   of: {

@@ -1,5 +1,5 @@
 /**
- * count-try - counts or refuses one try: a password, a request for a link, an invitation.
+ * count-try - counts or refuses one try of a password, a request for a link, or an invitation.
  *
  * A try counts before it is checked, so that the answer reveals nothing.
  *

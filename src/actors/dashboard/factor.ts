@@ -1,8 +1,8 @@
 /**
- * factor - second factors of a user are used and changed, on the shard of his address.
+ * factor - uses and changes second factors of a user, on the shard of the user's address.
  *
- * Everything is used once: a time step of an authenticator, a recovery code, a counter of a passkey, and the sign-in
- * step it is used for. The verification belongs to the user's password at that time: if that has changed, nothing
+ * Each proof is used once: a time step of an authenticator, a recovery code, a counter of a passkey, and the sign-in
+ * step that it completes. The verification belongs to the user's password at that time: if that has changed, nothing
  * happens. Adding the first factor ends all sessions opened without one.
  *
  * Spec session.factor, session.passkey
@@ -68,13 +68,13 @@ function changesOfUse(user: User, shown: Shown, nowMs: number): Partial<User> | 
   }
   const { passkeyId, counter } = shown
   const known = user.passkeys.find((one) => one.passkeyId === passkeyId)
-  // WebAuthn 7.2 step 22: a passkey whose counter has not increased is a copy.
+  // WebAuthn 7.2 step 22 treats a passkey whose counter has not increased as a copy.
   if (known === undefined || (known.counter > 0 && counter <= known.counter)) return null
   const used = { ...known, counter, usedAtMs: nowMs }
   return { passkeys: user.passkeys.map((one) => (one === known ? used : one)) }
 }
 
-/** A change of a user's factors; `codes`: recovery codes, stored if the user has none. */
+/** A change of a user's factors; `codes` are recovery codes, stored if the user has none. */
 export type FactorChange =
   | { readonly kind: 'totp'; readonly sealed: string; readonly step: number; readonly codes: readonly string[] }
   | {
@@ -96,7 +96,7 @@ export interface ChangeFactorsBody {
   readonly expects: Pick<User, 'password'>
   /** The session that asks. */
   readonly sessionId: string
-  /** Whether a factor was just used in it: a user with a factor cannot change anything without it. */
+  /** Whether a factor was just used in it, because a user with a factor cannot change anything without it. */
   readonly showsFactor: boolean
   /** Whether the last factor may go. */
   readonly mayBeLast: boolean

@@ -1,9 +1,9 @@
 /**
- * join - joining and leaving an account, on the shard of the user's address: one of the steps on two shards.
+ * join - joining and leaving an account, on the shard of the user's address, as one of the steps on two shards.
  *
- * The account's shard has its members, and decides. The user's shard has the user's row with the list of accounts: an
- * index that decides where the user may sign in and whether the user is deleted. The two are never written together, so
- * the list marks uncertain accounts, and each of these is checked again (`user-look.ts`).
+ * The account's shard has its members, and decides. The user's shard has the user's row with the list of accounts, an
+ * index that decides where the user may sign in and whether the user is deleted. The two are never written together,
+ * so the list marks uncertain accounts, and each is checked again (`user-look.ts`).
  *
  * Steps, each a commit of one shard; U is the user's, A the account's:
  *
@@ -19,20 +19,20 @@
  *
  * Guarantees:
  * - A member's account is on the user's list: it is added before the account accepts. If a removal and a join overlap,
- *   and the process of the join dies, it may be missing until the check, and is marked uncertain: no user is deleted
- *   while a step may be in progress.
+ *   and the process of the join dies, it may be missing until the check, and is marked uncertain, because no user is
+ *   deleted while a step may be in progress.
  * - The account executes an order within five minutes of the previous step (`untilMs`, compared with its own clock in
  *   the turn), or not at all. Half an hour after the last step none is in progress, so the account's answer is valid
- *   until another step, which the count shows. The list follows it: every interrupted step has ended in one of two
- *   consistent states, a member on the list or neither.
+ *   until another step, which changes the count. The list follows the answer, and every interrupted step has ended in
+ *   one of two consistent states: the user is a member and on the list, or neither.
  * - That check deletes users without an account or a step: row, address, sessions. A user who becomes a member in that
  *   time is kept with all data; a step that begins after the deletion is refused.
- * - A list is never truncated: a user with the maximum number of accounts is refused before the link is used.
- * - If the user's shard is unreachable, a member is removed without the previous step: the removal is valid. The
+ * - A list is never truncated, because a user with the maximum number of accounts is refused before the link is used.
+ * - If the user's shard is unreachable, a member is removed without the previous step, and the removal is valid. The
  *   administrator's next attempt, or the walk of the next night, completes it (`src/service/user-walk.ts`).
  *
- * A removal ends the operator's links for its member first: otherwise one of them could bring the member back in
- * between. They end even if the account then refuses.
+ * A removal first ends the operator's links for its member, because one of them could otherwise bring the member back
+ * in between. They end even if the account then refuses.
  *
  * Spec member.index, member.accounts, session.factor, link.operator
  */
@@ -56,7 +56,9 @@ export interface StepBegun {
   readonly untilMs: number
 }
 
-/** Comes before the account is asked, so that no member is unknown to his user. Refuses a user who is gone. */
+/**
+ * Runs before the account is asked, so that a member's account is always on the user's list. Refuses a deleted user.
+ */
 export const beginJoin: CommandType<BeginJoinBody, StepBegun | Refused> = {
   name: 'begin-join',
   entities: () => [],
@@ -82,7 +84,7 @@ export const beginJoin: CommandType<BeginJoinBody, StepBegun | Refused> = {
 }
 
 export interface BeginLeaveBody extends BeginJoinBody {
-  /** Of his address. */
+  /** HMAC of the user's address. */
   readonly hmac: string
 }
 
@@ -115,7 +117,7 @@ export interface JoinAccountBody {
 
 export interface ListChanged {
   readonly kind: 'joined'
-  /** False if another step was taken in the meantime: the list is unchanged. */
+  /** False if another step was taken in the meantime, and the list is unchanged. */
   readonly isDone: boolean
 }
 

@@ -1,8 +1,8 @@
 /**
  * link - links are made, mailed, and used once.
  *
- * Mail with a link waits in the lane of notices as `link.<id>.<ms>`; its text is made from the row when it is sent.
- * Using a link makes a member (`setup`, `invitation`), or signs its user in (`sign-in`, `reset`).
+ * Mail with a link waits in the lane of notices as `link.<id>.<ms>`, and its text is built from the row when it is
+ * sent. Using a link makes a member (`setup`, `invitation`), or signs its user in (`sign-in`, `reset`).
  *
  * Spec link.once, link.purpose, link.mail, link.operator
  */
@@ -45,7 +45,7 @@ const ITEM = /^link\.([0-9a-f]+)\.(\d+)$/
 
 export interface MakeLinkBody {
   readonly linkId: string
-  /** Of a user or an account; its round is filled in. */
+  /** The link of a user or an account; its round is filled in here. */
   readonly link: Omit<StoredLink, 'round' | 'madeAtMs' | 'operatorHash' | 'removesFactors'>
   readonly isMailed: boolean
 }
@@ -112,13 +112,16 @@ export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade |
 }
 
 export interface EndLinksBody {
-  /** Of the address. */
+  /** HMAC of the address. */
   readonly hmac: string
   /** When the used link was made; null to end all. */
   readonly madeAtMs: number | null
 }
 
-/** Uses up the operator's links for an address, on the shard of its HMAC: of several used at once only one works. */
+/**
+ * Uses up the operator's links for an address, on the shard of its HMAC, so that of several used at once only one
+ * works.
+ */
 export const endLinks: CommandType<EndLinksBody, { readonly kind: 'ended' } | Refused> = {
   name: 'end-links',
   entities: () => [],
@@ -232,7 +235,7 @@ export const useAccountLink: CommandType<UseAccountLinkBody, MemberMade | Refuse
   },
 }
 
-/** The link if it works: its siblings were not used, and its subject still exists. */
+/** The link if it is valid, which means that its siblings were not used, and its subject still exists. */
 function workingLink(
   facts: Facts,
   shard: number,

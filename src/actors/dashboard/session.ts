@@ -2,8 +2,8 @@
  * session - a session begins, is used, is confirmed, ends, on the shard of its account.
  *
  * Only members get a session. If the account requires a second factor and none was used in it, the session only allows
- * setting one up or using one: a factor set up in another session does not count here. A session ended before it has
- * begun does not begin: ending a user's sessions also ends those in progress.
+ * setting one up or using one, because a factor set up in another session does not count here. A session ended before
+ * it has begun does not begin: ending a user's sessions also ends those in progress.
  *
  * Spec session.life, session.confirm, session.factor
  */
@@ -129,7 +129,7 @@ export interface MarkSessionBody {
   readonly hash: string
   /** Whether its user has entered a password or a factor; otherwise it was only used. */
   readonly isConfirmed: boolean
-  /** Whether what he has shown, or set up, is a second factor. */
+  /** Whether the user has shown, or set up, a second factor. */
   readonly showsFactor?: boolean
 }
 

@@ -84,7 +84,7 @@ function settingsOps(shard: number, accountId: string, settings: Partial<Setting
   return args.length === 0 ? [] : [{ key: settingsKey(shard, accountId), write: 'HSET', args }]
 }
 
-/** Records an action that changes nothing else: content was read, a limit was reached. */
+/** Records an action without any other change, such as a read of content or a reached limit. */
 export const noteAct: CommandType<MemberAct, { readonly kind: 'noted' }> = {
   name: 'note-act',
   entities: () => [],
@@ -95,7 +95,7 @@ export const noteAct: CommandType<MemberAct, { readonly kind: 'noted' }> = {
   },
 }
 
-/** The body of a member's order: its author, and the logged action. */
+/** The author of a member's order, and the logged action. */
 export interface OrderedByMember {
   readonly member?: MemberAct
   /** An automatic check by a page, logged only if it has changed something. */

@@ -5,9 +5,9 @@
  * (`src/service/user-walk.ts`): for users from before these steps existed, and for other inconsistencies. An account
  * with a step that may still be in progress is skipped and checked again later.
  *
- * States of the item: waiting -> claimed, with the accounts to ask -> asked, on their shards -> the list as they say. A
- * step in the meantime shows in the count: then nothing is settled and the check starts again. A check that dies in
- * between is repeated; one that ends late or twice changes nothing.
+ * States of the item: waiting -> claimed, with the accounts to ask -> asked, on their shards -> the list follows their
+ * answers. A step in the meantime shows in the count: then nothing is settled and the check starts again. A check that
+ * dies in between is repeated; one that ends late or twice changes nothing.
  *
  * Spec member.index
  */
@@ -27,15 +27,15 @@ export const FORGET_USER_TIMER = 'forget-user'
 
 /** The question of a check. */
 export interface UserLookJob extends Pick<User, 'userId' | 'address' | 'joins'> {
-  /** Whether he is a member there. */
+  /** For each account whether the user is a member. */
   readonly accounts: readonly string[]
 }
 
 /** The answers of accounts. */
 export interface UserFound extends Pick<UserLookJob, 'joins' | 'accounts'> {
-  /** Of the address. */
+  /** HMAC of the address. */
   readonly hmac: string
-  /** Those of the accounts that he is a member of. */
+  /** Accounts that the user is a member of. */
   readonly memberOf: readonly string[]
 }
 
@@ -97,7 +97,7 @@ function settle(user: User, { accounts, memberOf }: UserFound): User {
   return { ...user, accounts: [...user.accounts.filter(isKept), ...added], unsure: Object.fromEntries(unsure) }
 }
 
-/** Removes a user: his row, his list of sessions, and that an address is his. */
+/** Removes a user: the row, the list of sessions, and the entry of the address. */
 function forgetOps(shard: number, userId: string, hmac: string | null): Op[] {
   return [
     ...(hmac === null ? [] : [{ key: loginsKey(shard), write: 'HDEL' as const, args: [hmac] }]),

@@ -1,8 +1,8 @@
 /**
  * user-notice - notifies users by mail of changes to their sign-in
  *
- * This reveals changes by someone else. The item is placed in the lane of notices by the commit of the change; the
- * recipient is read when it is sent, so users deleted in the meantime get none.
+ * This reveals changes by someone else. The item is placed in the lane of notices by the commit of the change. The
+ * recipient is read when it is sent, so users deleted in the meantime get no mail.
  *
  * Item: `me.<what>.<user short>.<ms>`
  *
@@ -35,7 +35,7 @@ export interface UserNoticeItem {
   readonly atMs: number
 }
 
-/** The item for a user; none for changes without a notice. */
+/** The item for a user; empty for changes without a notice. */
 export function userNoticeDues(what: string | undefined, userId: string, nowMs: number): Due[] {
   if (!isUserNotice(what)) return []
   return [{ lane: NOTICE_LANE, item: `me.${what}.${shortId(userId)}.${nowMs}`, atMs: nowMs }]

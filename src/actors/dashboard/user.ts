@@ -115,7 +115,7 @@ export interface IndexSessionBody {
   readonly userAgent: string
   /** When the session that this one takes the place of began, in ms; null: it is the first. */
   readonly sinceMs: number | null
-  /** The password that the user had entered: a changed one opens no session. */
+  /** The password that the user had entered, because a changed one must not open a session. */
   readonly expects: Pick<User, 'password'>
   /** Whether a second factor was shown too. */
   readonly showsFactor: boolean
@@ -195,7 +195,7 @@ export function sessionsOf(facts: Facts, shard: number, userId: string): NamedSe
   return namedSessions(facts.hash(userSessionsKey(shard, userId)))
 }
 
-/** Puts the device that signs in first; the one that signed in the longest ago goes beyond the most there may be. */
+/** Puts the device that signs in first, and drops the one with the oldest sign-in beyond the maximum. */
 function deviceOps(shard: number, { userId, devices }: User, deviceId: string | undefined): Op[] {
   if (deviceId === undefined || devices[0] === deviceId) return []
   const listed = [deviceId, ...devices.filter((one) => one !== deviceId)].slice(0, USER_DEVICES_MAX)

@@ -38,7 +38,7 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
   counters: () => [],
   facts: ({ accountId, domain }, _states, { shard }) => [
     { read: 'fields', key: namesKey(shard, accountId), fields: [domainName(domain)] },
-    // The key pairs of an earlier domain of that name, for its mail in flight.
+    // The key pairs of an earlier domain with that name, for its mail in flight.
     { read: 'hash', key: dkimKey(shard, accountId, domain) },
   ],
   decide(body, states, facts, context) {
@@ -83,7 +83,7 @@ function makeDomain(body: AddDomainBody, domainId: string, nowMs: number): Domai
     unverifiedSinceMs: nowMs,
     warningBeganAtMs: null,
     selector,
-    // Ids always rise, clocks may not: no message of this domain has an id of an earlier time.
+    // Ids always rise, but clocks may not: no message of this domain has an id of an earlier time.
     keySinceMs: msOf(domainId),
     publicKey,
     pending: null,

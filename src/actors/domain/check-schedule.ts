@@ -28,7 +28,7 @@ export type Scheduled = Pick<
   'domainId' | 'verified' | 'failingSinceMs' | 'unverifiedSinceMs' | 'pending' | 'isTestOnly'
 >
 
-/** The first look at a domain that was added at `nowMs`. */
+/** The first lookup of a domain added at `nowMs`. */
 export function firstCheckDue(domainId: string, nowMs: number): Due {
   return { lane: TIMERS_LANE, item: checkTimerItem(domainId), atMs: nowMs + FIRST_CHECK_MS }
 }
@@ -52,7 +52,7 @@ function intervalMs(domain: Scheduled, nowMs: number): number {
   const { verified, failingSinceMs, unverifiedSinceMs, pending } = domain
   if (domain.isTestOnly && !verified) return DAY_MS
   const own = verified ? (failingSinceMs === null ? DAY_MS : HOUR_MS) : waitingMs(nowMs - unverifiedSinceMs)
-  // A key that is to follow is waited for like a new domain.
+  // A pending key is checked as often as a new domain.
   return pending === null ? own : Math.min(own, waitingMs(nowMs - pending.orderedAtMs))
 }
 

@@ -1,6 +1,6 @@
 /**
- * domain-check - checks the records of sending domains: a timer for each domain, a lane for the lookups, and the effect
- * of a lookup on the domain.
+ * domain-check - checks the records of sending domains, with a timer for each domain, a lane for the lookups, and the
+ * effect of a lookup on the domain.
  *
  * The timer only triggers the lookup and sets itself again, so a lost lookup does not stop the schedule. The lookup is
  * an effect, and its result is recorded like that of the verify operation.
@@ -122,7 +122,7 @@ export const recordCheck: CommandType<RecordCheckBody, RecordCheckReply | Refuse
   },
 }
 
-/** The effect of a lookup on a domain; first requests the additional data: the administrators, the pending key. */
+/** The effect of a lookup on a domain. It first requests further data: the administrators, the pending key. */
 export function recordFinding(
   domain: DomainState,
   check: DomainCheck,
@@ -159,7 +159,7 @@ export function recordFinding(
   }
 }
 
-/** The writes and timers of a lookup that decided something. In: the domain before and after, and the notices due. */
+/** The writes and timers of a conclusive lookup. Takes the domain before and after, and the notices due. */
 function stageCheck(
   {
     domain,

@@ -1,10 +1,10 @@
 /**
- * notice - mail from the service itself: notices about sending domains, dashboard links, and changes of a user's
- * sign-in.
+ * notice - mail from the service itself, which is notices about sending domains, dashboard links, and changes of a
+ * user's sign-in.
  *
- * A notice is not a message of a server: it is in no log, counts against no limit and has no events. It waits in a
- * separate lane and is retried like mail. An account without administrators has one notice too, which is only written
- * to the operator's log.
+ * A notice is not a message of a server, so it is in no log, counts against no limit and has no events. It waits in a
+ * separate lane and is retried like mail. An account without administrators has one notice too, which is only logged
+ * for the operator.
  *
  * A link is mailed while it works; its text is made from its row, its token by the sending process.
  *
@@ -40,7 +40,7 @@ import { userIn } from '../dashboard/user.ts'
 import { type UserNoticeItem, userNoticeOfItem } from '../dashboard/user-notice.ts'
 import type { AttemptOutcome } from '../message/attempt-outcome.ts'
 
-/** `warning`: a record is missing, mail is still sent. `ended`: mail is refused. */
+/** `warning` means that a record is missing and mail is still sent. `ended`: mail is refused. */
 export type NoticeKind = 'warning' | 'ended'
 
 /** A link to be mailed. */
@@ -48,7 +48,7 @@ export interface LinkJob {
   readonly kind: 'link'
   readonly linkId: string
   readonly link: StoredLink
-  /** Of the account that it leads into. */
+  /** Name of the link's account. */
   readonly accountName: string | null
 }
 
@@ -75,12 +75,12 @@ export type NoticeOutcome = Pick<AttemptOutcome, 'result' | 'response'>
 interface NoticeItem {
   readonly kind: NoticeKind
   readonly domainId: string
-  /** Field in the hash of administrators; null = the account has none. */
+  /** Field in the hash of administrators; null if the account has none. */
   readonly place: string | null
   readonly atMs: number
 }
 
-/** The notice for a change of a domain's state, or null. */
+/** The notice for a change of a domain's state; null for no notice. */
 export function noticeOf(before: DomainState, after: DomainState): NoticeKind | null {
   if (!before.verified) return null
   if (!after.verified) return 'ended'

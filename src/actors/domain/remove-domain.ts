@@ -1,7 +1,8 @@
 /**
  * remove-domain - removes a sending domain: new sends from it are refused at once.
  *
- * Accepted mail is still sent signed, so its keys and states are kept until none of its mail can be in flight.
+ * Accepted mail is still sent with a signature, so keys and states are kept until no mail of the domain can be in
+ * flight.
  *
  * Spec domain.remove
  */

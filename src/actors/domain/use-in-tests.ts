@@ -1,6 +1,6 @@
 /**
- * use-in-tests - lets the test servers of an account send from a domain that is not verified. A verified one stays as
- * it is: every server sends from it.
+ * use-in-tests - lets the test servers of an account send from an unverified domain. A verified one stays as it is:
+ * every server sends from it.
  *
  * Spec domain.test-use
  */

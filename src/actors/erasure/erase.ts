@@ -1,12 +1,12 @@
 /**
  * erase - the order to erase a person from all servers of an account.
  *
- * The commit of the 202 separates the address: the row that leads from its HMAC to its number is removed, and the
- * number leads to the pseudonym from then on. So later data uses a new number and is not erased, and pending mail to
- * the address finds no recipient. The rest is done step by step (`walk.ts`); erasures of an account are executed one
- * after the other.
+ * The commit of the 202 separates the address: the row from its HMAC to its number is removed, and from then on the
+ * number leads to the pseudonym. So later data uses a new number and is not erased, and pending mail to the address
+ * finds no recipient. The rest is done step by step (`walk.ts`); erasures of an account are executed one after the
+ * other.
  *
- * Guarantees: no address in the command, which has its HMAC and the pseudonym; each order is a separate erasure, and a
+ * Guarantees: the command has no address, only its HMAC and the pseudonym; each order is a separate erasure, and a
  * second one of the same address erases later data.
  *
  * Keys: erasing, erasures, person, audit
@@ -42,7 +42,7 @@ import { type Refused, refuse } from '../order/refusal.ts'
 export const ERASURES_OPEN_MAX = 10_000
 
 export interface EraseBody extends AccountOrder {
-  /** Of the address within the account. */
+  /** HMAC of the address within the account. */
   readonly hmac: string
   /** Its local part. */
   readonly pseudonym: string

@@ -44,7 +44,7 @@ interface ErasedIn {
 export class ErasedMessages {
   /** Messages to the person whose content went. */
   messages = 0
-  /** When events of these messages were announced. */
+  /** Times at which events of these messages were announced. */
   readonly told: ToldSpan[] = []
   /** Events of recipients that fail. */
   readonly news: MessageReference[] = []

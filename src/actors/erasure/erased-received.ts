@@ -14,8 +14,8 @@ import { rowWrites } from '../inbound/rows.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
 
 /**
- * Its sender was looked at before its event was announced: by a moment, or by as long as the store was unreachable or
- * the clock was slow.
+ * Its sender was checked this long before its event was announced at most: usually a moment, longer if the store was
+ * unreachable or the clock was slow.
  */
 const ANNOUNCED_MS = DAY_MS
 

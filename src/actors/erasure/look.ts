@@ -3,7 +3,7 @@
  *
  * States of an item: placed by the walk -> looked; if the content store did not answer, again after a second, two,
  * four, up to a minute; the erasure stays pending. A mail without an answer after five claims is erased. Guarantees:
- * each is counted once; the last one resumes the waiting walk.
+ * each is counted once, and the last one resumes the waiting walk.
  *
  * Lane: `look/<account>`, item `<erasure id>.<server short>.<segment>.<message short>`
  *
@@ -19,7 +19,7 @@ import type { ReceivedPlace } from '../../state/received/parse-item.ts'
 import { rowFacts, rowsIn } from '../inbound/rows.ts'
 import { eraseReceived, toldOfReceived } from './erased-received.ts'
 
-/** A mail whose header is to be read, and the HMAC of the address that is looked for. */
+/** A mail whose header must be read, and the HMAC of the erased address. */
 export interface LookJob extends ReceivedPlace {
   readonly accountId: string
   readonly hmac: string
@@ -27,7 +27,7 @@ export interface LookJob extends ReceivedPlace {
   readonly head: ContentHead
 }
 
-/** Whether the header names the address; `away`: the content store did not answer. */
+/** Whether the header names the address; `away` if the content store did not answer. */
 export interface LookOutcome {
   readonly result: 'named' | 'not named' | 'away'
 }
@@ -49,7 +49,7 @@ export const prepareLook: CommandType<PrepareBody, LookJob | null> = {
       const { sizeBytes } = standing
       return { kind: 'done', reply: { accountId: accountOfLookLane(lane), ...place, hmac: walk.hmac, sizeBytes, head } }
     }
-    // Its content has expired in the meantime: no check is needed.
+    // Its content has expired in the meantime, so no check is needed.
     return { reply: null, ...lookedAt(walk, { lane, erasureId, nowMs }) }
   },
 }

@@ -1,7 +1,7 @@
 /**
  * step - the input and result of a step of an erasure
  *
- * Each step is one commit: its writes, its counts, and the position of the next one.
+ * Each step is one commit with its writes, its counts, and the position of the next one.
  */
 
 import type { Context, Facts, Need, Staged, States } from '../../../cluster/behaviour.ts'

@@ -112,7 +112,7 @@ function endBroadcast(step: ServerStep, broadcast: BroadcastState): Staged | Nee
   return { ...writes, ops: [...writes.ops, ...gone], due: [...writes.due, stepDue(streamId, nowMs)] }
 }
 
-/** An open one: the person leaves its bucket; null if it is in none. */
+/** Removes the person from the bucket of an open broadcast; null if the person is in none. */
 function leaveOut(step: ServerStep, broadcast: BroadcastState): Staged | Need | null {
   const { walk, states, facts, context } = step
   const { shard } = context

@@ -1,8 +1,9 @@
 /**
- * walk-lists - the suppression lists of a server: an erasure lifts none, and removes replies of servers.
+ * walk-lists - the suppression lists of a server, from which an erasure lifts no entry, but removes replies of
+ * servers.
  *
- * An entry stays, under the HMAC of the address, and leads to the pseudonym. The reply that it may hold can name the
- * person in a form that nobody recognizes as an address, so it goes.
+ * An entry stays, under the HMAC of the address, and leads to the pseudonym. Its reply may name the person in a form
+ * that is not recognizable as an address, so it is removed.
  *
  * Keys: `streams:<server>`, `suppressed:<stream>:<x>`
  *

@@ -1,12 +1,12 @@
 /**
- * walk-log - the sent messages of a server, segment by segment: those to the person, found by postings, and those from
- * the person, found in the whole log.
+ * walk-log - the sent messages of a server, segment by segment. Messages to the person are found by postings, and
+ * those from the person in the whole log.
  *
- * The head of each message is emptied and all content removed. The person's own recipient loses the replies of servers;
- * if pending, it ends as cancelled without an event, and the others of the message, which no longer has content,
- * bounce. Lanes are not searched: an item of an ended recipient is removed when it is due.
+ * The head of each message is emptied and all content removed. The person's own recipient loses the replies of
+ * servers; if pending, it ends as cancelled without an event, and the others of the message, which no longer has
+ * content, bounce. Lanes are not searched, because an item of an ended recipient is removed when it is due.
  *
- * Guarantees: a message is counted in the commit that empties its head, once, and only if it is to the person; a
+ * Guarantees: a message is counted once, in the commit that empties its head, and only if it is to the person; a
  * message of a number that was given out after the order is never touched.
  *
  * Keys: `segments:<server>`, `by-person log head status:<server>:<segment>`, bodies, content
@@ -33,20 +33,23 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Messages that one step erases: more in one commit hold up those who send. */
 const STEP_MESSAGES = 200
-/** Entries that one step reads: of a posting's bucket, of a log. */
+/** Entries that one step reads from a posting's bucket, and from a log. */
 const POSTINGS_LOOKED_AT = 250
 const ENTRIES_LOOKED_AT = 250
 /** Sealed segments whose rewrites one step orders. */
 const SEALED_AT_ONCE = 50
-/** Recipients of one step, without those of its first message: each has a status, and one that fails is announced. */
+/**
+ * Recipients of one step, without those of its first message, because each has a status, and one that fails is
+ * announced.
+ */
 const STEP_RECIPIENTS = 150
 /**
  * Writes of one step apart from heads, statuses and small bodies, which are combined; each names only a key of some 80
- * bytes. A body in Redis whose size is not known yet is 41 chunks: a step erases 8 messages of that kind. The last
- * message may go beyond it, by its own chunks (some 200) and by the webhook events of its recipients.
+ * bytes. A body in Redis of unknown size counts as 41 chunks, so a step erases 8 such messages. The last message may
+ * go beyond it, by its own chunks (some 200) and by the webhook events of its recipients.
  */
 const STEP_WRITES = 300
-/** The writes of an announced event for each webhook: its entry in the queue and its place in the lane. */
+/** The writes of an announced event for each webhook, which are its entry in the queue and its place in the lane. */
 const WRITES_OF_EVENT = 2
 
 type RangeFact = Fact & { readonly read: 'range' }
@@ -134,7 +137,8 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const rows = new MessageRows(shard, { serverId: server.serverId, segment })
   const reads = [fact, rows.sealedFact()]
   if (!reads.every((one) => facts.has(one))) return { kind: 'need', facts: reads }
-  // Sealed under the walk: its log is empty here. What was erased before has an empty head and is not counted again.
+  // The segment was sealed during the walk, and its log is empty here. Messages erased before have an empty head and
+  // are not counted again.
   if (rows.isSealed(facts)) return eraseSealed(step, [segment], place)
   const looked = facts.range(fact)
   const candidates = candidatesOf(step, segment, looked).slice(0, STEP_MESSAGES)

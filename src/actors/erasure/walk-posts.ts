@@ -109,13 +109,13 @@ function walkQueue(step: SliceStep, from: string): StepResult {
   return { kind: 'stepped', place, staged: { ops: forget.ops } }
 }
 
-/** Those that are dead, or were and wait again, behind the one that was looked at last; '' before the first one. */
+/** Dead deliveries, and replayed ones, after the last one checked; '' to begin. */
 function walkDead(step: SliceStep, after: string): StepResult {
   const { webhookId, slice, span, facts, context } = step
   const [fromMs, untilMs] = span
   const key = deadKey(context.shard, webhookId, slice)
   const min = after === '' ? fromMs : deadScore(after)
-  // The one that was looked at last comes first again.
+  // The last one checked comes first again.
   const count = STEP_DELIVERIES + 1
   const fact: SortedFact = { read: 'sorted', key, min, max: untilMs, count }
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }

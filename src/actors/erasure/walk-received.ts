@@ -33,7 +33,7 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Messages of one step whose rows are read. */
 const STEP_MESSAGES = 200
-/** Entries that one step reads if most of them are sufficient alone. */
+/** Entries that one step reads if the entry alone usually decides. */
 const OLD_LOOKED_AT = 1_000
 
 type RangeFact = Fact & { readonly read: 'range' }
@@ -179,7 +179,7 @@ function eraseOf(
   }
 }
 
-/** Whether a message is from the person, names it, or came to its address; `unknown`: its header must be read. */
+/** Whether a message is from the person, names it, or came to its address; `unknown` if its header must be read. */
 function isOfPerson(
   { number, hmac, mailbox }: ErasureWalk,
   of: { entry: ReceivedEntry; standing: ReceivedStanding; head: ContentHead | null },

@@ -53,7 +53,7 @@ import { logStepFacts, walkLog } from './walk-log.ts'
 import { walkPosts } from './walk-posts.ts'
 import { receivedStepFacts, walkReceived } from './walk-received.ts'
 
-/** Servers of a list read to find the next one: those of one millisecond, and one more. */
+/** Servers of a list read to find the next one: all of one millisecond, and one more. */
 const SERVERS_LOOKED_AT = 16
 /** Commands whose content is removed in one step. */
 const STEP_UNBORNE = 500

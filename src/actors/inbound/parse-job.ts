@@ -39,5 +39,5 @@ export interface ParseResult {
   readonly check: CheckResult | null
 }
 
-/** How parsing ended; `later`: the content store did not answer, and parsing is retried. */
+/** The result of parsing; `later` means that the content store did not answer, and parsing is retried. */
 export type ParseOutcome = { readonly result: 'parsed'; readonly parsed: ParseResult } | { readonly result: 'later' }

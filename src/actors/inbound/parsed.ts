@@ -1,10 +1,10 @@
 /**
- * parsed - the effect of parsing a received message: its standing, the fields for lists, and the `inbound` event.
+ * parsed - the effect of parsing on a received message: its standing, the fields for lists, and the `inbound` event.
  *
  * States of an item: received -> parsed (the event is in the same commit); if the content store did not answer, again
  * after a minute, two, four, up to an hour. One without an outcome after five claims is `parser_error`, with an event.
- * Verdicts that the DNS left open are completed later (`judged.ts`). Guarantees: one event; a message that expired in
- * the meantime is not restored, and its result's object is removed.
+ * Verdicts that the DNS left open are completed later (`judged.ts`). Guarantees: there is one event; a message that
+ * expired in the meantime is not restored, and its result's object is removed.
  *
  * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person:<server>:<segment>:<bucket>`, `person:<account>`
@@ -105,7 +105,7 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
       ...fromPostingOps(context, { shard, ...place }, { messageId: place.messageId, sender: message.sender, from }),
       ...persons.ops(),
     ]
-    // An erasure, or the end of its content, removed the row: nothing is restored.
+    // The row was removed by an erasure, or by the end of its content, and is not restored.
     const round = head === null || parsed.check === null ? null : nextRound(place, parsed.check)
     const due = [...(head === null ? unwanted : []), ...(round === null ? [] : [judgeDue(account.accountId, round)])]
     const written: Done<null> = { kind: 'done', reply: null, done, ops, due }
@@ -149,7 +149,7 @@ function rowOps(
   return rowWrites(shard, place, { standing: told, head: known })
 }
 
-/** The next round for open verdicts; null if none is missing. */
+/** The next round for open verdicts; null if all are complete. */
 function nextRound(place: ReceivedPlace, { authentication, checkedAtMs }: CheckResult): JudgeRound | null {
   const atMs = nextRoundAtMs(authentication, { firstAtMs: checkedAtMs, rounds: 1 })
   return atMs === null ? null : { place, round: 2, firstAtMs: checkedAtMs, atMs }

@@ -5,8 +5,8 @@
  * standing, head and the item that parses it, and charges the account's minute; 250 follows the commit. The conditions
  * for the recipients are checked again, because a stream may have been archived while the mail arrived.
  *
- * Guarantees: all recipients or none; the minute is charged here and nowhere else; the same bytes sent twice are two
- * messages, because a sender that did not receive 250 sends them again (RFC 1047).
+ * Guarantees: all recipients or none; only this commit charges the minute; the same bytes sent twice are two messages,
+ * because a sender that did not receive 250 sends them again (RFC 1047).
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person received-by-hash:<server>:<segment>:<bucket>`, `person:<account>`
@@ -64,8 +64,8 @@ export interface ReceiveBody {
 }
 
 /**
- * Ids in the order of the recipients; or why nothing was received: a recipient is no longer there, or the minute is
- * full.
+ * Ids in the order of the recipients, or the reason for a refusal: a recipient no longer exists, or the minute's limit
+ * is reached.
  */
 export type ReceiveReply =
   | { readonly kind: 'received'; readonly messageIds: readonly string[] }
@@ -125,7 +125,8 @@ function serversOf(recipients: readonly ReceivedRecipient[]): string[] {
 }
 
 /**
- * Whether a recipient is still valid: its stream is active, and its server belongs to the account and was not removed.
+ * Whether a recipient is still valid, with an active stream on a server that belongs to the account and was not
+ * removed.
  */
 function isLive({ serverId, streamId }: ReceivedRecipient, { accountId }: ReceiveBody, states: States): boolean {
   const server = states.get<ServerState | null>(serverRef(serverId))

@@ -1,16 +1,16 @@
 /**
  * sweep-received - removes what is past its age of a server's received mail, each day, in small steps.
  *
- * References first: expired segments are removed as a whole, then the oldest messages of the oldest one. Then content:
- * the log is walked from the end of the removed content on, and each message past the retention of its stream loses its
- * head row, which has the key to its content, in the commit that orders its objects removed. While more is left the
- * next step is due at once, otherwise in a day; without a segment there is no next one.
+ * References first: expired segments are removed as a whole, then the oldest messages of the oldest one. Then content
+ * follows: the log is walked from the end of the removed content on, and each message past the retention of its stream
+ * loses its head row, which has the key to its content, in the commit that orders the removal of its objects. While
+ * more is left the next step is due at once, otherwise in a day; without a segment there is no next one.
  *
  * Item: `received:<server>`, within the walk `received:<server>:<entry id to continue from>`, followed by `:f` while no
  * earlier message has content
  *
- * In a partly expired segment, postings are removed by the time at which they were written: one of a late parsing is
- * removed later.
+ * In a partly expired segment, postings are removed by the time at which they were written, so one of a late parsing
+ * is removed later.
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
  * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
@@ -111,7 +111,7 @@ export const sweepReceived: CommandType<TimerBody, null> = {
   },
 }
 
-/** Days that a stream keeps content; of one that is gone none. Spec stream.patch */
+/** Days for which a stream keeps content; zero for a removed stream. Spec stream.patch */
 function daysOf(stream: StreamState | null): number {
   return stream === null ? 0 : (stream.contentRetentionDays ?? CONTENT_RETENTION_DAYS_MAX)
 }
@@ -136,7 +136,7 @@ function goOn(step: Step, after: readonly [string, number] | undefined): Done<nu
   return { kind: 'done', reply: null, due: [nextDue(step, after)] }
 }
 
-/** The latest message that may have to be removed: a stream keeps content for at least a day. */
+/** The latest message that may have to be removed, because a stream keeps content for at least a day. */
 function latestMs({ nowMs }: Step): number {
   return nowMs - DAY_MS
 }

@@ -2,7 +2,7 @@
  * accept-each - which messages of a partial send are accepted.
  *
  * Each message is judged on its own, in the order of the request: it is refused by the first step that refuses it
- * alone. Limits are decided message by message: a message that does not fit is refused and counts nothing, and a
+ * alone. Limits are decided message by message, so a message that does not fit is refused and counts nothing, and a
  * smaller one after it may fit. The accepted messages are one commit.
  *
  * Spec batch.partial, limit.refusal
@@ -25,8 +25,8 @@ export interface JudgedEach {
 type Step = (turn: SendTurn) => Decision<SendReply> | null
 
 /**
- * Judges each message. In: the steps that look at messages, limits excepted; how a limit refuses; the step after the
- * limits, which is asked with every message that has passed so far.
+ * Judges each message. Takes the steps about messages without the limits; the refusal of a limit; and the step after
+ * the limits, which runs with all messages that have passed so far.
  */
 export function judgeEach(
   turn: SendTurn,

@@ -1,11 +1,11 @@
 /**
  * accept - may these messages be accepted?
  *
- * The decision is the list of steps below, in the order of refusals: the first that refuses, or answers a replay, ends
- * it. All or nothing over every message of the request; a partial send judges each message (`accept-each.ts`). What
- * acceptance writes stands in `acceptance.ts`.
+ * The decision is the list of steps below, in the order of refusals. The first one that refuses, or answers a replay,
+ * ends it. All or nothing over every message of the request; a partial send judges each message (`accept-each.ts`).
+ * The writes of an acceptance are in `acceptance.ts`.
  *
- * Guarantees: what is counted is what is accepted, in one commit; a replay counts nothing; a refusal leaves the
+ * Guarantees: counts and accepted messages are one commit; a replay counts nothing; a refusal leaves the
  * Idempotency-Key free.
  *
  * Spec refusal.order, request.idempotency, send.refusals, limit.refusal
@@ -41,7 +41,7 @@ const NO_FACTS: readonly Fact[] = []
 
 type Step = (turn: SendTurn) => Decision<SendReply> | null
 
-/** The steps after the key was found live, in the order of refusals: of the request, then of its messages. */
+/** The steps after the check of the key, in the order of refusals, first for the request, then for its messages. */
 const REQUEST_STEPS: readonly Step[] = [answerBefore, timesAreAhead, isPaidFor, accountMaySend]
 /** A partial send refuses a time message by message. */
 const PARTIAL_STEPS: readonly Step[] = [answerBefore, isPaidFor, accountMaySend]
@@ -161,14 +161,14 @@ function hmacsOf({ messages }: SendBody): readonly string[] {
   return [...hmacs]
 }
 
-/** What the turn's own look at the facts shows to be missing. */
+/** The facts that are still missing in the turn. */
 function unreadFacts({ body, streams, facts, context }: SendTurn): readonly Fact[] {
   const persons = unreadPersons(facts, placeOf(body, context), hmacsOf(body))
   const lists = listFacts(body, streams, context.shard)
   return lists.length === 0 ? persons : [...persons, ...lists.filter((fact) => !facts.has(fact))]
 }
 
-/** The reads that tell who is suppressed: none on streams that never suppressed anybody. Spec send.suppressed */
+/** The reads of suppression lists; none for streams without suppressions. Spec send.suppressed */
 function listFacts({ messages }: SendBody, streams: readonly (StreamState | null)[], shard: number): readonly Fact[] {
   if (!streams.some((stream) => stream?.hasSuppressions === true)) return NO_FACTS
   const lists = new Map<string, Set<string>>()
@@ -339,7 +339,7 @@ function indexOf({ batch }: SendBody, index: number): { readonly index?: number 
   return batch ? { index } : {}
 }
 
-/** What the per-minute limits leave once `taken` more are counted. */
+/** The remainder of the per-minute limits after `taken` more. */
 function rateAfter({ limits }: SendTurn, taken: number): RateLeft[] {
   const rate: RateLeft[] = []
   for (const { scope, period, limit, used, resetsAtMs } of limits)

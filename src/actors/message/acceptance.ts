@@ -1,9 +1,9 @@
 /**
- * acceptance - what accepting messages writes: the message, where it is found, what it counts, and its first attempts.
+ * acceptance - the writes of accepted messages: the message, its indexes, its counts, and its first attempts.
  *
- * One commit holds, for each message: log entry, head, content with its expiry, an item for each recipient in its lane,
- * and in a busy segment postings; and for the request: persons, counters, the answer under its Idempotency-Key. There
- * is no status: a recipient without one is fresh.
+ * One commit holds, for each message: log entry, head, content with its expiry, an item for each recipient in its
+ * lane, and in a busy segment postings; and for the request: persons, counters, the answer under its Idempotency-Key.
+ * No status is written, because a recipient without one is fresh.
  *
  * Keys: log, head, segments, by-person, by-tag, person, content, idempotency
  *
@@ -56,14 +56,14 @@ interface Placed {
   readonly segment: string
 }
 
-/** What the answer and the commit hold beside the messages. */
+/** The data for the answer and the commit apart from the messages. */
 export interface AcceptanceTerms {
-  /** What the limits leave. */
+  /** The remainder of the limits. */
   readonly rate: readonly RateLeft[]
   /** Events of monthly caps; null: none. */
   readonly telling: CapTelling | null
   readonly bounds: SegmentBounds
-  /** Messages of a partial send that were refused; absent: the request is all or nothing. */
+  /** Refused messages of a partial send; absent if the request is all or nothing. */
   readonly refused?: readonly RefusedMessage[]
 }
 
@@ -98,7 +98,7 @@ export function acceptAll(turn: SendTurn, { rate, telling, bounds, refused }: Ac
   return tellSuppressed(turn, { ...warned, notes: suppressedNotes(acceptance.news) }, acceptance)
 }
 
-/** Announces the recipients that are not sent to. A warning of the same turn may have counted on the same webhooks. */
+/** Announces the suppressed recipients. A warning of the same turn may have counted on the same webhooks. */
 function tellSuppressed(
   turn: SendTurn,
   done: Done<SendReply>,
@@ -118,7 +118,7 @@ function tellSuppressed(
 
 class Acceptance {
   readonly due: Due[] = []
-  /** The first outcome need not read that its recipient is fresh. */
+  /** Known to be absent, so that the first outcome need not read that its recipient is fresh. */
   readonly absent: HashFields[] = []
   /** Recipients that are not sent to, and the stream of each. */
   readonly news: MessageReference[] = []
@@ -207,7 +207,7 @@ class Acceptance {
     const { shard } = this.turn.context
     const { body } = this.turn
     const { tagHash } = item
-    // By the id's month, not the clock's: a person's row must outlive every message that names it.
+    // By the id's month, not the clock's, because a person's row must outlive every message with that person.
     const month = monthName(submittedAtMs)
     const sender = this.persons.numberOfFrom(item.from, month)
     const recipients: number[] = []
@@ -224,7 +224,7 @@ class Acceptance {
     this.ops.push(...postingOps(place, entryIdOf(messageId), { numbers: recipients, tagHash }))
   }
 
-  /** Attachments of a message that nobody will get are not kept. */
+  /** Attachments are not kept if the message is sent to no one. */
   private keepContent({ item, contentId, submittedAtMs }: Placed, isSent: boolean): void {
     const { blobs, body, context } = this.turn
     const of = { blobs, submittedAtMs, sendAtMs: item.sendAtMs, test: body.test }
@@ -299,7 +299,8 @@ class Acceptance {
   }
 
   /**
-   * The domain is verified, or the message would have been refused. A key of a moment that is still to come is none.
+   * The domain is verified, or the message would have been refused. A key that signs only from a later time does not
+   * count.
    */
   private keySinceMs(domain: string, submittedAtMs: number): number | null {
     const { facts, body, context } = this.turn

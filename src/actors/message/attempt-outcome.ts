@@ -4,7 +4,7 @@ import { type AttemptRoute, packRoute } from '../../mail/attempt-route.ts'
 import type { Outcome } from '../../mail/outcome.ts'
 import { capText, maskAddress } from '../../mail/reply.ts'
 
-/** How an attempt ended, as it is reported: no address in it. */
+/** The reported outcome of an attempt, without any address. */
 export interface AttemptOutcome {
   readonly result: Outcome['result']
   readonly code: number | null
@@ -15,19 +15,19 @@ export interface AttemptOutcome {
   readonly expired: boolean
   /** Packed route (`mail/attempt-route.ts`); absent if no mail server was tried. */
   readonly route?: string
-  /** Stream of the message; absent where who reports does not know it. */
+  /** Stream of the message; absent if the reporter does not know it. */
   readonly streamId?: string
-  /** The message cannot be built: the recipient fails instead of bouncing. */
+  /** The message cannot be built, so the recipient fails instead of bouncing. */
   readonly unbuildable: boolean
-  /** Message as built; null where it was not. */
+  /** Size of the message as built; null if it was not built. */
   readonly sizeBytes: number | null
   /** When to try again, in place of the schedule; null = by the schedule. */
   readonly retryAfterMs: number | null
-  /** No attempt was made: the operator ended the recipient, or its address is suppressed. */
+  /** No attempt was made, because the operator ended the recipient, or its address is suppressed. */
   readonly uncounted?: true
-  /** The address is on the stream's list: a scheduled message is not sent to it. */
+  /** The address is on the stream's list, so the scheduled message is not sent to it. */
   readonly suppressed?: true
-  /** HMAC of the recipient's address, where the end suppresses it; null where it does not. */
+  /** HMAC of the recipient's address if the outcome suppresses it, otherwise null. */
   readonly hmac: string | null
   /** Feedback type of a complaint that follows at once (simulated only); absent: none. */
   readonly complaint?: string
@@ -37,7 +37,7 @@ export interface AttemptOutcome {
 
 interface ReportInput {
   readonly address: string
-  /** Of the message. */
+  /** Stream of the message. */
   readonly streamId?: string
   readonly sizeBytes: number | null
   readonly retryAfterMs: number | null
@@ -49,7 +49,7 @@ interface ReportInput {
   hmac(): string
 }
 
-/** What a performer reports of an attempt: the recipient's address does not leave it. */
+/** A performer's report of an attempt, without the recipient's address. */
 export function reportOutcome(
   outcome: Outcome & { readonly route?: AttemptRoute | null },
   { address, streamId, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,

@@ -1,13 +1,14 @@
 /**
  * attempted - what the end of an attempt makes of its recipient.
  *
- * States: an open recipient (accepted, deferred) ends delivered, bounced or failed, or waits for its next attempt. A
- * temporary failure whose next attempt would come too late ends it as bounced, expired.
+ * States: an open recipient (accepted, deferred) becomes delivered, bounced or failed, or waits for its next attempt.
+ * A temporary failure whose next attempt would come too late ends it as bounced, expired.
  *
- * Guarantees: an ended recipient never changes by an outcome; an outcome that ends counts whichever attempt it is of,
- * any other only of the current one; the attachments' bytes go in the commit that ends a message's last recipient.
- * A recipient without a row is fresh, so the row does not tell whether the message is still there: its age does, and
- * the counters of its server, which every server has that has taken mail. Both are at hand without a read.
+ * Guarantees: an outcome never changes a recipient in a final state; a final outcome counts for any attempt, other
+ * outcomes only for the current one; the attachments' bytes are removed in the commit that ends a message's last
+ * recipient. A recipient without a row is fresh, so the row does not show whether the message still exists. Its age
+ * does, and so do the counters of its server, which exist for every server that has accepted mail. Both are known
+ * without a read.
  *
  * A hard bounce suppresses the address in the same commit.
  *
@@ -90,7 +91,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const packed = rows.status(facts, item)
     const acceptedAtMs = msOf(item.messageId)
     const state = unpackStatus(packed, acceptedAtMs)
-    // A recipient of a sealed segment has ended: its row is in the object, not absent because nothing happened.
+    // A recipient of a sealed segment is in a final state, and its row is in the object, so a missing row does not
+    // mean fresh.
     if (!isOpen(state.status) || rows.isSealed(facts)) return NOTHING
     // The 48 hours of a scheduled message count from its time.
     const delivery = { body, item, state, acceptedAtMs: Math.max(acceptedAtMs, item.sendAtMs ?? 0), nowMs }
@@ -138,14 +140,17 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
-/** What nobody asks for once a recipient has ended. Other outcomes look at the first one; with attachments, at all. */
+/**
+ * Rows that are not read any more once a recipient is in a final state. Other outcomes look at the first one; with
+ * attachments, at all.
+ */
 function forgotten(item: AttemptItem, rows: MessageRows): HashFields[] {
   const { short, recipient, recipients, hasAttachments } = item
   const isAsked = hasAttachments || (recipient === 0 && recipients > 1)
   return isAsked ? [] : [rows.statuses([statusField(short, recipient)])]
 }
 
-/** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
+/** Owners of the counters of an outcome, for mail on a broadcast stream also the stream. */
 function outcomeCounters({ serverId, broadcastStreamId }: AttemptItem): string[] {
   const owners = [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
   if (broadcastStreamId !== null) owners.push(streamOwner(broadcastStreamId))
@@ -159,7 +164,7 @@ function complaintOf(outcome: AttemptOutcome | null, { event, occurredAtMs }: St
   return [{ event: 'spam_complaint', occurredAtMs, feedbackType }]
 }
 
-/** The timer of a simulated click: as if the recipient had clicked when the mail came. Spec unsubscribe.simulated */
+/** The timer of a simulated click, as if the recipient had clicked at the delivery. Spec unsubscribe.simulated */
 function clickDue(
   { outcome }: OutcomeBody<AttemptOutcome>,
   { item, told, nowMs }: { readonly item: AttemptItem; readonly told: readonly StatusEvent[]; readonly nowMs: number },
@@ -175,7 +180,7 @@ interface Told {
   readonly hmac: string | null
 }
 
-/** What the events make of the stream: its list, its counters; or what has to be read before that can be said. */
+/** The effect of the events on the stream's list and counters, or the reads needed first. */
 function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWrites | Need {
   const { broadcastStreamId } = item
   const last = told.at(-1)
@@ -191,7 +196,7 @@ function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWri
   return countDelivery(turn, broadcastStreamId)
 }
 
-/** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */
+/** Status of the recipient and of the first one; with attachments, of all, and the rows that name their bytes. */
 function outcomeFacts(shard: number, item: AttemptItem, states: States): Fact[] {
   const { messageId, short, recipient, recipients, hasAttachments } = item
   const rows = new MessageRows(shard, item)
@@ -207,7 +212,7 @@ function outcomeFacts(shard: number, item: AttemptItem, states: States): Fact[] 
   ]
 }
 
-/** What clients are told: events by their place among those of the recipient. */
+/** The events to announce, by their place among those of the recipient. */
 export function newsOf(
   { serverId, segment, messageId, recipient }: AttemptItem,
   told: readonly StatusEvent[],
@@ -238,7 +243,7 @@ function attemptsAfter({ body: { outcome, attempt }, state }: DeliveryTurn): num
 }
 
 /**
- * A returned attempt leaves nothing but another time; null where it was not returned, or the mail is too old.
+ * The effect of a returned attempt, only a new time; null if it was not returned, or the mail is too old.
  *
  * Spec delivery.returned
  */
@@ -251,7 +256,7 @@ function waitsAgain({ body, acceptedAtMs, nowMs }: DeliveryTurn): Done<null> | n
   return { kind: 'done', reply: null, due: [{ lane, item, atMs }] }
 }
 
-/** The end of mail that waited too long for its site: what was last heard stands, with the class of that reply. */
+/** The end of mail that waited too long for its site, with the last reply and its class. */
 function expiredWaiting({ state, nowMs }: DeliveryTurn): StatusEvent {
   const last = state.events.at(-1)
   const { code, response } = last !== undefined && 'response' in last ? last : { code: null, response: null }
@@ -260,12 +265,12 @@ function expiredWaiting({ state, nowMs }: DeliveryTurn): StatusEvent {
   return { ...event, expired: true, status: 'bounced' }
 }
 
-/** A 5xx that only deferred was a server's greeting or its answer to EHLO: it speaks of no recipient. */
+/** A 5xx that only deferred was a server's greeting or its answer to EHLO, and is not about a recipient. */
 function classOfDeferral(code: number, response: string): string {
   return classifyReply({ phase: code >= 500 ? 'conn' : 'rcpt', response }).classification
 }
 
-/** What the outcome adds to the recipient, and when it is tried again; null: it counts for nothing. */
+/** The event that the outcome adds to the recipient, and the time of the next attempt; null if it does not count. */
 function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; nextAtMs: number | null } | null {
   const { body, nowMs } = turn
   const { outcome } = body
@@ -305,7 +310,7 @@ function bounced(
   return { event: 'bounced', occurredAtMs: nowMs, ...reply, classification, hard, expired, status }
 }
 
-/** The end of a recipient that nothing can be sent to any more, whoever's fault that is. */
+/** The end of a recipient to which nothing can be sent any more, for any reason. */
 export function failedEvent(nowMs: number): StatusEvent {
   return {
     event: 'bounced',
@@ -319,7 +324,7 @@ export function failedEvent(nowMs: number): StatusEvent {
   }
 }
 
-/** The size as built is kept with the first recipient, whoever's attempt it was that built the message. */
+/** The size as built is stored with the first recipient, even if another one's attempt built the message. */
 function sizeOps(
   facts: Facts,
   of: { rows: MessageRows; item: AttemptItem; acceptedAtMs: number; sizeBytes: number | null },

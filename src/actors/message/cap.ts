@@ -1,10 +1,10 @@
 /**
- * cap - when a monthly cap is spoken of: at 80 percent, and at the first send that it refuses.
+ * cap - publishes the events of a monthly cap, at 80 percent and at the first send that it refuses.
  *
- * States, per cap and month: nothing told, warned, told as reached. A cap that was raised and is reached again is told
- * again. What was told is kept beside the counters of the cap's owner.
+ * States, per cap and month: no event, warned, reached. A cap that was raised and is reached again has a new event.
+ * The state is stored with the counters of the cap's owner.
  *
- * Guarantees: never one event for each refused request; a clock that goes back tells nothing twice.
+ * Guarantees: refused requests do not each cause an event; a clock that goes back causes no second notice.
  *
  * Spec event.cap
  */
@@ -17,7 +17,7 @@ import { type ServerCounters, serverOwner } from '../../state/server.ts'
 import { type AnnounceTurn, accountTopic, announceCaps, type CapNews, serverTopic } from '../webhook/announce.ts'
 import type { SendTurn } from './send-turn.ts'
 
-/** What speaking of caps changes. */
+/** The writes of cap events. */
 export interface CapTelling {
   readonly staged: Staged
   readonly account: Pick<AccountCounters, 'monthTold' | 'testMonthTold'>
@@ -37,7 +37,7 @@ const WARNING_SHARE = 0.8
 
 /**
  * The cap events that accepting the request brings: warnings and, if a monthly cap refused messages of a partial send,
- * `cap_reached`. In: `refused`, the recipients of the first of these messages; 0 if there is none. Out: null for no
+ * `cap_reached`. Takes the `refused` recipients of the first of these messages; 0 if there is none. Out: null for no
  * event; `need` if something must be read first.
  */
 export function warnOfCaps(
@@ -54,7 +54,7 @@ export function warnOfCaps(
   return news === null || news.length === 0 ? null : tell(turn, news)
 }
 
-/** The refusals by caps that are told for the first time: what the refusal records. */
+/** The records of the caps that refuse and have no event yet. */
 export function tellReachedCaps(
   turn: Turn,
 ): Staged | Extract<ReturnType<typeof announceCaps>, { kind: 'need' }> | null {
@@ -94,7 +94,7 @@ function tell(turn: Turn, news: readonly CapEvent[]) {
   let server: CapTelling['server'] = {}
   for (const { event, limit } of news) {
     const { scope } = limit
-    // A warning and `cap_reached` of one cap in one request: the second builds on the first.
+    // If one request causes a warning and `cap_reached` of one cap, the second builds on the first.
     const own = scope === 'server' ? server.monthTold : scope === 'test' ? account.testMonthTold : account.monthTold
     const after = toldAfter(own ?? toldOf(turn, scope), { month, event, cap: limit.limit })
     if (scope === 'server') server = { monthTold: after }

@@ -1,5 +1,5 @@
 /**
- * count - what an accepted request takes from the limits, and what it adds to the figures: one for each recipient.
+ * count - the use of limits by an accepted request, and its figures: one for each recipient.
  *
  * Spec limit.count, stats.count
  */
@@ -24,7 +24,8 @@ export function countersAfter(
   const { body, names, context, requested, accountCounters, serverCounters } = turn
   const minute = periodOf('minute', context.nowMs)
   const month = periodOf('month', context.nowMs)
-  // Copies that are written to: literals of a spread and more fields have no shape that the engine remembers.
+  // They are copied and then written, because object literals with a spread and further fields have no shape that the
+  // engine caches.
   const account: Writable<AccountCounters> = { ...(accountCounters ?? NONE) }
   const server: Writable<ServerCounters> = { ...(serverCounters ?? NONE) }
   if (body.test) {

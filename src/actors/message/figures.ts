@@ -24,19 +24,19 @@ export interface FiguresWrites {
   readonly counters: readonly { readonly owner: string; readonly value: unknown }[]
 }
 
-/** What a recipient is told of, and what is known of it. */
+/** The new events of a recipient, and the known data about it. */
 interface FiguresInput {
   readonly told: readonly StatusEvent[]
   /** The events before these. */
   readonly before: readonly StatusEvent[]
-  /** Absent where it is not known: it is read then. */
+  /** Absent if it is unknown, and then it is read. */
   readonly streamId?: string | undefined
 }
 
 const NOTHING: FiguresWrites = { ops: [], counters: [] }
 
 /**
- * The running hour of a server once the events are counted, or what must be read first. `hourOwner` and `serverRef` of
+ * The current hour of a server after counting the events, or the reads needed first. `hourOwner` and `serverRef` of
  * the server must be named.
  */
 export function figuresAfter(
@@ -44,7 +44,7 @@ export function figuresAfter(
   { told, before, streamId }: FiguresInput,
   turn: SuppressTurn,
 ): FiguresWrites | Need {
-  // The acceptance of a scheduled message counts nobody as suppressed.
+  // The acceptance of a scheduled message counts no recipient as suppressed.
   const countedOf = (event: StatusEvent) =>
     item.sendAtMs !== null && event.event === 'bounced' && event.status === 'suppressed'
       ? 'suppressed'
@@ -66,7 +66,7 @@ export function figuresAfter(
   return facts.has(fact) ? { ops: statsOps(facts, place, ended), counters } : { kind: 'need', facts: [fact] }
 }
 
-/** The stream of a recipient among those of a counter; null: the message has left the log, and is past its age. */
+/** The stream of a recipient among those of a counter; null if the message has left the log, and is past its age. */
 function streamOf(
   item: AttemptItem,
   told: string | undefined,

@@ -1,9 +1,9 @@
 /**
  * held - mail of a paused account that waits until the account is resumed.
  *
- * States of an item: in its lane -> held (its turn came while the account was held) -> in its lane again, due at once.
- * A held item is looked at by nobody, so what waits costs nothing. The time counts: an attempt that fails after 48
- * hours is the last one.
+ * States of an item: in its lane -> held (it came due while the account was held) -> in its lane again, due at once.
+ * Held items are not polled, so they cost nothing. Held time counts, so an attempt that fails after 48 hours is the
+ * last one.
  *
  * Key: `held:<account>` zset, `<lane> <attempts> <item>` by when it came to wait
  *
@@ -38,7 +38,7 @@ export function holdOps(
   return [{ key: heldKey(shard, accountId), write: 'ZADD', args: [String(nowMs), member] }] satisfies Op[]
 }
 
-/** Brings held items of an account back, step by step, once it is not held any more. */
+/** Brings held items of an account back, step by step, once it is no longer held. */
 export function releaseDue(accountId: string, nowMs: number): Due {
   return { lane: TIMERS_LANE, item: `${RELEASE_TIMER}:${accountId}`, atMs: nowMs }
 }
@@ -51,7 +51,7 @@ export const release: CommandType<TimerBody, null> = {
   facts: (body, _states, { shard }) => [heldFact(shard, accountOf(body))],
   decide(body, states, facts, { shard, nowMs }) {
     const accountId = accountOf(body)
-    // Held again meanwhile: the next release takes what is left.
+    // It was held again in the meantime, and the next release takes the rest.
     if (states.get<AccountState | null>(accountRef(accountId))?.held !== false) return { kind: 'done', reply: null }
     const members = facts.sorted(heldFact(shard, accountId)).map(([member]) => member)
     if (members.length === 0) return { kind: 'done', reply: null }

@@ -23,7 +23,7 @@ export interface LastEnd {
 
 const NOTHING: LastEnd = { ops: [], due: [] }
 
-/** What the end of a recipient makes of its message's attachments. In: the facts of its outcome. */
+/** The effect of a recipient's final state on its message's attachments. Takes the facts of its outcome. */
 export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>, item: AttemptItem): LastEnd {
   if (!item.hasAttachments) return NOTHING
   const { shard } = context

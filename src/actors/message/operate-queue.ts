@@ -1,10 +1,9 @@
 /**
  * operate-queue - what the operator orders of a destination, and how it is done to the mail that waits there.
  *
- * The list of held destinations and the log of these orders lie on one shard, whatever shards the mail lies on; what an
- * order does to the mail itself is done lane by lane after it is logged: `retryLane` makes what waits due now, a step
- * at a time; `dropItem` ends a recipient, which bounces, and nobody is suppressed for it. What is being attempted is
- * left alone.
+ * The list of held destinations and the log of these orders are on one shard, while the mail may be on any. The effect
+ * of an order on the mail is carried out lane by lane after it is logged: `retryLane` makes waiting items due now, a
+ * step at a time; `dropItem` ends a recipient, which bounces without a suppression. Items in flight are skipped.
  *
  * Keys: `holds` hash on shard 0, destination -> ms since when; `wakes` hash, destination -> ms of a retry, the last
  * minute's
@@ -21,13 +20,13 @@ import { type Refused, refuse } from '../order/refusal.ts'
 import type { AttemptOutcome } from './attempt-outcome.ts'
 import { attemptOutcome } from './attempted.ts'
 
-/** Destinations that can be held; who holds more wants another tool. */
+/** Maximum number of held destinations; beyond it another tool is needed. */
 export const HOLDS_MAX = 10_000
-/** What processes hear when the list has changed, or a destination is to be tried. */
+/** The topic of changes of the list, and of destinations due to be tried. */
 export const HOLDS_TOPIC = 'holds'
-/** How long a retry is told to the other processes; each looks every few seconds besides. */
+/** How long a retry is listed for the other processes, each of which also polls every few seconds. */
 const WAKE_LIFE_MS = 60_000
-/** Entries that are forgotten at once: arguments of one write are bounded. */
+/** Entries removed at once, because arguments of one write are bounded. */
 const WAKES_MAX = 1000
 
 export interface OrderQueueBody {
@@ -71,19 +70,19 @@ export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> 
   },
 }
 
-/** Items of one step: one commit. */
+/** Items of one step, which is one commit. */
 const RETRY_STEP = 500
 
 export interface RetryLaneBody {
   readonly lane: string
-  /** Looks at what is due from this instant on: the clock of who asks, at first. */
+  /** Starts with items due at this time, at first the caller's clock. */
   readonly fromMs: number
 }
 
 export interface RetryLaneReply {
   readonly kind: 'retried'
   readonly recipients: number
-  /** Where the next step goes on; null = this was the last one. */
+  /** Start of the next step; null if this was the last one. */
   readonly nextMs: number | null
 }
 
@@ -102,7 +101,7 @@ export const retryLane: CommandType<RetryLaneBody, RetryLaneReply> = {
     const isAhead = (item: string) => (parseAttemptItem(item).sendAtMs ?? 0) > nowMs
     const waiting = later.filter(([item]) => !isAhead(item) && !isUnderWay(facts.field(claimsKey(shard), item)))
     const [, lastMs = 0] = later.at(-1) ?? []
-    // Of what is due at one instant there may be more than a step; each step leaves less of it, or goes past it.
+    // One instant may have more due items than a step; each step leaves fewer, or goes past it.
     const nextMs = later.length < RETRY_STEP ? null : waiting.length > 0 ? lastMs : lastMs + 1
     const due = waiting.map(([item]) => ({ lane, item, atMs: nowMs }))
     return { kind: 'done', reply: { kind: 'retried', recipients: waiting.length, nextMs }, due }
@@ -151,7 +150,7 @@ export const dropItem: CommandType<DropItemBody, DropItemReply> = {
   },
 }
 
-/** Writes that tell every process to try a destination now; what all have seen by now is forgotten. */
+/** The writes that make every process try a destination now, and remove entries that all have seen. */
 function wakeOps(wakes: ReadonlyMap<string, string>, destination: string, nowMs: number): Op[] {
   const seen = [...wakes].filter(([, atMs]) => Number(atMs) < nowMs - WAKE_LIFE_MS).map(([name]) => name)
   const ops: Op[] = [{ key: wakesKey(), write: 'HSET', args: [destination, String(nowMs)] }]
@@ -159,7 +158,7 @@ function wakeOps(wakes: ReadonlyMap<string, string>, destination: string, nowMs:
   return ops
 }
 
-/** Whether a row of `claims` names a worker: somebody is at it. */
+/** Whether a row of `claims` names a worker, which means that the item is in flight. */
 export function isUnderWay(row: string | null): boolean {
   return row !== null && (JSON.parse(row) as [worker: string])[0] !== ''
 }

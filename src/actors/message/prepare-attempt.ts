@@ -1,11 +1,11 @@
 /**
- * prepare-attempt - what a performer needs to compose and transmit a message to one recipient, and where it is found.
+ * prepare-attempt - the data needed to compose and transmit a message to one recipient.
  *
- * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the
- * item names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
+ * A fresh first attempt gets its job from the commit that accepted the message. Later ones are prepared here: the item
+ * names server, segment and message; log entry, head and status are read, then the addresses of the persons.
  *
- * Guarantees: an item of an account whose mail is held leaves its lane and waits; a finished recipient, and a message
- * that has left the log, is past its age, or is from or to somebody who is erased, have no job.
+ * Guarantees: an item of an account whose mail is held leaves its lane and waits; there is no job for a finished
+ * recipient, or for a message that has left the log, is past its age, or is from or to an erased person.
  *
  * Spec delivery.attempt
  */
@@ -45,12 +45,12 @@ export interface JobMessage {
   readonly messageId: string
   readonly accountId: string
   readonly serverId: string
-  /** When it was accepted; of a scheduled message, the time that it was scheduled for. */
+  /** Time of acceptance; for a scheduled message, its scheduled time. */
   readonly acceptedAtMs: number
-  /** Whether it was scheduled: the sender's domain and the stream's list are checked when it is sent. */
+  /** Whether it was scheduled, so that the sender's domain and the stream's list are checked when it is sent. */
   readonly isScheduled: boolean
   readonly test: boolean
-  /** Whether the sender's domain may be sent from, and so has a return path of its own. */
+  /** Whether the sender's domain may be used for sending, and so has its own return path. */
   readonly hasReturnPath: boolean
   /** Since when the DKIM key signs that the domain had at acceptance; null: it follows from the time of acceptance. */
   readonly keySinceMs: number | null
@@ -60,7 +60,7 @@ export interface JobMessage {
   readonly subject: string
   readonly headers: Readonly<Record<string, string>>
   readonly streamId: string
-  /** Name of the stream where it is one of broadcasts; null on another. */
+  /** Name of the stream if it is a broadcast stream, otherwise null. */
   readonly listName: string | null
   /** The broadcast that it is of, whose content it shares; null: none. */
   readonly broadcast: BroadcastOfHead | null
@@ -71,9 +71,9 @@ export interface JobMessage {
   readonly raw: RawContent | null
   /** Its parts are `body` and `a0`, `a1`, …, or `body` and `raw`. */
   readonly contentId: string
-  /** What of it lies in the content store; null: nothing. */
+  /** Its objects in the content store; null if there are none. */
   readonly stored: StoredContent | null
-  /** The parts themselves, where they came with the command; null: they are read from the store. */
+  /** The parts themselves, if they came with the command; null if they are in the store. */
   readonly content: readonly InlinePart[] | null
 }
 
@@ -83,7 +83,7 @@ export interface AttemptJob {
   readonly recipient: { readonly address: string; readonly index: number }
 }
 
-/** What was found of an item. */
+/** The data found for an item. */
 interface Found {
   readonly item: AttemptItem
   readonly accountId: string
@@ -91,7 +91,7 @@ interface Found {
   readonly head: Head
 }
 
-/** Prepares an item's next attempt: its job, null when there is nothing left to do. */
+/** Prepares an item's next attempt and returns its job, or null if there is nothing left to do. */
 export const prepareAttempt: CommandType<PrepareBody, AttemptJob | null> = {
   name: 'prepare delivery',
   entities(body) {
@@ -150,7 +150,7 @@ function addressFacts(shard: number, { item, accountId, entry }: Found): Fact[] 
   return Array.from(numbers, (number) => addressFact(shard, accountId, number))
 }
 
-/** The row that says whether the sender's domain may still be sent from. */
+/** The row that shows whether the sender's domain may still be used. */
 function sendingFact(shard: number, { accountId }: Found, sender: string | null) {
   const domain = sender === null ? '' : sender.slice(sender.lastIndexOf('@') + 1)
   return { read: 'fields', key: sendingKey(shard, accountId), fields: [domain] } as const
@@ -163,7 +163,7 @@ function addressIn(
   number: number,
 ): string | null {
   const row = facts.field(keyOfNumber(shard, accountId, number), String(number))
-  // A pseudonym is nothing to send to: of who is being erased nothing goes out any more.
+  // Nothing is sent to a pseudonym, and nothing more from or to a person under erasure.
   return row === null || erasedMonthOf(row) !== null ? null : addressOfRow(row)
 }
 
@@ -178,7 +178,7 @@ function makeJob(
 ): AttemptJob | null {
   const { item, accountId, entry, head } = found
   const { addressOf, hasReturnPath, server, listName } = of
-  // As at the first attempt: the same words, under the same signature.
+  // The spelling of the first attempt, so that the signature stays the same.
   const spelled = (place: number, number: number | undefined): string | null => {
     const known = number === undefined ? null : addressOf(number)
     return known === null ? null : spelledAddress(head, place, known)
@@ -186,7 +186,7 @@ function makeJob(
   const address = spelled(item.recipient + 1, entry.recipients[item.recipient])
   const sender = spelled(0, entry.sender)
   if (address === null || sender === null) return null
-  // Whoever is shown to the others belongs to what the message says.
+  // Every visible recipient is part of the message's content.
   if (entry.recipients.some((number, index) => entry.kinds[index] !== 'bcc' && addressOf(number) === null)) return null
   const shown = (kind: 'to' | 'cc'): JobAddress[] =>
     entry.recipients.flatMap((number, index) => {

@@ -1,8 +1,8 @@
 /**
- * record-report - what came back for a recipient: a bounce after delivery, or a complaint.
+ * record-report - a later report about a recipient, either a bounce after delivery or a complaint.
  *
  * States (message.states): only a delivered recipient becomes bounced; a complaint changes no status. While an attempt
- * is still under way nobody can say what a report means: it is asked for again.
+ * is in flight, the meaning of a report is undecided, and it must be reported again.
  *
  * Guarantees: at most one bounce and one complaint for each recipient; nothing for a message past its age; suppression,
  * event and counters come in one commit.
@@ -34,7 +34,7 @@ import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
 
-/** What a report says of the recipient that its return path names. */
+/** A report about the recipient that its return path names. */
 export type Report =
   | Extract<Dsn, { kind: 'bounce' }>
   | { readonly kind: 'complaint'; readonly feedbackType: string | null }
@@ -48,8 +48,8 @@ export interface ReportBody {
 }
 
 /**
- * `open`: it may be reported again once the attempt that is under way has ended. `sealed`: the message is being
- * recalled from its segment, and can be reported in a moment.
+ * `open`: it may be reported again once the attempt that is under way has ended. `sealed` means that the message is
+ * being recalled from its segment, and the report can be repeated in a moment.
  */
 export type ReportReply = 'recorded' | 'ignored' | 'open' | 'sealed'
 
@@ -125,7 +125,7 @@ function eventOf(report: Report, { item, state, nowMs, isErased }: Judged): Stat
   if (report.kind === 'complaint') {
     const { feedbackType } = report
     const meaning = meaningOf(feedbackType ?? '')
-    // Whoever leaves a list still wants receipts.
+    // A recipient who leaves a list still gets receipts.
     if (meaning === 'none' || (meaning === 'opt-out' && item.broadcastStreamId === null)) return 'ignored'
     if (state.status === 'suppressed' || state.events.some(({ event }) => event === 'spam_complaint')) return 'ignored'
     return { event: 'spam_complaint', occurredAtMs: nowMs, feedbackType }
@@ -134,7 +134,7 @@ function eventOf(report: Report, { item, state, nowMs, isErased }: Judged): Stat
   if (isOpen(state.status)) return 'open'
   if (state.status !== 'delivered' || nowMs - state.statusAtMs > BOUNCE_DAYS_MAX * DAY_MS) return 'ignored'
   const { code, classification, hard, expired } = report
-  // What is said of somebody who is erased may name them in a form that nobody recognizes.
+  // A report about an erased person may name the person in an unrecognizable form.
   const response = isErased ? null : report.response
   return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status: 'bounced' }
 }

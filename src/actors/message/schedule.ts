@@ -2,10 +2,10 @@
  * schedule - cancels a scheduled message, or gives it another time.
  *
  * States: a scheduled message waits in its lanes until its time; once an attempt of any recipient has begun, neither
- * order is taken. Both act on all recipients in one commit, so no recipient gets a message that was cancelled.
+ * order is accepted. Both act on all recipients in one commit, so no recipient gets a cancelled message.
  *
- * The items of a message have its time in their names, so another time is another item. Whoever asks has read the
- * message before; if its time has changed since then, the reply is `changed`, and the asker reads again.
+ * The items of a message have its time in their names, so another time is another item. The caller has read the
+ * message before. If its time has changed since then, the reply is `changed`, and the caller reads it again.
  *
  * Spec message.cancel, message.reschedule
  */
@@ -46,7 +46,9 @@ export interface ScheduledMessage {
   readonly hasAttachments: boolean
   readonly broadcastStreamId: string | null
   readonly sendAtMs: number
-  /** For each recipient the lanes that its item may be in: the settings may have changed since its acceptance. */
+  /**
+   * For each recipient the lanes in which its item may be, because the settings may have changed since its acceptance.
+   */
   readonly lanes: readonly (readonly string[])[]
 }
 
@@ -54,12 +56,12 @@ export interface OrderScheduledBody extends TokenOrder {
   readonly serverId: string
   readonly test: boolean
   readonly message: ScheduledMessage
-  /** The new time, ms; null: the message is cancelled. */
+  /** The new time, ms; null cancels the message. */
   readonly sendAtMs: number | null
 }
 
 export interface OrderScheduledReply {
-  /** `changed`: the message has another time than the asker has read. */
+  /** `changed` means that the message has another time than the caller has read. */
   readonly kind: 'ordered' | 'changed'
 }
 
@@ -141,7 +143,9 @@ function cancel(body: OrderScheduledBody, context: Context, { head }: { head: He
   return { ops }
 }
 
-/** Null if the item of a recipient waits in none of its lanes: its account's mail is held, and its time has come. */
+/**
+ * Null if the item of a recipient is in none of its lanes, because its account's mail is held and its time has come.
+ */
 function move(
   body: OrderScheduledBody,
   context: Context,
@@ -192,7 +196,7 @@ function rowsOf(shard: number, { serverId, message: { segment } }: OrderSchedule
   return new MessageRows(shard, { serverId, segment })
 }
 
-/** The messages of a sealed segment have all ended. */
+/** All recipients of a sealed segment are in a final state. */
 function sealedReads(shard: number, body: OrderScheduledBody, states: States): Fact[] {
   const counters = states.counter<ServerCounters>(serverOwner(body.serverId))
   return mayBeSealed(counters, body.message) ? [rowsOf(shard, body).sealedFact()] : []

@@ -8,7 +8,7 @@ import type { AttemptItem } from '../../state/message/item.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
 
 /**
- * Counts the bytes by which statuses outgrow what the open segment allows for: no key grows without bound.
+ * Counts the bytes by which statuses exceed the open segment's allowance, so that no key grows without bound.
  * `isChanged`: whether the counters are written in any case.
  */
 export function countersAfterAttempt(

@@ -12,7 +12,7 @@ import type { RecipientState } from '../../state/message/status.ts'
 import { changeScheduled } from '../../state/scheduled.ts'
 import type { ServerCounters } from '../../state/server.ts'
 
-/** `past`: the time has passed. `late`: it is too far ahead. */
+/** `past` means that the time has passed. `late`: it is too far ahead. */
 export type SendTimeFault = 'past' | 'late'
 
 /**

@@ -1,8 +1,8 @@
 /**
- * send-turn - what one send decides by: its states and counters, found together and once.
+ * send-turn - the states and counters that decide one send, looked up together and once.
  *
- * Every send of a server asks for the same ones, several times each: when its states are loaded, when it says what it
- * reads, in its turn. One look here takes the place of one for each name.
+ * Every send of a server needs the same names several times: when its states are loaded, when it declares its reads,
+ * and in its turn. One look here takes the place of one for each name.
  */
 
 import type { Context, Facts, Ref, States } from '../../../cluster/behaviour.ts'
@@ -13,11 +13,11 @@ import { type ServerCounters, type ServerState, serverOwner, serverRef } from '.
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import type { SendBody } from './send.ts'
 
-/** What a send on a server names. */
+/** The names in a send on a server. */
 export interface SendNames {
   readonly account: Ref
   readonly server: Ref
-  /** Of messages that name no stream. */
+  /** The stream of messages without a stream. */
   readonly defaultStream: Ref
   readonly accountOwner: string
   readonly serverOwner: string
@@ -35,14 +35,14 @@ export interface SendTurn {
   readonly names: SendNames
   readonly account: AccountState
   readonly server: ServerState
-  /** One for each message; null where it names none. */
+  /** One for each message; null if it names none. */
   readonly streams: readonly (StreamState | null)[]
   readonly accountCounters: AccountCounters | null
   readonly serverCounters: ServerCounters | null
   readonly limits: readonly Limit[]
-  /** Emails that the request needs: one for each recipient. */
+  /** Number of emails in the request, one for each recipient. */
   readonly requested: number
-  /** Places of the messages in the request; absent: the turn has all of them. */
+  /** Places of the messages in the request; absent if the turn has all of them. */
   readonly places?: readonly number[]
   readonly states: States
   readonly facts: Facts

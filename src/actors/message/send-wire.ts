@@ -1,7 +1,8 @@
 /**
  * send-wire - a send and its answer as they travel between processes: values in a fixed order, without their names.
  *
- * The names are more than half of a small send, and each process would write or read them anew for every message.
+ * The names would be more than half of a small send, and each process would serialize and parse them for every
+ * message.
  */
 
 import type { Wire } from '../../../cluster/behaviour.ts'
@@ -37,10 +38,7 @@ type PackedShort = readonly [
   SendItem['builtBytes'],
   SendItem['lane'],
 ]
-/**
- * What of the content was written to the content store, what came whole, and a scheduled time are last, and only if
- * there is any.
- */
+/** The last values are optional: content in the content store, a message received whole, and a scheduled time. */
 type PackedItem =
   | PackedShort
   | readonly [...PackedShort, StoredContent]

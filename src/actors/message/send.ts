@@ -1,8 +1,8 @@
 /**
  * send - the command that asks for messages to be accepted, and its answer.
  *
- * What needs the installation's secret is in it already: HMACs of addresses, hashes of tags and of the Idempotency-Key.
- * Text and html are not: content travels beside it, as blobs or written before under its final name.
+ * It already has all values that need the installation's secret: HMACs of addresses, hashes of tags and of the
+ * Idempotency-Key. Text and html are not: content travels beside it, as blobs or written before under its final name.
  *
  * Spec send.normal, send.answer
  */
@@ -43,14 +43,14 @@ export interface SendItem {
   readonly headers: Readonly<Record<string, string>>
   readonly attachments: readonly HeadAttachment[]
   readonly content: {
-    /** What is in Redis, or comes along. */
+    /** Parts in Redis, or in the command. */
     readonly parts: readonly ContentPart[]
-    /** What was written to the content store before; null: nothing. */
+    /** Content already written to the content store; null if there is none. */
     readonly stored: StoredContent | null
   }
-  /** A message that came whole; null: it is composed of what stands here. */
+  /** A message received whole; null if it is composed from these fields. */
   readonly raw: RawContent | null
-  /** Bytes as built; null where its upper bound passes anyway. */
+  /** Bytes as built; null if its upper bound is small enough. */
   readonly builtBytes: number | null
   /** When it is sent, ms; null: at once. */
   readonly sendAtMs: number | null
@@ -60,7 +60,7 @@ export interface SendItem {
 export interface SendBody {
   readonly accountId: string
   readonly serverId: string
-  /** Whether the server is a test server: its mode never changes. */
+  /** Whether the server is a test server, which never changes. */
   readonly test: boolean
   /** SHA-256 of the server key, hex; the turn checks that it is live. */
   readonly keyHash: string
@@ -72,7 +72,7 @@ export interface SendBody {
   readonly messages: readonly SendItem[]
   /** Whether refusals name the message's `index`. */
   readonly batch: boolean
-  /** Whether each message is accepted or refused on its own; absent: all or none. */
+  /** Whether each message is accepted or refused on its own; absent for all or none. */
   readonly partial?: true
 }
 
@@ -81,11 +81,11 @@ export interface AcceptedMessage {
   readonly messageId: string
   /** The time in its id. */
   readonly submittedAtMs: number
-  /** Places of the recipients that are suppressed; absent: none, or the answer was given before. */
+  /** Places of the suppressed recipients; absent if there are none, or the answer is a replay. */
   readonly suppressed?: readonly number[]
 }
 
-/** What is left under a per-minute limit. */
+/** The remainder of a per-minute limit. */
 export interface RateLeft {
   readonly scope: LimitScope
   readonly limit: number

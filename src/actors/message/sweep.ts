@@ -1,13 +1,13 @@
 /**
  * sweep - removes what is past its age from a server's log, each day, in small steps.
  *
- * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the
- * server's counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and
- * statuses by HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before
- * it. Of the log of events, entries over 30 days old go. An attempt that ends later writes no row any more:
- * `outcome.ts` looks at the message's age. A sealed segment loses what is past its age by a rewrite, and closed ones
- * are offered to the lane that seals. While more is left the next step is due at once, else in a day. Content and
- * idempotency records expire by themselves; content that is kept for a shorter time has walks of its own, which the
+ * An expired segment is removed as a whole: its keys and its row in `segments`, and its place in the server's
+ * counters. From a partly expired one, the oldest messages are removed: log entries and postings by XTRIM, heads and
+ * statuses by HDEL in the same commit. A removed server without any data is removed too, after its suppression lists.
+ * From the log of events, entries over 30 days old are removed. An attempt that ends later writes no row any more,
+ * because its outcome checks the message's age. A sealed segment loses what is past its age by a rewrite, and closed
+ * ones are offered to the lane that seals. If more is left, the next step is due at once, otherwise in a day. Content
+ * and idempotency records expire by themselves. Content that is kept for a shorter time has separate walks, which the
  * last step of a day begins.
  *
  * Spec retention.message, event.search
@@ -61,7 +61,7 @@ export const SWEEP_TIMER = 'sweep'
 
 /** Messages of one step. */
 const STEP_MESSAGES = 200
-/** Whole segments of one step: each has up to 515 keys. */
+/** Whole segments of one step, each of which has up to 515 keys. */
 const STEP_SEGMENTS = 2
 /** Streams of one step. */
 const STEP_STREAMS = 100
@@ -89,7 +89,7 @@ export const sweep: CommandType<TimerBody, null> = {
     const serverId = serverOf(body)
     const server = states.get<ServerState | null>(serverRef(serverId))
     if (server === null) return { kind: 'done', reply: null }
-    // By the minute: what is read follows from it, and the clock goes on between two rounds of reading.
+    // Rounded to the minute, because the reads depend on it, and the clock advances between two rounds of reading.
     const minuteMs = nowMs - (nowMs % MINUTE_MS)
     const isRemoved = server.removedAtMs !== undefined
     const events = sweepEvents(facts, { shard, serverId, cutoff: eventCutoffMs(minuteMs), isRemoved })
@@ -107,17 +107,17 @@ export const sweep: CommandType<TimerBody, null> = {
     return {
       ...swept,
       ops: [...(swept.ops ?? []), ...events.ops],
-      // An event that comes later opens its slice anew.
+      // A later event opens its slice again.
       counters: [...(swept.counters ?? []), ...(isRemoved && !events.isLeft ? [{ owner, value: null }] : [])],
-      // The last place of an item counts: this sweep goes on at once.
+      // The last due of an item counts, so this sweep continues at once.
       due: [...(swept.due ?? []), { ...sweepDue(serverId, nowMs), atMs: nowMs }],
     }
   },
 }
 
 /**
- * With the last step of a day: the walks that remove content before it expires, which an account may have asked for
- * since.
+ * Adds, with the last step of a day, the walks that remove content before it expires, which an account may have
+ * configured since.
  */
 function contentWalk(
   server: ServerState,
@@ -152,7 +152,7 @@ function sweepMessages(
     const of = { shard, serverId, accountId: server.accountId }
     const reads = [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]
     if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
-    // What it has received leaves by its own sweep, which needs the streams.
+    // Received mail is removed by its own sweep, which needs the streams.
     if (hasEvents || facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
       return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
     const listed = sweepListed(facts, of)
@@ -174,7 +174,7 @@ function sweepMessages(
   return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name, order })
 }
 
-/** The oldest segment has left Redis, or is about to: what is past its age in it is cut off by a rewrite. */
+/** The oldest segment has left Redis, or is about to, so expired messages in it are removed by a rewrite. */
 function sweepSealed(
   row: SealedRow,
   { serverId, accountId }: ServerState,
@@ -207,7 +207,9 @@ function receivedSegmentFact(shard: number, serverId: string): SortedFact {
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: 1 }
 }
 
-/** A segment ends where the next begins, with the last id of the open one, or at the latest with its month or day. */
+/**
+ * A segment ends at the next one's beginning, the open one with its last id, or at the latest with its month or day.
+ */
 function stretchesOf(rows: readonly (readonly [string, number])[], counters: ServerCounters | null): Stretch[] {
   return rows.map(([name], index) => {
     const nextMs = rows[index + 1]?.[1] ?? Number.POSITIVE_INFINITY
@@ -216,7 +218,7 @@ function stretchesOf(rows: readonly (readonly [string, number])[], counters: Ser
   })
 }
 
-/** A removed server of which nothing is left goes itself, its streams before it, and is swept no more. */
+/** Removes a removed server without any data, after its streams, and ends its sweep. */
 function removeLast(
   { serverId, accountId }: ServerState,
   streams: readonly StreamState[],

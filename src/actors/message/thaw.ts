@@ -1,8 +1,8 @@
 /**
  * thaw - a write to a message whose segment may be read out, or has left Redis.
  *
- * The open segment of a server is never read out, so only messages of other segments ask. A write into a frozen segment
- * thaws it in the same commit: what was read of it is older than the write.
+ * The open segment of a server is never read out, so only messages of other segments ask. A write into a frozen
+ * segment thaws it in the same commit, because the copy read from it is older than the write.
  */
 
 import type { Context, Due, Facts, Op } from '../../../cluster/behaviour.ts'
@@ -11,12 +11,15 @@ import type { MessageRows } from '../../state/message/row.ts'
 import type { ServerCounters } from '../../state/server.ts'
 import { unlinkColdDue } from './unlink.ts'
 
-/** Whether the row of the segment in `sealed` must be read before a message of it is written. */
+/** Whether the row of the segment in `sealed` must be read before a message in it is written. */
 export function mayBeSealed(counters: ServerCounters | null, { segment }: Pick<AttemptItem, 'segment'>): boolean {
   return counters?.segment?.name !== segment
 }
 
-/** What a write to a message stages about its segment. `sealedFact` must have been fetched if it may be sealed. */
+/**
+ * The writes to a message's segment that accompany a write to the message. `sealedFact` must have been fetched if it
+ * may be sealed.
+ */
 export function thaw(
   rows: MessageRows,
   facts: Facts,

@@ -1,10 +1,10 @@
 /**
- * unlink - attachments that nobody needs any more, objects of received mail whose content has ended, and what an
- * erasure takes leave the content store.
+ * unlink - removes from the content store attachments that are no longer needed, objects of received mail whose
+ * content has ended, and objects of erased messages.
  *
- * States of an item: placed by the commit that ended the last recipient -> removed; where the store was away, again
- * after a minute, two, four, up to an hour. Removing twice is removing once. What was not removed by its day goes with
- * the day.
+ * States of an item: placed by the commit that ended the last recipient -> removed; if the store was unavailable,
+ * again after a minute, two, four, up to an hour. Removing twice is removing once. An object that was not removed by
+ * its day is removed with the day.
  *
  * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`, of an erased body
  * `out/<day>/<leaf>`, of a segment `cold/<day>/<leaf>`
@@ -19,7 +19,7 @@ import { lastPastDay, outgoingName, parseObjectName, shardPrefix } from '../../s
 import { receivedObjectName } from '../../state/received/object.ts'
 
 export const UNLINK_LANE = 'unlink'
-/** What is in items that are names without their shard; a contentId holds none. */
+/** Occurs in items that are names without their shard, but never in a contentId. */
 const SLASH = '/'
 
 export interface UnlinkJob {
@@ -58,7 +58,7 @@ export function unlinkReceivedDue(
   return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs: nowMs, job }
 }
 
-/** The item that removes an object of a segment: at once, or when no backup can name it any more. */
+/** The item that removes an object of a segment, either at once, or when no backup can name it any more. */
 export function unlinkColdDue(
   { shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>,
   object: { readonly day: string; readonly leaf: string },

@@ -1,12 +1,12 @@
 /**
- * unsubscribe - a recipient leaves a broadcast stream: the click, its undoing, and what it comes to a minute later
+ * unsubscribe - a recipient leaves a broadcast stream: the click, its undoing, and its effect a minute later
  *
  * States of a person on a stream: on no list for it, clicked (a timer waits), unsubscribed (listed with that reason or
- * a worse one). What counts is the list and not the message: who was taken off it by support can leave again by the
- * same link.
+ * a worse one). The list decides, not the message: a recipient taken off it by support can leave again by the same
+ * link.
  *
- * Guarantees: a second click changes nothing; suppression, status and event come in one commit, so exactly once; a
- * click on mail past its age does nothing.
+ * Guarantees: a second click changes nothing; suppression, status and event are in one commit, so each happens exactly
+ * once; a click on mail past its age does nothing.
  *
  * Keys: status, suppressed, suppressions, person, timers
  *
@@ -55,10 +55,10 @@ export interface UnsubscribeBody extends ClickBody {
   readonly source: ClickSource
 }
 
-/** `clicked`: it counts in a minute; `listed`: the person is on the list already; `gone`: the mail is past its age. */
+/** `clicked`: it counts in a minute; `listed`: the person is already on the list; `gone`: the mail is past its age. */
 export type UnsubscribeReply = { readonly kind: 'clicked' | 'listed' | 'gone' }
 
-/** `undone`: no click waits any more; `late`: it has counted; `gone`: the mail is past its age. */
+/** `undone`: the click no longer waits; `late`: it has counted; `gone`: the mail is past its age. */
 export type UndoReply = { readonly kind: 'undone' | 'late' | 'gone' }
 
 export const unsubscribe: CommandType<UnsubscribeBody, UnsubscribeReply> = {
@@ -101,7 +101,7 @@ export const undoUnsubscribe: CommandType<ClickBody, UndoReply> = {
   },
 }
 
-/** What a click comes to when its minute is over. */
+/** The effect of a click when its minute is over. */
 export const settleClick: CommandType<TimerBody, null> = {
   name: 'settle-click',
   frees: true,
@@ -134,7 +134,7 @@ export const settleClick: CommandType<TimerBody, null> = {
     const figures = figuresAfter(item, { told: [event], before: state.events }, turn)
     if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
       return bothNeeds(listed, figures, announcement)
-    // A message that has left the log lists nobody, and nothing is told of it.
+    // A message that has left the log suppresses no one, and no event is sent.
     if (listed.ops.length === 0) return NOTHING
     const thawed = thaw(rows, facts, context)
     const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
@@ -154,7 +154,7 @@ export const settleClick: CommandType<TimerBody, null> = {
 
 const NOTHING = { kind: 'done', reply: null } as const
 
-/** The reads that tell whether a message must be recalled before anything is written about it. */
+/** The reads that show whether a message must be recalled before its rows are written. */
 function sealedReads(shard: number, item: AttemptItem, states: States): Fact[] {
   if (!mayBeSealed(states.counter<ServerCounters>(serverOwner(item.serverId)), item)) return []
   const rows = new MessageRows(shard, item)

@@ -2,8 +2,8 @@
  * operator-key - the keys of the operators: added with a name and a role, revoked for good, and the time of their last
  * use
  *
- * A new key revokes no other. The last active admin key cannot be revoked: without one no key could be made, and the
- * store itself would have to be opened (`sendwright operator-key`).
+ * A new key revokes no other. The last active admin key cannot be revoked, because without one no key could be
+ * created, and the store itself would have to be opened (`sendwright operator-key`).
  *
  * Keys: key, tokens, token-ids, all on shard 0
  *

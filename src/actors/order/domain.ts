@@ -35,7 +35,7 @@ export function refuseOrder(order: AccountOrder, states: States, turn: Turn): Re
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 
-/** The domain that the order names, null if the account has none with that id. */
+/** The domain of the order; null if the account has none with that id. */
 export function domainOfOrder({ accountId, domainId }: DomainOrder, states: States): DomainState | null {
   const domain = states.get<DomainState | null>(domainRef(domainId))
   return domain === null || domain.accountId !== accountId || domain.removedAtMs !== null ? null : domain

@@ -1,5 +1,5 @@
 /**
- * proof - whether the proof of an order is valid in its turn: an API key, or a session of the dashboard.
+ * proof - whether the proof of an order is valid in its turn, either an API key or a session of the dashboard.
  *
  * A key is live while its owner's state holds its hash. A session is looked for in its row, as a fact of the turn, and
  * must still allow what the order takes; a row that was not read yet is asked for first.

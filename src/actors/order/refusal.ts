@@ -1,5 +1,5 @@
 /**
- * refusal - the refusal of a turn: a code of the table, with the additional fields of its answer.
+ * refusal - the refusal of a turn, with a code of the table and the additional fields of its answer.
  *
  * Instants in `extra` are milliseconds under names that end in `AtMs`; the edge writes them as `…At`.
  */

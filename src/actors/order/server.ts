@@ -48,7 +48,7 @@ export function accountOfOrder(
   return refuse(by === undefined ? 'account_not_active' : 'account_closed')
 }
 
-/** The server that an order names, null if the account has none with that id. */
+/** The server of an order; null if the account has none with that id. */
 export function serverOfOrder({ accountId, serverId }: ServerOrder, states: States): ServerState | null {
   return shownServer(states.get<ServerState | null>(serverRef(serverId)), accountId)
 }

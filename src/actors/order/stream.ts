@@ -61,7 +61,7 @@ export function refuseClosed({ account }: Tenant): Refusal<Refused> | null {
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 
-/** The stream that the order names, null if the server has none with that id. */
+/** The stream of an order; null if the server has none with that id. */
 export function streamOfOrder({ serverId, streamId }: StreamOrder, states: States): StreamState | null {
   const stream = states.get<StreamState | null>(streamRef(streamId))
   return stream?.serverId === serverId ? stream : null

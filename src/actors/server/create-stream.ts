@@ -34,7 +34,7 @@ export const createStream: CommandType<CreateStreamBody, StreamReply | Refused> 
     const { accountId, serverId, streamKind: kind, name } = body
     const { account, server } = tenant
     const isInbound = kind === 'inbound'
-    // Sending streams are open to every account that is not closed.
+    // Sending streams are available to every account that is not closed.
     if (isInbound && account.status === 'pending') return refuse('account_not_active')
     const refusal = refuseClosed(tenant)
     if (refusal !== null) return refusal

@@ -1,8 +1,8 @@
 /**
  * patch-stream - renames a stream, changes how long an inbound one keeps content, or archives it for good.
  *
- * A shorter time applies at the next sweep to what is stored. An archived stream accepts no new messages; its queued
- * mail is still delivered. Its name stays reserved. Once its inbound stream is archived, a server may have another one.
+ * A shorter time applies to stored data at the next sweep. An archived stream accepts no new messages; its queued mail
+ * is still delivered. Its name stays reserved. Once its inbound stream is archived, a server may have another one.
  *
  * Spec stream.patch, stream.name, stream.archive
  */

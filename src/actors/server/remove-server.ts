@@ -1,8 +1,10 @@
 /**
- * remove-server - removes a server: its keys are revoked at once, its name is free again, and it is no longer listed.
+ * remove-server - removes a server, whose keys are revoked at once, whose name is free again, and which is no longer
+ * listed.
  *
  * Its webhooks are removed with it. A timer archives its streams in small steps; they can no longer be read, and
- * inbound ones refuse mail from then on. Queued mail is still delivered, and stored data expires: the sweep continues.
+ * inbound ones refuse mail from then on. Queued mail is still delivered, and stored data expires, so the sweep
+ * continues.
  *
  * Spec server.remove, stream.archive
  */
@@ -49,7 +51,7 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     })
     ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [serverName(name)] })
     ops.push({ key: serversKey(shard, accountId), write: 'ZREM', args: [serverId] })
-    // Its stored data may still be personal: an erasure finds the server here.
+    // Its stored data may still be personal, and an erasure finds the server here.
     ops.push({ key: removedServersKey(shard, accountId), write: 'ZADD', args: [String(msOf(serverId)), serverId] })
     ops.push(...auditOpsOf(context, body.by, { targets: { accountId, serverId }, before: { name, mode }, after: null }))
     const webhooks = hooks.map((ref) => states.get<WebhookState | null>(ref)).filter((webhook) => webhook !== null)

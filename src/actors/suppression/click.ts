@@ -26,7 +26,7 @@ const SOURCES: readonly ClickSource[] = ['one_click', 'link']
 export interface Clicker {
   /** HMAC of the address within its account. */
   readonly hmac: string
-  /** Of a message on a broadcast stream. */
+  /** The item of a message on a broadcast stream. */
   readonly item: AttemptItem
 }
 

@@ -4,8 +4,8 @@
  * Its data (stream, person, whether the address is already on the list) is read only now, because most outcomes
  * suppress no address.
  *
- * Guarantees: one entry for each stream and address; entry, row, count of the person's lists and the stream's mark are
- * in the commit of the event.
+ * Guarantees: there is one entry for each stream and address; entry, row, count of the person's lists and the stream's
+ * mark are in the commit of the event.
  *
  * Spec suppression.entry, suppression.worse, stream.brake
  */
@@ -47,7 +47,7 @@ export interface SuppressInput {
   readonly code: number | null
   /** The address in it is masked. */
   readonly response: string | null
-  /** Whether the same turn counts a delivery: a simulated complaint includes one. */
+  /** Whether the same turn counts a delivery, which a simulated complaint includes. */
   readonly delivered?: true
 }
 
@@ -133,8 +133,8 @@ export function rowOp(shard: number, place: SuppressionPlace, entry: Suppression
 }
 
 /**
- * The writes of a delivery on a broadcast stream, or the state to be read first: a delivery that makes the window large
- * enough may pause the stream, like a complaint.
+ * The writes of a delivery on a broadcast stream, or the state to be read first, because a delivery that makes the
+ * window large enough may pause the stream, like a complaint.
  *
  * Spec stream.brake
  */

@@ -2,9 +2,9 @@
  * announce - the one place that every event of the catalogue passes on its way to clients.
  *
  * Each event gets an entry in the event log of its server, and each enabled webhook with matching filters gets a
- * delivery: a reference in its queue and an item in its lane, all in the commit of the event itself. Live feeds get a
- * signal once that commit is confirmed; while a feed is open, and for ten minutes afterwards, the references are
- * recorded too.
+ * delivery, which is a reference in its queue and an item in its lane, all in the commit of the event itself. Live
+ * feeds get a signal once that commit is confirmed; while a feed is open, and for ten minutes afterwards, the
+ * references are recorded too.
  *
  * Guarantees: a server without webhooks and feeds costs one entry per event; a webhook's deliveries are due in the
  * order of their ids; queued and dead deliveries together are bounded (`backlog.ts`).
@@ -60,7 +60,7 @@ export interface MessageNews {
   readonly serverId: string
   readonly news: readonly MailReference[]
   /**
-   * Streams of these messages, in order, if the command knows them; otherwise they are read if a webhook needs them.
+   * Streams of these messages, in order, if the command knows them; otherwise they are read when a webhook needs them.
    */
   readonly streamIds?: readonly string[]
   /** Their labels, under the same condition: for messages written by the same commit. */
@@ -95,7 +95,7 @@ export function acceptedTopic(serverId: string): string {
   return `accepted:${serverId}`
 }
 
-/** Notifies live feeds of the messages that a turn has accepted, at no cost without feeds. */
+/** Notifies live feeds of the messages that a turn has accepted, without any cost if there are no feeds. */
 export function acceptedSignals(
   serverId: string,
   messageIds: readonly string[],
@@ -233,10 +233,10 @@ export class DeliveryQueue {
     const item = formatItem({ deliveryId, slice: name, reference })
     const key = queueKey(shard, webhookId, name)
     this.ops.push({ key, write: 'XADD', args: [entryIdOf(deliveryId), QUEUE_FIELD, item] })
-    // By the id's time, not the clock's: ids rise whatever the clock does, and so the order of attempts does too.
+    // By the id's time, not the clock's, because ids rise with any clock, and so the order of attempts does too.
     this.due.push({ lane: postLane(webhookId), item, atMs: createdAtMs })
     if (pending > WEBHOOK_BACKLOG_MAX) this.due.push(backlogDue(webhookId, context.nowMs))
-    // Neither claimed nor attempted: its next claim need not read that.
+    // Neither claimed nor attempted, so its next claim need not read either row.
     this.absent.push({ key: claimsKey(shard), fields: [item] })
     this.absent.push({ key: deliveryKey(shard, webhookId, name), fields: [shortId(deliveryId)] })
     return { deliveryId, slice: name }
@@ -257,7 +257,7 @@ function listenersOf(serverId: string, states: States): readonly Subscriber[] {
   return states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []
 }
 
-/** The counters of all that are enabled: another announcement of the same turn then need not ask again. */
+/** The counters of all enabled webhooks, so that another announcement of the same turn need not ask again. */
 function needOf(
   listeners: readonly Subscriber[],
   { states, facts }: AnnounceTurn,

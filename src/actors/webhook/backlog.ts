@@ -1,9 +1,9 @@
 /**
  * backlog - ends the oldest deliveries of a webhook with too many pending ones. They become dead and may be replayed.
  *
- * A cursor moves along the deliveries: those before it are no longer pending. A replayed delivery counts by the place
- * of its first queueing, so the cursor goes back to it. In a thinned slice, replayed deliveries are listed among the
- * dead.
+ * A cursor moves along the deliveries, and those before it are no longer pending. A replayed delivery counts by the
+ * place of its first queueing, so the cursor goes back to it. In a thinned slice, replayed deliveries are listed among
+ * the dead.
  *
  * Spec webhook.backlog
  */

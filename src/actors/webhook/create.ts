@@ -31,7 +31,7 @@ export interface CreateWebhookBody extends ServerKeyOrder {
   readonly inboundContent: 'full' | 'reference'
   readonly sealedSecret: string
   readonly tag?: string
-  /** Present with `tag`: its hash within the server. */
+  /** Hash of `tag` within the server; present with it. */
   readonly tagHash?: string
   readonly metadata?: MetadataEntry
   readonly format?: NonNullable<WebhookState['format']>

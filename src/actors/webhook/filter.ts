@@ -1,8 +1,8 @@
 /**
  * filter - which events of messages a webhook gets: those of its names, its stream, its tag and its metadata entry
  *
- * Rows of a message are read only if a webhook asks for them. A message written by the same commit has no rows yet: its
- * command has the data.
+ * Rows of a message are read only if a webhook asks for them. A message written by the same commit has no rows yet, so
+ * its command supplies the data.
  *
  * Keys: `log head:<server>:<segment>`, `content:<id>:head:0`
  *
@@ -39,7 +39,7 @@ export interface FilterInput {
   readonly turn: { readonly facts: Facts; readonly context: Pick<Context, 'shard'> }
 }
 
-/** Whether a webhook gets events of that name. */
+/** Whether a webhook gets events with that name. */
 export function wants({ enabled, events }: Subscriber, event: Subscriber['events'][number]): boolean {
   return enabled && events.includes(event)
 }

@@ -26,7 +26,7 @@ export const HEARD_TIMER = 'heard'
 
 export interface ListenBody {
   readonly serverId: string
-  /** Of a server's key, which must be live, or the proof of a session; an operator's was looked at before. */
+  /** Hash of a server's key, which must be live, or the proof of a session; an operator's key was checked before. */
   readonly keyHash?: string
 }
 

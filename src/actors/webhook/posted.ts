@@ -5,7 +5,7 @@
  * after the last one, or at once if the failure is final.
  *
  * Guarantees: a 2xx counts for any attempt, a failure only for the current one; a final record has counted every
- * attempt begun. For mail erased in the meantime, the receiver's answer is not stored.
+ * started attempt. For mail erased in the meantime, the receiver's answer is not stored.
  *
  * Spec webhook.delivery, webhook.retry, erasure.messages, erasure.received
  */
@@ -50,7 +50,7 @@ const ABANDONED: PostOutcome = { result: 'failed', statusCode: null, error: 'tim
 interface EndedAttempt {
   readonly body: OutcomeBody<PostOutcome>
   readonly place: DeliveryPlace
-  /** As it was, but for the attempt that has ended now. */
+  /** The record before, except for the attempt that has just ended. */
   readonly record: DeliveryRecord
   readonly counters: WebhookCounters | null
   readonly nowMs: number

@@ -1,5 +1,5 @@
 /**
- * prepare-post - the input of an attempt at a webhook: its URL, its secrets and its event.
+ * prepare-post - the URL, the secrets and the event of an attempt at a webhook.
  *
  * Guarantees: deliveries queued before a switch-off end dead here, if the timer of the switch-off has not reached them
  * yet; for a removed webhook, or an expired message, nothing is posted.

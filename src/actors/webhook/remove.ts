@@ -1,5 +1,5 @@
 /**
- * remove - removes a webhook: nothing more is queued or posted for it, and its deliveries are dropped in small steps.
+ * remove - removes a webhook, for which nothing more is queued or posted, and drops its deliveries in small steps.
  *
  * Spec webhook.remove
  */
@@ -63,8 +63,8 @@ export const removeWebhook: CommandType<WebhookOrder, { readonly kind: 'removed'
 }
 
 /**
- * The writes that remove a webhook, alone or with its server. The caller records that the server, or the account, has
- * none left.
+ * The writes that remove a webhook, alone or with its server. The caller records whether it was the last one of the
+ * server, or of the account.
  */
 export function webhookRemoval(webhook: WebhookState, { shard, nowMs }: { shard: number; nowMs: number }) {
   const { accountId, serverId, webhookId } = webhook
@@ -81,7 +81,7 @@ export function webhookRemoval(webhook: WebhookState, { shard, nowMs }: { shard:
   } satisfies Staged
 }
 
-/** Drops the data of a removed webhook: its lane first, then its slices. */
+/** Drops the data of a removed webhook, first its lane, then its slices. */
 export const drop: CommandType<TimerBody, null> = {
   name: 'drop',
   frees: true,

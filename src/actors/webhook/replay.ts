@@ -4,8 +4,8 @@
  * The same delivery and event; the schedule of retries starts again, the count of attempts continues. A pending one is
  * due now; one with an attempt in progress is left to it, with its schedule restarted.
  *
- * `replayDead` queues dead deliveries again, oldest first, step by step: a step reads some slices from a cursor on and
- * takes no more than the backlog has room for. The caller repeats it until none is left.
+ * `replayDead` queues dead deliveries again, oldest first, step by step. A step reads some slices from a cursor on and
+ * takes no more than fit into the backlog. The caller repeats it until all are queued.
  *
  * Spec webhook.replay, webhook.example
  */
@@ -125,7 +125,7 @@ export const example: CommandType<ExampleEventBody, QueuedReply | Refused> = {
 /** Deliveries of one step, and slices that it looks at. */
 const STEP_ITEMS = 200
 const STEP_SLICES = 20
-/** Read of a slice: in an old one, the last delivery read stays listed, and comes first again in the next step. */
+/** Read of a slice. In an old one, the last delivery read stays listed, and comes first again in the next step. */
 const READ_ITEMS = STEP_ITEMS + 1
 
 type SortedFact = Fact & { read: 'sorted' }
@@ -208,8 +208,8 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
 }
 
 /**
- * The record of a delivery that is queued again: its next attempt number is one more than were ever begun. Takes its
- * row of `claims`, which is kept while it is in its lane, or null.
+ * The record of a delivery that is queued again, whose next attempt number is one above the number of started
+ * attempts. Takes its row of `claims`, which is kept while it is in its lane, or null.
  */
 export function requeued(
   before: DeliveryRecord,

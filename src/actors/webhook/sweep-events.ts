@@ -14,7 +14,7 @@ import { sliceEndMs } from '../../state/webhook/slice.ts'
 /** Slices of one step. */
 const STEP_SLICES = 20
 
-/** One step: its writes, and whether the log has slices after it. */
+/** The writes of one step, and whether the log has later slices. */
 interface EventSweep {
   readonly ops: readonly Op[]
   readonly isLeft: boolean

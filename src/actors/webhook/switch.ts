@@ -112,7 +112,7 @@ export const settleOff: CommandType<TimerBody, null> = {
   },
 }
 
-/** The next step begins where this one ended, or where this one began, if it has moved everything there. */
+/** The next step begins at the end of this one, or at its start if it has moved everything there. */
 function nextStep(
   { webhookId }: { webhookId: string },
   { waiting, ended, nowMs }: { waiting: readonly (readonly [string, number])[]; ended: number; nowMs: number },

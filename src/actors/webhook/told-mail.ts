@@ -1,5 +1,5 @@
 /**
- * told-mail - whether the mail of a delivery was erased: then its receiver's answer is not stored
+ * told-mail - whether the mail of a delivery was erased, in which case its receiver's answer is not stored
  *
  * A sent message was erased if its head is empty; a received one without content has no head. A head that has left
  * Redis with its segment may be an erased one: then nothing is kept either.
