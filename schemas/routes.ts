@@ -98,6 +98,14 @@ export const ROUTES = {
   readMessage: route('readMessage', 'GET', '/v1/messages/{id}', {
     success: { status: 200, body: MESSAGE },
   }),
+  readMessageRaw: route('readMessageRaw', 'GET', '/v1/messages/{id}/raw', {
+    success: { status: 200, body: null, media: 'message/rfc822' },
+    refusals: ['content_expired'],
+  }),
+  readMessageFile: route('readMessageFile', 'GET', '/v1/messages/{id}/attachments/{position}', {
+    success: { status: 200, body: null, media: '*/*' },
+    refusals: ['content_expired'],
+  }),
   patchMessage: route('patchMessage', 'PATCH', '/v1/messages/{id}', {
     body: MESSAGE_PATCH,
     success: { status: 200, body: MESSAGE },

@@ -21,6 +21,8 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readRequest: 'Read one request by its Request-Id',
   searchReceived: 'Search received messages',
   readReceived: 'Read one received message with its content, while it is kept',
+  readMessageRaw: 'Download a message as it is sent',
+  readMessageFile: 'Download one attachment of a message',
   readReceivedRaw: 'Download the raw received message',
   readReceivedFile: 'Download one attachment of a received message',
   listenToEvents: 'Stream new events of the server as server-sent events',

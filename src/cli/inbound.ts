@@ -2,16 +2,14 @@
  * inbound - `sendwright inbound list|show|raw|attachment|send`: received mail, and a mail put into the listener to try
  * it.
  */
-import { createWriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import type { ReceivedMessage, ReceivedSummary } from '../../schemas/inbound.ts'
 import type { Stream } from '../../schemas/stream.ts'
 import { readConfig } from '../process/config.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
+import { download } from './console/download.ts'
 import { CommandFailure } from './console/failure.ts'
 import { parseInstant, parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, print } from './console/print.ts'
@@ -68,12 +66,12 @@ export function addInboundCommands(program: Command, ended: Ended): void {
   withServerOptions(inbound.command('raw <inboundMessageId>'))
     .description('print the raw received message')
     .option('--output <file>', 'write to this file instead')
-    .action(async (id, options) => ended(await download(options, `${encodeURIComponent(id)}/raw`)))
+    .action(async (id, options) => ended(await download(options, `${PATH}/${encodeURIComponent(id)}/raw`)))
   withServerOptions(inbound.command('attachment <inboundMessageId> <position>'))
     .description('print an attachment of a received message')
     .option('--output <file>', 'write to this file instead')
     .action(async (id, position, options) =>
-      ended(await download(options, `${encodeURIComponent(id)}/attachments/${encodeURIComponent(position)}`)),
+      ended(await download(options, `${PATH}/${encodeURIComponent(id)}/attachments/${encodeURIComponent(position)}`)),
     )
   withServerOptions(inbound.command('send [file]'))
     .description(
@@ -133,14 +131,6 @@ function formatReceivedText(message: ReceivedMessage): string {
     ...(files.length === 0 ? [] : ['', formatTable(['attachment', 'name', 'type', 'bytes'], files)]),
     ...(message.text === null ? [] : ['', message.text]),
   ].join('\n')
-}
-
-async function download(options: ClientOptions & { output?: string }, path: string): Promise<number> {
-  const body = await makeClient(options, 'server').open(`${PATH}/${path}`, AbortSignal.timeout(SEND_MS_MAX))
-  const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
-  if (options.output !== undefined) await pipeline(source, createWriteStream(options.output))
-  else await pipeline(source, process.stdout, { end: false })
-  return 0
 }
 
 async function sendInbound(file: string | undefined, options: SendOptions): Promise<number> {

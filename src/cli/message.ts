@@ -1,9 +1,13 @@
-/** message - `sendwright message search|wait|show|deliveries|cancel|reschedule`: sent messages and scheduled ones. */
+/**
+ * message - `sendwright message search|wait|show|raw|attachment|deliveries|cancel|reschedule`: sent messages and
+ * scheduled ones.
+ */
 import type { Command } from 'commander'
 import { WAIT_SECONDS_MAX } from '../../schemas/limits.ts'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
 import type { MessageDeliveryList } from '../../schemas/webhook.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
+import { download } from './console/download.ts'
 import { CommandFailure } from './console/failure.ts'
 import { collectPair, parseInstant, parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, print } from './console/print.ts'
@@ -55,6 +59,7 @@ export function addMessageCommands(program: Command, ended: Ended): void {
       const answer = await makeClient(options, 'server').get<Message>(`${PATH}/${encodeURIComponent(id)}`)
       ended(print(options, answer, formatMessage))
     })
+  addDownloads(message, ended)
   withServerOptions(message.command('cancel <messageId>'))
     .description('cancel a scheduled message before its first attempt')
     .action(async (id, options) => {
@@ -71,6 +76,19 @@ export function addMessageCommands(program: Command, ended: Ended): void {
   withServerOptions(message.command('deliveries <messageId>'))
     .description('list its webhook deliveries, newest first')
     .action(async (id, options) => ended(await listDeliveries(id, options)))
+}
+
+function addDownloads(message: Command, ended: Ended): void {
+  withServerOptions(message.command('raw <messageId>'))
+    .description('print a message as it is sent')
+    .option('--output <file>', 'write to this file instead')
+    .action(async (id, options) => ended(await download(options, `${PATH}/${encodeURIComponent(id)}/raw`)))
+  withServerOptions(message.command('attachment <messageId> <position>'))
+    .description('print an attachment of a message; positions begin at 0')
+    .option('--output <file>', 'write to this file instead')
+    .action(async (id, position, options) =>
+      ended(await download(options, `${PATH}/${encodeURIComponent(id)}/attachments/${encodeURIComponent(position)}`)),
+    )
 }
 
 /** The filters of a search. */

@@ -29,6 +29,10 @@ export interface Messages {
    */
   wait(search?: MessageSearch, options?: WaitOptions): Promise<Message>
   read(messageId: string, options?: CallOptions): Promise<Message>
+  /** The message as it is sent. */
+  raw(messageId: string, options?: CallOptions): Promise<Uint8Array>
+  /** The content of an attachment. Positions begin at 0. */
+  attachment(messageId: string, position: number, options?: CallOptions): Promise<Uint8Array>
   /** Cancels a scheduled message. */
   cancel(messageId: string, options?: CallOptions): Promise<Message>
   /** Sets another time for a scheduled message. */
@@ -69,7 +73,7 @@ export interface Received {
  * Calls about sent messages.
  * @internal
  */
-export function makeMessages({ ask, waitSecondsMax }: Exchange): Messages {
+export function makeMessages({ ask, bytes, waitSecondsMax }: Exchange): Messages {
   const path = '/v1/messages'
   const search: Messages['search'] = (body = {}, options) =>
     ask({ method: 'POST', path: `${path}/search`, body, options })
@@ -95,6 +99,7 @@ export function makeMessages({ ask, waitSecondsMax }: Exchange): Messages {
       }
     },
     read,
+    ...makeFiles(bytes, path),
     cancel: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'cancel'), options }),
     reschedule: (id, sendAt, options) =>
       ask({
@@ -140,6 +145,13 @@ export function makeReceived({ ask, bytes }: Exchange): Received {
         ({ messages }) => messages,
       ),
     read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
+    ...makeFiles(bytes, path),
+  }
+}
+
+/** The calls for the bytes of a mail. */
+function makeFiles(bytes: Exchange['bytes'], path: string): Pick<Messages, 'raw' | 'attachment'> {
+  return {
     raw: (id, options) => bytes({ method: 'GET', path: pathOf(path, id, 'raw'), options }),
     attachment: (id, position, options) =>
       bytes({ method: 'GET', path: pathOf(path, id, 'attachments', String(position)), options }),

@@ -33,7 +33,11 @@ export interface DownloadOptions {
  * client is gone.
  */
 export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options: DownloadOptions): () => void {
-  const { download, range, isHead, done, stalledMsMax = STALLED_MS_MAX } = options
+  const { download, range, isHead, stalledMsMax = STALLED_MS_MAX } = options
+  const done = (fault?: unknown): void => {
+    download.end?.()
+    options.done(fault)
+  }
   const { size } = download
   const asked = range === '' ? null : parseRange(range, size)
   const span = asked === null || asked === 'none' ? { from: 0, length: size } : asked

@@ -325,11 +325,11 @@ export class Exchange implements Receiver, Connection {
       return
     }
     this.#release()
-    if ('start' in answer && (this.#isOver || this.#head.isHead)) answer.skip?.()
-    if (this.#isOver) return
+    if ('read' in answer) answer.end?.()
+    else if ('start' in answer && (this.#isOver || this.#head.isHead)) answer.skip?.()
+    if (this.#isOver || 'read' in answer) return
     this.#isOver = true
     if ('close' in answer) this.#wire.close()
-    else if ('read' in answer) return
     else if (!('start' in answer)) this.#write(answer)
     else if (this.#head.isHead) this.#write({ status: 200, text: '', contentType: 'text/event-stream' })
     else {

@@ -54,6 +54,8 @@ export interface Download {
   readonly headers?: Readonly<Record<string, string>>
   /** Opens `length` bytes from `from` on. Called at most once; may throw while it is read, and is then cut off. */
   read(from: number, length: number): AsyncIterable<Uint8Array>
+  /** Called once when the answer is over, whether it was read or not. */
+  end?(): void
 }
 
 /** The answer of a handler; `close` ends the connection without an answer. */

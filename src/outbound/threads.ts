@@ -13,6 +13,7 @@ import type { Simulator } from './simulate.ts'
 import { SMTP_TIMEOUTS } from './thread/converse.ts'
 import {
   CLEAR_PASSWORD,
+  type ComposeJob,
   isSmallSimulation,
   type MailOutcome,
   type RunAtOnce,
@@ -32,6 +33,8 @@ export interface MailRoom {
   readonly runAtOnce: RunAtOnce
   /** Bytes of a job's message as built; null when it cannot be built. */
   measure(job: SimulateJob): Promise<number | null>
+  /** The bytes of a message as it goes out, or why there are none: it cannot be built, or no thread runs. */
+  compose(job: ComposeJob): Promise<Uint8Array | 'unbuildable' | 'unavailable'>
   /** Ends the threads after at most `graceMs`; attempts still in flight are deferred. */
   close(graceMs: number): Promise<void>
   /** Connections to receiving servers that are open. */
@@ -85,6 +88,10 @@ export function makeMailRoom({ config, fence, log, changes = {} }: MailRoomDeps)
     async measure(job) {
       const { sizeBytes } = await perform(job, new AbortController().signal)
       return sizeBytes
+    },
+    async compose(job) {
+      const { bytes, result } = await perform(job, new AbortController().signal)
+      return bytes ?? (result === 'returned' || result === 'deferred' ? 'unavailable' : 'unbuildable')
     },
     async close(graceMs) {
       await (await threads)?.close(graceMs)

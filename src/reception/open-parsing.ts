@@ -14,6 +14,7 @@ import { createResolver } from '../dns/resolve.ts'
 import type { Config } from '../process/config.ts'
 import { monotonicMs } from '../process/fence.ts'
 import type { Metrics } from '../process/metrics.ts'
+import type { SubmittedBody } from '../sending/submitted-body.ts'
 import { ByteGate } from './byte-gate.ts'
 import { FreshMails } from './fresh-mails.ts'
 import { makeJudgeLane } from './judge-lane.ts'
@@ -21,6 +22,7 @@ import { type JudgeRoom, makeJudgeRoom } from './judge-room.ts'
 import { makeLookLane } from './look-lane.ts'
 import { type JudgeReceived, makeParseLane, type ParseLaneDeps } from './parse-lane.ts'
 import { makeReceivedRoom } from './received-room.ts'
+import { makeBodyRoom } from './submission/body-room.ts'
 
 /** Bytes of raw mails in memory. */
 const RAW_BYTES_MAX = 48 * 1024 * 1024
@@ -31,6 +33,8 @@ export interface Parsing {
   readonly freshMails: FreshMails | null
   /** The lanes. In: performers in place of our own bounds. */
   lanes(room: ((lane: string) => number) | undefined): LaneType[]
+  /** Parses a message that a client handed over; `busy`: too much is waiting. */
+  readonly readSubmitted: (raw: Buffer) => SubmittedBody | Promise<SubmittedBody | 'busy'>
   /** Ends the threads. */
   close(): Promise<void>
 }
@@ -48,6 +52,7 @@ export function openParsing({ received, secrets, config, metrics, dns }: Parsing
   const resolver = createResolver({ client: dns, nowMs: monotonicMs })
   const judges = makeJudgeRoom({ resolver, nowMs: monotonicMs })
   const judge = makeJudge(judges, { receiver: config.smtpHostname, metrics })
+  const submitted = makeBodyRoom()
   const bytes = new ByteGate(RAW_BYTES_MAX)
   const { roles } = config
   const freshMails = roles.includes('mx') && roles.includes('actors') ? new FreshMails(monotonicMs) : null
@@ -58,9 +63,10 @@ export function openParsing({ received, secrets, config, metrics, dns }: Parsing
       const parses = makeParseLane({ ...deps, rooms, secrets, metrics, random: Math.random })
       return [parses, makeJudgeLane(deps), makeLookLane({ received, secrets, ...(room !== undefined && { room }) })]
     },
+    readSubmitted: (raw) => submitted.read({ edited: raw, isKeyed: false }),
     async close() {
       resolver.close()
-      await Promise.all([rooms.slow.close(), rooms.fast.close(), judges.close()])
+      await Promise.all([rooms.slow.close(), rooms.fast.close(), judges.close(), submitted.close()])
     },
   }
 }

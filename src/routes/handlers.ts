@@ -18,6 +18,7 @@ import {
   makePreviewBroadcast,
   makeReadBroadcast,
 } from './broadcasts.ts'
+import { type MessageFilesDeps, messageFileHandlers } from './content/message-files.ts'
 import { type DomainDeps, domainHandlers } from './domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
 import { type ErasureDeps, makeCreateErasure, makeReadErasure } from './erasures.ts'
@@ -89,6 +90,7 @@ export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & S
   ErasureDeps &
   MessageDeps &
   RetentionDeps &
+  MessageFilesDeps &
   ScheduleDeps &
   DeliveryDeps &
   EventFeedDeps &
@@ -105,6 +107,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     sendBatch: makeSendBatch(deps),
     readServer: makeReadServer(deps),
     ...messageHandlers(deps),
+    ...messageFileHandlers(deps),
     ...scheduleHandlers(deps),
     searchRequests: scans.limit(makeSearchRequests, deps),
     readRequest: makeReadRequest(deps),

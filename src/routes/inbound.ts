@@ -25,6 +25,7 @@ import {
 import { type ReceivedFilter, searchReceived } from '../views/inbound/search.ts'
 import { isContentKept } from '../views/inbound/shown.ts'
 import type { ServerKey } from '../views/key.ts'
+import { formatDisposition, formatFileHead, parsePosition } from './content/file-head.ts'
 
 type OpenRaw =
   Parameters<typeof openRaw> extends [unknown, ...infer Rest] ? (...rest: Rest) => ReturnType<typeof openRaw> : never
@@ -35,12 +36,6 @@ export interface InboundDeps extends ReceivedDeps {
   /** Opens the raw mail, or a part of it. */
   readonly openRaw: OpenRaw
 }
-
-/** Browsers must treat received content as nothing but bytes. */
-const BYTES_ONLY = { 'X-Content-Type-Options': 'nosniff' } as const
-const POSITION = /^\d{1,3}$/
-/** A media type that is safe in a header line; any other becomes a generic type. */
-const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127}$/
 
 /** POST /v1/inbound/search */
 export function makeSearchReceived(deps: InboundDeps): HandlerOf<'searchReceived'> {
@@ -72,7 +67,7 @@ export function makeReadReceivedRaw(deps: InboundDeps): HandlerOf<'readReceivedR
     return {
       size: raw.size,
       contentType: 'message/rfc822',
-      headers: dispositionOf(`${found.stored.messageId}.eml`),
+      headers: formatDisposition(`${found.stored.messageId}.eml`),
       read: (from, length) => readRaw(deps, place, { from, length }),
     } satisfies Download
   }
@@ -81,23 +76,21 @@ export function makeReadReceivedRaw(deps: InboundDeps): HandlerOf<'readReceivedR
 /** GET /v1/inbound/{id}/attachments/{position} */
 export function makeReadReceivedFile(deps: InboundDeps): HandlerOf<'readReceivedFile'> {
   return async ({ key, params }): Promise<Answer> => {
-    const position = params.position ?? ''
     const found = await findReceived(deps, key, params.id ?? '')
     if (typeof found === 'string') return refuse(found)
-    if (!POSITION.test(position) || Number(position) >= found.stored.standing.attachmentCount)
-      return refuse('not_found')
+    const position = parsePosition(params.position ?? '', found.stored.standing.attachmentCount)
+    if (position === null) return refuse('not_found')
     const place = placeOf(deps, found)
     if (place === null) return refuse('content_expired')
     const parsed = await parsedOf(deps, found)
     if (parsed === undefined) return refuse('unavailable')
     if (parsed === 'damaged') return await refuseDamaged(deps, key, found)
-    const attachment = parsed?.attachments[Number(position)]
+    const attachment = parsed?.attachments[position]
     if (attachment === undefined) return refuse('content_expired')
     const { size, contentType, name } = attachment
     return {
       size,
-      contentType: MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream',
-      headers: { ...BYTES_ONLY, ...dispositionOf(name) },
+      ...formatFileHead(contentType, name),
       read: (from, length) => decoded(readRaw(deps, place, spanOf(attachment)), attachment, { from, length }),
     } satisfies Download
   }
@@ -151,23 +144,6 @@ async function* decoded(
     if (at >= from + length) return
   }
   yield cut(decoder.end())
-}
-
-/** RFC 6266: the name in UTF-8, and in ASCII for clients without support for it. */
-function dispositionOf(name: string | null): { 'Content-Disposition': string } {
-  if (name === null) return { 'Content-Disposition': 'attachment' }
-  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
-  const extended = plain === name ? '' : `; filename*=UTF-8''${encodeName(name)}`
-  return { 'Content-Disposition': `attachment; filename="${plain}"${extended}` }
-}
-
-/**
- * RFC 8187 3.2: `encodeURIComponent` leaves some characters that the header must not have. Lone surrogates are
- * replaced first.
- */
-function encodeName(name: string): string {
-  const whole = Buffer.from(name).toString()
-  return encodeURIComponent(whole).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
 function filterOf(secrets: InboundDeps['secrets'], owner: ServerKey, search: ReceivedSearch): ReceivedFilter {

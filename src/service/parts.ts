@@ -44,7 +44,7 @@ import { countAccounts, makeHomeMark } from '../store/installation.ts'
 import { makeListedContents } from '../store/listed.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { type OpenStore, openStore } from '../store/open-store.ts'
-import { type OutgoingStore, readBody, readFiles } from '../store/outgoing.ts'
+import type { OutgoingStore } from '../store/outgoing.ts'
 import { makeReadKeys } from '../store/read-keys.ts'
 import { openRaw, type ReceivedStore, readParsed } from '../store/received.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
@@ -56,6 +56,7 @@ import { makeDomainFigures } from '../views/operator/undecided-domains.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
+import { makeContentReaders, namesOf } from './content-readers.ts'
 import { makeDomainCheck } from './domain-check.ts'
 import { figuresOf } from './figures-of.ts'
 import type { RouteDeps } from './handlers.ts'
@@ -248,12 +249,8 @@ export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: 
     dispatch: outbound.dispatch,
     isHeld: isTestOnly === true ? () => true : outbound.holds.has,
     attempted: outbound.attempted,
-    tokenKey: secrets.tokenKey,
-    addressHmac: secrets.addressHmac,
-    baseUrl: config.baseUrl,
+    ...namesOf(config, secrets),
     serviceDomain,
-    senderId: secrets.senderId,
-    smtpHostname: config.smtpHostname,
     findKey: makeSigningKeyFinder(makeReader(store), secrets.sealingKey),
     serviceKey,
     ...(room !== undefined && { room }),
@@ -305,11 +302,6 @@ export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: 
   return worker
 }
 
-/** Readers of the content of sent messages. */
-function contentReaders(outgoing: OutgoingStore): Pick<RouteDeps, 'readBody' | 'readFiles'> {
-  return { readBody: (place) => readBody(outgoing, place), readFiles: (place) => readFiles(outgoing, place) }
-}
-
 /** Dependencies of the handlers of routes. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const { config, store, secrets, outgoing, metrics, mailRoom, outbound, webhooks, readKeys } = parts
@@ -327,7 +319,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     sealingKey: secrets.sealingKey,
     readRoom: parts.readRoom,
     outgoing,
-    ...contentReaders(outgoing),
+    ...makeContentReaders(parts, () => worker.nowMs()),
     contents: parts.contents,
     readParsed: (place) => readParsed(parts.received, place),
     openRaw: (place, span) => openRaw(parts.received, place, span),

@@ -50,7 +50,11 @@ export function contentExpiresAtMs(submittedAtMs: number, test: boolean): number
   return submittedAtMs + (test ? TEST_CONTENT_DAYS : LIVE_CONTENT_DAYS) * DAY_MS
 }
 
-/** When attachment bytes of a message end at the latest, in milliseconds. */
-export function attachmentExpiresAtMs(submittedAtMs: number): number {
-  return submittedAtMs + ATTACHMENT_LIFE_MS
+/**
+ * When attachment bytes of a message end at the latest, in milliseconds. On a test server they end with the text. In:
+ * the time for which the message was scheduled, 0 if it was not.
+ */
+export function attachmentExpiresAtMs(submittedAtMs: number, of: { sendAtMs: number; test: boolean }): number {
+  if (of.test) return contentExpiresAtMs(submittedAtMs, true)
+  return Math.max(submittedAtMs, of.sendAtMs) + ATTACHMENT_LIFE_MS
 }

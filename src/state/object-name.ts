@@ -79,8 +79,8 @@ export function outgoingName(
   return formatObjectName({ shard, tree: 'out', day: dayName(endOf()), leaf: `${contentId}.${part}` })
 
   function endOf(): number {
-    if (part === 'body') return contentExpiresAtMs(latestMs, test)
-    return contentId.endsWith(SCHEDULED) ? contentExpiresAtMs(latestMs, false) : attachmentExpiresAtMs(latestMs)
+    if (part === 'body' || test || contentId.endsWith(SCHEDULED)) return contentExpiresAtMs(latestMs, test)
+    return attachmentExpiresAtMs(latestMs, { sendAtMs: 0, test })
   }
 }
 

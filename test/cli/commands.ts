@@ -1,6 +1,6 @@
 /** commands - every route of the service has a command, and each of these does what it says on a running service. */
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -86,6 +86,11 @@ t.test('send: everything that a message may have, and what became of it', async 
   )
   t.notMatch(await done('message', 'search', '--recipient', 'nobody@simulator.test'), id)
   t.match(await done('message', 'wait', '--subject', 'receipt'), id)
+  t.equal(await done('message', 'attachment', id, '0'), 'One pound')
+  const eml = join(dir, 'message.eml')
+  t.equal(await done('message', 'raw', id, '--output', eml), '')
+  t.match(readFileSync(eml, 'utf8'), /^X-Order: 1: 2\r$/m)
+  t.match(await run('message', 'attachment', id, '1'), { code: 1, err: /not_found|No such/ })
   t.match(await run('message', 'wait', '--tag', 'no', '--timeout', '1'), { code: 1, err: /No message in time/ })
   t.match(await run('send', ...FROM, '--to', 'a@simulator.test'), { code: 2, err: /give --text or --html/ })
   const away = await run('send', ...FROM, '--to', 'a@simulator.test', '--html-file', join(dir, 'none'))

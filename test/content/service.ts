@@ -9,17 +9,21 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { contentFolder } from '../../src/content/files.ts'
 import { until } from '../support/machine/until.ts'
-import { startTestService } from '../support/service/service.ts'
+import { startDelivery } from '../support/service/delivery.ts'
 
 const WAIT_MS = 20_000
 
 let room = 256
-const service = await startTestService({ CONTENT_STORE: 'file' }, { room: () => room })
-t.teardown(() => service.stop())
+const delivery = await startDelivery({ CONTENT_STORE: 'file' }, { room: () => room })
+t.teardown(() => delivery.stop())
+const { service } = delivery
+await delivery.destination('ok.test')
+const later = await delivery.destination('later.test', { dot: '451 4.3.0 later' })
 const redis = new Redis({ path: service.redis.socketPath })
 t.teardown(() => redis.disconnect())
 const root = contentFolder(service.dataDir)
-const token = service.firstRun.testServer.token
+const token = service.firstRun.liveServer.token
+const testToken = service.firstRun.testServer.token
 
 /** Files of the store, by their names. */
 function objects(): string[] {
@@ -35,8 +39,8 @@ const attachment = (bytes: Buffer, name = 'a.bin') => ({
   content: bytes.toString('base64'),
 })
 
-function email(changes: object, to: string[] = ['person@simulator.test']): object {
-  return { from: 'you@simulator.test', to, subject: 'Large', text: 'It is attached.', ...changes }
+function email(changes: object, to: string[] = ['person@ok.test']): object {
+  return { from: 'shop@acme.example', to, subject: 'Large', text: 'It is attached.', ...changes }
 }
 
 const contentKeys = async (): Promise<string[]> =>
@@ -71,8 +75,8 @@ t.test('content: attachments lie in a file, encrypted, until the last recipient 
   const sent = await service.call('POST /v1/email', {
     token,
     body: email({ attachments: [attachment(bytes), attachment(randomBytes(100), 'b.bin')] }, [
-      'person@simulator.test',
-      'deferred@simulator.test',
+      'person@ok.test',
+      'person@later.test',
     ]),
   })
   t.equal(sent.status, 200)
@@ -94,16 +98,51 @@ t.test('content: attachments lie in a file, encrypted, until the last recipient 
     WAIT_MS,
   )
   t.ok(existsSync(file), 'a recipient waits: they stay')
-  await until(
-    async () =>
-      statusesOf(await service.call(`GET /v1/messages/${sent.json.messageId}`, { token })).every(
-        (s) => s === 'delivered',
-      ),
-    WAIT_MS,
-  )
+  const { messageId } = sent.json
+  t.same(await fileOf(messageId, 0), bytes, 'and can be read')
+  later.script({})
+  later.sever()
+  await until(async () => {
+    await delivery.operate('POST /queue/retry', { domain: 'later.test' })
+    return statusesOf(await service.call(`GET /v1/messages/${messageId}`, { token })).every((s) => s === 'delivered')
+  }, WAIT_MS)
+  t.equal(await fileOf(messageId, 0), 'content_expired', 'at once')
   await until(() => !existsSync(file), WAIT_MS)
   t.same(objects(), [])
 })
+
+t.test('content: on a test server attachments stay as long as the text [retention.attachments]', async (t) => {
+  const bytes = randomBytes(100_000)
+  const body = { ...email({ attachments: [attachment(bytes)] }), from: 'you@simulator.test' }
+  const scheduled = { ...body, sendAt: new Date(Date.now() + 3_600_000).toISOString() }
+  const sent = await service.call('POST /v1/email', { token: testToken, body })
+  const cancelled = await service.call('POST /v1/email', { token: testToken, body: scheduled })
+  await service.call(`POST /v1/messages/${cancelled.json.messageId}/cancel`, { token: testToken })
+  const { messageId } = sent.json
+  const read = () => service.call(`GET /v1/messages/${messageId}`, { token: testToken })
+  await until(async () => (await read()).json.status === 'delivered', WAIT_MS)
+  for (const id of [messageId, cancelled.json.messageId]) t.same(await fileOf(id, 0, testToken), bytes)
+  const stay = new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
+  t.equal(objects().length, 2)
+  for (const name of objects()) {
+    t.ok((name.split('/')[2] ?? '') >= stay, name)
+    rmSync(join(root, name))
+  }
+  t.equal(await fileOf(messageId, 0, testToken), 'content_expired')
+  await service.call('POST /v1/email', { token: testToken, body: { ...body, to: ['erased@simulator.test'] } })
+  t.equal(objects().length, 1)
+  const { token: accountKey } = service.firstRun.account
+  await service.call('POST /v1/erasures', { token: accountKey, body: { address: 'erased@simulator.test' } })
+  await until(() => objects().length === 0, WAIT_MS)
+})
+
+/** An attachment, or why there is none. */
+async function fileOf(messageId: string, position: number, key = token): Promise<Buffer | string> {
+  const url = `http://127.0.0.1:${service.config.httpPort}/v1/messages/${messageId}/attachments/${position}`
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
+  if (response.ok) return Buffer.from(await response.arrayBuffer())
+  return ((await response.json()) as { error: string }).error
+}
 
 function statusesOf({ json }: { json: { recipients: { status: string }[] } }): string[] {
   return json.recipients.map(({ status }) => status)

@@ -38,7 +38,10 @@ t.test('age: test mail is gone after 30 days, content after 30 and 7', async (t)
   t.equal(cutoffMs(nowMs, true), nowMs - 30 * DAY_MS)
   t.equal(contentExpiresAtMs(nowMs, false), nowMs + 30 * DAY_MS)
   t.equal(contentExpiresAtMs(nowMs, true), nowMs + 7 * DAY_MS)
-  t.equal(attachmentExpiresAtMs(nowMs), nowMs + 72 * HOUR_MS)
+  const live = { sendAtMs: 0, test: false }
+  t.equal(attachmentExpiresAtMs(nowMs, live), nowMs + 72 * HOUR_MS)
+  t.equal(attachmentExpiresAtMs(nowMs, { ...live, sendAtMs: nowMs + DAY_MS }), nowMs + 96 * HOUR_MS)
+  t.equal(attachmentExpiresAtMs(nowMs, { ...live, test: true }), nowMs + 7 * DAY_MS, 'as long as the text')
 })
 
 t.test('age: a person outlives every message of the month it was last named in', async (t) => {

@@ -25,7 +25,7 @@ t.test('object-name: outgoing content is not swept while it may be read, and a d
     for (const test of [true, false]) {
       const cases = [
         ['body', contentExpiresAtMs(ms, test)],
-        ['files', attachmentExpiresAtMs(ms)],
+        ['files', attachmentExpiresAtMs(ms, { sendAtMs: 0, test })],
       ] as const
       for (const [part, endsAtMs] of cases) {
         const day = dayOf(outgoingName(0, { contentId, part, test }))

@@ -9,10 +9,8 @@
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
 import { attachmentExpiresAtMs, contentExpiresAtMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
-import { attachmentEndOps, rawEndOps } from '../../state/message/content-part.ts'
 import type { Head } from '../../state/message/head.ts'
-import { type BodyOwner, endBody } from '../message/end-body.ts'
-import { unlinkDue } from '../message/unlink.ts'
+import { type BodyOwner, endBody, endFiles } from '../message/end-content.ts'
 
 /** A message as far as its content goes. */
 export interface ErasedMessage extends BodyOwner {
@@ -32,19 +30,13 @@ const NOTHING: ContentEnd = { ops: [], due: [], body: null }
 
 /** The writes and removals of one message's content; none for expired content. */
 export function endContent(context: Pick<Context, 'shard' | 'nowMs'>, message: ErasedMessage): ContentEnd {
-  const { shard, nowMs } = context
-  const { contentId, head, submittedAtMs, test } = message
-  const { stored, raw, attachments } = head
+  const { nowMs } = context
+  const { head, submittedAtMs, test } = message
   // A slice of bodies, and a day of objects, are kept a little longer than their content.
   if (contentExpiresAtMs(submittedAtMs, test) + DAY_MS < nowMs) return NOTHING
   const ended = endBody(context, message)
-  const due: Due[] = [...ended.due]
-  const ops: Op[] = [...ended.ops]
-  if (stored?.files === true) due.push(unlinkDue(context, contentId))
-  else if (attachmentExpiresAtMs(Math.max(submittedAtMs, head.sendAtMs ?? 0)) + DAY_MS >= nowMs) {
-    if (raw !== null) ops.push(...rawEndOps(shard, contentId, raw.bytes))
-    const sizes = attachments.map(({ size }) => size)
-    ops.push(...attachmentEndOps(shard, contentId, sizes))
-  }
-  return { ops, due, body: ended.body }
+  const filesEndAtMs = attachmentExpiresAtMs(submittedAtMs, { sendAtMs: head.sendAtMs ?? 0, test })
+  if (head.stored?.files !== true && filesEndAtMs + DAY_MS < nowMs) return ended
+  const files = endFiles(context, message)
+  return { ops: [...ended.ops, ...files.ops], due: [...ended.due, ...files.due], body: ended.body }
 }

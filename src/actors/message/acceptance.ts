@@ -40,7 +40,7 @@ import { countersAfter } from './count.ts'
 import type { AttemptJob, JobMessage } from './prepare-attempt.ts'
 import type { AcceptedMessage, RateLeft, RefusedMessage, SendItem, SendRecipient, SendReply } from './send.ts'
 import type { SendTurn } from './send-turn.ts'
-import { unlinkDue } from './unlink.ts'
+import { unlinkFilesDue } from './unlink.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22
@@ -224,13 +224,15 @@ class Acceptance {
     this.ops.push(...postingOps(place, entryIdOf(messageId), { numbers: recipients, tagHash }))
   }
 
-  /** Attachments are not kept if the message is sent to no one. */
-  private keepContent({ item, contentId, submittedAtMs }: Placed, isSent: boolean): void {
+  /** Attachments are not kept if the message is sent to no one, except on a test server. */
+  private keepContent({ item, contentId, submittedAtMs }: Placed, hasRecipients: boolean): void {
     const { blobs, body, context } = this.turn
+    const isSent = hasRecipients || body.test
     const of = { blobs, submittedAtMs, sendAtMs: item.sendAtMs, test: body.test }
     const parts = isSent ? item.content.parts : item.content.parts.filter(({ part }) => part === BODY_PART)
     this.ops.push(...contentOps({ shard: context.shard, contentId }, parts, of))
-    if (!isSent && item.content.stored?.files === true) this.due.push(unlinkDue(context, contentId))
+    if (!isSent && item.content.stored?.files === true)
+      this.due.push(unlinkFilesDue(context, { contentId, test: false }))
   }
 
   // Spec send.suppressed

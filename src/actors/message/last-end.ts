@@ -1,5 +1,6 @@
 /**
- * last-end - with a message's last recipient its attachments go, and so does a message that came whole.
+ * last-end - with a message's last recipient its attachments go, and so does a message that came whole; on a test
+ * server they stay as long as the text.
  *
  * Those in Redis go in the commit that ends the recipient; those in the content store by the lane `unlink`, which that
  * commit gives the order.
@@ -9,12 +10,12 @@
 
 import type { Context, Due, Facts, Op } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
-import { attachmentEndOps, rawEndOps } from '../../state/message/content-part.ts'
 import { unpackHead } from '../../state/message/head.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { isOpen, unpackStatus } from '../../state/message/status.ts'
-import { unlinkDue } from './unlink.ts'
+import { isTestSegment } from '../../state/segment.ts'
+import { endFiles } from './end-content.ts'
 
 export interface LastEnd {
   readonly ops: readonly Op[]
@@ -25,7 +26,7 @@ const NOTHING: LastEnd = { ops: [], due: [] }
 
 /** The effect of a recipient's final state on its message's attachments. Takes the facts of its outcome. */
 export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>, item: AttemptItem): LastEnd {
-  if (!item.hasAttachments) return NOTHING
+  if (!item.hasAttachments || isTestSegment(item.segment)) return NOTHING
   const { shard } = context
   const rows = new MessageRows(shard, item)
   const { short } = item
@@ -38,9 +39,5 @@ export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>,
   const head = rows.head(facts, short)
   const entry = rows.entry(facts, item.messageId)
   if (head === null || entry === null) return NOTHING
-  const { attachments, stored, raw } = unpackHead(head, item.recipients)
-  if (stored?.files === true) return { ops: [], due: [unlinkDue(context, entry.contentId)] }
-  if (raw !== null) return { ops: rawEndOps(shard, entry.contentId, raw.bytes), due: [] }
-  const sizes = attachments.map(({ size }) => size)
-  return { ops: attachmentEndOps(shard, entry.contentId, sizes), due: [] }
+  return endFiles(context, { contentId: entry.contentId, test: false, head: unpackHead(head, item.recipients) })
 }

@@ -24,7 +24,7 @@ import type {
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { attachmentExpiresAtMs } from '../../state/age.ts'
-import { attachmentEndOps, attachmentKeepOps, rawEndOps, rawKeepOps } from '../../state/message/content-part.ts'
+import { attachmentKeepOps, rawKeepOps } from '../../state/message/content-part.ts'
 import { type Head, packHead, unpackHead } from '../../state/message/head.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
@@ -33,10 +33,10 @@ import { changeScheduled } from '../../state/scheduled.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
+import { endFiles } from './end-content.ts'
 import { isUnderWay } from './operate-queue.ts'
 import { sendTimeFault } from './send-time.ts'
 import { mayBeSealed } from './thaw.ts'
-import { unlinkDue } from './unlink.ts'
 
 /** A scheduled message as the asker has read it. */
 export interface ScheduledMessage {
@@ -135,12 +135,10 @@ function cancel(body: OrderScheduledBody, context: Context, { head }: { head: He
   const row = packStatus({ attempts: 0, nextAttemptAtMs: null, events, sizeBytes: null }, msOf(messageId))
   const statuses = fields.flatMap((field) => [field, row])
   const ops = rowsOf(shard, body).changeOps({ heads: [], statuses })
-  if (!body.message.hasAttachments) return { ops }
-  const { attachments, stored, raw } = head
-  if (stored?.files === true) return { ops, due: [unlinkDue(context, contentId)] }
-  const sizes = attachments.map(({ size }) => size)
-  ops.push(...(raw === null ? attachmentEndOps(shard, contentId, sizes) : rawEndOps(shard, contentId, raw.bytes)))
-  return { ops }
+  // On a test server attachments stay as long as the text. Spec retention.attachments
+  if (!body.message.hasAttachments || body.test) return { ops }
+  const files = endFiles(context, { contentId, test: false, head })
+  return { ops: [...ops, ...files.ops], due: files.due }
 }
 
 /**
@@ -157,7 +155,7 @@ function move(
   const ops: Op[] = [rowsOf(shard, body).headOp(shortId(message.messageId), packHead({ ...head, sendAtMs }))]
   const { attachments, stored, raw } = head
   if (message.hasAttachments && stored?.files !== true) {
-    const endsAtMs = attachmentExpiresAtMs(Math.max(msOf(message.messageId), sendAtMs))
+    const endsAtMs = attachmentExpiresAtMs(msOf(message.messageId), { sendAtMs, test: body.test })
     const place = { shard, contentId: message.contentId, endsAtMs }
     const sizes = attachments.map(({ size }) => size)
     ops.push(...(raw === null ? attachmentKeepOps(place, sizes) : rawKeepOps(place, raw.bytes)))

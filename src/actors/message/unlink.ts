@@ -6,8 +6,8 @@
  * again after a minute, two, four, up to an hour. Removing twice is removing once. An object that was not removed by
  * its day is removed with the day.
  *
- * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`, of an erased body
- * `out/<day>/<leaf>`, of a segment `cold/<day>/<leaf>`
+ * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`, of a body, and of
+ * attachments on a test server, `out/<day>/<leaf>`, of a segment `cold/<day>/<leaf>`
  *
  * Spec retention.attachments, retention.inbound
  */
@@ -31,18 +31,26 @@ export interface UnlinkOutcome {
   readonly removed: boolean
 }
 
+/** A message whose content leaves the store. */
+interface ContentPlace {
+  readonly contentId: string
+  readonly test: boolean
+}
+
 /** The item that removes a message's attachments. */
-export function unlinkDue({ shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>, contentId: string): Due {
-  const job: UnlinkJob = { name: filesName(shard, contentId) }
-  return { lane: UNLINK_LANE, item: contentId, atMs: nowMs, job }
+export function unlinkFilesDue(context: Pick<Context, 'shard' | 'nowMs'>, { contentId, test }: ContentPlace): Due {
+  // On a test server they have another day, which the item has to name.
+  if (test) return unlinkPartDue(context, outgoingName(context.shard, { contentId, part: 'files', test }))
+  const job: UnlinkJob = { name: filesName(context.shard, contentId) }
+  return { lane: UNLINK_LANE, item: contentId, atMs: context.nowMs, job }
 }
 
 /** The item that removes a message's body before its time. */
-export function unlinkBodyDue(
-  { shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>,
-  { contentId, test }: { readonly contentId: string; readonly test: boolean },
-): Due {
-  const name = outgoingName(shard, { contentId, part: 'body', test })
+export function unlinkBodyDue(context: Pick<Context, 'shard' | 'nowMs'>, { contentId, test }: ContentPlace): Due {
+  return unlinkPartDue(context, outgoingName(context.shard, { contentId, part: 'body', test }))
+}
+
+function unlinkPartDue({ nowMs }: Pick<Context, 'nowMs'>, name: string): Due {
   const job: UnlinkJob = { name }
   return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs: nowMs, job }
 }
@@ -102,7 +110,7 @@ function objectName(shard: number, item: string): string {
   return item.includes(SLASH) ? shardPrefix(shard) + item : filesName(shard, item)
 }
 
-/** Attachments have the same age on live and test servers. */
+/** The attachments of a message on a live server. */
 function filesName(shard: number, contentId: string): string {
   return outgoingName(shard, { contentId, part: 'files', test: false })
 }

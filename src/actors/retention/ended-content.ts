@@ -11,14 +11,14 @@ import type { Context, Due, Op, Ref, States } from '../../../cluster/behaviour.t
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { contentExpiresAtMs } from '../../state/age.ts'
 import { type BroadcastState, broadcastRef } from '../../state/broadcast/broadcast.ts'
-import { expiryOps } from '../../state/broadcast/content.ts'
+import { expiryOps, isAttachment } from '../../state/broadcast/content.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { BODY_PART } from '../../state/message/content-part.ts'
 import type { Head } from '../../state/message/head.ts'
 import { type ContentOwners, sentContentDays } from '../../state/message/retention.ts'
 import type { ServerState } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { type BodyOwner, endBodies } from '../message/end-body.ts'
+import { type BodyOwner, endBodies, endFiles } from '../message/end-content.ts'
 
 /** Attempts end within 48 hours. */
 const ATTEMPTS_DAYS = 3
@@ -61,7 +61,13 @@ export function endContents(
   { messages, days }: { readonly messages: readonly EndedMessage[]; readonly days: number },
 ): { readonly ops: Op[]; readonly due: Due[] } {
   const { ops, due } = endBodies(context, messages)
-  return { ops: [...ops, ...sharedOps(context, states, { messages, days, leastDays: 1 })], due }
+  // On a live server attachments have ended with the last recipient.
+  const files = messages.filter(({ test }) => test).map((message) => endFiles(context, message))
+  const shared = sharedOps(context, states, { messages, days, leastDays: 1 })
+  return {
+    ops: [...ops, ...files.flatMap((end) => end.ops), ...shared],
+    due: [...due, ...files.flatMap((end) => end.due)],
+  }
 }
 
 /** The writes that keep what a message shares with others, because it still has an attempt. */
@@ -86,8 +92,9 @@ function sharedOps(
     const expiresAtMs = Math.max(...ofIt.map(({ submittedAtMs, test }) => contentExpiresAtMs(submittedAtMs, test)))
     const atMs = Math.max(broadcast.endedAtMs + Math.max(days, ATTEMPTS_DAYS) * DAY_MS, nowMs + leastDays * DAY_MS)
     if (atMs >= expiresAtMs) return []
-    const { contentId, parts } = broadcast
-    return parts.filter(({ part }) => part === BODY_PART).flatMap((part) => expiryOps({ shard, contentId }, part, atMs))
+    const { contentId, parts, test } = broadcast
+    const ended = parts.filter(({ part }) => part === BODY_PART || (test && isAttachment(part)))
+    return ended.flatMap((part) => expiryOps({ shard, contentId }, part, atMs))
   })
 }
 

@@ -22,12 +22,19 @@ export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out 
 /** Reason of a signal that cuts an attempt only if its final dot has not been sent. */
 export const TOO_LATE = 'too late'
 
-/** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
-export type MailJob = SimulateJob | TransmitJob
+/** One attempt: the message, and whether it is simulated or transmitted; or a message that is only composed. */
+export type MailJob = SimulateJob | TransmitJob | ComposeJob
 
 export interface SimulateJob {
   readonly message: MailInput
+  /** `attempt` counts from 1. */
   readonly simulate: { readonly address: string; readonly attempt: number }
+}
+
+/** The bytes of a message as it goes out. */
+export interface ComposeJob {
+  readonly message: MailInput
+  readonly compose: { readonly keys: readonly SigningKey[] }
 }
 
 export interface TransmitJob {
@@ -52,6 +59,8 @@ export interface TransmitJob {
 export interface MailOutcome extends Outcome {
   /** Bytes of the message as built; null when it could not be built. */
   readonly sizeBytes: number | null
+  /** The message as it goes out, of a `ComposeJob`. */
+  readonly bytes?: Uint8Array
   /** The state of the site after a transmission. */
   readonly contact?: Contact
   /** The server that it ended at. */

@@ -18,6 +18,7 @@ import { makeOutgoing } from './outgoing.ts'
 import { parseRelayUrl, Relay, type RelayTarget } from './relay.ts'
 import { SessionPool } from './session-pool.ts'
 import {
+  type ComposeJob,
   type FromThread,
   type MailJob,
   type MailOutcome,
@@ -77,7 +78,14 @@ function perform(id: number, job: MailJob): void {
     const refusal = refuseBuilt(built, message)
     report(id, refusal ?? { ...simulatedOutcome(job.simulate), sizeBytes: (built as Buffer).length })
   } else if (isDraining) report(id, makeUnperformed('the service is stopping'))
+  else if ('compose' in job) void composeOne(id, { ...job, message })
   else void transmitOne(id, { ...job, message })
+}
+
+/** Builds and signs. */
+async function composeOne(id: number, { message, compose: { keys } }: ComposeJob): Promise<void> {
+  const ready = await outgoing({ message, keys, copies: 1 })
+  report(id, 'result' in ready ? ready : { ...makeUnperformed('the message was composed only'), ...ready })
 }
 
 /** Builds, signs and transmits. */

@@ -127,20 +127,24 @@ export function keepSharedOps(
   nowMs: number,
 ): Op[] {
   const bodyEndsAtMs = nowMs + (test ? TEST_CONTENT_DAYS : LIVE_CONTENT_DAYS) * DAY_MS
-  const filesEndAtMs = broadcastEndsAtMs({ test, submittedAtMs }) + ATTACHMENT_MS
+  const filesEndAtMs = Math.max(broadcastEndsAtMs({ test, submittedAtMs }) + ATTACHMENT_MS, test ? bodyEndsAtMs : 0)
   return parts.flatMap(({ part, chunks }) => {
     const atMs = isAttachment(part) ? filesEndAtMs : part === HEAD_PART ? nowMs + HEAD_DAYS * DAY_MS : bodyEndsAtMs
     return expiryOps({ shard, contentId }, { part, chunks }, atMs)
   })
 }
 
-/** Writes that let the attachments go once the last attempt of a broadcast that ended at `nowMs` is over. */
+/**
+ * Writes that let the attachments go once the last attempt of a broadcast that ended at `nowMs` is over, on a test
+ * server with the text of its last message.
+ */
 export function endFilesOps(shard: number, broadcast: BroadcastState, nowMs: number): Op[] {
   const { contentId, parts } = broadcast
   // After this time they have expired, or nearly, and PEXPIREAT on a missing key has no effect.
   if (nowMs >= broadcastEndsAtMs(broadcast)) return []
   const files = parts.filter(({ part }) => isAttachment(part))
-  return files.flatMap((part) => expiryOps({ shard, contentId }, part, nowMs + ATTACHMENT_MS))
+  const lifeMs = broadcast.test ? TEST_CONTENT_DAYS * DAY_MS : ATTACHMENT_MS
+  return files.flatMap((part) => expiryOps({ shard, contentId }, part, nowMs + lifeMs))
 }
 
 /** The head is read as long as any message of the broadcast is in the log: 13 months, and a few days. */
@@ -162,6 +166,7 @@ export function fileChunksOf(parts: readonly SharedPart[]): number {
   return parts.reduce((sum, { part, chunks }) => (isAttachment(part) ? sum + chunks : sum), 0)
 }
 
-function isAttachment(part: string): boolean {
+/** Whether a part is an attachment. */
+export function isAttachment(part: string): boolean {
   return part.startsWith('a')
 }

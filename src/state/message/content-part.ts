@@ -94,7 +94,7 @@ export function contentOps(
   },
 ): Op[] {
   const ops: Op[] = []
-  const attachmentsEndAtMs = attachmentExpiresAtMs(Math.max(of.submittedAtMs, of.sendAtMs ?? 0))
+  const attachmentsEndAtMs = attachmentExpiresAtMs(of.submittedAtMs, { sendAtMs: of.sendAtMs ?? 0, test: of.test })
   for (const { part, chunks, blob } of parts) {
     const isBody = part === BODY_PART
     const endsAtMs = isBody ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentsEndAtMs

@@ -136,7 +136,8 @@ function formatLinks(body: MessageBody | null): Pick<Message, 'links' | 'images'
   return { links: [...links], images: [...images] }
 }
 
-async function formatAttachments({ attachments }: Head): Promise<Message['attachments']> {
+/** The attachments as they are shown. */
+export async function formatAttachments({ attachments }: Head): Promise<Message['attachments']> {
   if (attachments.length === 0) return []
   const { detectMimeType } = await import('nodemailer/lib/mime-funcs')
   return attachments.map(({ name, contentType, contentId, size, inline }) => ({

@@ -6,7 +6,7 @@ import t from 'tap'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
-import { prepareUnlink, type UnlinkOutcome, unlinkDue, unlinkOutcome } from '../../../src/actors/message/unlink.ts'
+import { prepareUnlink, type UnlinkOutcome, unlinkFilesDue, unlinkOutcome } from '../../../src/actors/message/unlink.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
 import { acceptedIds, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
@@ -49,7 +49,10 @@ t.test('unlink: placed by the commit that ends the last recipient [retention.att
   world.claim(prepareAttempt, second!)
   world.end(attemptOutcome, { ...second!, attempt: 1 }, null)
   t.match(item(), { atMs: NOW_MS })
-  t.match(unlinkDue({ shard: world.shard, nowMs: NOW_MS }, CONTENT_ID).job, world.run(prepareUnlink, item()!))
+  t.match(
+    unlinkFilesDue({ shard: world.shard, nowMs: NOW_MS }, { contentId: CONTENT_ID, test: false }).job,
+    world.run(prepareUnlink, item()!),
+  )
 })
 
 t.test('unlink: a message that came whole goes with the last recipient, from either store', async (t) => {

@@ -195,3 +195,23 @@ t.test('what the messages of a broadcast share goes as well [retention.settings]
   t.equal(bodies(world), 0)
   t.notOk(has())
 })
+
+t.test('on a test server attachments go with the text [retention.settings] [retention.attachments]', async (t) => {
+  const { world, tenant } = openWorld()
+  const parts = ['body', 'a0'].map((part, blob) => ({ part, chunks: 1, blob }))
+  const attachments = [{ name: 'f', contentType: null, contentId: null, inline: false, size: 3 }]
+  const item = {
+    ...mailTo('ada@example.net'),
+    attachments,
+    content: { parts, stored: null },
+  }
+  send(world, tenant, { test: true, messages: [makeItem(item)] }, { blobs: [Buffer.from('x'), Buffer.from('y')] })
+  const files = () => world.keyNames().filter((key) => /:content:/.test(key)).length
+  deliverAll(world, DELIVERED)
+  passDays(world, 2)
+  t.equal(files(), 1, 'they stay behind the last recipient')
+  setServer(world, tenant, tenant.test.serverId, 1)
+  passDays(world, 1)
+  t.equal(bodies(world), 0)
+  t.equal(files(), 0)
+})

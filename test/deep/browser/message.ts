@@ -3,6 +3,7 @@
  * copied whole, its images are shown while they are stored.
  */
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
@@ -169,7 +170,20 @@ t.test('message: its images are shown while they are stored, then what became of
     return (await picture.getAttribute('src')) ?? ''
   }
   t.equal(await sourceOf(waiting), `data:image/png;base64,${PIXEL}`)
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'logo.png' }).click(),
+  ])
+  t.equal(readFileSync(await file.path()).toString('base64'), PIXEL)
+  await page.getByRole('tab', { name: 'Raw' }).click()
+  const [raw] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: /as it is sent/ }).click(),
+  ])
+  t.match(readFileSync(await raw.path(), 'latin1'), /^DKIM-Signature: /)
   const gone = await sourceOf(done)
+  t.equal(await page.getByRole('tab', { name: 'Raw' }).count(), 0)
+  t.equal(await page.getByRole('link', { name: 'logo.png' }).count(), 0)
   t.match(gone, /^data:image\/svg\+xml;base64,/)
   t.match(Buffer.from(gone.split(',')[1] ?? '', 'base64').toString(), 'Image no longer stored')
   t.same(faults, [])

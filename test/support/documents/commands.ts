@@ -21,6 +21,8 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   readRequest: 'requests show',
   searchReceived: 'inbound list',
   readReceived: 'inbound show',
+  readMessageRaw: 'message raw',
+  readMessageFile: 'message attachment',
   readReceivedRaw: 'inbound raw',
   readReceivedFile: 'inbound attachment',
   createBroadcast: 'broadcast send',

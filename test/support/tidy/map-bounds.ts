@@ -47,6 +47,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   },
   'src/http/engine/node.ts connections': { entries: 10_000, entryBytes: KB, by: 'file descriptors of the process' },
   'src/http/engine/node.ts open': { entries: 16, entryBytes: KB, by: 'PIPELINED_MAX' },
+  'src/routes/content/content-bytes.ts accounts': { entries: 1_024, entryBytes: 256, by: 'the bytes that each takes' },
   'src/routes/wait/waits.ts servers': { entries: 100, entryBytes: 256, by: 'WAITS_MAX' },
   'src/service/parts.ts openFeeds': { entries: 100, entryBytes: 256, by: 'FEEDS_MAX' },
   'src/service/parts.ts userFeeds': { entries: 500, entryBytes: 256, by: 'USERS_FEEDS_MAX' },

@@ -58,6 +58,7 @@ function Views({ message, serverId, content }: ViewsProps) {
   if (html !== null) tabs.push({ name: 'HTML', view: () => <Code text={html} label="the HTML" /> })
   if (links.length > 0) tabs.push({ name: 'Links', view: () => <Links links={links} /> })
   tabs.push({ name: 'Headers', view: () => <Headers message={message} /> })
+  if (areFilesKept(message)) tabs.push({ name: 'Raw', view: () => <Raw message={message} serverId={serverId} /> })
   tabs.push({ name: 'JSON', view: () => <Code text={JSON.stringify(message, null, 2)} label="the JSON" /> })
   return <Tabs label="Views of the content" tabs={tabs} />
 }
@@ -121,6 +122,24 @@ function Links({ links }: { links: readonly string[] }) {
         </li>
       ))}
     </ul>
+  )
+}
+
+const OPEN: readonly string[] = ['accepted', 'scheduled', 'deferred']
+
+/** Whether attachments, and the message as it is sent, can be downloaded. */
+export function areFilesKept({ contentAvailable, test, attachmentCount, source, recipients }: Message): boolean {
+  const endsEarly = attachmentCount > 0 || source === 'smtp'
+  return contentAvailable && (test || !endsEarly || recipients.some(({ status }) => OPEN.includes(status)))
+}
+
+function Raw({ message, serverId }: { message: Message; serverId: string }) {
+  return (
+    <p class="note first">
+      <a href={`/dashboard/api${serverApi(serverId, `/messages/${message.messageId}/raw`)}`} download="message.eml">
+        Download the message as it is sent
+      </a>
+    </p>
   )
 }
 

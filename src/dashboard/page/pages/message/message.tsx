@@ -23,7 +23,7 @@ import { Icon } from '../../parts/icon.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
-import { MessageContentCard } from './content.tsx'
+import { areFilesKept, MessageContentCard } from './content.tsx'
 import { isContentHidden } from './content-gate.tsx'
 import { curlOf } from './curl.ts'
 import { SendAgain } from './send-again.tsx'
@@ -225,18 +225,27 @@ function Details({ message, serverId }: { message: Message; serverId: string }) 
           ['Content', contentAvailable ? `kept until ${formatDay(contentExpiresAt)}` : 'no longer kept'],
         ]}
       />
-      {message.attachments.length > 0 && <Attachments message={message} />}
+      {message.attachments.length > 0 && <Attachments message={message} serverId={serverId} />}
     </Card>
   )
 }
 
-function Attachments({ message }: { message: Message }) {
+function Attachments({ message, serverId }: { message: Message; serverId: string }) {
+  const { messageId, test } = message
+  const mayRead = areFilesKept(message) && (may('write') || test) && !isContentHidden()
+  const path = `/dashboard/api${serverApi(serverId, `/messages/${messageId}/attachments`)}`
   return (
     <ul class="files">
       {message.attachments.map(({ name, size, contentType }, at) => (
         <li key={at}>
           <Icon name="clip" size={14} />
-          <span>{name}</span>
+          {mayRead ? (
+            <a href={`${path}/${at}`} download={name}>
+              {name}
+            </a>
+          ) : (
+            <span>{name}</span>
+          )}
           <small>
             {contentType}, {formatSize(size)}
           </small>

@@ -1,17 +1,17 @@
 /**
- * end-body - the writes that remove the text and the HTML of a message before they expire.
+ * end-content - the writes that remove the text and the HTML of a message, or its attachments, before they expire.
  *
- * Parts in Redis are unlinked by their names, which follow from the message, without checking that they exist. A body
- * in the content store is removed by the lane `unlink`.
+ * Parts in Redis are unlinked by their names, which follow from the message, without checking that they exist. Objects
+ * in the content store are removed by the lane `unlink`.
  */
 
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { contentKey } from '../../state/keys.ts'
-import { BODY_PART, bodyPlace, chunksOf } from '../../state/message/content-part.ts'
+import { attachmentEndOps, BODY_PART, bodyPlace, chunksOf, rawEndOps } from '../../state/message/content-part.ts'
 import type { Head } from '../../state/message/head.ts'
 import { deleteOps } from '../../state/message/row.ts'
-import { unlinkBodyDue } from './unlink.ts'
+import { unlinkBodyDue, unlinkFilesDue } from './unlink.ts'
 
 /** A message as far as its body goes. */
 export interface BodyOwner {
@@ -59,6 +59,21 @@ export function endBodies(
     due: ends.flatMap(({ due }) => due),
   }
 }
+
+/** The writes that remove the attachments of a message, or a message that came whole. */
+export function endFiles(
+  context: Pick<Context, 'shard' | 'nowMs'>,
+  message: { readonly contentId: string; readonly test: boolean; readonly head: FilesOfHead },
+): { readonly ops: readonly Op[]; readonly due: readonly Due[] } {
+  const { contentId, head } = message
+  const { attachments, stored, raw } = head
+  if (stored?.files === true) return { ops: [], due: [unlinkFilesDue(context, message)] }
+  if (raw !== null) return { ops: rawEndOps(context.shard, contentId, raw.bytes), due: [] }
+  const sizes = attachments.map(({ size }) => size)
+  return { ops: attachmentEndOps(context.shard, contentId, sizes), due: [] }
+}
+
+type FilesOfHead = Pick<Head, 'attachments' | 'stored' | 'raw'>
 
 function unlinks(shard: number, contentId: string, chunks: number): Op[] {
   return Array.from({ length: chunks }, (_, chunk): Op => {

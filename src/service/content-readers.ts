@@ -1,0 +1,50 @@
+/** content-readers - how routes read the content of sent messages back: texts, files, and the message as it goes out */
+
+import { makeComposeAgain } from '../outbound/compose-again.ts'
+import type { NameDeps } from '../outbound/mail-input.ts'
+import { makeSigningKeyFinder } from '../outbound/signing-keys.ts'
+import type { SigningKey } from '../outbound/thread/sign.ts'
+import type { MailRoom } from '../outbound/threads.ts'
+import type { Config } from '../process/config.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { Parsing } from '../reception/open-parsing.ts'
+import { ContentBytes } from '../routes/content/content-bytes.ts'
+import { type OutgoingStore, readBody, readFiles } from '../store/outgoing.ts'
+import { makeReader } from '../views/key.ts'
+import type { RouteDeps } from './handlers.ts'
+
+type ContentReaders = Pick<RouteDeps, 'readBody' | 'readFiles' | 'readSubmitted' | 'contentBytes' | 'composeAgain'>
+
+interface ReadersInput {
+  readonly config: Config
+  readonly secrets: Secrets
+  readonly store: Parameters<typeof makeReader>[0]
+  readonly outgoing: OutgoingStore
+  readonly serviceKey: SigningKey | null
+  readonly mailRoom: MailRoom
+  readonly parsing: Parsing
+}
+
+/** Makes the readers. In: the parts of the service, the store's time in ms. */
+export function makeContentReaders(parts: ReadersInput, nowMs: () => number): ContentReaders {
+  const { config, outgoing, secrets, serviceKey, mailRoom } = parts
+  return {
+    readBody: (place) => readBody(outgoing, place),
+    readFiles: (place) => readFiles(outgoing, place),
+    readSubmitted: parts.parsing.readSubmitted,
+    contentBytes: new ContentBytes(),
+    composeAgain: makeComposeAgain({
+      outgoing,
+      ...namesOf(config, secrets),
+      findKey: makeSigningKeyFinder(makeReader(parts.store), secrets.sealingKey),
+      serviceKey,
+      compose: mailRoom.compose,
+      nowMs,
+    }),
+  }
+}
+
+/** What the service writes into messages. */
+export function namesOf({ baseUrl, smtpHostname }: Config, { tokenKey, addressHmac, senderId }: Secrets): NameDeps {
+  return { tokenKey, addressHmac, baseUrl, senderId, smtpHostname }
+}
