@@ -4,6 +4,8 @@
 
 export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
+/** String, one minute: a write that proves that the store syncs what it acknowledges. */
+export const PROOF_KEY = '{cl}:proof'
 /** String, ten seconds: the process that is moving shards between the primaries of a cluster. */
 export const MOVE_KEY = '{cl}:move'
 /** Stream: replies of commits for a worker, one line for each parcel (`parcel-replies.ts`). */

@@ -1,7 +1,8 @@
 /** settings - whether the settings of a store meet its durability level. */
-import type { Redis } from 'ioredis'
+import { Redis } from 'ioredis'
 import type { Durability } from '../embedded/binary.ts'
 import { type Breach, breachesOf, DURABLE_SETTINGS } from '../embedded/durable.ts'
+import { hiddenFault, PROOFS_AT_START } from './hidden-settings.ts'
 
 /** A store that breaks its durability level, or hides it. It is not used. */
 export class StoreRefused extends Error {
@@ -24,11 +25,45 @@ export class ClusterFound extends StoreRefused {
  * `durability`; errors of the connection
  */
 export async function checkSettings(client: Redis, durability: Durability, isOfCluster = false): Promise<void> {
-  if (!isOfCluster && /^cluster_enabled:1/m.test(await client.info('cluster').catch(refuseSilence)))
+  if (!isOfCluster && /^cluster_enabled:1/m.test(await client.info('cluster').catch(refuseInfo)))
     throw new ClusterFound()
-  const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS).catch(refuseSilence)) as string[]
-  const sentence = breachSentence(breachesOf(flat, durability), durability)
+  const flat = (await client
+    .call('CONFIG', 'GET', ...DURABLE_SETTINGS)
+    .catch((error) => (isOfCluster ? refuseSilence(error) : hidden(error)))) as string[] | null
+  const sentence =
+    flat === null
+      ? await hiddenFault(client, durability, { info: await client.info('server', 'memory'), proofs: PROOFS_AT_START })
+      : breachSentence(breachesOf(flat, durability), durability)
   if (sentence !== null) throw new StoreRefused(sentence)
+}
+
+/** A connection that only looks gives up after this. */
+const LOOK_MS_MAX = 5_000
+
+/**
+ * Throws StoreRefused if the store does not let its user read INFO, which everything else needs. Any other failure is
+ * left to the connections that follow, which try again.
+ */
+export async function requireInfo(address: string): Promise<void> {
+  const client = new Redis(address, {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    connectTimeout: LOOK_MS_MAX,
+    commandTimeout: LOOK_MS_MAX,
+    maxRetriesPerRequest: 0,
+    // Its own check would print a line for each connection.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+  })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    await client.info('server').catch(refuseInfo)
+  } catch (error) {
+    if (error instanceof StoreRefused) throw error
+  } finally {
+    client.disconnect()
+  }
 }
 
 /**
@@ -50,8 +85,19 @@ export function breachSentence(breaches: readonly Breach[], durability: Durabili
   return `Redis breaks DURABILITY=${durability}: ${wanted}${rescue}; then the same in its redis.conf`
 }
 
-/** A store that hides its settings cannot be trusted to keep anything; a broken connection proves nothing. */
+/** A node of a cluster that hides its settings is not used; a broken connection proves nothing. */
 function refuseSilence(error: Error): never {
   if (error.name !== 'ReplyError') throw error
   throw new StoreRefused(`Cannot read the settings of Redis: ${error.message}`)
+}
+
+/** A managed store may hide its settings. */
+export function hidden(error: Error): null {
+  if (error.name !== 'ReplyError') throw error
+  return null
+}
+
+function refuseInfo(error: Error): never {
+  if (error.name !== 'ReplyError' || /^(?:LOADING|NOAUTH|WRONGPASS)/.test(error.message)) throw error
+  throw new StoreRefused(`Cannot read INFO of Redis: ${error.message}; allow the user of REDIS_URL the needed commands`)
 }

@@ -40,7 +40,7 @@ import { RedisMailbox } from './mailbox.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
 import { ACQUIRE, COMMIT, FREEING_COMMIT, HEARTBEAT, READ, RELEASE, RETIRE, SCRIPTS, type Script } from './scripts.ts'
-import { checkSettings, StoreRefused } from './settings.ts'
+import { checkSettings, requireInfo, StoreRefused } from './settings.ts'
 import { SureKeys } from './sure-keys.ts'
 import { RedisTold } from './told.ts'
 
@@ -88,6 +88,7 @@ export interface ClusterNode {
  * @throws StoreRefused when its settings break the durability level; Error when it does not answer within 10 s
  */
 export async function connectRedisStore(options: RedisStoreOptions): Promise<RedisStore> {
+  if (options.cluster === undefined) await requireInfo(options.address)
   const store = new RedisStore(options)
   try {
     await store.ready()

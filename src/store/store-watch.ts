@@ -20,6 +20,7 @@ import { describeProcess } from '../../cluster/embedded/last-words.ts'
 import { type DirectoryFault, StoreDirectory } from '../../cluster/embedded/store-directory.ts'
 import { readMark } from '../../cluster/embedded/store-mark.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
+import { hiddenFault } from '../../cluster/redis/hidden-settings.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
@@ -132,7 +133,8 @@ interface Located {
 /** The results of one round trip. */
 interface Answers {
   readonly info: string
-  readonly settings: readonly string[]
+  /** Null if the store does not allow CONFIG. */
+  readonly settings: readonly string[] | null
   readonly id: string | null
 }
 
@@ -152,6 +154,8 @@ class Watch {
   /** The file does not hold everything before a rewrite has ended. */
   private isBehind = false
   private isLooking = false
+  /** Found once: a store of others that does not allow CONFIG. */
+  private isHidden = false
 
   constructor(options: WatchOptions) {
     this.options = options
@@ -211,6 +215,12 @@ class Watch {
       this.note('The store has a different installation than before, or none')
       return onLost(id)
     }
+    if (settings === null) {
+      const hidden = await hiddenFault(redis(), durability, { info, proofs: 1 })
+      this.note(hidden)
+      if (hidden === null) onWell?.()
+      return
+    }
     const breaches = breachesOf(settings, durability)
     if (breaches.some(({ name }) => name === 'appendonly')) this.isBehind = true
     const sentence = breachSentence(breaches, durability)
@@ -256,25 +266,25 @@ class Watch {
   private async ask(): Promise<Answers | null> {
     const pipeline = this.options.redis().pipeline()
     pipeline.call('INFO', 'server', 'memory', 'persistence', 'replication')
-    pipeline.call('CONFIG', 'GET', ...DURABLE_SETTINGS)
     // One of several need not hold it, and would refuse to be asked for it.
-    if (this.options.installationId !== null) pipeline.hget(CONF_KEY, 'id')
+    if (this.options.installationId === null) pipeline.ping()
+    else pipeline.hget(CONF_KEY, 'id')
+    if (!this.isHidden) pipeline.call('CONFIG', 'GET', ...DURABLE_SETTINGS)
     this.isAsking = true
     const askedAtMs = Date.now()
     const answers = await pipeline.exec().catch(() => null)
     const atMs = (askedAtMs + Date.now()) / 2
     this.isAsking = false
-    if (answers === null || answers.some(([error]) => error !== null)) {
+    const [refusal = null] = answers?.[2] ?? []
+    this.isHidden ||= this.options.own === null && refusal?.name === 'ReplyError'
+    if (answers === null || answers.slice(0, this.isHidden ? 2 : 3).some(([error]) => error !== null)) {
       this.noteSilence()
       return null
     }
     if (this.unanswered >= UNANSWERED_MAX) this.options.log.warn({}, 'The store answers again')
     this.unanswered = 0
-    const [info, settings, id = null] = answers.map(([, value]) => value) as [
-      string,
-      string[],
-      string | null | undefined,
-    ]
+    const [info, id, found] = answers.map(([, value]) => value) as [string, string | null, string[]]
+    const settings = this.isHidden ? null : found
     const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1]
     if (micros !== undefined) this.clockOffMs = Number(micros) / 1_000 - atMs
     return { info, settings, id }
@@ -321,7 +331,9 @@ class Watch {
   private async locate(info: string): Promise<void> {
     const processId = /^process_id:(\d+)/m.exec(info)?.[1] ?? ''
     if (this.located?.processId === processId) return
-    const answer = (await this.options.redis().call('CONFIG', 'GET', ...LOCATED_SETTINGS)) as string[]
+    const answer = this.isHidden
+      ? []
+      : ((await this.options.redis().call('CONFIG', 'GET', ...LOCATED_SETTINGS)) as string[])
     const value = (name: string): string => answer[answer.indexOf(name) + 1] ?? ''
     const [path, directory, file] = LOCATED_SETTINGS.map(value) as [string, string, string]
     const isHere = worksIn(processId, path)

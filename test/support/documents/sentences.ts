@@ -34,7 +34,7 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
   ['src/process', /new Error\(|new Mistake\(|found\.push\(|wanted: /g],
   ['src/content', /new ContentMismatch\(/g],
   ['cluster/embedded', /new Error\(|refuse\(|sentence:\s*/g],
-  ['cluster/redis', /new (?:StoreRefused|Error)\(|super\((?='Redis )/g],
+  ['cluster/redis', /new (?:StoreRefused|Error)\(|super\((?='Redis )|(?:return|:) (?=`Redis does)/g],
   ['cluster/slots', /new (?:StoreRefused|Error)\(|faults\.push\(|return \[\s*(?=`)/g],
 ]
 /** Short of that a clause says too little by itself. */
