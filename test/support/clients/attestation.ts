@@ -1,4 +1,4 @@
-/** attestation - what an Android key says of itself, in certificates that name where their revocations are fetched. */
+/** attestation - the attestation of an Android key, in certificates that name the URL of their revocation list. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { Attest } from './authenticator.ts'
 
@@ -8,7 +8,7 @@ const CRL_POINTS = Buffer.from('0603551d1f', 'hex')
 const KEY_DESCRIPTION = Buffer.from('060a2b06010401d679020111', 'hex')
 const DAY_MS = 86_400_000
 
-/** In: the URL of the list of revocations. */
+/** In: the URL of the revocation list. */
 export function attestAs(fmt: 'android-key' | 'packed', url: string): Attest {
   return (key, clientHash) => {
     const issuer = generateKeyPairSync('ec', { namedCurve: 'P-256' })

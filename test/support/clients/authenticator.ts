@@ -1,7 +1,8 @@
 /**
- * authenticator - a passkey without a browser (WebAuthn level 2, ES256): what a browser would answer, and what none
+ * authenticator - a passkey without a browser (WebAuthn level 2, ES256): the answers of a browser, and answers that no
+ * browser gives
  *
- * `counter` rises with each use where it is not 0; `verifies` is whether it says that it has verified who holds it.
+ * `counter` rises with each use unless it is 0. `verifies` is whether it claims to have verified its holder.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
@@ -12,7 +13,7 @@ interface Options {
   readonly user?: { readonly id: string }
 }
 
-/** Says who has built it. In: its key, and what it signs. Out: name and statement in CBOR. */
+/** States its maker. In: its key, and the data that it signs. Returns name and statement in CBOR. */
 export type Attest = (key: KeyObject, clientHash: Buffer) => { readonly fmt: string; readonly statement: Buffer }
 
 const EMPTY_MAP = Buffer.from([0xa0])
@@ -33,7 +34,7 @@ export class Authenticator {
     this.#origin = origin
   }
 
-  /** What `navigator.credentials.create` answers. */
+  /** The answer of `navigator.credentials.create`. */
   make({ challenge, rp, user }: Options, attest?: Attest, transports: unknown = ['internal']): object {
     this.#userHandle = user?.id ?? ''
     const { x = '', y = '' } = this.#keys.publicKey.export({ format: 'jwk' })
@@ -56,7 +57,7 @@ export class Authenticator {
     return this.#answer({ attestationObject, clientDataJSON: client.toString('base64url'), transports })
   }
 
-  /** What `navigator.credentials.get` answers. In: another origin, as of a page that lies in between. */
+  /** The answer of `navigator.credentials.get`. In: another origin, like that of a page in between. */
   show({ challenge, rpId }: Options, origin = this.#origin): object {
     if (this.counter > 0) this.counter += 1
     const data = this.#data(rpId ?? '', 0)

@@ -1,7 +1,7 @@
 /**
- * browser - what a browser does for the dashboard, without one: keeps its cookies, names its origin, speaks JSON.
+ * browser - the part of a browser that the dashboard needs: it keeps cookies, sends its origin and exchanges JSON.
  *
- * `address` is what the client seems to come from, by X-Forwarded-For: limits count by it.
+ * `address` is the client's address in X-Forwarded-For, by which limits count.
  */
 
 export interface Page {
@@ -15,9 +15,9 @@ export interface Page {
 export class Browser {
   readonly origin: string
   readonly address: string
-  /** Of the session or of a step of signing in. */
+  /** The cookie of the session or of a step of a sign-in. */
   cookie: string | null = null
-  /** Of a browser in which a user has signed in. */
+  /** For a browser in which a user is signed in. */
   device: string | null = null
 
   constructor(origin: string, address = '192.0.2.1') {

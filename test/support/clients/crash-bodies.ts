@@ -75,7 +75,7 @@ const nasty: fc.Arbitrary<string> = fc.oneof(
 )
 const anything = fc.oneof(fc.jsonValue({ maxDepth: 3 }), nasty, fc.constantFrom(1e308, -0, 2 ** 53, 0.1))
 
-/** Values of a schema; in `wrong` of a hundred places one that is none of it. */
+/** Values of a schema. With `wrong`, one in a hundred places has a value that the schema forbids. */
 export function valuesOf(schema: BodySchema, wrong: number): fc.Arbitrary<unknown> {
   const right = followerOf(schema, wrong)
   if (wrong === 0) return right
@@ -83,7 +83,7 @@ export function valuesOf(schema: BodySchema, wrong: number): fc.Arbitrary<unknow
 }
 
 function followerOf(schema: BodySchema, wrong: number): fc.Arbitrary<unknown> {
-  // Ours is `if` a text: an address alone, or with a name.
+  // Our API chooses with `if` a text: an address alone, or with a name.
   if (schema.then !== undefined && schema.else !== undefined)
     return fc.oneof(valuesOf(schema.then, wrong), valuesOf({ type: 'object', ...schema.else }, wrong))
   const choices = 'const' in schema ? [schema.const] : schema.enum
@@ -138,7 +138,7 @@ function textOf({ format, pattern, minLength = 0, maxLength = 50 }: BodySchema, 
   return sometimes(right, fc.oneof(edge, nasty), wrong)
 }
 
-/** Texts by what they are made of: making one of these is a look at all of Unicode. */
+/** Texts by their characters. Building one of these scans all of Unicode. */
 const plainTexts = new Map<string, fc.Arbitrary<string>>()
 
 function plainText(
@@ -165,13 +165,13 @@ function objectOf(schema: BodySchema, wrong: number): fc.Arbitrary<unknown> {
   }
   const known = Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, valuesOf(one, wrong)]))
   const required = (schema.required ?? []).filter((name) => name in known)
-  // A body needs a text too, which the schema says with `anyOf`.
+  // A body also needs a text, which the schema requires with `anyOf`.
   const requiredKeys = 'text' in known ? [...required, 'text'] : required
   const right = fc.record(known, { requiredKeys })
   return sometimes<unknown>(right, fc.record({ ...known, other: anything }, { requiredKeys: [] }), wrong)
 }
 
-/** What replaces some part of a body's text: no serializer writes it. */
+/** The replacement for some part of a body's text, which no serializer writes. */
 const BROKEN = [
   '1e999',
   '-',

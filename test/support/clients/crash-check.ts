@@ -1,4 +1,4 @@
-/** crash-check - the checks that every crash test ends with: store and ledger agree, and no answer was a lie. */
+/** crash-check - the checks that end every crash test: store and ledger agree, and no answer was false. */
 import type { Test } from 'tap'
 import type { FirstRun } from '../../../src/service/first-start.ts'
 import type { Ledger } from './ledger.ts'
@@ -15,8 +15,8 @@ export interface CheckOptions {
 }
 
 /**
- * Waits until the store is calm and compares it with what clients were told: nothing lost, doubled or miscounted, no
- * refusal of what was accepted.
+ * Waits until the store is calm and compares it with the clients' answers: nothing lost, duplicated or miscounted, and
+ * nothing accepted was refused.
  */
 export async function checkSettled(t: Test, options: CheckOptions): Promise<Found> {
   const { socketPath, firstRun, ledger, before = 0, live = false } = options

@@ -1,6 +1,6 @@
 /**
- * crash-http - requests as bytes or as a client's, and what any answer of the service must satisfy whatever was
- * asked.
+ * crash-http - requests as bytes or as a client sends them, and the rules that every answer of the service must
+ * satisfy.
  */
 import { readFileSync } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
@@ -33,8 +33,8 @@ export interface Came {
 export const agent: Agent = new Agent({ keepAlive: true, maxSockets: 8 })
 
 /**
- * Sends one request over a kept connection. Rejects when there is no answer: over a connection of its own, where the
- * kept one had just been ended by the service.
+ * Sends one request over a kept connection. If the service has just ended that connection, the request is sent over a
+ * new one. Rejects if there is no answer.
  */
 export function send(asked: Sent, by: Agent | false = agent): Promise<Came> {
   const { port, method, path, headers, body } = asked
@@ -59,8 +59,8 @@ export function send(asked: Sent, by: Agent | false = agent): Promise<Came> {
 }
 
 /**
- * Sends one request, and again where the answer is a 503 that says when to come back: after a standstill of the machine
- * what waits is refused, and rightly. What is refused each time is answered so.
+ * Sends one request, and again after a 503 with a Retry-After: after a standstill of the machine the service rightly
+ * refuses waiting requests. A request that is refused each time returns that refusal.
  */
 export async function sendAgain(sent: Sent): Promise<Came> {
   for (let tries = 0; ; tries += 1) {
@@ -72,8 +72,8 @@ export async function sendAgain(sent: Sent): Promise<Came> {
 }
 
 /**
- * What is wrong with an answer, null when nothing is: 5xx, no Request-Id, a refusal that neither the contract nor the
- * API of a door knows.
+ * The fault of an answer, null if there is none: 5xx, no Request-Id, a refusal that neither the contract nor the API
+ * of a door knows.
  */
 export function wrongOf({ status, headers, text }: Came): string | null {
   if (status >= 500) return `status ${status}: ${text.slice(0, 200)}`

@@ -1,9 +1,9 @@
-/** event-lines - what a feed of events says, line by line (WHATWG HTML, "server-sent events") */
+/** event-lines - the contents of a feed of events, line by line (WHATWG HTML, "server-sent events") */
 
 /** An event of a feed. */
 export interface EventLine {
   readonly id: string | null
-  /** Whether the feed says that it has left some out. */
+  /** Whether the feed reports that it left some out. */
   readonly isMissed: boolean
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
   readonly data: any

@@ -1,10 +1,10 @@
 /**
- * generate - values that a JSON Schema of an OpenAPI document allows, drawn by a seed
+ * generate - values that a JSON Schema of an OpenAPI document allows, drawn from a seed
  *
- * It knows the keywords that the document uses. Optional fields are there half of the time.
+ * It supports the keywords that the document uses. Optional fields are present half of the time.
  */
 
-// biome-ignore lint/suspicious/noExplicitAny: a schema is what the document says it is.
+// biome-ignore lint/suspicious/noExplicitAny: a schema has whatever shape the document gives it.
 export type DocumentSchema = any
 
 /** Texts that between them match every pattern of the document. */
@@ -57,7 +57,7 @@ export function makeGenerator(
     minProperties = 0,
   }: DocumentSchema) {
     const made: Record<string, unknown> = {}
-    // What a placeholder is, no schema says: the bodies made here have none, and so no values.
+    // No schema defines placeholders. The generated bodies have none, and so no values.
     if (propertyNames?.pattern?.includes('A-Za-z0-9_')) return made
     const alternatives = allOf?.[0].anyOf
     const wanted: string[] = [...required, ...(alternatives?.[next(alternatives.length)]?.required ?? [])]
@@ -80,8 +80,8 @@ export function makeGenerator(
 }
 
 /**
- * A body as a client means it who has read what the document says in words: a test server has no limits of its own, and
- * an index is one of the messages.
+ * A body of a client that follows the document's descriptions: a test server has no limits of its own, and an index is
+ * that of a message.
  */
 export function withRules(made: Record<string, unknown>): Record<string, unknown> {
   const body = { ...made }

@@ -1,5 +1,5 @@
 /**
- * generators - installs generators of typed clients into a folder of their own, and compiles programs against the types
+ * generators - installs generators of typed clients into a separate folder, and compiles programs against the types
  *
  * They need TypeScript 5, which the repository does not use. They are installed once, without their install scripts.
  */
@@ -17,13 +17,13 @@ const { NODE_OPTIONS: _loader, ...env } = process.env
 
 export interface Generators {
   readonly folder: string
-  /** Runs a script of an installed package with Node.js; out: its standard output. */
+  /** Runs a script of an installed package with Node.js. Returns its standard output. */
   node(script: string, ...args: string[]): Promise<string>
-  /** Type-checks files in one go. Out: the errors of the compiler. */
+  /** Type-checks files in one run. Returns the errors of the compiler. */
   compile(sources: Readonly<Record<string, string>>, ...flags: string[]): Promise<string>
 }
 
-/** In: name of the folder, packages with their versions. Out: the reason if the registry is unreachable. */
+/** In: name of the folder, packages with their versions. Returns the reason if the registry is unreachable. */
 export async function installGenerators(name: string, packages: readonly string[]): Promise<Generators | string> {
   const folder = join(CACHE, name)
   const fault = await install(folder, packages)

@@ -1,9 +1,9 @@
 /**
- * ledger - clients that send until they have an answer, and what they were told.
+ * ledger - clients that send until they get an answer, and the answers that they got.
  *
- * Every message has an Idempotency-Key of its own, and a client tries again with it until it gets a 200: whatever is
- * killed meanwhile, each key must have made one message, each message one outcome for each recipient, each counter the
- * exact number.
+ * Every message has its own Idempotency-Key, and a client repeats it until it gets a 200. Whatever is killed
+ * meanwhile, each key must lead to one message, each message to one outcome per recipient, and each counter must be
+ * exact.
  */
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
@@ -12,7 +12,7 @@ import { until } from '../machine/until.ts'
 const TRY_MS_MAX = 8_000
 const TRIES_MAX = 6_000
 const AGAIN_MS = 25
-/** Where nobody listens: a process that starts is not to share the processor with those who knock. */
+/** While no process listens. A starting process must not share the processor with clients that keep connecting. */
 const UNHEARD_AGAIN_MS = 100
 const PASS_MS_MAX = 30_000
 
@@ -26,16 +26,16 @@ export interface Answered {
 
 /** A request that got no answer. */
 export interface Cut {
-  /** Of the error, such as ECONNRESET. */
+  /** The code of the error, such as ECONNRESET. */
   readonly code: string
-  /** Whether there was a connection: false where nobody listened. */
+  /** Whether there was a connection. False if no process listened. */
   readonly connected: boolean
   /** Whether it went over a connection that had served another request before. */
   readonly reused: boolean
 }
 
 export interface Ledger {
-  /** Key -> ids of the messages that it was told of. */
+  /** Key -> ids of the messages in its answers. */
   readonly told: Map<string, Set<string>>
   /** Statuses by how often they came; 0 for no answer. */
   readonly statuses: Map<number, number>
@@ -43,7 +43,7 @@ export interface Ledger {
   readonly refusals: Answered[]
   /** Requests without an answer. */
   readonly cuts: Cut[]
-  /** Keys that were refused, never left without an answer, and yet had made a message: a false refusal. */
+  /** Keys that were refused without ever being left unanswered, and yet led to a message: a false refusal. */
   readonly falselyRefused: string[]
 }
 
@@ -64,7 +64,7 @@ export interface Refusal {
 }
 
 export interface LoadOptions {
-  /** Where to send; with several, each try goes to one of them, by turns. */
+  /** The target. With several, each try goes to the next one. */
   readonly port: number | readonly number[]
   /** Key of a server; of several, message n goes by key n modulo their number. */
   readonly token: string | readonly string[]
@@ -74,13 +74,13 @@ export interface LoadOptions {
   readonly from?: string
   /** Further fields of a message. */
   readonly fields?: (n: number) => object
-  /** Idempotency-Key of a message; one of its own by default. */
+  /** The Idempotency-Key of a message; a new one by default. */
   readonly keyOf?: (n: number) => string
-  /** What a client waits between two messages, in ms. */
+  /** The pause of a client between two messages, in ms. */
   readonly everyMs?: number
   /** How long a client waits for an answer, in ms. */
   readonly tryMsMax?: number
-  /** Told of each message that has its 200, before its client goes on. */
+  /** Called for each message that got its 200, before its client continues. */
   readonly accepted?: (message: Accepted) => Promise<void>
   /** Told of each other answer, and of a try without one that had a connection. */
   readonly refused?: (refusal: Refusal) => void
@@ -92,7 +92,7 @@ export interface LoadOptions {
 export interface Load {
   /** Waits until so many more messages have been begun. */
   passes(count: number): Promise<void>
-  /** Begins no more messages; resolves when each has its 200. */
+  /** Begins no more messages. Resolves when each has its 200. */
   end(): Promise<Ledger>
 }
 
@@ -106,7 +106,7 @@ export interface Desk {
   readonly tryMsMax?: number
 }
 
-/** One POST /v1/email. Null: no answer. */
+/** One POST /v1/email. Null if there is no answer. */
 export function postEmail(
   { port, token, agent, cut, tryMsMax = TRY_MS_MAX }: Desk,
   body: object | string,
@@ -155,7 +155,7 @@ export function postEmail(
   })
 }
 
-/** Sends with all clients until `goOn` says no; each message until it has its 200. */
+/** Sends with all clients until `goOn` returns false. Each message is repeated until it has its 200. */
 export async function sendAll(options: LoadOptions): Promise<Ledger> {
   const ledger: Ledger = { told: new Map(), statuses: new Map(), refusals: [], cuts: [], falselyRefused: [] }
   const agent = new Agent({ keepAlive: true, maxSockets: options.clients })
@@ -172,7 +172,7 @@ export async function sendAll(options: LoadOptions): Promise<Ledger> {
   return ledger
 }
 
-/** Starts a load that goes on until it is ended. A client that gives up is thrown by whichever is waited for next. */
+/** Starts a load that runs until it is ended. If a client gives up, the next wait on the load throws its error. */
 export function startLoad(options: Omit<LoadOptions, 'goOn'>): Load {
   let going = true
   let begun = 0

@@ -1,4 +1,4 @@
-/** mail-load - senders that bring mails to the listener, and a ledger of what each of them was told. */
+/** mail-load - senders that deliver mail to the listener, and a ledger of the replies to each of them. */
 
 import { until } from '../machine/until.ts'
 import { openDialog, type SmtpDialog } from '../peers/smtp-dialog.ts'
@@ -13,7 +13,7 @@ export interface SentMail {
   readonly raw: string
   /** How many recipients it had. */
   readonly copies: number
-  /** The reply to its end; '' where the connection ended before. */
+  /** The reply to its end, or '' if the connection ended before. */
   readonly reply: string
 }
 
@@ -23,14 +23,14 @@ export interface MailLoad {
   readonly senders: number
   /** Begins the subject of each mail; the rest is a number. */
   readonly name: string
-  /** Whether to go on. In: mails begun so far. */
+  /** Whether to continue. In: mails begun so far. */
   readonly goOn: (begun: number) => boolean
   readonly bytes?: number
   /** One mail in so many is as large as `LARGE_BYTES`, which is more than a frame of the content store. */
   readonly largeIn?: number
 }
 
-/** Sends mails, each once, whatever becomes of it. A sender whose connection ends opens another one. */
+/** Sends each mail once, whatever its result. A sender whose connection ends opens another one. */
 export async function sendMails(load: MailLoad): Promise<SentMail[]> {
   const { senders, goOn } = load
   const sent: SentMail[] = []
@@ -43,7 +43,7 @@ export async function sendMails(load: MailLoad): Promise<SentMail[]> {
       dialog ??= await connect(load.port)
       const mail = makeMail(load, number)
       const reply = await transmit(dialog, load.recipients, mail.raw)
-      // What came to no DATA was not sent.
+      // A mail that never reached DATA was not sent.
       if (reply !== null) sent.push({ ...mail, copies: load.recipients.length, reply })
       if (reply === null || reply === '') {
         dialog.end()
@@ -76,7 +76,7 @@ function connect(port: number): Promise<SmtpDialog> {
   }, WAIT_MS)
 }
 
-/** The reply to a mail's end, '' where there was none; null: it did not come to DATA. */
+/** The reply to a mail's end, '' if there was none, null if it never reached DATA. */
 async function transmit(dialog: SmtpDialog, recipients: readonly string[], raw: string): Promise<string | null> {
   if (!(await dialog.say('MAIL FROM:<sender@example.net>')).startsWith('250')) return null
   for (const to of recipients) if (!(await dialog.say(`RCPT TO:<${to}>`)).startsWith('250')) return null

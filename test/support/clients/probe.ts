@@ -1,4 +1,4 @@
-/** probe - connects to ports again and again, and counts the connections that are refused or reset. */
+/** probe - connects to ports again and again, and counts the refused and reset connections. */
 import { connect } from 'node:net'
 
 const EVERY_MS = 20

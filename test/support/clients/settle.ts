@@ -7,17 +7,17 @@ const SETTLE_MS_MAX = 240_000
 const SHOWN_MAX = 3
 const CLAIMS_MAX = 5
 
-/** What must be found, whatever was killed. */
+/** The required findings, whatever was killed. */
 export const SETTLED = { doubled: 0, lost: 0, unclear: 0, miscounted: 0, torn: 0, open: 0 }
 
 export interface Found {
   /** Messages in the log. */
   readonly logged: number
-  /** Distinct messages that clients were told of. */
+  /** Distinct messages in the clients' answers. */
   readonly told: number
-  /** Keys that were told of more than one message, or none. */
+  /** Keys whose answers named more than one message, or none. */
   readonly doubled: number
-  /** Messages that some client was told of and that are not in the log. */
+  /** Messages in some client's answer that are not in the log. */
   readonly lost: number
   /** Recipients counted this month. */
   readonly counted: number
@@ -80,7 +80,7 @@ export function messagesLogged(redis: Redis): Promise<Set<string>> {
   return logOf(redis, '*:log:*')
 }
 
-/** Recipients of all messages that have not exactly one `delivered`: those that were given up, and all others. */
+/** Recipients of all messages without exactly one `delivered`: the abandoned ones, and all others. */
 export async function uncertainRecipients(redis: Redis): Promise<{ unclear: string[]; abandoned: string[] }> {
   const all = await unclearOf(redis, '*:log:*')
   return { unclear: all.filter((one) => !isAbandoned(one)), abandoned: all.filter(isAbandoned) }
@@ -91,7 +91,7 @@ export function tornShards(redis: Redis): Promise<number> {
   return tornOf(redis)
 }
 
-/** What a monthly counter has taken in its two periods. */
+/** The count of a monthly counter in its two periods. */
 function countOf(period: readonly number[] | undefined): number {
   return (period?.[1] ?? 0) + (period?.[2] ?? 0)
 }
@@ -118,7 +118,7 @@ function uuidOf(entryId: string, shard: number): string {
   return `${head.slice(0, 8)}-${head.slice(8)}-${third}-${tail.slice(0, 4)}-${tail.slice(4)}`
 }
 
-/** What is stored of them, which holds no address; a recipient in the log without a row was never tried. */
+/** Their stored form, which holds no address. A recipient in the log without a row was never attempted. */
 async function unclearOf(redis: Redis, pattern: string): Promise<string[]> {
   const unclear: string[] = []
   for (const key of await redis.keys(pattern)) {
@@ -173,7 +173,7 @@ async function recipientsOf(redis: Redis, key: string): Promise<number> {
   return count
 }
 
-/** Five claims without an outcome, and its one event says that it failed. */
+/** Five claims without an outcome, whose one event says that the item failed. */
 function isAbandoned(packed: string): boolean {
   if (!packed.startsWith('[')) return false
   const [attempts, , ...rest] = JSON.parse(packed) as [number, number, ...unknown[]]
@@ -190,7 +190,9 @@ async function tornOf(redis: Redis): Promise<number> {
   return torn
 }
 
-/** A shard's sequence number and its journal's last id, at one instant: its owner may commit between two reads. */
+/**
+ * A shard's sequence number and its journal's last id, read at once, because its owner may commit between two reads.
+ */
 async function endsOf(redis: Redis, key: string): Promise<[seq: number, topId: string | undefined]> {
   const journal = key.replace(':meta', ':journal')
   const answers = await redis.multi().hget(key, 'seq').xrevrange(journal, '+', '-', 'COUNT', 1).exec()

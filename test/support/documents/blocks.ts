@@ -27,9 +27,7 @@ export function blocksOf(document: string): Block[] {
   }))
 }
 
-/**
- * Lines that start a service: `npm start` or `npm run cluster`, with their variables and without what is said of them.
- */
+/** Lines that start a service: `npm start` or `npm run cluster`, with their variables and without comments. */
 export function startsOf(code: string): string[] {
   const lines = code.split('\n').map((line) => line.replace(/\s+#.*$/, ''))
   return lines.filter((line) => /\bnpm (?:start|run cluster)\b/.test(line))

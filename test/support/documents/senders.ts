@@ -68,7 +68,7 @@ echo '<?php exit(mail("${TO}", "PHP mail()", "T", "From: ${FROM}") ? 0 : 1);' | 
   },
 }
 
-/** The programs. Throws Error if the table has a sender that is neither run nor text. */
+/** The programs. Throws Error if the table has a sender that is neither executed nor text. */
 export function sendersOf(document: string): Sender[] {
   const text = readFileSync(join(ROOT, document), 'utf8')
   const [, table = ''] = /^\| Sender \| On your machine \|.*\n\|.*\n((?:\|.*\n)+)/m.exec(text) ?? []

@@ -1,14 +1,14 @@
 /**
- * sentences - what the code says when a start or a command ends: the sentences of the errors that are made for people
+ * sentences - the sentences that the code prints when a start or a command fails
  *
- * A sentence is shown as a reader sees it, with `…` for what differs, and only up to its first colon, semicolon or
- * full stop: what comes then is what mends it.
+ * A sentence is shown as a reader sees it, with `…` for its variable parts, and only up to its first colon, semicolon
+ * or full stop. The remedy follows after that.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { ROOT } from '../machine/root.ts'
 
-/** Rooms and files whose errors end a start or a command, and what these are called there. */
+/** Rooms and files whose errors end a start or a command, and the names of these errors there. */
 const MADE: readonly (readonly [place: string, call: RegExp])[] = [
   ['procfile.mjs', /\bfail\(/g],
   ['src/service/built.mjs', /isIn \? null : (?=`)/g],
@@ -37,7 +37,7 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
   ['cluster/redis', /new (?:StoreRefused|Error)\(|super\((?='Redis )|(?:return|:) (?=`Redis does)/g],
   ['cluster/slots', /new (?:StoreRefused|Error)\(|faults\.push\(|return \[\s*(?=`)/g],
 ]
-/** Short of that a clause says too little by itself. */
+/** A shorter clause is not clear by itself. */
 const CLAUSE_MIN = 20
 
 /** Every sentence, once, in the order of the rooms. */
@@ -55,16 +55,16 @@ function sourcesIn(place: string): string[] {
   return names.map((name) => posix.join(place, name))
 }
 
-/** The sentences of one source that stand behind what `call` matches. */
+/** The sentences of one source that follow a match of `call`. */
 export function sentencesIn(source: string, call: RegExp): string[] {
   return [...source.matchAll(call)].flatMap(({ 0: match, index }) => {
     const whole = literalAt(source, index + match.length)
-    // What says nothing by itself hands on what another has said.
+    // An expression without a literal passes on the message of another error.
     return /\p{L}/u.test(whole) ? [headOf(whole)] : []
   })
 }
 
-/** The text of the literals that stand at a place, joined by `+`; empty where none does. */
+/** The text of the literals at a place, joined by `+`; empty if there is none. */
 function literalAt(source: string, from: number): string {
   let at = skipBlank(source, from)
   let text = ''
@@ -84,7 +84,7 @@ function skipBlank(source: string, from: number): number {
   return at
 }
 
-/** Out: what a literal says, and where it ends. */
+/** Returns the contents of a literal, and its end. */
 function readLiteral(source: string, from: number): [text: string, end: number] {
   const quote = source[from]
   let text = ''
@@ -100,7 +100,7 @@ function readLiteral(source: string, from: number): [text: string, end: number] 
   return [text, source.length]
 }
 
-/** The place of the brace that closes one which is open. */
+/** The place of the brace that closes an open one. */
 function endOfHole(source: string, from: number): number {
   let depth = 1
   for (let at = from; at < source.length; at += 1) {

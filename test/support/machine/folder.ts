@@ -1,8 +1,8 @@
 /**
  * folder - runs the test files that `SHARED_FILES` names, a path on each line, one after another, in this one process.
  *
- * A file begins when the tests of the one before have ended and what it had opened is closed, as if that one's process
- * had ended.
+ * A file begins when the tests of the previous one have ended and everything it opened is closed, as if that file's
+ * process had ended.
  */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -12,7 +12,7 @@ type Ending = () => unknown
 
 const LOOK_STEP_MS = 2
 
-/** Thrown where a file ends its process before its first test: what it needs is not there, and it has said so. */
+/** Thrown if a file ends its process before its first test: something it needs is missing, and it has printed so. */
 class OverEarly extends Error {}
 
 const waiting = (process.env.SHARED_FILES ?? '').split('\n').filter(Boolean)
@@ -21,7 +21,7 @@ const { exit } = process
 process.once('exit', () => {
   if (waiting.length > 0) process.exitCode = 1
 })
-// Those of many files, some of which have already ended.
+// The handles of many files, some of which have already ended.
 setMaxListeners(0, process)
 
 for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {

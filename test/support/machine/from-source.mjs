@@ -1,4 +1,4 @@
-/** from-source - lets this process import the sources: each file is compiled alone, without a look at types. */
+/** from-source - lets this process import the sources: each file is compiled alone, without a type check. */
 import { readFile } from 'node:fs/promises'
 import { register } from 'node:module'
 import { fileURLToPath } from 'node:url'

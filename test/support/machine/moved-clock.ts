@@ -1,8 +1,8 @@
 /**
- * moved-clock - a clock that a test moves: Redis runs with its own `gettimeofday`, and the product knows no other
+ * moved-clock - a clock that a test moves: Redis runs with its own `gettimeofday`, and the product uses no other
  * clock.
  *
- * The offset lies in a file that Redis has mapped, so moving the clock is writing that file.
+ * The offset is in a file that Redis has mapped, so writing that file moves the clock.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,14 +29,14 @@ export function makeMovedClock(): MovedClock {
   const dir = mkdtempSync(join(tmpdir(), 'sendwright-clock-'))
   const library = join(dir, 'moved-clock.so')
   const path = join(dir, 'offset')
-  // Not before our end: a Redis that still runs has the file mapped.
+  // Not before this process ends: a Redis that still runs has the file mapped.
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
   const built = spawnSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, SOURCE], { encoding: 'utf8' })
   if (built.status !== 0) throw new Error(`The clock does not compile: ${built.stderr}`)
   const moveTo = (days: number): void => {
     const seconds = Buffer.alloc(8)
     seconds.writeBigInt64LE(BigInt(Math.round(days * DAY_S)))
-    // In place: the file that is mapped must stay the same one.
+    // In place, because the mapped file must stay the same one.
     writeFileSync(path, seconds, { flag: 'r+' })
   }
   writeFileSync(path, Buffer.alloc(8))

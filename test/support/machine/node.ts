@@ -1,7 +1,8 @@
-/** node - a Node process that is not one of the test runner's.
+/**
+ * node - a Node process that is not one of the test runner's.
  *
- *  The runner hooks spawn() and puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it
- *  out again and then becomes the process, so that the process id and signals are node's own.
+ * The runner hooks spawn() and puts its loader into NODE_OPTIONS of every child, whatever `env` contains. env(1)
+ * removes it and then becomes the process, so that the process id and signals are those of node.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 import { ROOT } from './root.ts'
 
-/** What has parts that are no JavaScript, or starts threads of files of its own. */
+/** Packages with parts that are not JavaScript, or that start threads from their own files. */
 const LEFT_OUT = ['uWebSockets.js', 'pino', 'pino-pretty']
 
 /** Each of our modules keeps its own place, so that threads and documents are found. */
@@ -22,13 +22,13 @@ const OWN_PLACE: Plugin = {
   },
 }
 
-/** What CommonJS packages expect. */
+/** Variables that CommonJS packages expect. */
 const BANNER = `import { createRequire as requireOf } from 'node:module'
 const require = requireOf(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname`
 
 /**
- * Writes it. In: the compiled program, and the file to write, which must be in the checkout: what is left out is looked
- * for from there. Throws what esbuild says.
+ * Writes the program as one file. In: the compiled program, and the file to write, which must be in the checkout,
+ * because external packages are resolved from there. Throws the errors of esbuild.
  */
 export async function makeOneFile(program: string, outfile: string): Promise<void> {
   await build({

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 /** Versions that are supported, by their major number. */
 export const SUPPORTED = ['20', '22', '24', '26'] as const
 
-/** Unpacks a version into a new folder of `dir`. Out: the folder of its `node`; null if it cannot be fetched. */
+/** Unpacks a version into a new folder of `dir`. Returns the folder of its `node`, or null if it cannot be fetched. */
 export function fetchNode(major: string, dir: string): string | null {
   const folder = join(dir, `node-${major}`)
   mkdirSync(folder)

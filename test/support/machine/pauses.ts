@@ -1,8 +1,8 @@
 /**
- * pauses - longest pause of a process's event loop, without the time that the machine withheld
+ * pauses - the longest pause of a process's event loop, without the time that the machine withheld
  *
- * A process under attack loads this file first (`node --import`) and writes each pause to `PAUSES_FILE`. The test reads
- * the file. A pause is the time by which a timer was late, but no more than the main thread computed meanwhile, as
+ * A process under attack loads this file first (`node --import`) and writes each pause to `PAUSES_FILE`. The test
+ * reads the file. A pause is the delay of a timer, limited to the time that the main thread computed meanwhile, as
  * Linux counts it (proc(5), schedstat): a busy processor or disk is the machine's pause, not the attack's.
  */
 import { appendFileSync, readFileSync } from 'node:fs'

@@ -1,12 +1,12 @@
-/** peak-memory - the most memory that this process holds while a piece of work goes on, as Linux counts it. */
+/** peak-memory - the maximum memory of this process during a piece of work, as Linux counts it. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
 const STATUS = '/proc/self/status'
 const RESET = '/proc/self/clear_refs'
-/** Resets the peak to what is held now (proc(5)). */
+/** Resets the peak to the present use (proc(5)). */
 const RESET_PEAK = '5'
 
-/** Why it cannot be watched here; false where it can. */
+/** The reason why it cannot be measured here; false if it can. */
 export const NO_PEAK = existsSync(RESET) ? false : 'no /proc'
 
 /** Begins to watch. Out: megabytes above what was held at the beginning, at most so far. */

@@ -1,9 +1,9 @@
 /**
- * port - ports of the loopback that no other test is given while this process lives
+ * port - ports of the loopback that no other test gets while this process lives
  *
- * A port that the system has just called free may be the next that it gives away: to a listener of another test, or to
- * a connection. These lie below the ones that it gives away, and whose each one is, the system says too: the UDP port
- * of the same number, on an address that nothing else uses, is held until the process ends.
+ * A port that the system has just reported as free may be the next that it assigns, to a listener of another test or
+ * to a connection. These ports are below the range that the system assigns from, and each is reserved: the UDP port of
+ * the same number, on an address that nothing else uses, is held until the process ends.
  */
 import { randomInt } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
@@ -15,12 +15,12 @@ const PORT_FIRST = 12_000
 const PORT_LAST = 32_000
 const KEEPER = '127.255.255.254'
 const TRIES_MAX = 200
-/** How far above its own port a node of a Redis Cluster listens to the others. */
+/** The distance between the port of a Redis Cluster node and its bus port. */
 const BUS = 10_000
 
 const kept: Socket[] = []
 
-/** A port on which nobody listens. */
+/** A port without a listener. */
 export function freePort(): Promise<number> {
   return freePorts(1)
 }
@@ -39,7 +39,7 @@ export async function freePorts(count: number, { withBus = false } = {}): Promis
   throw new Error(`No ${count} free ports from ${PORT_FIRST} to ${PORT_LAST}`)
 }
 
-/** Keeps the ports; false, and none is kept, where one of them has an owner. */
+/** Reserves the ports. False, without reserving any, if one of them has an owner. */
 async function areFree(ports: readonly number[]): Promise<boolean> {
   const keepers: Socket[] = []
   for (const port of ports) {
@@ -65,7 +65,7 @@ async function keep(port: number): Promise<Socket | null> {
   }
 }
 
-/** Whether nobody listens there, on whatever address. */
+/** Whether the port has no listener, on any address. */
 async function isUnheard(port: number): Promise<boolean> {
   const probe = createServer()
   try {

@@ -1,12 +1,12 @@
 /**
- * power-disk - a disk that can lose its power: what was not synced is gone, as ext4 leaves it
+ * power-disk - a disk that can lose its power: unsynced data is gone, as ext4 leaves it
  *
- * An ext4 file system in a file, mounted by a loop device. Its pages that were not written out live in the kernel's
- * cache of the mount, not in the file: a copy of the file is the disk as a power cut leaves it. The copy is mounted at
- * the same place, and ext4 replays its journal. Only root can mount one.
+ * An ext4 file system in a file, mounted by a loop device. Its unwritten pages are in the kernel's cache of the mount,
+ * not in the file, so a copy of the file is the disk as a power cut leaves it. The copy is mounted at the same place,
+ * and ext4 replays its journal. Only root can mount one.
  *
  * Without delayed allocation's heuristics (`noauto_da_alloc`), a rename over a file whose bytes were not synced leaves
- * an empty file, and with `commit=300` the journal is written when a program asks for it.
+ * an empty file, and with `commit=300` the journal is written when a program requests it.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

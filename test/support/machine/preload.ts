@@ -1,12 +1,12 @@
 /**
- * preload - what the runner loads into the process of each test file before the file itself.
+ * preload - loaded by the runner into the process of each test file before the file itself.
  *
- * tap follows every promise of the process, those of the service too, to lay an error that nobody caught to the test
- * that caused it; the work of a file that is full of promises then takes several times as long. Without that such an
- * error ends the process, as it ends the service, and the file has failed.
+ * tap follows every promise of the process, including those of the service, to assign uncaught errors to the test that
+ * caused them. That multiplies the run time of files with many promises. Without it such an error ends the process, as
+ * it ends the service, and the file has failed.
  *
- * A test that fails while it sets up leaves what it had opened, which would keep the process until its time is over:
- * some seconds after the last test it ends.
+ * A test that fails during its set-up leaves handles open, which would keep the process until its time limit. It ends
+ * some seconds after the last test instead.
  */
 import hooks from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'

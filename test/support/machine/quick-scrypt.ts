@@ -1,9 +1,9 @@
 /**
- * quick-scrypt - passwords that cost next to nothing, for tests in which many sign in
+ * quick-scrypt - passwords that cost next to nothing, for tests with many sign-ins
  *
- * A hash takes a quarter of a second of the processor, on purpose; what it has to cost is what `dashboard/password.ts`
- * is about, and no other test. Here `scrypt` of `node:crypto` does a two-thousandth of the work, whatever it is asked:
- * a hash of this kind compares with none of the other.
+ * A hash takes a quarter of a second of the processor, on purpose. Only the tests of `dashboard/password.ts` are about
+ * this cost. Here `scrypt` of `node:crypto` does a two-thousandth of the work, whatever its parameters. Hashes of the
+ * two kinds never match each other.
  */
 import crypto, { type BinaryLike, type ScryptOptions } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'

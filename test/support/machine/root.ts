@@ -1,4 +1,4 @@
-/** root - where the project's package.json stands, from whichever folder this was compiled into */
+/** root - the folder of the project's package.json, from any folder that this was compiled into */
 
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

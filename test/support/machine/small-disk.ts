@@ -1,7 +1,7 @@
 /**
- * small-disk - a disk of a test's own, of a few megabytes: it can be full, or read-only
+ * small-disk - a disk of a few megabytes for one test: it can be full, or read-only
  *
- * A tmpfs of its own mount; only root may make one.
+ * A tmpfs with its own mount. Only root can create one.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync } from 'node:fs'
@@ -13,7 +13,7 @@ export const SMALL_DISK_SKIP: false | string = canMount() ? false : 'no disk can
 
 export interface SmallDisk {
   readonly dir: string
-  /** Lets nobody write to it any more, root included; or lets them again. */
+  /** Makes it read-only, for root too, or writable again. */
   setReadOnly(isReadOnly: boolean): void
   unmount(): void
 }

@@ -1,9 +1,8 @@
 /**
- * stall - how long this process wanted the processor and did not get it: a bound on what the service does leaves that
- * out
+ * stall - the time for which this process was ready to run and got no processor, which bounds on the service leave out
  *
- * A timer that is late by more than this process computed meanwhile was late because of others. What the process itself
- * does for too long is no stall, and counts.
+ * If a timer is late by more than this process computed meanwhile, the rest of the delay was caused by other
+ * processes. Work of the process itself that takes too long is no stall, and counts.
  */
 import type { Test } from 'tap'
 
@@ -30,7 +29,7 @@ export function watchStalls(test: Pick<Test, 'teardown'>): StallMeter {
   return {
     during(fromMs, toMs = Number.POSITIVE_INFINITY) {
       look()
-      // Of a stall that has begun before and goes on afterwards, what lies between.
+      // Of a stall that began before and continues afterwards, the part in between.
       const shared = stalls.map(({ atMs, ms }) => Math.min(atMs, toMs) - Math.max(atMs - ms, fromMs))
       return shared.reduce((sum, ms) => sum + Math.max(0, ms), 0)
     },

@@ -1,4 +1,4 @@
-/** test-files - which files the runner runs, and which of them share a process. */
+/** test-files - the files that the runner runs, and which of them share a process. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './root.ts'
@@ -6,14 +6,14 @@ import { ROOT } from './root.ts'
 const FOLDER = join(ROOT, 'test')
 /** The folder of the second tier. */
 export const DEEP = 'deep/'
-/** What tests share, and programs that are no tests. */
+/** Shared parts of tests, and programs that are not tests. */
 const OTHERS = /^(?:all\.ts$|support\/|chaos\/|trial\/)/
 const IMPORTS_TAP = /^import (?!type\b).*\bfrom 'tap'/m
-/** Folders whose files end processes, or fill disks and memory: each is alone in its process. */
+/** Folders whose files end processes, or fill disks and memory. Each file runs alone in its process. */
 const ALONE = /^(?:attacks|browser|content|crash|fuzz|mistakes|service|simulation|store)\/|^[^/]+$/
 const SHARED_MAX = 12
 
-/** The test files of this tree, relative to `test/` and without their ending: `routes/email`. */
+/** The test files of this tree, relative to `test/` and without their extension: `routes/email`. */
 export function testFiles(): string[] {
   return readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && isTestFile(path, readFileSync(join(FOLDER, path), 'utf8')))
@@ -31,7 +31,7 @@ export function roomOf(file: string): string {
   return file.startsWith(DEEP) ? file.slice(DEEP.length) : file
 }
 
-/** The files of each process: first those that are alone, which take longest, then those that share one by folder. */
+/** The files of each process: first those that run alone, which take longest, then those that share one by folder. */
 export function runsOf(files: readonly string[]): string[][] {
   const alone = files.filter((file) => ALONE.test(roomOf(file)))
   const folders = new Map<string, string[]>()

@@ -2,19 +2,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 const STEP_MS = 5
-/** After half a second: who looks all the while takes the processor from what is waited for. */
+/** After half a second. Constant checks would take the processor from the work that is waited for. */
 const LONG_STEP_MS = 20
 const LONG_MS = 500
 /**
- * What is so on a machine that stands still for a while is so within this; a wait that comes to its end waits no
- * longer.
+ * A condition that holds on a machine with occasional standstills holds within this time. A wait ends as soon as its
+ * condition holds.
  */
 const PATIENCE_MS = 60_000
 
 /**
- * Waits until `condition` returns something true, and returns it.
- * @param timeoutMs how long at most where that is more than a minute; a shorter one says what is usual
- * @throws Error with the condition's text when the time is over; whatever the condition throws, at once
+ * Waits until `condition` returns something true, and returns it. @param timeoutMs the longest wait if it is more than
+ * a minute; a shorter one documents the usual time @throws Error with the condition's text when the time is over; any
+ * error of the condition, at once
  */
 export async function until<T>(condition: () => T | Promise<T>, timeoutMs: number): Promise<NonNullable<T>> {
   const patienceMs = Math.max(timeoutMs, PATIENCE_MS)

@@ -2,7 +2,7 @@
  * watch - `npm run test:watch`: runs the tests of a file when it or they change, from the sources, without a build.
  *
  * In: folders or files of tests (`npm run test:watch -- mail actors/domain`); by default those of the pure layers. A
- * change to `src/mail/address.ts` runs `test/mail/address.ts`; where there is no such file, all of its folder.
+ * change to `src/mail/address.ts` runs `test/mail/address.ts`, or all of its folder if there is no such file.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, watch } from 'node:fs'
@@ -31,7 +31,7 @@ console.log(`Waiting for a change that concerns ${wanted.join(', ')}`)
 function run() {
   const files = [...changed].flatMap(testsOf).filter((file) => wanted.some((one) => `${file}/`.startsWith(`${one}/`)))
   if (files.length === 0) return changed.clear()
-  // What it was about is run again with what has changed since.
+  // The interrupted tests run again, with the files that have changed since.
   running?.kill()
   const names = [...changed]
   const paths = [...new Set(files)].map((file) => join(ROOT, 'test', `${file}.ts`))

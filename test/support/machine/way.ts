@@ -1,4 +1,4 @@
-/** way - a way to a port of this machine that can be closed and opened again */
+/** way - a connection to a port of this machine that can be closed and opened again */
 
 import { connect, createServer, type Socket } from 'node:net'
 

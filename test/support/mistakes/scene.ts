@@ -1,11 +1,11 @@
 /**
- * scene - a data directory, the service in real processes on it, clients whose every 200 is on disk before they go
- * on, and what an operator or a machine may do to it: the rig of test/mistakes.
+ * scene - a data directory, the service in real processes on it, clients that continue only when the 200 is on disk,
+ * and the actions of an operator or a machine on it: the rig of test/mistakes.
  *
- * A case starts the service (`start`, `cluster`), lets clients send (`load`), makes its mistake, and asks for what is
- * left: `lost` of what was acknowledged, `redisProcesses` in the directory, `said` by the processes. A start of the
- * service takes over a second of the processor: a store that was made once is copied (`copyOf`), and what lies on disk
- * is read by a Redis alone (`lostOnDisk` while it runs, `lostAlone` where it was stopped).
+ * A case starts the service (`start`, `cluster`), lets clients send (`load`), makes its mistake, and asks for the
+ * result: `lost` acknowledged messages, `redisProcesses` in the directory, the output `said` by the processes. A start
+ * of the service takes over a second of the processor, so a store that was created once is copied (`copyOf`), and a
+ * Redis alone reads the files on disk (`lostOnDisk` while it runs, `lostAlone` after a stop).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,10 +28,10 @@ import { MAIN, MAIN_ENV } from '../service/program.ts'
 
 const WAIT_MS = 60_000
 const SAID_CHARS_MAX = 16_000_000
-/** Of what was said, in the message of a failure. */
+/** The part of the output in the message of a failure. */
 const SHOWN_CHARS = 3_000
 const CLIENTS = 8
-/** What a client waits between two messages: the processor is for the service. */
+/** The pause of a client between two messages. The processor is for the service. */
 const EVERY_MS = 20
 const LOOK_MS = 25
 
@@ -41,7 +41,7 @@ export interface Started {
   readonly operatorPort: number
   readonly exited: Promise<number | null>
   isRunning(): boolean
-  /** What it has printed. */
+  /** Its output so far. */
   said(): string
   kill(signal: NodeJS.Signals): Promise<number | null>
 }
@@ -53,7 +53,7 @@ export interface Sending {
   /** Moment of the last 200, by `performance.now()`. */
   readonly lastAtMs: number
   passes(count: number): Promise<void>
-  /** Begins no more messages; resolves when each has its 200. */
+  /** Begins no more messages. Resolves when each has its 200. */
   end(): Promise<Ledger>
 }
 
@@ -81,7 +81,7 @@ export class Scene {
     this.settings = settings
   }
 
-  /** A directory of its own, ports, nothing running. It is cleared away with the test. */
+  /** A separate directory and ports, with nothing running. It is removed with the test. */
   static async make(
     t: { teardown(act: () => unknown): void },
     settings: Readonly<Record<string, string>> = {},
@@ -106,7 +106,7 @@ export class Scene {
     return scene
   }
 
-  /** A scene with what lies in the directory of another one that is stopped, and its ledger. */
+  /** A scene with a copy of the directory of a stopped one, and its ledger. */
   static async copyOf(t: { teardown(act: () => unknown): void }, other: Scene): Promise<Scene> {
     const scene = await Scene.make(t)
     // A Redis that was killed has left its socket and its lock's.
@@ -189,19 +189,19 @@ export class Scene {
     return answer.status
   }
 
-  /** A connection to the store, which ends with it: what was asked then is rejected at once. */
+  /** A connection to the store that ends with it. Pending commands are then rejected at once. */
   store(): Redis {
     const redis = new Redis({ path: this.socketPath, retryStrategy: () => null, autoResendUnfulfilledCommands: false })
     redis.on('error', () => undefined)
     return redis
   }
 
-  /** Of the ledger's messages those that the store does not hold, and how many there are. */
+  /** The ledger's messages that the store does not hold, and their number. */
   async lost(): Promise<{ acknowledged: number; lost: number }> {
     return await this.lostIn(this.dataDir, await this.acknowledged())
   }
 
-  /** The same of the files as they lie on disk while the service runs: a copy of them is loaded. */
+  /** The same for the files on disk while the service runs: a copy of them is loaded. */
   async lostOnDisk(): Promise<{ acknowledged: number; lost: number }> {
     const ids = await this.acknowledged()
     this.copies += 1
@@ -211,7 +211,7 @@ export class Scene {
   }
 
   /**
-   * The same where nothing runs: Redis is started as the service starts it. Throws what such a start is refused with.
+   * The same if nothing runs: Redis is started as the service starts it. Throws the reason if such a start is refused.
    */
   async lostAlone(
     dataDir = this.dataDir,
@@ -267,7 +267,7 @@ export class Scene {
 
   private async run(command: readonly string[], { settings = {}, ready = true, uid }: StartOptions): Promise<Started> {
     const env = { ...bareEnvironment(), ...MAIN_ENV, ...this.settings, ...settings }
-    // The runner puts its loader into NODE_OPTIONS of every child; a group of its own ends with its own signals.
+    // The runner puts its loader into NODE_OPTIONS of every child. A separate process group has its own signals.
     const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], {
       cwd: this.top,
       env,
@@ -298,7 +298,7 @@ export class Scene {
   }
 }
 
-/** Resolves once a process says that it is ready; rejects when it ends. */
+/** Resolves once a process reports that it is ready. Rejects when it ends. */
 export async function isReady(started: Started): Promise<void> {
   await until(async () => {
     if (!started.isRunning()) throw new Error(`It ended: ${started.said()}`)
@@ -316,7 +316,7 @@ export async function endOf(started: Started): Promise<number | null> {
   return await started.exited
 }
 
-/** Status of /readyz; 0 where nobody answers. */
+/** Status of /readyz; 0 without an answer. */
 export async function readiness(operatorPort: number): Promise<number> {
   const url = `http://127.0.0.1:${operatorPort}/readyz`
   const answer = await fetch(url, { headers: { connection: 'close' } }).catch(() => null)
@@ -325,7 +325,8 @@ export async function readiness(operatorPort: number): Promise<number> {
 }
 
 /**
- * Resolves when a process has said what `pattern` matches; of what it had said before, `from` characters do not count.
+ * Resolves when a process has printed text that matches `pattern`. The first `from` characters of its output do not
+ * count.
  */
 export async function hears(started: Started, pattern: RegExp, from = 0): Promise<string> {
   const found = await until(() => pattern.exec(started.said().slice(from)), WAIT_MS).catch(() => {

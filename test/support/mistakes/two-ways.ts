@@ -17,7 +17,7 @@ export interface TwoWays {
   readonly mostAtOnce: number
   readonly acknowledged: number
   readonly lost: number
-  /** Starts with another secret, and how many of them were refused with the sentence. */
+  /** Starts with another secret, and the number of them that were refused with the sentence. */
   readonly strangers: number
   readonly refused: number
 }
@@ -58,7 +58,7 @@ export async function playTwoWays(
     counts.strangers += 1
     if ((await endOf(stranger)) === 1 && /SECRET_KEY does not match this store/.test(stranger.said()))
       counts.refused += 1
-    // One of the two is ended or killed, the other goes on with the one redis; then that one too.
+    // One of the two is ended or killed, and the other continues with the one redis. Then that one ends too.
     const [victim, survivor] = random() < 0.5 ? [first, second] : [second, first]
     await endAll(victim, random() < 0.5 ? 'SIGKILL' : 'SIGTERM')
     if (survivor === cluster) await load.passes(MESSAGES)
@@ -71,7 +71,7 @@ export async function playTwoWays(
   return { rounds, mostAtOnce: watched.end(), acknowledged, lost, ...counts }
 }
 
-/** Ends a process; killed, what it started goes too, but for the redis, which survives. */
+/** Ends a process. If it is killed, its children end too, except the redis, which survives. */
 async function endAll(started: Started, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const children = signal === 'SIGKILL' ? childrenOf(started.pid) : []
   await started.kill(signal)

@@ -1,7 +1,7 @@
 /**
- * chromium - a real browser for the tests of pages, what it has against a page, and what a page did that it must not
+ * chromium - a real browser for the tests of pages, with its findings and the forbidden actions of a page
  *
- * Skipped, and said so, where there is no Chromium.
+ * The tests are skipped visibly if there is no Chromium.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -22,10 +22,10 @@ const FLAGS = [
   '--disable-sync',
 ]
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-/** On a machine that does much else a page takes its time. */
+/** On a busy machine a page takes its time. */
 const WAIT_MS = 60_000
 
-/** Starts the browser. In: flags beside those of all. Where there is none the file is over. */
+/** Starts the browser. In: additional flags. Without a browser the file ends. */
 export async function startChromium(...flags: readonly string[]): Promise<Browser> {
   const executablePath = PATHS.find(existsSync)
   if (executablePath === undefined) {
@@ -37,7 +37,7 @@ export async function startChromium(...flags: readonly string[]): Promise<Browse
   return browser
 }
 
-/** A page, and what it did that none may: lines of its console, requests elsewhere. */
+/** A page, and its forbidden actions: lines of its console, requests to other hosts. */
 export interface WatchedPage {
   readonly page: Page
   readonly faults: string[]
@@ -45,7 +45,7 @@ export interface WatchedPage {
   readonly requests: string[]
 }
 
-/** Opens a page in a context. In: the one origin that it may ask. */
+/** Opens a page in a context. In: the only origin that it may request. */
 export async function watchedPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
   const page = await context.newPage()
   page.setDefaultTimeout(WAIT_MS)
@@ -67,9 +67,9 @@ export async function untilShown(page: Page): Promise<void> {
   await until(async () => ((await page.locator('.skeleton').count()) === 0 ? true : null), WAIT_MS)
 }
 
-/** What axe has against a page. In: the rules that are looked at; absent: all. */
+/** The findings of axe on a page. In: the rules that are checked; absent: all. */
 export async function findingsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // From outside, where the page's policy does not hold.
+  // From outside, where the page's policy does not apply.
   const session = await page.context().newCDPSession(page)
   const options = {
     resultTypes: ['violations'],
@@ -87,7 +87,7 @@ export async function findingsOf(page: Page, rules?: readonly string[]): Promise
   return JSON.parse(result.value as string)
 }
 
-/** Where pictures are put: `PICTURES`, or a folder of their own. */
+/** The folder of pictures: `PICTURES`, or a temporary one. */
 export function pictureFolder(): string {
   const named = process.env.PICTURES
   if (named === undefined) return mkdtempSync(join(tmpdir(), 'sendwright-pictures-'))
@@ -102,7 +102,7 @@ export const VIEWS = [
 ] as const
 export const SCHEMES = ['light', 'dark'] as const
 
-/** Keeps a picture of what a page shows in every width and scheme; without `PICTURES` none. */
+/** Saves a picture of a page in every width and scheme; without `PICTURES` none. */
 export async function keepPictures(page: Page, name: string): Promise<void> {
   if (process.env.PICTURES === undefined) return
   const folder = pictureFolder()

@@ -1,4 +1,4 @@
-/** dashboard - a running service with somebody signed in, in a real browser */
+/** dashboard - a running service with a signed-in user, in a real browser */
 import type { BrowserContext, BrowserContextOptions, Browser as Chromium } from 'playwright-core'
 import { Browser } from '../clients/browser.ts'
 import { startTestService, type TestService } from '../service/service.ts'
@@ -8,7 +8,7 @@ const PASSWORD = 'correct horse battery'
 
 export interface DashboardRig {
   readonly service: TestService
-  /** Of the public listener, under the name that browsers trust without TLS. */
+  /** The public listener under a name that browsers trust without TLS. */
   readonly origin: string
   readonly chromium: Chromium
   /** The first user, an administrator, by the interface. */
@@ -22,7 +22,7 @@ export interface DashboardRig {
   stop(): Promise<void>
 }
 
-/** Starts it. In: settings over those of the tests, and what the service is started with besides. */
+/** Starts it. In: settings that override those of the tests, and further parameters of the service. */
 export async function startDashboard(
   settings: Readonly<Record<string, string>> = {},
   options: Parameters<typeof startTestService>[1] = {},

@@ -1,4 +1,4 @@
-/** layout - what may not happen to a page whatever its data is, measured in the browser at its present width */
+/** layout - layout faults that no page may have with any data, measured in the browser at its present width */
 import type { Page } from 'playwright-core'
 
 /** Runs in the page. */

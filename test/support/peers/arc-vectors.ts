@@ -62,7 +62,7 @@ const raw = (fields: readonly string[], body = BODY): Buffer => joinMail({ field
 const again = (name: string, fields: readonly string[]): string[] =>
   fields.flatMap((field) => (field.startsWith(`${name}:`) ? [field, field] : [field]))
 
-/** section, what, mail, verdict, records where they differ */
+/** section, subject, mail, verdict, records if they differ */
 export const ARC_VECTORS: [
   section: string,
   what: string,

@@ -1,8 +1,8 @@
 /**
- * black-hole - an address and port where SYNs are not answered: a listener whose queue is full and that accepts nobody
+ * black-hole - an address and port that does not answer SYNs: a listener with a full queue that accepts no connection
  *
- * Linux drops a SYN for which the accept queue has no room, so whoever connects hears nothing at all, as behind a
- * firewall that drops.
+ * Linux drops a SYN for which the accept queue has no room, so a client gets no answer at all, as behind a firewall
+ * that drops packets.
  */
 
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ export const BLACK_HOLE_SKIP: false | string =
 const FILL_MAX = 16
 const ANSWER_MS_MAX = 500
 
-/** Listens there, takes nobody, and fills the queue. */
+/** Listens there, accepts no connection, and fills the queue. */
 export async function openBlackHole(host: string, port: number): Promise<{ close(): Promise<void> }> {
   const options = JSON.stringify({ host, port, backlog: 1 })
   const sleep = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
@@ -40,7 +40,7 @@ function answers(host: string, port: number, sockets: Socket[]): Promise<boolean
     const socket = connect({ host, port })
     sockets.push(socket)
     socket.on('error', () => undefined)
-    // What has come by then is heard before it is called silence, however late the timer is.
+    // Everything that has arrived by then is processed before the silence is declared, however late the timer is.
     const timer = setTimeout(() => setImmediate(resolve, false), ANSWER_MS_MAX)
     socket.once('connect', () => {
       clearTimeout(timer)

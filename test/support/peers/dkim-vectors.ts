@@ -30,16 +30,16 @@ export interface Vector {
   readonly tags?: Readonly<Record<string, string | null>>
   /** The whole tag list in their place. */
   readonly list?: string
-  /** How it is signed, where that is not what `c` says. */
+  /** The signing, if `c` does not describe it. */
   readonly canon?: string
   readonly key?: KeyName
   readonly length?: number
-  /** Names that count, where `h` says them otherwise. */
+  /** The names that count, if `h` lists them differently. */
   readonly names?: readonly string[]
   /** Records of the key; null for no such name. */
   readonly record?: string | readonly string[] | null
   readonly mail?: Draft
-  /** What happens to the signed mail on its way. */
+  /** The change to the signed mail in transit. */
   readonly change?: (raw: string) => string
 }
 

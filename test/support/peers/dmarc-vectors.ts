@@ -18,7 +18,10 @@ export const dmarcZone = (records: Readonly<Record<string, string | readonly str
     ]),
   )
 
-/** Who is named: `spf:` and `dkim:` hold, `spf?` and `dkim?` the DNS could not tell, `from:` is an author. */
+/**
+ * The named results: `spf:` and `dkim:` pass, `spf?` and `dkim?` are a temporary failure of the DNS, `from:` is an
+ * author.
+ */
 export function inputOf(words: string): DmarcInput {
   const all = words.split(' ').map((word) => /^(\w+[:?])(.*)$/.exec(word) ?? ['', '', ''])
   const named = (kind: string): string[] => all.filter(([, own]) => own === kind).map(([, , value = '']) => value)
@@ -35,9 +38,9 @@ export function inputOf(words: string): DmarcInput {
 
 export type DmarcVector = [section: string, what: string, records: Records, identities: string, verdict: DmarcVerdict]
 
-/** The verdict, and the policy where it failed. */
+/** The verdict, and the policy if it failed. */
 type DmarcVerdict = 'pass' | 'none' | 'temperror' | 'permerror' | 'fail none' | 'fail quarantine' | 'fail reject'
-/** A report as the vectors say it. */
+/** A report in the form of the vectors. */
 export const told = ({ dmarc, dmarcPolicy }: DmarcReport): string =>
   dmarcPolicy === null ? dmarc : `${dmarc} ${dmarcPolicy}`
 

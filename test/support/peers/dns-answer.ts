@@ -43,7 +43,7 @@ export interface AnswerSection {
   readonly bytes: Buffer
 }
 
-/** Encodes records; each is about the name that is asked for, whatever that is (a pointer, RFC 1035 4.1.4). */
+/** Encodes records. Each has the requested name as its owner (a pointer, RFC 1035 4.1.4). */
 export function encodeSection(records: readonly ZoneRecord[]): AnswerSection {
   const all = records.flatMap((record) => {
     const data = dataOf(record)
@@ -84,7 +84,7 @@ function dataOf(record: ZoneRecord): Buffer {
   return 'address' in record ? Buffer.from(ipaddr.parse(record.address).toByteArray()) : nameBytes(record.domain)
 }
 
-/** The strings of a TXT record, each behind its length; what is longer than one may be is several. */
+/** The strings of a TXT record, each after its length. A text that exceeds one string is split. */
 function stringsOf(data: string | readonly (string | Buffer)[]): Buffer[] {
   return [data].flat().flatMap((text) => {
     const bytes = Buffer.from(text)

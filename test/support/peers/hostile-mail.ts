@@ -10,7 +10,7 @@ export const signature = (canon: string, names = 'from'): string =>
 
 export type HostileMail = [what: string, head: string, piece: string, verdict: DkimVerdict | null]
 
-/** Mails that would make a verifier slow; their bodies are filled up to the size that is taken. */
+/** Mails that would make a verifier slow. Their bodies are filled up to the accepted size. */
 export const HOSTILE_MAILS: readonly HostileMail[] = [
   ...['relaxed/relaxed', 'simple/simple'].flatMap((canon): HostileMail[] =>
     [' ', '\r\n', '\n', '\r', ' \r\n', 'a\r', 'a', 'words and words\r\n', '\t\n'].map((piece) => [

@@ -7,12 +7,12 @@ import { createInterface } from 'node:readline'
 const ANSWER_MS_MAX = 30_000
 
 export interface LinePeer {
-  /** Asks one thing, as JSON in one line. Rejects where the program ends first. */
+  /** Sends one question, as JSON in one line. Rejects if the program ends first. */
   ask(job: object): Promise<string>
   close(): void
 }
 
-/** Whether a command ends well: what it needs is installed. */
+/** Whether a command succeeds: what it needs is installed. */
 export function isInstalled(command: string, args: readonly string[]): boolean {
   try {
     execFileSync(command, args, { stdio: 'ignore' })

@@ -1,12 +1,12 @@
 /**
- * mime-corpus - mails drawn by a seed with what they hold known: the truth that parsers are compared with
+ * mime-corpus - mails drawn from a seed with known contents, with which parsers are compared
  *
  * Charsets, transfer encodings, structures and ways to write a name are combined as real writers combine them.
  */
 import iconv from 'iconv-lite'
 import { mailOf } from './mime-mail.ts'
 
-/** A mail, and what was put into it. */
+/** A mail, and its known contents. */
 export interface Sample {
   readonly raw: Buffer
   readonly subject: string

@@ -1,6 +1,6 @@
 /** mime-mail - mails for tests of the parser: fields and bodies as text, LF made CRLF */
 
-/** Bytes of a mail that is written with LF; an octet is a character. */
+/** Bytes of a mail that is written with LF. Each octet is a character. */
 export function mailOf(text: string): Buffer {
   return Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1')
 }

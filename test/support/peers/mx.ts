@@ -1,8 +1,8 @@
 /**
- * mx - a receiving server that obeys a script, on a real socket: what it says at each step, and where it drops or
+ * mx - a receiving server that follows a script, on a real socket: its reply at each step, and where it drops or
  * hangs.
  *
- * Everything it is told is recorded per session. Nagle is off, or every pipelined message would wait 40 ms.
+ * It records every command per session. Nagle is off, because otherwise every pipelined message would wait 40 ms.
  */
 
 import type { AddressInfo, Socket } from 'node:net'
@@ -10,8 +10,8 @@ import { createServer } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 
 /**
- * A reply (one line, or several joined by `\n`), or what happens instead of one: the connection is cut, closed, or
- * nothing is said until `answer`. A reply that ends with ` !drop` is followed by the cut. A function gets the command's
+ * A reply (one line, or several joined by `\n`), or an action instead of one: the connection is cut, closed, or no
+ * reply is sent until `answer`. A reply that ends with ` !drop` is followed by the cut. A function gets the command's
  * line.
  */
 export type MxAction = string | 'drop' | 'fin' | 'hang' | ((line: string) => string)
@@ -23,7 +23,7 @@ export interface MxScript {
   readonly ehlo?: MxAction
   readonly helo?: MxAction
   readonly starttls?: MxAction
-  /** What follows `220` to STARTTLS: a real handshake, bytes that are none, or silence. */
+  /** The bytes after `220` to STARTTLS: a real handshake, other bytes, or silence. */
   readonly handshake?: 'tls' | 'old' | 'garbage' | 'hang'
   /** Key and certificate in PEM, needed for a real handshake. */
   readonly tls?: { readonly key: string; readonly cert: string }
@@ -57,7 +57,7 @@ export interface FakeMx {
   script(script: MxScript): void
   /** Cuts every connection. */
   sever(): void
-  /** Says something on every open connection: what it hangs at, or out of turn. */
+  /** Sends a line on every open connection: the pending reply, or one out of turn. */
   answer(text: string): void
   /** Connections open now, and the most there were at once. */
   readonly open: { now: number; most: number }
@@ -117,7 +117,7 @@ export async function startMx(first: MxScript = {}, { host = '127.0.0.1', port =
   }
 }
 
-/** Out: says something at any time. */
+/** Returns a function that sends a line at any time. */
 function converse(plain: Socket, session: MxSession, script: MxScript): (action: MxAction) => void {
   let socket: Socket = plain
   let buffered = ''
@@ -185,7 +185,7 @@ function converse(plain: Socket, session: MxSession, script: MxScript): (action:
     }
     buffered = ''
     plain.removeListener('data', onData)
-    // After the client's first bytes: what comes before them is thrown away as plain text.
+    // After the client's first bytes. Earlier bytes are discarded as plain text.
     if (script.handshake === 'garbage') plain.once('data', () => plain.write('this is no handshake\r\n'))
     else if (script.handshake === 'hang') plain.resume()
     else secure()

@@ -1,8 +1,8 @@
 /**
- * postfix - a Postfix of the test's own, where it is installed: configuration, queue and mailboxes in one directory
+ * postfix - a Postfix for one test, if it is installed: configuration, queue and mailboxes in one directory
  *
- * It listens on one address and port of the loopback, offers STARTTLS with a certificate of its own, takes every
- * recipient of its domain, and puts what it took into one maildir. Nothing of an installed Postfix is touched.
+ * It listens on one address and port of the loopback, offers STARTTLS with its own certificate, accepts every
+ * recipient of its domain, and stores accepted mail in one maildir. Files of an installed Postfix are not changed.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -21,7 +21,7 @@ import { delimiter, join } from 'node:path'
 import { makeCertificate } from '../../../src/process/certificate.ts'
 import { until } from '../machine/until.ts'
 
-/** Distributions put it where the PATH of a plain user does not look. */
+/** Distributions install it outside of the PATH of a plain user. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
 const POSTCONF = FOLDERS.map((folder) => join(folder, 'postconf')).find((path) => existsSync(path)) ?? null
 const START_MS_MAX = 30_000
@@ -32,9 +32,9 @@ const UID = 65_534
 export const POSTFIX_SKIP: false | string = skipOf()
 
 export interface Postfix {
-  /** Messages so far as they lie in the maildir: bytes in latin1. */
+  /** The complete messages in the maildir, as bytes in latin1. */
   messages(): string[]
-  /** What it said. */
+  /** Its output. */
   log(): string
   close(): Promise<void>
 }
@@ -55,7 +55,7 @@ export async function startPostfix(
   { host, port }: { host: string; port: number },
   { name, domain, isHeld = false, parent = '/tmp', settings = [] }: PostfixOptions,
 ): Promise<Postfix> {
-  // Its programs run as users of their own, and a path under the temporary directory is open to all of them.
+  // Its programs run as their own users, and all of these can reach a path under the temporary directory.
   const folder = mkdtempSync(join(parent, 'sendwright-postfix-'))
   chmodSync(folder, 0o755)
   const mailboxes = join(folder, 'mail')
@@ -91,7 +91,7 @@ function skipOf(): false | string {
   return process.getuid?.() === 0 ? false : 'Postfix starts only as root'
 }
 
-/** A parameter of the installed one: where its programs are, and as whom they run. */
+/** A parameter of the installed one: the folder of its programs, and their user. */
 function parameter(name: string): string {
   return execFileSync(POSTCONF as string, ['-dh', name], { encoding: 'utf8' }).trim()
 }

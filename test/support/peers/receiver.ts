@@ -1,6 +1,6 @@
 /**
- * receiver - a webhook client on real TLS that verifies signatures as a customer would, with npm `stripe`, and does
- * with each request what a test says.
+ * receiver - a webhook client on real TLS that verifies signatures as a customer would, with npm `stripe`, and handles
+ * each request as a test orders.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -22,7 +22,7 @@ export interface Received {
   readonly atMs: number
 }
 
-/** What a receiver does with a request. */
+/** The handling of a request by a receiver. */
 export type Reaction = (request: Received, response: ServerResponse, socket: Socket) => void
 
 export interface Receiver {
@@ -35,7 +35,7 @@ export interface Receiver {
   connections(): number
   /** Connections that are open. */
   open(): number
-  /** What it does from now on; null: answers 200 at once. */
+  /** Its handling from now on; null: answers 200 at once. */
   react(reaction: Reaction | null): void
   close(): Promise<void>
 }

@@ -1,4 +1,6 @@
-/** records - a zone in memory for what asks the DNS by a function: names, their records, names that time out */
+/**
+ * records - an in-memory zone for code that queries the DNS by a function: names, their records, names that time out
+ */
 
 /** By name: records as `TYPE value`, or `TIMEOUT`. TXT keeps blanks, MX is `10 host`. */
 export type Records = Readonly<Record<string, readonly string[]>>

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** In: for how many days, more names. Null where openssl is not installed: the test says so and skips. */
+/** In: the number of days, more names. Null if openssl is not installed: the test reports it and is skipped. */
 export function makeSelfSigned(days = 2, more: readonly string[] = []): { key: string; cert: string } | null {
   const alternatives = ['DNS:localhost', 'DNS:mx.test', 'IP:127.0.0.1', ...more.map((name) => `DNS:${name}`)]
   const folder = mkdtempSync(join(tmpdir(), 'self-signed-'))

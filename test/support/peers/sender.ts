@@ -1,4 +1,4 @@
-/** sender - what a transmit test needs on our side: a zone, settings that reach the loopback, short time limits. */
+/** sender - our side of a transmit test: a zone, settings that reach the loopback, short time limits. */
 
 import type { Test } from 'tap'
 import { findRoute, type MxRouteDeps } from '../../../src/dns/mx-route.ts'
@@ -32,7 +32,7 @@ export const JOB: Job = {
   mayFinish: () => 'open',
 }
 
-/** Dependencies with a resolver on the zone; everything else may be replaced. */
+/** Dependencies with a resolver on the zone. Everything else can be replaced. */
 export function makeDeps(zone: Zone, port: number, more: Partial<SenderDeps> = {}): SenderDeps {
   return {
     resolver: createResolver({ servers: [zone.server], nowMs: () => 0 }),

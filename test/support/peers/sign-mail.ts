@@ -1,7 +1,7 @@
 /**
- * sign-mail - DKIM and ARC fields by the RFCs' text, for tests of a verifier: whatever the tags say is signed
+ * sign-mail - DKIM and ARC fields by the RFCs' text, for tests of a verifier: it signs with any tags
  *
- * It shares no line with what it tests. Canonical forms are those of RFC 6376 3.4, written down once more.
+ * It shares no code with the verifier. The canonical forms are those of RFC 6376 3.4, implemented a second time.
  */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
@@ -22,7 +22,7 @@ export type KeyName = keyof typeof KEYS
 /** The `p=` of a key record. */
 export function publicKeyText(name: KeyName): string {
   const der = KEYS[name].publicKey.export({ type: 'spki', format: 'der' })
-  // RFC 8463 4: the 32 bytes alone.
+  // RFC 8463 4: only the 32 bytes.
   return (name === 'ed25519' ? der.subarray(-32) : der).toString('base64')
 }
 

@@ -1,4 +1,4 @@
-/** smtp-dialog - a client that speaks SMTP line by line over a real socket, and hears each reply. */
+/** smtp-dialog - a client that sends SMTP line by line over a real socket, and receives each reply. */
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -12,7 +12,7 @@ export interface SmtpDialog {
   say(line: string | null): Promise<string>
   /** Sends bytes as they are. */
   write(bytes: string | Uint8Array): void
-  /** Goes on under TLS, whatever the certificate. Out: the protocol. */
+  /** Continues under TLS with any certificate. Returns the protocol. */
   upgrade(): Promise<string>
   /** Whether the peer has closed. */
   closed(): Promise<void>
@@ -85,7 +85,7 @@ export async function openDialog(
   }
 }
 
-/** Sends one mail from `<>` and answers the reply to RCPT where it refuses, else the one to the final dot. */
+/** Sends one mail from `<>`. Returns the reply to RCPT if it is a refusal, otherwise that to the final dot. */
 export async function deliverMail(
   port: number,
   recipients: string | readonly string[],

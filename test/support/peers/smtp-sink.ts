@@ -1,4 +1,4 @@
-/** smtp-sink - Postfix's own test server, where it is installed: mail that is taken and thrown away. */
+/** smtp-sink - Postfix's own test server, if it is installed: it accepts mail and discards it. */
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -7,14 +7,14 @@ import { delimiter, join } from 'node:path'
 import { freePort } from '../machine/port.ts'
 import { until } from '../machine/until.ts'
 
-/** Distributions put it where the PATH of a plain user does not look. */
+/** Distributions install it outside of the PATH of a plain user. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
 const PROGRAM = FOLDERS.map((folder) => join(folder, 'smtp-sink')).find((path) => existsSync(path)) ?? null
 
 /** False, or why a test that needs it is skipped. */
 export const SMTP_SINK_SKIP: false | string = PROGRAM === null ? 'smtp-sink of Postfix is not installed' : false
 
-/** Starts a sink on the loopback; on every address of it with `0.0.0.0`. */
+/** Starts a sink on the loopback, or on all of its addresses with `0.0.0.0`. */
 export async function startSmtpSink(host = '127.0.0.1'): Promise<{ port: number; close(): Promise<void> }> {
   if (PROGRAM === null) throw new Error('No smtp-sink: ask SMTP_SINK_SKIP first')
   const port = await freePort()

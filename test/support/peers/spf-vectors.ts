@@ -1,5 +1,6 @@
 /**
- * spf-vectors - who sends, what is published, and the two verdicts; and the suite of the openspf project for RFC 7208
+ * spf-vectors - the sender, the published records, and the two verdicts; and the suite of the openspf project for RFC
+ * 7208
  */
 import { readFileSync } from 'node:fs'
 import { parseAllDocuments } from 'yaml'
@@ -17,7 +18,7 @@ export interface SpfScenario {
   readonly zonedata: Record<string, ('TIMEOUT' | Record<string, unknown>)[]>
 }
 
-/** A zone of the suite: SPF records stand for TXT where there are none, as its header says. */
+/** A zone of the suite. SPF records replace missing TXT records, as its header says. */
 export function lookUpOf(zone: SpfScenario['zonedata']): (name: string, type: string) => Promise<unknown[]> {
   const names = new Map(Object.entries(zone).map(([name, records]) => [name.toLowerCase(), records]))
   const fault = (code: string): Error => Object.assign(new Error(code), { code })
@@ -93,7 +94,7 @@ export const SPF_CASES: [string, Partial<Sender>, SpfVerdict, SpfVerdict][] = [
   ['a literal as the domain', { address: 'a@[192.0.2.1]' }, 'none', 'pass'],
 ]
 
-/** A zone of the suite as records; SPF records stand for TXT where there are none. */
+/** A zone of the suite as records. SPF records replace missing TXT records. */
 export function zoneOf(zone: SpfScenario['zonedata']): Records {
   return Object.fromEntries(
     Object.entries(zone).map(([name, entries]) => {

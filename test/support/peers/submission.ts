@@ -7,7 +7,7 @@ export function plainToken(password: string, username = 'x'): string {
   return Buffer.from(`\0${username}\0${password}`).toString('base64')
 }
 
-/** Opens a session, encrypts it, and logs in. Throws where that is refused. */
+/** Opens a session, encrypts it, and logs in. Throws if that is refused. */
 export async function openSubmission(
   port: number,
   { password, username = 'x' }: { password: string; username?: string },
@@ -23,7 +23,7 @@ export async function openSubmission(
   return dialog
 }
 
-/** Hands one message over: the reply to its envelope where that is refused, else the one to its final dot. */
+/** Submits one message. Returns the reply to its envelope if that is a refusal, otherwise that to its final dot. */
 export async function submitMail(dialog: SmtpDialog, recipients: readonly string[], mail: string): Promise<string> {
   const begun = await dialog.say('MAIL FROM:<app@client.test>')
   if (!begun.startsWith('250')) return begun

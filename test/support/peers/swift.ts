@@ -150,7 +150,7 @@ use = egg:swift#${part}
 `
 }
 
-/** Nothing listens where the cache is said to be: it must be configured, and need not be there. */
+/** The cache must be configured but need not exist, so its address has no listener. */
 function proxyConf(dir: string, port: number): string {
   return `[DEFAULT]
 bind_ip = 127.0.0.1

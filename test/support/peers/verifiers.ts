@@ -11,13 +11,13 @@ const PYTHON = '/usr/bin/python3'
 
 export interface Verifier {
   readonly name: string
-  /** Why it cannot be asked here; false where it can. */
+  /** The reason why it cannot be used here; false if it can. */
   readonly missing: string | false
   readonly program: string
   readonly args: readonly string[]
 }
 
-/** In: lines of JSON `{raw, zone}`. Out: a verdict for each. */
+/** In: lines of JSON `{raw, zone}`. Returns a verdict for each. */
 const DKIMPY_SCRIPT = `
 import sys, json, base64, logging
 import dkim
@@ -51,7 +51,7 @@ while (my $line = <STDIN>) {
 }
 `
 
-/** In: lines of JSON `{ip, sender, helo}`; `sender` may be empty. Out: a verdict for each. */
+/** In: lines of JSON `{ip, sender, helo}`; `sender` may be empty. Returns a verdict for each. */
 const PYSPF_SCRIPT = `
 import sys, json, dns.resolver, spf
 resolver = dns.resolver.Resolver(configure=False)

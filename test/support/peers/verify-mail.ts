@@ -2,7 +2,7 @@
 import type { LookUp } from '../../../src/mail/authenticate/look-up.ts'
 import { checkSignatures, readSignedMail, type SignatureReport } from '../../../src/mail/authenticate/signatures.ts'
 
-/** What the signatures of a mail say; null where its header passes the limits. */
+/** The results of a mail's signatures; null if its header exceeds the limits. */
 export async function verifyMail(
   raw: Buffer,
   options: { lookUp: LookUp; nowMs: number },

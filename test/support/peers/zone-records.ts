@@ -2,7 +2,7 @@
 import type { Records } from './records.ts'
 import type { Zone, ZoneRecord } from './zone.ts'
 
-/** Puts a zone of tests into a real one: a name that times out is SERVFAIL here, which takes less time. */
+/** Copies a zone of tests into a real one. A name that times out returns SERVFAIL here, which takes less time. */
 export function fillZone(zone: Zone, records: Records): void {
   for (const [name, texts] of Object.entries(records)) {
     const own = texts.filter((text) => text !== 'TIMEOUT').map(recordOf)

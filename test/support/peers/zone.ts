@@ -1,9 +1,9 @@
 /**
  * zone - a real DNS server on the loopback (UDP and TCP on one port) whose records a test sets.
  *
- * A name with records of another type answers "no data", an unknown name NXDOMAIN; an alias is followed, as a resolver
- * does; what is too large for UDP is told over TCP. `fail` makes a name answer SERVFAIL, REFUSED, cut off or nothing at
- * all. `asked` lists the questions, so that a test can prove that none was asked.
+ * A name with records of another type answers "no data", an unknown name NXDOMAIN. An alias is followed, as a resolver
+ * does. Answers that are too large for UDP are sent over TCP. `fail` makes a name answer SERVFAIL, REFUSED, cut off or
+ * not at all. `asked` lists the questions, so that a test can prove that none was asked.
  */
 
 import { Socket } from 'node:net'
@@ -32,15 +32,18 @@ export interface Zone {
   readonly asked: string[]
   /** Replaces the records of a name; none = the name exists without records. */
   set(name: string, ...records: ZoneRecord[]): void
-  /** Replaces the records of a name as soon as its addresses have been told once: whoever asks again is told others. */
+  /**
+   * Replaces the records of a name as soon as its addresses have been returned once. The next question gets the new
+   * ones.
+   */
   rebind(name: string, ...records: ZoneRecord[]): void
   /** Removes a name: NXDOMAIN again. */
   remove(name: string): void
-  /** Makes a name fail, but for the types of `records`. */
+  /** Makes a name fail, except for the types of `records`. */
   fail(name: string, how: ZoneFailure, ...records: ZoneRecord[]): void
-  /** What names have that nobody has set; without it they are not there. */
+  /** The records of names that are not set. Without it they do not exist. */
   fill(records: (name: string, type: string) => readonly ZoneRecord[]): void
-  /** What is answered, over TCP, to the questions for which it has sections. */
+  /** The answer over TCP to the questions for which it has sections. */
   flood(sections: (name: string, type: string) => readonly AnswerSection[] | null): void
   /** Answers come so much later from now on. */
   slow(ms: number): void
@@ -115,7 +118,7 @@ interface Found {
   readonly failure: keyof typeof RCODES | ZoneFailure | null
 }
 
-/** What a name has of a type, and where its alias leads. */
+/** The records of a name and type, and the target of its alias. */
 function follow(asked: string, type: string, nameOf: (name: string, type: string) => Name | undefined): Found {
   const answers: { name: string; record: ZoneRecord }[] = []
   let name = asked

@@ -1,11 +1,10 @@
 /**
- * attacked - a real service in a process of its own, an attack on it, and what other clients got meanwhile: the rig of
- * test/attacks
+ * attacked - a real service in its own process, an attack on it, and the service of other clients meanwhile: the rig
+ * of test/attacks
  *
- * A case is a few lines: `startAttacked`, one harmless call of what it attacks (a first call compiles code, which is a
- * pause), then `during(attack)` for each attack, which `isHarmless` judges.
- * Other clients run in a thread of their own, from an address of their own, so that the attack's work in the test's
- * process does not delay them.
+ * A case is a few lines: `startAttacked`, one harmless call of the attacked function (a first call compiles code,
+ * which is a pause), then `during(attack)` for each attack, which `isHarmless` judges. Other clients run in their own
+ * thread, from their own address, so that the attack's work in the test's process does not delay them.
  */
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -30,19 +29,19 @@ export interface Attacked extends RunningScene {
   readonly mxPort: number
   readonly submissionPort: number
   /**
-   * Runs an attack and then settles until another client has been served. In: the attack, and the listeners that
-   * others ask meanwhile.
+   * Runs an attack and then settles until another client has been served. In: the attack, and the listeners that other
+   * clients use meanwhile.
    */
   during(attack: () => Promise<unknown>, others?: readonly OtherClients[]): Promise<Harm>
 }
 
-/** What an attack did. */
+/** The effects of an attack. */
 export interface Harm {
   /** Longest pause of the service's event loop. */
   readonly pauseMs: number
   /** Most memory that the process held above what it held before, in megabytes. */
   readonly grownMb: number
-  /** What others got, by listener. */
+  /** The service of other clients, by listener. */
   readonly others: Readonly<Record<string, Served>>
 }
 
@@ -106,7 +105,7 @@ export function isHarmless(t: Test, harm: Harm, { grownMb }: { grownMb?: number 
 }
 
 function startOthers(workerData: object): Worker {
-  // The runner's loader would answer in this thread's place: tap sends messages of its own to a parent.
+  // The runner's loader would answer in place of this thread, because tap sends its own messages to a parent.
   return new Worker(join(import.meta.dirname, 'other-clients.js'), { workerData, execArgv: [] })
 }
 
@@ -115,7 +114,7 @@ async function servedBy(worker: Worker): Promise<Served> {
   return served
 }
 
-/** Sets the peak to what is held now (proc(5), clear_refs), and returns it in kilobytes. */
+/** Sets the peak to the present use (proc(5), clear_refs), and returns it in kilobytes. */
 function resetPeak(pid: number): number {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   return peakKb(pid)

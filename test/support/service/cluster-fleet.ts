@@ -1,4 +1,4 @@
-/** cluster-fleet - services of this process over a Redis Cluster: two that run shards, one that speaks HTTP */
+/** cluster-fleet - services of this process over a Redis Cluster: two that run shards, one with HTTP */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,12 +19,12 @@ export interface ClusterFleet {
   readonly httpPort: number
   /** Keys of test servers, of accounts dealt out to the shards from 0 on. */
   readonly keys: readonly string[]
-  /** Resolves when every process says that it is ready. */
+  /** Resolves when every process reports that it is ready. */
   ready(): Promise<void>
   end(): Promise<void>
 }
 
-/** Starts cluster and services. In: what the accounts are dealt out to, and how the cluster is made. */
+/** Starts cluster and services. In: the accounts to distribute, and the form of the cluster. */
 export async function startClusterFleet({
   accounts,
   durability,

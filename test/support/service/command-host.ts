@@ -1,10 +1,10 @@
 /**
- * command-host - runs one command after another in this process, as its parent asks: what `sendwright` runs, without
+ * command-host - runs one command after another in this process for its parent: the commands of `sendwright` without
  * the start of a process for each.
  */
 import { runCommand } from '../../../src/cli/program.ts'
 
-/** One call: what stands after `sendwright`, and the whole environment. */
+/** One call: the arguments of `sendwright`, and the whole environment. */
 export interface CommandCall {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -23,7 +23,7 @@ async function answer({ args, env }: CommandCall): Promise<void> {
   process.send?.({ ...said, code })
 }
 
-/** Hands on what is written to `sink` instead of writing it. Out: ends that. */
+/** Passes written text to `sink` instead of writing it. Returns a function that ends this. */
 function capture(sink: NodeJS.WriteStream, take: (piece: string) => void): () => void {
   const write = sink.write
   sink.write = ((piece: string | Uint8Array) => {

@@ -1,7 +1,7 @@
 /**
- * command-line - runs `sendwright` as a user does, with nothing set but what the test says.
+ * command-line - runs `sendwright` as a user does, with only the settings of the test.
  *
- * `sendwright` is a process of its own. `startCommandLine` runs the same commands one after another in one process, for
+ * `sendwright` is a separate process. `startCommandLine` runs the same commands one after another in one process, for
  * tests with many.
  */
 import { spawn } from 'node:child_process'

@@ -1,6 +1,6 @@
 /**
- * crash-host - the service in a process of its own, for tests that end it. Argument: a crash point, or none; the step
- * of a write to the content store at which it ends is in `CONTENT_POINT`.
+ * crash-host - the service in its own process, for tests that end it. Argument: a crash point, or none.
+ * `CONTENT_POINT` is the step of a write to the content store at which it ends.
  */
 
 import { runUntilStopped } from '../../../src/cli/start.ts'
@@ -18,7 +18,7 @@ const result = readConfig()
 if (!result.ok) throw new Error(result.mistakes.join('; '))
 const { config } = result
 
-// Nothing is awaited here: in one file (`support/machine/one-file.ts`) there is no place for it.
+// Without await: in one file (`support/machine/one-file.ts`) a top-level await is not possible.
 void runUntilStopped(() =>
   startService(config, {
     isWatched: true,

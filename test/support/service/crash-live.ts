@@ -6,7 +6,7 @@ import type { Zone } from '../peers/zone.ts'
 const VERIFIED_MS_MAX = 30_000
 
 /**
- * Adds a domain through the API of the service on `httpPort`, sets its records in `zone`, and has it verified. Out: its
+ * Adds a domain through the API of the service on `httpPort`, sets its records in `zone`, and verifies it. Returns its
  * id.
  */
 export async function verifyDomain(
@@ -18,7 +18,7 @@ export async function verifyDomain(
   zone.set(added.returnPath.host, { type: 'CNAME', domain: added.returnPath.value })
   zone.set(added.dkim.host, { type: 'TXT', data: added.dkim.value.match(/.{1,255}/g) })
   const path = `/v1/domains/${added.domainId}/verify`
-  // Each asks the DNS anew: a question that stayed unanswered proves nothing.
+  // Each one asks the DNS again, because a question without an answer proves nothing.
   await until(async () => (await post(httpPort, account.token, { path })).verified === true, VERIFIED_MS_MAX)
   return added.domainId
 }

@@ -23,7 +23,7 @@ export interface RunningScene extends CrashScene {
   readonly host: Host
 }
 
-/** Makes one with `startScene`, and stops its service: for tests that start it in a way of their own. */
+/** Creates one with `startScene`, and stops its service, for tests that start it in another way. */
 export async function setScene(...how: Parameters<typeof startScene>): Promise<CrashScene> {
   const scene = await startScene(...how)
   await scene.host.kill('SIGTERM')

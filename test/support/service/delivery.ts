@@ -1,8 +1,8 @@
 /**
- * delivery - a service that delivers to fake receiving servers: its own zone, a verified domain, short time limits
+ * delivery - a service that delivers to scripted receiving servers: its own zone, a verified domain, short time limits
  *
- * Every destination has an address of its own on the loopback, so that it is a site of its own; all listen on one port,
- * which is the service's DELIVERY_PORT.
+ * Every destination has its own address on the loopback, so that it is a separate site. All listen on one port, which
+ * is the service's DELIVERY_PORT.
  */
 
 import type { Message } from '../../../schemas/message.ts'
@@ -36,9 +36,9 @@ export interface Delivery {
   readonly port: number
   /** A domain whose only mail server obeys the script. */
   destination(domain: string, script?: MxScript): Promise<FakeMx>
-  /** A server on an address of its own. */
+  /** A server on its own address. */
   server(script?: MxScript): Promise<FakeMx & { readonly address: string }>
-  /** Sends to the addresses. Out: the message's id. */
+  /** Sends to the addresses. Returns the message's id. */
   send(to: readonly string[], body?: object): Promise<string>
   message(messageId: string): Promise<Message>
   /** The message once `isSo`. */

@@ -11,7 +11,7 @@ import { type KeyFinder, type KeyOwner, makeKey, type TokenKind } from '../../..
 import { type Listener, type ListenerOptions, type RouteHandler, startListener } from '../../../src/http/listener.ts'
 import type { Handler } from '../../../src/http/request.ts'
 
-/** One known key of each kind, one of the right form that nobody knows, and the finder that knows them. */
+/** One known key of each kind, a well-formed unknown one, and the function that finds the known ones. */
 export function makeKeyRing() {
   const owners = new Map<string, KeyOwner>()
   function issue(kind: TokenKind): string {
@@ -34,7 +34,7 @@ function ownerOf(kind: TokenKind, hash: string): KeyOwner {
 
 export type KeyRing = ReturnType<typeof makeKeyRing>
 
-/** Routes of one listener, each answered with its success status and what the handler was given. */
+/** Routes of one listener. Each returns its success status and the input of its handler. */
 export function makeRoutes(listener: Route['listener'], handle?: Handler): RouteHandler[] {
   return Object.values(ROUTES)
     .filter((route) => route.listener === listener)
@@ -47,7 +47,7 @@ export function makeRoutes(listener: Route['listener'], handle?: Handler): Route
 /** The library that serves HTTP in this run: `HTTP_ENGINE`, as the service takes it. */
 export const ENGINE: Engine = await loadEngine((process.env.HTTP_ENGINE ?? 'auto') as EngineName | 'auto')
 
-/** Starts a listener on a free port, with keys, no rate and a log that keeps what it is told. */
+/** Starts a listener on a free port, with keys, without rate limits and with a log that keeps its entries. */
 export async function startEdge(ring: KeyRing, options: Partial<ListenerOptions> = {}) {
   const faults: object[] = []
   const log = { error: (facts: object) => faults.push(facts), debug: () => undefined }
@@ -65,7 +65,7 @@ export async function startEdge(ring: KeyRing, options: Partial<ListenerOptions>
   return { ...listener, faults }
 }
 
-/** What a call sends. */
+/** The parts of a request. */
 export interface Call {
   readonly method?: string
   readonly path: string
@@ -74,7 +74,7 @@ export interface Call {
   readonly body?: string | Buffer | object
 }
 
-/** What came back. */
+/** The response. */
 export interface Came {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -83,7 +83,7 @@ export interface Came {
   readonly json: any
 }
 
-/** Makes one request on a connection of its own. An object as body is sent as JSON. */
+/** Makes one request on a new connection. An object as body is sent as JSON. */
 export function call(port: number, { method = 'GET', path, token, headers = {}, body }: Call): Promise<Came> {
   const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
   const bytes = isJson ? JSON.stringify(body) : body
@@ -125,7 +125,7 @@ export function call(port: number, { method = 'GET', path, token, headers = {}, 
   })
 }
 
-/** Sends raw bytes; answers what came until `isDone` says so, the peer closes, or the time is over. */
+/** Sends raw bytes. Returns the received bytes once `isDone` returns true, the peer closes, or the time is over. */
 export function sendRaw(
   port: number,
   bytes: Buffer | string,

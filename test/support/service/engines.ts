@@ -5,7 +5,7 @@ import { loadEngine } from '../../../src/http/engine/load.ts'
 
 const first = await loadEngine('auto')
 
-/** Both of them; on a machine without the native module of uWebSockets.js `node` alone. */
+/** Both of them, or `node` alone on a machine without the native module of uWebSockets.js. */
 export const ENGINES: readonly Engine[] = first.name === 'node' ? [first] : [first, await loadEngine('node')]
 
 /** One answer. */
@@ -16,7 +16,7 @@ export interface RawAnswer {
   readonly body: string
 }
 
-/** Takes the first answer of a connection apart; null: there is none. Chunks are joined. */
+/** Parses the first answer of a connection; null if there is none. Chunks are joined. */
 export function readAnswer(text: string): RawAnswer | null {
   const start = text.startsWith('HTTP/1.1 100 ') ? text.indexOf('\r\n\r\n') + 4 : 0
   const end = text.indexOf('\r\n\r\n', start)
@@ -32,7 +32,7 @@ export function readAnswer(text: string): RawAnswer | null {
   return { status: Number(line.split(' ')[1]), headers, body }
 }
 
-/** Whether the first answer of a connection is there to its last byte. In: whether it is one to HEAD. */
+/** Whether the first answer of a connection is complete. In: whether it answers HEAD. */
 export function isWhole(text: string, isHead = false): boolean {
   const answer = readAnswer(text)
   if (answer === null) return false

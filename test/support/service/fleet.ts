@@ -30,7 +30,7 @@ export interface Fleet {
   readonly vessels: readonly Vessel[]
   /** Those that run a role. */
   with(role: 'http' | 'actors'): Vessel[]
-  /** Starts a process of the fleet anew; it must have ended. */
+  /** Starts a process of the fleet again. It must have ended. */
   start(vessel: Vessel, ready?: boolean): Promise<void>
   end(): Promise<void>
 }
@@ -103,7 +103,7 @@ export async function startFleet(
 
 interface FleetOptions {
   /**
-   * A checkout of another version, built, of which the processes are at first; those that are started anew are of this
+   * A built checkout of another version, which the processes run at first. Processes that are started again run this
    * one.
    */
   readonly checkout?: string

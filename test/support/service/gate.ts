@@ -1,4 +1,4 @@
-/** gate - a handler that waits until the test lets it go on */
+/** gate - a handler that waits until the test lets it continue */
 
 import type { EdgeRequest } from '../../../src/http/request.ts'
 

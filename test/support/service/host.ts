@@ -1,4 +1,4 @@
-/** host - starts and ends the service as a process of its own. */
+/** host - starts and ends the service as a separate process. */
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface Host {
   readonly pid: number
   readonly exited: Promise<number | null>
   isRunning(): boolean
-  /** The end of what it has printed. */
+  /** The end of its output. */
   said(): string
   kill(signal: NodeJS.Signals): Promise<void>
 }
@@ -26,7 +26,7 @@ export interface HostOptions {
   readonly point?: string
   /** False: does not wait until it answers. */
   readonly ready?: boolean
-  /** Characters of what it has printed that are kept, from the end. */
+  /** The number of characters of its output that are kept, from the end. */
   readonly keptChars?: number
   /** A checkout of another version, built; this one by default. */
   readonly checkout?: string | undefined
@@ -65,7 +65,10 @@ export async function startHost(
   return host
 }
 
-/** Status of /readyz; 0 where nobody answers. Without fetch(): it is asked a hundred times while a process starts. */
+/**
+ * Status of /readyz; 0 without an answer. Without fetch(), because it is called a hundred times while a process
+ * starts.
+ */
 export function readinessAt(operatorPort: number): Promise<number> {
   return new Promise((resolve) => {
     const asked = get({ host: '127.0.0.1', port: operatorPort, path: '/readyz', agent: false }, (answer) => {

@@ -1,9 +1,9 @@
 /**
- * other-clients - clients of a service under attack, in a thread: each connects from an address of its own, asks for
- * something small and leaves, one after another until the attack ends, and then once more
+ * other-clients - clients of a service under attack, in a thread: each connects from its own address, makes a small
+ * request and leaves, one after another until the attack ends, and then once more
  *
- * How long a client was served leaves out the time in which this thread stood still, and the time in which the service
- * was ready to run and got no processor.
+ * The measured time excludes the standstills of this thread, and the time in which the service was ready to run and
+ * got no processor.
  */
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -16,7 +16,7 @@ import { deliverMail } from '../peers/smtp-dialog.ts'
 /** Which listener they ask; `report`: they send a small report to the MX listener. */
 export type OtherClients = 'http' | 'mx' | 'submission' | 'report'
 
-/** What they got. */
+/** Their results. */
 export interface Served {
   readonly asked: number
   /** Refused, cut off or not answered. */

@@ -1,8 +1,8 @@
 /**
- * service - the real service for one test file: own Redis, own data directory, free ports, real HTTP
+ * service - the real service for one test file: its own Redis and data directory, free ports, real HTTP
  *
- * `call` speaks to it as a client would and checks every answer against the contract: a body that its schema does not
- * allow fails the test that asked.
+ * `call` requests it as a client would and checks every answer against the contract. A body that its schema does not
+ * allow fails the test.
  */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -21,7 +21,7 @@ import { startRedis, type TestRedis } from '../store/redis.ts'
 import { startHost } from './host.ts'
 
 const SECRET_KEY = 'a secret of the tests that is long enough'
-/** A 503 that took this long was the machine standing still: nothing was accepted, so it is asked again. */
+/** A 503 that took this long was a standstill of the machine. Nothing was accepted, so the request is repeated. */
 const STOOD_STILL_MS = 1_000
 const TRIES = 3
 
@@ -49,17 +49,17 @@ export interface TestService {
   call(what: string, options?: CallOptions): Promise<Called>
   /** Calls the operator listener. */
   operate(what: string, options?: CallOptions): Promise<Called>
-  /** Calls the operator listener of the process that runs the actors: the same one, unless the service is apart. */
+  /** Calls the operator listener of the process that runs the actors: the same one, unless the topology is `apart`. */
   operateActors(what: string, options?: CallOptions): Promise<Called>
-  /** Stops the service, keeps store and data directory, and starts it anew. */
+  /** Stops the service, keeps store and data directory, and starts it again. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * Starts a service. In: settings over those of the tests. Where `TOPOLOGY` is `apart` it is two processes: `http` one
- * of its own, `actors` this one, with what `options` change, and both serve HTTP with `node:http`. Tests of routes run
- * both ways (test/all.ts).
+ * Starts a service. In: settings that override those of the tests. If `TOPOLOGY` is `apart` it is two processes,
+ * `http` as a separate one and `actors` in this one, with the changes of `options`, and both serve HTTP with
+ * `node:http`. Tests of routes run both ways (test/all.ts).
  */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
@@ -74,7 +74,7 @@ export async function startTestService(
     DATA_DIR: dataDir,
     HTTP_PORT: String(await freePort()),
     OPERATOR_PORT: String(await freePort()),
-    // Received mail needs a content store: who tests it names one.
+    // Received mail needs a content store. A test of it names one.
     MX_PORT: environment.CONTENT_STORE === undefined ? '0' : String(await freePort()),
     SUBMISSION_PORT: String(await freePort()),
     SUBMISSION_TLS_PORT: String(await freePort()),
@@ -112,7 +112,7 @@ export async function startTestService(
 
 type Settings = Readonly<Record<string, string>>
 
-/** What runs: the service, or the half of it that runs in this process. */
+/** The running part: the service, or the half of it in this process. */
 interface Run {
   readonly service: RunningService
   /** Operator port of the process with the actors. */
@@ -129,7 +129,7 @@ async function startWhole(settings: Settings, options: ServiceOptions): Promise<
 async function startApart(settings: Settings, options: ServiceOptions): Promise<Run> {
   const ownPort = String(await freePort())
   const actors = configOf({ ...settings, ROLES: 'actors', OPERATOR_PORT: ownPort })
-  // At once: the first account's file names the URLs of the one with HTTP.
+  // At once, because the first account's file names the URLs of the process with HTTP.
   const [service, http] = await Promise.all([
     startService(actors, { print: () => undefined, ...options }),
     startHost({ ...settings, ROLES: 'http,mx,submission' }),
@@ -151,7 +151,7 @@ export function configOf(environment: Readonly<Record<string, string>>): Config 
   return result.config
 }
 
-/** Calls a listener and checks the answer against the contract. In: where it is, and `POST /v1/email`. */
+/** Calls a listener and checks the answer against the contract. In: its address, and the document of the contract. */
 export async function callAt(baseUrl: string, what: string, options: CallOptions = {}): Promise<Called> {
   for (let tries = 1; ; tries += 1) {
     const startedAtMs = performance.now()
@@ -181,7 +181,7 @@ async function callOnce(baseUrl: string, what: string, { token, body, headers }:
   return called
 }
 
-/** Throws when an answer is not what the contract says of its route and status. */
+/** Throws if an answer violates the contract of its route and status. */
 function requireSchema(method: string, path: string, { status, headers, json, text }: Called): void {
   const what = `${method} ${path.replace(/[0-9a-f-]{36}/, '<id>')} ${status}`
   if (!/^[0-9a-f-]{36}$/.test(headers.get('request-id') ?? '')) throw new Error(`${what}: no Request-Id`)

@@ -1,4 +1,4 @@
-/** submission-rig - a listener of submission over real sockets, with handlers that remember what they were given. */
+/** submission-rig - a submission listener over real sockets, with handlers that record their input. */
 
 import type { Test } from 'tap'
 import { makeCertificate } from '../../../src/process/certificate.ts'

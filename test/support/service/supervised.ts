@@ -12,7 +12,7 @@ import { readinessAt } from './host.ts'
 import { MAIN, MAIN_ENV } from './program.ts'
 
 const READY_MS_MAX = 60_000
-/** sd_listen_fds(3): the id of the process that the sockets are for is known only in that process. */
+/** sd_listen_fds(3): only that process itself knows the process id that the sockets are meant for. */
 const LOOP = `while :; do sh -c 'LISTEN_PID=$$ exec "$@"' run "$@"; done`
 
 export interface Supervised {

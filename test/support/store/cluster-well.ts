@@ -6,9 +6,9 @@ const READY_MS_MAX = 120_000
 const REPLICAS = 2
 
 /**
- * Resolves once every node is a replica in step or a primary with both of its replicas, and all say that it is so. A
- * primary that comes back follows the node that took its last slot, also where that is the target of a move: one of its
- * replicas is sent to the primary that has too few.
+ * Resolves once every node is a replica in step or a primary with both of its replicas, and all nodes agree. A primary
+ * that returns follows the node that took its last slot, even if that node is the target of a move. One of the
+ * replicas is then sent to the primary that has too few.
  */
 export async function wellAgain({ nodes }: TestCluster): Promise<void> {
   const askAll = (...words: readonly [string, ...string[]]): Promise<string[]> =>

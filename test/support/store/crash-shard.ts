@@ -20,7 +20,7 @@ export const CRASH_POINTS = [
   'acquired',
   'released',
 ] as const
-/** `after <name>`: an order of that name was committed, and whoever gave it hears nothing. */
+/** `after <name>`: an order of that name was committed, and its sender gets no answer. */
 export type CrashPoint = (typeof CRASH_POINTS)[number] | `after ${string}`
 
 export class CrashShard extends Shard {

@@ -1,8 +1,8 @@
 /**
- * node-proxy - stands before a port of a node of a Redis Cluster: holds back what replicas are sent, like a slow link,
- * and lets nothing pass between nodes, or to clients, that are cut off from each other
+ * node-proxy - a proxy in front of a port of a Redis Cluster node: it delays what replicas receive, like a slow link,
+ * and separates nodes or clients that are cut off from each other
  *
- * What is on its way when the node ends never arrives.
+ * Bytes in transit when the node ends never arrive.
  */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -11,13 +11,13 @@ import { connect, createServer, type Socket } from 'node:net'
 export type Way = 'open' | 'cut' | 'held'
 
 export interface NodeProxyOptions {
-  /** Where it listens, and where the node does. */
+  /** Its own address, and that of the node. */
   readonly port: number
   readonly to: number
-  /** Who is there, by what it says; `known`: by what it said before, '' for nothing. */
+  /** The peer, as it identifies itself; `known`: as it did before, '' for not at all. */
   peerOf(data: Buffer, known: string): string
   wayOf(peer: string): Way
-  /** How late what the node says arrives there, ms, asked for each piece. */
+  /** The delay until the node's bytes arrive there, in ms, determined for each piece. */
   lateMs(peer: string): number
 }
 

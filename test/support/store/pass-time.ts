@@ -1,4 +1,4 @@
-/** pass-time - time passes for the users of the dashboard, in a store that nobody holds */
+/** pass-time - advances time for the users of the dashboard, in a store without an owner */
 import type { Redis } from 'ioredis'
 import { USERS_LANE } from '../../../src/state/dashboard/places.ts'
 

@@ -1,4 +1,4 @@
-/** random-ops - seeded commits and reads, most of them good, some odd, some against the rules */
+/** random-ops - seeded commits and reads: most are valid, some unusual, some against the rules */
 import type { Fact, Op, Write } from '../../../cluster/behaviour.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../../cluster/id.ts'
 import { shardTag } from '../../../cluster/keyspace.ts'
@@ -128,7 +128,7 @@ export class RequestMaker {
     return Array.from({ length: this.below(8) }, () => this.fact())
   }
 
-  /** An id of the shard's own and the sortable entry id of it. */
+  /** An id of the same shard and its sortable entry id. */
   newId(nowMs: number, last: string): { id: string; entryId: string } {
     const id = makeIds({ shard: this.shard, last, random: this.random }).next(nowMs)
     return { id, entryId: sortableEntryId(entryIdOf(id)) }

@@ -24,9 +24,9 @@ export interface ClusterNode {
   readonly port: number
   /** As the cluster names it. */
   readonly name: string
-  /** A client of this node alone, past whatever stands before it. */
+  /** A client of this node alone, past any proxy. */
   readonly client: Redis
-  /** What it has written into its log. */
+  /** Its log output. */
   log(): string
   /** SIGKILL; resolves once it has gone. */
   kill(): Promise<void>
@@ -40,10 +40,10 @@ export interface TestCluster {
   readonly seeds: readonly string[]
   /** The first primaries, then the replicas. */
   readonly nodes: readonly ClusterNode[]
-  /** The node that has the slot of a key now: of several that claim it the one with the highest epoch. */
+  /** The node that has the slot of a key now. If several claim it, the one with the highest epoch. */
   primaryOf(slot: number): Promise<ClusterNode>
   /**
-   * Cuts a node off from all others, and from clients too where `clients` says so, until `heal`; with `lagsMs` alone.
+   * Cuts a node off from all others, and from clients too with `clients`, until `heal`; only with `lagsMs`.
    * Connections of nodes end, those of clients fall silent.
    */
   isolate(node: ClusterNode, options: { clients: boolean }): void
@@ -52,8 +52,8 @@ export interface TestCluster {
 }
 
 /**
- * Starts it and waits until every node says that it is whole.
- * @param options.settings further settings by name, which win
+ * Starts it and waits until every node reports it as complete. @param options.settings further settings by name, which
+ * win
  */
 export async function startCluster({
   primaries = 3,
@@ -65,12 +65,12 @@ export async function startCluster({
   primaries?: number
   replicas?: number
   /**
-   * How far nodes are behind while they are replicas: the first primaries, the first replica of each, the second ones,
-   * and from the beginning again. With any every node stands behind a proxy.
+   * The delays of nodes as replicas: the first primaries, the first replica of each, the second ones, and from the
+   * beginning again. With any delay every node is behind a proxy.
    */
   lagsMs?: readonly number[]
   settings?: Record<string, string>
-  /** Of every node, which is its own authority: TLS for clients and among themselves, and no other way. */
+  /** For every node, with its own certificate as authority: TLS for clients and between nodes, and nothing else. */
   secure?: Secure | null
 } = {}): Promise<TestCluster> {
   const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-cluster-'))
@@ -108,7 +108,7 @@ export async function startCluster({
   }
 }
 
-/** What stands before the nodes: replicas hear them later, and one can be cut off. */
+/** The proxies in front of the nodes: replicas receive later, and a node can be cut off. */
 class ClusterNetwork {
   private readonly nodes: readonly ClusterNode[]
   private readonly proxies: NodeProxy[] = []
@@ -120,14 +120,14 @@ class ClusterNetwork {
     this.nodes = nodes
   }
 
-  /** Stands before the nodes, whose own ports lie twice as many above. In: how far each is behind as a replica, ms. */
+  /** Is in front of the nodes, whose own ports are twice as high. In: the delay of each as a replica, in ms. */
   async open(lagsMs: readonly number[]): Promise<void> {
     const count = this.nodes.length
     const lagOf = new Map(this.nodes.map(({ port }, n) => [String(port + 2 * count), lagsMs[n] ?? 0]))
     for (const node of this.nodes) {
       const clients = {
         port: node.port,
-        // A replica says where it listens itself with its second command.
+        // A replica announces its own port with its second command.
         peerOf: (data: Buffer, known: string) =>
           known || (LISTENS.exec(data.subarray(0, 512).toString('latin1'))?.[1] ?? ''),
         wayOf: (peer: string) => this.wayOf(node, peer),
@@ -173,7 +173,7 @@ const LISTENS = /listening-port\r\n\$\d+\r\n(\d+)/
 /** Where in a message between nodes its sender is named (`clusterMsg` of cluster.h). */
 const SENDER_AT = 40
 
-/** Who is asked is the node itself. */
+/** The asked node itself. */
 async function primaryOf(nodes: readonly ClusterNode[], slot: number): Promise<ClusterNode> {
   let best: { node: ClusterNode; epoch: number } | null = null
   for (const node of nodes) {
@@ -231,7 +231,7 @@ function makeNode({
   secure,
 }: {
   dir: string
-  /** As others are told. */
+  /** As the others report it. */
   port: number
   bus: number
   /** Where it listens. */
@@ -254,7 +254,7 @@ function makeNode({
     port: ownPort,
     host: '127.0.0.1',
     maxRetriesPerRequest: 0,
-    // Who asks a node that stands still is not to stand still.
+    // A client of a frozen node must not freeze itself.
     commandTimeout: ASK_MS_MAX,
     retryStrategy: () => 200,
     ...(secure !== null && { tls: { ca: secure.cert } }),

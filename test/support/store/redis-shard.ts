@@ -1,4 +1,4 @@
-/** redis-shard - a Redis, a store over it and a shard that is held, for the tests of the store */
+/** redis-shard - a Redis, a store over it and an owned shard, for the tests of the store */
 import type { Test } from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
@@ -45,7 +45,7 @@ export async function held(store: RedisStore, shard: number): Promise<number> {
   return shard
 }
 
-/** A commit of one write, good as the `seq`-th unless `more` says otherwise. */
+/** A commit of one write, valid as the `seq`-th unless `more` changes it. */
 export function commitOf(shard: number, seq: number, more: Partial<Commit> = {}): Commit {
   const empty = { deadlineMs: 0, lid: '', firstEntryId: '', cursor: '', outcomesCursor: '', frees: false, note: 'n' }
   return {

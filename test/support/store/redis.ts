@@ -26,9 +26,8 @@ export interface TestRedis {
 }
 
 /**
- * Starts a redis-server with an append-only file, fsynced on every write unless `durability` says otherwise.
- * @param options.memoryBytes its maxmemory, default 256 MiB
- * @param options.settings further settings by name, which win
+ * Starts a redis-server with an append-only file, fsynced on every write unless `durability` differs. @param
+ * options.memoryBytes its maxmemory, default 256 MiB @param options.settings further settings by name, which win
  */
 export async function startRedis(
   options: { durability?: Durability; memoryBytes?: number; settings?: Record<string, string> } = {},
@@ -42,7 +41,7 @@ export async function startRedis(
   ]
   const { command } = await binary()
   let child = await launch(command, args, dir)
-  // The test's own end must not leave a redis behind, whatever the test did.
+  // No end of the test may leave a redis behind.
   const endWithUs = (): void => void child.kill('SIGKILL')
   process.once('exit', endWithUs)
 

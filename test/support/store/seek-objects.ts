@@ -1,4 +1,4 @@
-/** seek-objects - whether a word is in what the content store holds, opened by the keys that head rows have */
+/** seek-objects - whether a word is in the content store, with its objects opened by the keys in head rows */
 import { readdirSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import { makeContents } from '../../../src/content/contents.ts'
@@ -7,7 +7,7 @@ import { openMailKey } from '../../../src/content/mail-key.ts'
 import { makeSecrets } from '../../../src/process/secrets.ts'
 import type { Seeker } from './seek.ts'
 
-/** Where objects and their keys are, and what is sought. */
+/** The objects and their keys, and the word. */
 interface SoughtObjects {
   readonly redis: Redis
   readonly dataDir: string

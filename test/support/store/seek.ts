@@ -1,6 +1,6 @@
 /**
- * seek - whether a word is anywhere in bytes, however it is written down there: as it is in any case, in base64, in
- * quoted-printable, percent-encoded, in hex, as UTF-16, and in what inflates
+ * seek - whether a word is anywhere in bytes in any encoding: plain in any case, in base64, in quoted-printable,
+ * percent-encoded, in hex, as UTF-16, and in inflated data
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ export class Seeker {
     this.#exact = spelled.flatMap(base64Cores)
   }
 
-  /** Whether the word is in the bytes, or in what they inflate to. */
+  /** Whether the word is in the bytes, or in their inflated form. */
   isIn(bytes: Buffer): boolean {
     return this.#holds(bytes) || unpacked(bytes).some((inner) => this.#holds(inner))
   }
@@ -49,7 +49,7 @@ export class Seeker {
   }
 }
 
-/** What of a word's base64 does not depend on what stands around it, wherever it begins. */
+/** The part of a word's base64 that does not depend on the text around it, at any offset. */
 function base64Cores(word: string): Buffer[] {
   return [0, 1, 2].flatMap((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), Buffer.from(word)]).toString('base64')
@@ -58,7 +58,7 @@ function base64Cores(word: string): Buffer[] {
   })
 }
 
-/** What bytes inflate to, at the places where ours begin. */
+/** The inflated data at the places where zlib streams begin. */
 function unpacked(bytes: Buffer): Buffer[] {
   const options = { maxOutputLength: UNPACKED_BYTES_MAX }
   const ways = [inflateRawSync, inflateSync, gunzipSync, brotliDecompressSync]

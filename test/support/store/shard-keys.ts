@@ -1,12 +1,12 @@
-/** shard-keys - all that a shard holds, as text: compared before and after a move, whatever its encoding became */
+/** shard-keys - all data of a shard as text, for a comparison before and after a move that ignores the encoding */
 import { createHash } from 'node:crypto'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import type { ClusterNode } from './redis-cluster.ts'
 
-/** What is not promised to stay: it ends by itself, or lies where the shard does not. */
+/** Keys that need not stay: they expire, or the shard is elsewhere. */
 const VOLATILE = /:(?:told|staged|replies|mailbox|fenced|requests|copy)(?::|$)/
 
-/** Name -> digest of each key of a shard at the node that holds it; but for `meta`, which says who has it. */
+/** Name -> digest of each key of a shard at the node that holds it, except `meta`, which names the owner. */
 export async function shardKeys(node: ClusterNode, shard: number): Promise<Map<string, string>> {
   const slot = SHARD_SLOTS[shard] ?? 0
   const names = (await node.client.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000_000)) as string[]
@@ -21,7 +21,7 @@ export async function shardKeys(node: ClusterNode, shard: number): Promise<Map<s
 
 async function contentOf({ client }: ClusterNode, name: string): Promise<unknown> {
   const type = await client.type(name)
-  // To the millisecond it is not: what is sent is how long the key has left.
+  // Not exact to the millisecond: the remaining time is sent.
   const ends = (await client.pttl(name)) > 0
   const binary = (value: Buffer | null): string | undefined => value?.toString('base64')
   switch (type) {

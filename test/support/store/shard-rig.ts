@@ -15,7 +15,7 @@ import { VirtualTime, WorkerClock } from '../../simulation/virtual-time.ts'
 const COUNT_KEY = '{s000}:count'
 const LOOKS_MAX = 1_000
 
-/** Counts in a hash; `odd` orders what the store refuses, `says` tells who listens, and the operator. */
+/** Counts in a hash. `odd` orders a write that the store refuses, `says` notifies subscribers and the operator. */
 const COUNT: CommandType<{ odd?: boolean; reads?: boolean; says?: string }, unknown> = {
   name: 'count',
   entities: () => [],
@@ -44,13 +44,13 @@ export class Rig {
   readonly forwarded: Work[] = []
   readonly halted: string[] = []
   readonly lost: object[] = []
-  /** What turns have told the operator. */
+  /** The notes of turns for the operator. */
   readonly notes: object[] = []
-  /** The store is away for who reads what other processes left, and says so at once. */
+  /** The store is unavailable to readers of what other processes left, and reports it at once. */
   isDeaf = false
   looks = 0
   gone = 0
-  /** Commits that were told to be in doubt. */
+  /** Commits whose outcome was reported as unknown. */
   doubts = 0
   script: Script = (_commit, apply) => apply()
   gate: Promise<void> | null = null

@@ -1,4 +1,7 @@
-/** strict-wire - a form of commands and replies between processes that notices what was packed never, or twice. */
+/**
+ * strict-wire - an encoding of commands and replies between processes that detects values that were never packed, or
+ * packed twice.
+ */
 import type { Wire } from '../../../cluster/behaviour.ts'
 
 export const STRICT_WIRE: Wire = { pack, unpack, packReply: pack, unpackReply: unpack }

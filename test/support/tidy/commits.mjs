@@ -1,9 +1,9 @@
 /**
- * commits - the last part of `npm run check`: subjects of new commits are `area: Imperative sentence`
+ * commits - the last part of `npm run check`: subjects of new commits have the form `area: Imperative sentence`
  *
- * New are the commits of this branch that its base does not have, and that came after this check. The base is
- * `origin/main`, `origin/master`, `main` or `master`, the first that exists and is not the current branch. Without
- * git, outside a repository or without a base nothing is checked. Prints each fault and then exits with 1.
+ * New commits are those of this branch that its base does not have, made after this check existed. The base is the
+ * first of `origin/main`, `origin/master`, `main` and `master` that exists and is not the current branch. Without git,
+ * outside a repository or without a base nothing is checked. Prints each fault and then exits with 1.
  */
 import { spawnSync } from 'node:child_process'
 
@@ -21,7 +21,7 @@ const PLAIN =
 /** A finite verb right behind the first word: that word is a noun. */
 const STATEMENT = /^\S+ (?:is|are|was|were|has|have|had|can|may|must|will|does|do)\b/
 
-/** What is wrong with a subject; null if nothing is. */
+/** The fault of a subject; null if there is none. */
 export function faultOfSubject(subject) {
   if (/^Revert "/.test(subject)) return null
   const length = [...subject].length

@@ -1,4 +1,4 @@
-/** judge-pattern - what recheck says of a regular expression, and the texts that it is slowest with */
+/** judge-pattern - the verdict of recheck on a regular expression, and the texts with which it is slowest */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { check } from 'recheck'
@@ -27,7 +27,7 @@ export function readVerdicts(): Judged[] {
   return lines.map((line) => JSON.parse(line) as Judged)
 }
 
-/** Keeps these in place of them. */
+/** Stores these in place of the old ones. */
 export function writeVerdicts(verdicts: readonly Judged[]): void {
   writeFileSync(KEPT, verdicts.map((one) => `${JSON.stringify(one)}\n`).join(''))
 }
@@ -41,7 +41,7 @@ export async function judgePattern({ source, flags }: Pick<Judged, 'source' | 'f
   return { source, flags, verdict: complexity.summary.replace(' (fuzz)', ''), attack: { pumps, suffix: attack.suffix } }
 }
 
-/** Texts of a length that match slowly: of the attack that recheck has found, and of the words of the pattern. */
+/** Texts of a length that match slowly: from the attack that recheck found, and from the words of the pattern. */
 export function worstTexts({ source, attack }: Judged, chars: number): string[] {
   const words = source.match(/[\p{L} ]{3,}/gu) ?? []
   const units = ['a', ' ', '\t', '1.', 'a ', '-', '(', '<', '"', '@', ...words]

@@ -3,12 +3,12 @@
  * bounds in entries and bytes, and those that hold only what is our own, or lives no longer than one request
  */
 
-/** What is bounded. */
+/** The subject of the bound. */
 export interface MapBound {
   readonly entries: number
   /** Heap of an entry at most, its key included. */
   readonly entryBytes: number
-  /** Constant of the file, or of schemas/limits.ts, that is `entries`; or why there are no more. */
+  /** The constant of the file, or of schemas/limits.ts, that is `entries`; or the reason why there are no more. */
   readonly by: string
 }
 

@@ -3,8 +3,8 @@ import { posix } from 'node:path'
 import { codeOf, importsOf, isIn, type Source, targetOf } from './source.ts'
 
 /**
- * The rooms of the house, the highest first. A file imports from its own room and from rooms below it, types too; a
- * room that is not named belongs to the room that holds it.
+ * The rooms of the house, the highest first. A file imports from its own room and from rooms below it, types included.
+ * An unnamed room belongs to the room that contains it.
  */
 const FLOORS: readonly (readonly string[])[] = [
   ['bench/main.ts'],
@@ -76,10 +76,10 @@ const FLOORS: readonly (readonly string[])[] = [
   ['cluster'],
 ]
 
-/** What runs in browsers: of all the rest it takes types of the contract. */
+/** Code that runs in browsers. Of all the rest it imports types of the contract. */
 const PAGE = 'src/dashboard/page'
 
-/** Rooms that lie below and are not to be imported all the same, and why. */
+/** Rooms below that must not be imported all the same, and the reason. */
 const APART: readonly (readonly [room: string, other: string, why: string])[] = [
   ['src/sending', 'src/http', 'SMTP sends as well'],
   ['src/views', 'src/process', 'what is read does not depend on the process'],
@@ -87,16 +87,14 @@ const APART: readonly (readonly [room: string, other: string, why: string])[] = 
   ['src/client', 'cluster', 'a package holds the client alone'],
 ]
 
-/**
- * Rooms that perform what was decided. Of the actors they take types and what a lane is made of, nothing that decides.
- */
+/** Rooms that execute decisions. Of the actors they import types and the parts of a lane, and no decisions. */
 const ENGINES = ['src/outbound', 'src/webhooks', 'src/reception', 'src/health', 'src/dns', 'src/sending']
 const LANE_PARTS =
   /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|judge|look|notice|parse)Outcome|reportOutcome|posted)$/
 
-/** Where Redis is spoken to; all others ask the store. */
+/** The rooms that connect to Redis. All others use the store. */
 const REDIS_HANDS = ['cluster/slots', 'cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']
-/** Of the runtime, what src/ reaches through src/store alone. */
+/** The parts of the runtime that src/ reaches through src/store only. */
 const REDIS_ROOMS = ['cluster/slots', 'cluster/redis', 'cluster/embedded']
 const SOCKETS = /^(?:node:)?(?:net|tls|dns|dgram|http|https|http2|fs|child_process|worker_threads|timers)(?:\/|$)/
 /** Rooms whose files hold no socket, no file, no process. */
@@ -104,7 +102,7 @@ const PURE_ROOMS = /^(?:src\/(?:mail|actors|state)|cluster\/(?:facts|items|mailb
 
 const RANKS = new Map(FLOORS.flatMap((rooms, rank) => rooms.map((room) => [room, rank])))
 
-/** The room of a file: the longest of the named folders that holds it, or the file itself where it is named. */
+/** The room of a file: the longest of the named folders that contains it, or the file itself if it is named. */
 function roomOf(path: string): string | null {
   for (let place = path; place !== '.'; place = posix.dirname(place)) if (RANKS.has(place)) return place
   return null
@@ -138,7 +136,7 @@ function wrongPackage(path: string, { from, isType }: { from: string; isType: bo
 }
 
 /**
- * What of the service speaks to Redis itself, past `src/store`: with its client, its connections, or a shard's Redis.
+ * The parts of the service that use Redis directly, past `src/store`: its client, its connections, or a shard's Redis.
  */
 export function pastTheDoor({ path, text }: Source): string[] {
   if (!isIn(path, 'src') || isIn(path, 'src/store')) return []

@@ -1,4 +1,4 @@
-/** product-patterns - the regular expressions of the product, and bounds of the texts of those that are not linear */
+/** product-patterns - the regular expressions of the product, and bounds of the texts for those that are not linear */
 import { HTTPS_URI } from '../../../schemas/webhook.ts'
 import { NEUTRAL, RULES, VETOES } from '../../../src/mail/reply-rules.ts'
 import { type Pattern, patternsOf, productSyntax } from './syntax.ts'
@@ -38,14 +38,14 @@ export const BOUNDED: Readonly<Record<string, Bound>> = {
   'src/webhooks/post.ts': { charsMax: 512, why: 'bytes of the response that are kept' },
 }
 
-/** Patterns that are made at run time: the expression, and patterns as it makes them. */
+/** Patterns that are built at run time: the expression, and examples of the result. */
 export const MADE: Readonly<Record<string, readonly (readonly [source: string, flags: string])[]>> = {
   'cluster/slots/finish-slot.ts': [['\\[1234->-(\\w+)\\]', '']],
   'schemas/document/declarations.ts': [['\\bname\\b', '']],
   'schemas/broadcast.ts': [['^[A-Za-z0-9_]{1,64}$', 'u']],
   'src/doors/mailgun/broadcast.ts': [['^[A-Za-z0-9_]{1,40}$', '']],
   'src/http/shape/formats.ts': [[HTTPS_URI, 'u']],
-  // A pattern of a schema, all of which are here.
+  // A pattern of a schema. All of these are listed here.
   'src/http/shape/issues.ts': [],
   'src/mail/compose/template.ts': [['\\{\\{[ \\t]*([A-Za-z0-9_]{1,64})[ \\t]*\\}\\}', 'y']],
   'src/mail/links.ts': [['</script', 'gi']],
@@ -56,7 +56,7 @@ export const MADE: Readonly<Record<string, readonly (readonly [source: string, f
   'src/store/cluster/move-shards.ts': [['^cluster_current_epoch:(\\d+)', 'm']],
 }
 
-/** What a pattern is known by. */
+/** The identity of a pattern. */
 export const keyOf = ({ source, flags }: Pick<Pattern, 'source' | 'flags'>): string => `/${source}/${flags}`
 
 /** All of them, one row for each place. */

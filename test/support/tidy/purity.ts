@@ -1,16 +1,16 @@
-/** purity - no clock, no randomness, no environment and no waiting where a decision is made. */
+/** purity - no clock, no randomness, no environment and no waiting in code that decides. */
 import { codeOf, type Source } from './source.ts'
 
 /** Files of cluster/ whose work is the clock, a process or a socket. */
 const CLUSTER_HANDS = /^cluster\/(clock\.ts|redis\/|slots\/|embedded\/|worker\/(worker|watchdog|watchdog-thread)\.ts)/
-/** Who reads the environment; who sets what a library of native code reads of it. */
+/** The files that read the environment, and those that set variables for a native library. */
 const ENVIRONMENT_HANDS = new Set(['src/process/config.ts', 'src/http/engine/uws.ts'])
 
 const IMPURE = /\b(?:Date|performance|Math\.random|process|randomUUID|randomBytes|randomInt|getRandomValues|hrtime)\b/g
 const IMPURE_MAIL =
   /\bDate\.now\b|\bnew Date\(\)|\b(?:performance|Math\.random|process\.env|randomUUID|randomBytes|randomInt)\b/g
 
-/** Clock, randomness, environment and waiting where there must be none. */
+/** Clock, randomness, environment and waiting in code that must not use them. */
 export function impurities({ path, text }: Source): string[] {
   const code = codeOf(text)
   const find = (pattern: RegExp) => [...new Set(code.match(pattern) ?? [])].map((word) => `${path} contains ${word}`)

@@ -12,15 +12,15 @@ export const ROOM_FILES_MAX = 25
 const DEBT = new RegExp(`\\b(?:${['TO', 'FIX'].map((half, at) => half + ['DO', 'ME'][at]).join('|')})\\b`, 'g')
 /** The name at the beginning of a file's header comment. */
 const HEADER_NAME = /^(?:#![^\n]*\n)?\/\*\*\s+(?:\*\s+)?([A-Za-z0-9./-]+) - \S/
-/** Folders of test/ that stand for no room. */
+/** Folders of test/ without a matching room. */
 const NO_MIRROR =
   /^test\/(?:deep$|attacks|crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser|trial)(?:\/|$)/
 /** Programs of test/, which processes are started with. */
 const PROGRAM = /^test\/(?:all|(?:chaos|trial)\/[a-z-]+|support\/.*)\.(?:ts|mjs)$/
-/** What opens a block and is no function. */
+/** Keywords that open a block and are no function. */
 const BLOCK = /^(?:\} )?(?:if|for|while|switch|else|catch|do|try)\b/
 
-/** Shape: a first sentence, a length, no debt, no name that says nothing. */
+/** Shape: a first sentence, a length, no debt, no meaningless name. */
 export function misshapen({ path, text }: Source): string[] {
   const found: string[] = []
   const lines = text.trimEnd().split('\n').length
@@ -53,7 +53,7 @@ export function longFunctions({ path, text }: Source): string[] {
     const indent = /^ */.exec(line)?.[0] ?? ''
     const opens = /(?:=>|\)|\): [^=]*) \{$/.test(line)
     if (!opens || BLOCK.test(line.trimStart())) return []
-    // Parameters on lines of their own: the function began where the indentation was last the same.
+    // Parameters on separate lines: the function began at the last line with the same indentation.
     let start = at
     while (start > 0 && /^[)}\]]/.test((lines[start] ?? '').trimStart()))
       start = lines.findLastIndex(
@@ -74,7 +74,7 @@ export function fullRooms(all: readonly Source[]): string[] {
   return [...counts].filter(([, count]) => count > ROOM_FILES_MAX).map(([room, count]) => `${room} has ${count} files`)
 }
 
-/** What runs in browsers, and the client: programs of their own, which may call things as the service does. */
+/** Programs of their own, in browsers and in the client, which may name things as the service does. */
 const PROGRAMS: readonly string[] = ['src/dashboard/page/', 'src/client/']
 
 /**
@@ -94,7 +94,7 @@ export function namedTwice(all: readonly Source[]): string[] {
   return [...places].filter(([, paths]) => paths.length > 1).map(([name]) => name)
 }
 
-/** Folders of test/ that stand for no room of the house. In: all files, tests among them. */
+/** Folders of test/ without a matching room of the house. In: all files, including tests. */
 export function unmirrored(all: readonly Source[]): string[] {
   const folders = new Set(all.map(({ path }) => posix.dirname(path)))
   const rooms = new Set([...folders].flatMap((folder) => [folder, posix.dirname(folder)]))

@@ -37,7 +37,7 @@ export function codeOf(text: string): string {
   return text.replace(pieces, (piece) => (piece.startsWith('/') ? ' ' : "''"))
 }
 
-/** What a file imports, and exports from others. */
+/** The imports of a file, and its exports from others. */
 export function importsOf(text: string): Import[] {
   const code = text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/[^\n]*/gm, '')
   const clauses = /^(?:import|export)\s+(type\s)?([^;'"]*?\bfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
@@ -50,7 +50,7 @@ export function importsOf(text: string): Import[] {
   })
 }
 
-/** The path of the file that an import of ours names; null for a package. */
+/** The path of the file that one of our imports names; null for a package. */
 export function targetOf(path: string, { from }: Pick<Import, 'from'>): string | null {
   return from.startsWith('.') ? posix.normalize(posix.join(posix.dirname(path), from)) : null
 }

@@ -1,8 +1,8 @@
 /**
- * syntax - the syntax trees of the product's files, and what two tests look for in them: regular expressions, and maps
- * that live on
+ * syntax - the syntax trees of the product's files, and what two tests look for in them: regular expressions, and
+ * long-lived maps
  *
- * TypeScript 7 has no interface for programs: esbuild strips the types, acorn parses what is left.
+ * TypeScript 7 has no interface for programs: esbuild strips the types, acorn parses the rest.
  */
 import type { Node } from 'acorn'
 import { parse } from 'acorn'
@@ -75,8 +75,8 @@ const FUNCTIONS: ReadonlySet<string> = new Set(['FunctionDeclaration', 'Function
 
 /**
  * Names of maps and sets in a file that outlive the call that makes them: fields of objects and classes, constants of
- * the module, and variables that a function of the same scope uses later. Those that nothing is added to are left out.
- * In: the code of all files, in which fields are looked for by name.
+ * the module, and variables that a function of the same scope uses later. Maps without additions are left out. In: the
+ * code of all files, in which fields are found by name.
  */
 export function livingMapsOf({ path, code, tree }: Syntax, everywhere: string): { path: string; name: string }[] {
   const found = new Map<string, { path: string; name: string }>()
@@ -109,7 +109,7 @@ function isThis(holder: AnyNode): boolean {
   return holder?.type === 'AssignmentExpression' && holder.left.object?.type === 'ThisExpression'
 }
 
-/** Whether a function uses a variable of its own in another that it declares or hands out: not in a callback. */
+/** Whether a function uses one of its variables in another function that it declares or returns, not in a callback. */
 function isUsedLater(scope: AnyNode, name: string, code: string): boolean {
   let isUsed = false
   fullAncestor(scope.body, (node: AnyNode, _state, ancestors) => {

@@ -1,4 +1,6 @@
-/** broadcast-world - broadcasts in a world of actors: content written ahead, accepted, and what has come of it. */
+/**
+ * broadcast-world - broadcasts in a world of actors: content written ahead, accepted broadcasts, and their results.
+ */
 import assert from 'node:assert/strict'
 import { type CreateBroadcastBody, createBroadcast } from '../../../src/actors/broadcast/create-broadcast.ts'
 import {
@@ -17,7 +19,7 @@ import type { World } from './turn.ts'
 const SENDER = `news@${SENDING_DOMAIN}`
 let made = 0
 
-/** Addresses that nobody else has. */
+/** Unique addresses. */
 export const people = (count: number, name = 'p'): string[] =>
   Array.from({ length: count }, (_, n) => `${name}${n}@example.net`)
 
@@ -68,7 +70,7 @@ export function prepare(world: World, tenant: Tenant, to: readonly string[], buc
   }
 }
 
-/** Submits; throws with the code where that is refused. */
+/** Submits. Throws with the code if it is refused. */
 export function submit(world: World, tenant: Tenant, to: readonly string[], buckets?: number): BroadcastState {
   const reply = world.run(createBroadcast, prepare(world, tenant, to, buckets))
   if (reply.kind !== 'broadcast') throw new Error(`Broadcast was refused: ${reply.code}`)
@@ -82,14 +84,14 @@ export function pass(world: World, ms: number, stepMs = 100): void {
   world.fireTimers()
 }
 
-/** A broadcast as its state stands, and its counters. */
+/** The state of a broadcast, and its counters. */
 export function seen(world: World, broadcastId: string): BroadcastState & { progress: Progress | null } {
   const state = world.states.get(`broadcast:${broadcastId}`) as BroadcastState
   if (!isOpenBroadcast(state)) checkNotes(world, state)
   return { ...state, progress: (world.counters.get(broadcastOwner(broadcastId)) ?? null) as Progress | null }
 }
 
-/** What the operator was told of one that has ended comes to what became of it, and its end was told once. */
+/** The operator's note about an ended broadcast matches its results, and its end was noted once. */
 function checkNotes(world: World, { broadcastId, status: result, released, failed }: BroadcastState): void {
   const notes = world.notes.filter(isBroadcastNote).filter((note) => note.broadcastId === broadcastId)
   const sumOf = (what: 'released' | 'failed') => notes.reduce((sum, note) => sum + note[what], 0)

@@ -1,4 +1,4 @@
-/** cold - the lane of sealed segments over a `World`, with real objects in files of a folder of its own. */
+/** cold - the lane of sealed segments over a `World`, with real objects in files of a temporary folder. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -83,7 +83,10 @@ export class Cold {
     this.#world.end(coldOutcome, claim, outcome)
   }
 
-  /** Performs all that is due, and all that becomes due within a minute of it. Out: what it was, and how it ended. */
+  /**
+   * Performs everything that is due, and everything that becomes due within a minute of it. Returns the items, and
+   * their ends.
+   */
   async settle(): Promise<string[]> {
     const ended: string[] = []
     for (let rounds = 0; rounds < 500; rounds += 1) {
@@ -132,7 +135,7 @@ export class Cold {
       .sort()
   }
 
-  /** Every byte of every object as it lies there. */
+  /** Every stored byte of every object. */
   bytes(): Buffer {
     return Buffer.concat(this.objects().map((name) => readFileSync(join(this.folder, name))))
   }

@@ -1,4 +1,4 @@
-/** erasure - a tenant whose mail is erased in a `World`: orders, steps of the walk, and what has come of them. */
+/** erasure - a tenant whose mail is erased in a `World`: orders, steps of the walk, and their results. */
 
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { type EraseBody, erase } from '../../../src/actors/erasure/erase.ts'
@@ -15,7 +15,7 @@ import { type RecipientState, statusField, unpackStatus } from '../../../src/sta
 import { ACCOUNT_KEY, hmacOf, makeItem, makeRecipient, makeTenant, type Tenant } from './tenant.ts'
 import { World } from './turn.ts'
 
-/** When an opened world begins: the middle of a minute. */
+/** The start time of an opened world: the middle of a minute. */
 export const NOW_MS = Date.UTC(2026, 10, 20, 12, 0, 30)
 export const PSEUDONYM = 'erased-abcdefghijkl'
 
@@ -41,7 +41,7 @@ export function deliverAll(world: World, outcome: Parameters<typeof reportOutcom
   }
 }
 
-/** Ends every look at a header that is due, and goes on. Out: what was looked at. */
+/** Ends every pending check of a header, and continues. Returns the checked ones. */
 export function lookAll(world: World, outcome: LookOutcome | null): LookJob[] {
   return world
     .deliveries()
@@ -69,7 +69,7 @@ export function stepOnce(world: World): boolean {
   return true
 }
 
-/** Carries erasures out. Out: of each step how many writes it has, and how many values are in them. */
+/** Carries erasures out. Returns the number of writes of each step, and the number of values in them. */
 export function walkSteps(world: World): { readonly writes: number; readonly values: number }[] {
   const steps: { writes: number; values: number }[] = []
   for (let before = world.items.size; stepOnce(world); before = world.items.size) {
@@ -92,14 +92,14 @@ export function makeErase({ accountId }: Tenant, address: string, changes: Parti
   }
 }
 
-/** Orders an erasure; throws with the code where it is refused. Out: its id. */
+/** Orders an erasure. Throws with the code if it is refused. Returns its id. */
 export function order(world: World, tenant: Tenant, address: string, changes: Partial<EraseBody> = {}): string {
   const reply = world.run(erase, makeErase(tenant, address, changes))
   if (reply.kind !== 'erasure') throw new Error(`Erasure was refused: ${reply.code}`)
   return reply.erasure.erasureId
 }
 
-/** Orders one, and carries it out as far as timers do. Out: what it has become. */
+/** Orders one, and carries it out as far as timers do. Returns its state. */
 export function eraseNow(
   world: World,
   tenant: Tenant,

@@ -46,14 +46,14 @@ export function makeReceive(
   }
 }
 
-/** Receives a mail. Out: the ids of its messages; throws where it was refused. */
+/** Receives a mail. Returns the ids of its messages. Throws if it was refused. */
 export function receiveMail(world: World, tenant: Tenant, of: Parameters<typeof makeReceive>[2]): readonly string[] {
   const reply: ReceiveReply = world.run(receive, makeReceive(world, tenant, of))
   if (reply.kind !== 'received') throw new Error(`Not received: ${reply.why}`)
   return reply.messageIds
 }
 
-/** What parsing may bring. */
+/** The possible results of parsing. */
 export function makeParsed(world: World, changes: Partial<ParseResult> = {}): ParseResult {
   return {
     parsedId: newObjectId(world.nowMs, () => world.random()),

@@ -1,8 +1,8 @@
 /**
- * key-space - keys in memory with the writes that a decision may order, and the rules that hold for each of them.
+ * key-space - in-memory keys with the writes that a decision may order, and the rules for each of them.
  *
  * Checked on every write: entry ids rise per key; PEXPIREAT finds its key; no address is in any stream; at most 4,000
- * arguments; keys are the shard's own.
+ * arguments; the keys belong to the shard.
  */
 
 import assert from 'node:assert/strict'

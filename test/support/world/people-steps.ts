@@ -1,8 +1,8 @@
 /**
- * people-steps - requests that make somebody a member of an account, or remove him, step by step over one key space: a
- * test says whose turn it is, and who never gets one again has died.
+ * people-steps - requests that add a user to an account or remove one, step by step over one key space: a test decides
+ * which request runs next. A request that never gets another turn has died.
  *
- * The handlers and commands are the real ones; each read and each order of theirs is a step.
+ * The handlers and commands are the real ones. Each of their reads and orders is a step.
  */
 import { createHash } from 'node:crypto'
 import type { Command, OutcomeBody } from '../../../cluster/behaviour.ts'
@@ -40,7 +40,7 @@ const COMMANDS = new Map(BEHAVIOURS.commands.map((type) => [type.name, type]))
 /** A request that waits for its next turn; null: it has ended. */
 interface Request {
   next: (() => Promise<void>) | null
-  /** What it has read and heard. */
+  /** Its reads and the answers so far. */
   heard: string
 }
 
@@ -50,13 +50,13 @@ type Turn = <Result>(what: () => Result | Promise<Result>) => Promise<Result>
 export class PeopleSteps {
   readonly world = new World(NOW_MS)
   readonly accountId: string
-  /** An account of which nobody orders anything. */
+  /** An account that no request changes. */
   readonly otherId: string
   readonly userId: string
   private readonly requests: Request[] = []
   private links = 0
 
-  /** In: the accounts that he is a member of, `one` being the one that requests are about. */
+  /** In: the accounts of the user. `one` is the one that requests are about. */
   constructor(memberOf: readonly ('one' | 'other')[]) {
     const { world } = this
     const { shard } = world
@@ -69,11 +69,11 @@ export class PeopleSteps {
     const begun = { accountId: this.accountId, userId: 'an administrator', sessionId: 's', hash: HASH }
     world.run(beginSession, { ...begun, isConfirmed: true, sinceMs: NOW_MS, factorMs: 0 })
     for (const one of memberOf) this.make(one === 'one' ? this.accountId : this.otherId)
-    // Long ago: of nothing it is unsure.
+    // Long ago, so that nothing is uncertain.
     if (memberOf.length > 0) this.settleAll()
   }
 
-  /** A request that uses a link of his. In: the id of one that another request uses, too. */
+  /** A request that uses a link of the user. In: the id of one that another request uses, too. */
   join(linkId: string = this.makeLink()): void {
     this.begin(async (deps) => {
       const user = await readUser(deps.read, this.userId)
@@ -82,7 +82,7 @@ export class PeopleSteps {
     })
   }
 
-  /** A request of an administrator that removes him. */
+  /** A request of an administrator that removes the user. */
   remove(): void {
     this.begin(async (deps) => {
       const session = { kind: 'session', accountId: this.accountId, hash: HASH, row: { userId: 'an administrator' } }
@@ -92,7 +92,7 @@ export class PeopleSteps {
     })
   }
 
-  /** A look at him that is ordered, as the walk does, whatever is under way. */
+  /** An ordered check of the user, as the walk does it, whatever is in progress. */
   walk(): void {
     this.begin(async ({ read }, turn) => {
       await turn(() => this.order({ name: 'look-at-users', cmdId: '', body: { userIds: [this.userId] } }))
@@ -121,7 +121,7 @@ export class PeopleSteps {
     return this.requests.flatMap(({ next }, at) => (next === null ? [] : [at]))
   }
 
-  /** Tells all that what comes next depends on: two courses that lead to the same have the same future. */
+  /** All data that the next steps depend on. Two courses with the same data have the same future. */
   get state(): string {
     const { shard, nowMs } = this.world
     const row = [...this.world.hash(userKey(shard, this.userId))]
@@ -150,23 +150,23 @@ export class PeopleSteps {
     this.world.nowMs = endMs
   }
 
-  /** His list as it is stored; null: he is forgotten. */
+  /** The stored list of the user; null if the user is deleted. */
   get accounts(): readonly string[] | null {
     const packed = this.world.hash(userKey(this.world.shard, this.userId)).get('accounts')
     return packed === undefined ? null : (JSON.parse(packed) as string[])
   }
 
-  /** Accounts that his list is unsure of. */
+  /** Accounts that the list is unsure of. */
   get unsure(): readonly string[] {
     return Object.keys(JSON.parse(this.world.hash(userKey(this.world.shard, this.userId)).get('unsure') ?? '{}'))
   }
 
-  /** What accounts say. */
+  /** The accounts' own data. */
   get memberOf(): string[] {
     return [this.accountId, this.otherId].filter((one) => this.members(one).has(this.userId))
   }
 
-  /** Whether his address is his. */
+  /** Whether the address belongs to the user. */
   get isKnown(): boolean {
     return this.world.hash(loginsKey(this.world.shard)).get(HMAC) === this.userId
   }

@@ -6,7 +6,7 @@ import { placeOf, type Suppression, unpackSuppression } from '../../../src/state
 import { hmacOf, type Tenant } from './tenant.ts'
 import type { World } from './turn.ts'
 
-/** The entry of an address on the live server's default stream, null where there is none. */
+/** The entry of an address on the live server's default stream, null if there is none. */
 export function entryOf(world: World, tenant: Tenant, address: string): Suppression | null {
   const hmac = hmacOf(address)
   const slice = (bucketOfHmac(hmac) >> 4).toString(16)

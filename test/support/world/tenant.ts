@@ -121,7 +121,7 @@ export function send(
   return world.run(options.type ?? accept, makeSend(tenant, changes), { blobs: [BODY_BLOB], ...options })
 }
 
-/** Ids of the messages that were accepted; throws with the code where the send was refused. */
+/** Ids of the accepted messages. Throws with the code if the send was refused. */
 export function acceptedIds(reply: SendReply): string[] {
   if (reply.kind !== 'accepted') throw new Error(`Send was refused: ${reply.code}`)
   return reply.messages.map(({ messageId }) => messageId)

@@ -1,9 +1,9 @@
 /**
- * turn - runs behaviours over a key space in memory, one turn after the other, as the runtime does with a store.
+ * turn - runs behaviours over an in-memory key space, one turn after the other, as the runtime does with a store.
  *
- * It checks on every turn what holds for all of them: bodies, states and counters are plain data and nobody changes
- * them in place; only what was named is looked at; at most three `need`s; of every write what `key-space.ts` checks;
- * and that no address is in a reply, which lies in a stream on its way to another process.
+ * It checks on every turn the general rules: bodies, states and counters are plain data that is never changed in
+ * place; a turn reads only what it named; at most three `need`s; the rules of `key-space.ts` for every write; and no
+ * address is in a reply, which passes through a stream on its way to another process.
  */
 
 import assert from 'node:assert/strict'
@@ -31,16 +31,16 @@ import { BEHAVIOURS } from '../../../src/actors/behaviours.ts'
 import { KeySpace } from './key-space.ts'
 
 const NEEDS_MAX = 5
-/** A claim stands this long. */
+/** A claim is valid for this long. */
 const HOLD_MS = 15_000
 const TIMER_STEPS_MAX = 20_000
-/** Commands of which the reply goes to an asker. */
+/** Commands whose reply goes to an asker. */
 const ASKED = new Set(BEHAVIOURS.commands.map(({ name }) => name))
 
 interface Item extends Due {
   /** Claims so far. */
   claims: number
-  /** End of the attempt that is under way; absent where it waits. */
+  /** End of the attempt in flight; absent while the item waits. */
   claimedUntilMs?: number
 }
 
@@ -66,13 +66,13 @@ export class World extends KeySpace {
   ops: readonly Op[] = []
   /** Signals of the last turn. */
   signals: readonly Signal[] = []
-  /** What all turns have told the operator. */
+  /** The notes of all turns for the operator. */
   readonly notes: Note[] = []
-  /** What of the last turn need not be remembered. */
+  /** What need not be kept of the last turn. */
   forgets: readonly HashFields[] = []
   /** Rounds of reading of the last turn, the first included. */
   rounds = 0
-  /** How far the clock goes on with each round of reading, as the runtime's does. */
+  /** The time that passes with each round of reading, as in the runtime. */
   tickMs = 0
   private readonly ids: IdMaker
   private seed = 7
@@ -109,7 +109,7 @@ export class World extends KeySpace {
     }
   }
 
-  /** Fires every timer that is due until none is, and answers how many steps that took. */
+  /** Fires every due timer until there is none, and returns the number of steps. */
   fireTimers(): number {
     for (let steps = 0; steps < TIMER_STEPS_MAX; steps += 1) {
       const due = [...this.items.values()].find(({ lane, atMs }) => lane === 'timers' && atMs <= this.nowMs)
@@ -123,7 +123,8 @@ export class World extends KeySpace {
   }
 
   /**
-   * Claims an item: with the job of the commit that made it due, else as `prepare` answers; null when it is finished.
+   * Claims an item: with the job of the commit that made it due, else with the answer of `prepare`; null when it is
+   * finished.
    */
   claim<Job>(prepare: CommandType<{ lane: string; item: string }, Job | null>, due: Due): Claimed<Job> | null {
     const item = this.items.get(nameOf(due))
@@ -156,7 +157,7 @@ export class World extends KeySpace {
     if (current && this.items.get(name) === before) this.items.delete(name)
   }
 
-  /** A hash; claims have a row of each item that was claimed, and counters are one, as the runtime keeps them. */
+  /** A hash. Claims have a row for each claimed item, and counters are one, as the runtime keeps them. */
   override hash(key: string): ReadonlyMap<string, string> {
     if (key === countersKey(this.shard))
       return new Map([...this.counters].map(([owner, value]) => [owner, JSON.stringify(value)]))
@@ -218,7 +219,8 @@ export class World extends KeySpace {
     const state = type.apply(this.states.get(refName(ref)) ?? type.empty, toPlain(event))
     assert(!JSON.stringify([event, state]).includes('@'), 'An address is in an entity')
     this.states.set(refName(ref), freeze(toPlain(state)))
-    // The runtime writes the entry after the decision's own writes; what expires an entity's stream must find it.
+    // The runtime writes the entry after the decision's own writes, and the write that expires an entity's stream must
+    // find it.
     this.apply({
       key: `${shardTag(this.shard)}:${ref.kind}:${ref.id}`,
       write: 'XADD',
@@ -234,7 +236,7 @@ export class World extends KeySpace {
   }
 }
 
-/** What one turn may look at: what it named, and nothing else. */
+/** What one turn may read: what it named, and nothing else. */
 class Turn {
   readonly states: States
   readonly facts: Facts

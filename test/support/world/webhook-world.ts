@@ -1,4 +1,4 @@
-/** webhook-world - webhooks of a tenant in a `World`, and what they have to deliver. */
+/** webhook-world - webhooks of a tenant in a `World`, and their pending deliveries. */
 
 import type { CommandType, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
@@ -55,7 +55,7 @@ export function seedWebhook(
   return webhook
 }
 
-/** What waits in the lanes of webhooks, in due order. */
+/** The pending items in the lanes of webhooks, in due order. */
 export function waiting(world: World): Waiting[] {
   return world
     .deliveries()
@@ -85,7 +85,7 @@ export function recordOf(world: World, { webhookId }: Pick<WebhookState, 'webhoo
   return unpackRecord(key === undefined ? null : (world.hash(key).get(short) ?? null), msOf(deliveryId))
 }
 
-/** Queues examples in one turn. Out: their ids, oldest first. */
+/** Queues examples in one turn. Returns their ids, oldest first. */
 export function queue(world: World, webhookId: string, count: number): string[] {
   return world.run(
     {
@@ -106,7 +106,7 @@ export function queue(world: World, webhookId: string, count: number): string[] 
   )
 }
 
-/** Fires a timer until it is due no more. */
+/** Fires a timer until it is no longer due. */
 export function fire(world: World, type: CommandType<TimerBody, null>, item: string): void {
   for (let steps = 0; steps < 100; steps += 1) {
     world.items.delete(`timers ${item}`)

@@ -48,7 +48,7 @@ function answer(world: World, fact: ViewFact): FactValue {
   }
 }
 
-/** Of entries that were looked at before: many reads look at all of them. */
+/** Of entries that were read before, because many reads cover all of them. */
 const places = new WeakMap<Entry, string>()
 
 function placeOf(entry: Entry): string {
