@@ -12,9 +12,10 @@ const LONG_MS = 500
 const PATIENCE_MS = 60_000
 
 /**
- * Waits until `condition` returns something true, and returns it. @param timeoutMs the longest wait if it is more than
- * a minute; a shorter one documents the usual time @throws Error with the condition's text when the time is over; any
- * error of the condition, at once
+ * Waits until `condition` returns something true, and returns it.
+ *
+ * @param timeoutMs the longest wait if it is more than a minute; a shorter one documents the usual time
+ * @throws Error with the condition's text when the time is over; any error of the condition, at once
  */
 export async function until<T>(condition: () => T | Promise<T>, timeoutMs: number): Promise<NonNullable<T>> {
   const patienceMs = Math.max(timeoutMs, PATIENCE_MS)

@@ -1,7 +1,7 @@
 /**
- * dmarc-vectors - DMARC from the text of RFC 9989: records, who is named, and the verdict, each with its section
+ * dmarc-vectors - DMARC from the text of RFC 9989: records, named domains, and the verdict, each with its section
  *
- * Of sections that begin with a number of four digits, that is the RFC.
+ * A section that begins with a number of four digits is one of that RFC.
  */
 import type { DmarcInput, DmarcReport } from '../../../src/mail/authenticate/dmarc.ts'
 import type { Records } from './records.ts'
@@ -18,10 +18,7 @@ export const dmarcZone = (records: Readonly<Record<string, string | readonly str
     ]),
   )
 
-/**
- * The named results: `spf:` and `dkim:` pass, `spf?` and `dkim?` are a temporary failure of the DNS, `from:` is an
- * author.
- */
+/** The named results: `spf:` and `dkim:` pass, `spf?` and `dkim?` are a DNS failure, `from:` is an author. */
 export function inputOf(words: string): DmarcInput {
   const all = words.split(' ').map((word) => /^(\w+[:?])(.*)$/.exec(word) ?? ['', '', ''])
   const named = (kind: string): string[] => all.filter(([, own]) => own === kind).map(([, , value = '']) => value)

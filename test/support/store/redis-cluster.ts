@@ -52,8 +52,9 @@ export interface TestCluster {
 }
 
 /**
- * Starts it and waits until every node reports it as complete. @param options.settings further settings by name, which
- * win
+ * Starts it and waits until every node reports it as complete.
+ *
+ * @param options.settings further settings by name, which win
  */
 export async function startCluster({
   primaries = 3,

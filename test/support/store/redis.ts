@@ -26,8 +26,10 @@ export interface TestRedis {
 }
 
 /**
- * Starts a redis-server with an append-only file, fsynced on every write unless `durability` differs. @param
- * options.memoryBytes its maxmemory, default 256 MiB @param options.settings further settings by name, which win
+ * Starts a redis-server with an append-only file, fsynced on every write unless `durability` differs.
+ *
+ * @param options.memoryBytes its maxmemory, default 256 MiB
+ * @param options.settings further settings by name, which win
  */
 export async function startRedis(
   options: { durability?: Durability; memoryBytes?: number; settings?: Record<string, string> } = {},
