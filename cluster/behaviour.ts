@@ -2,8 +2,8 @@
  * behaviour - what the runtime asks of the code that it runs: commands, entities, lanes.
  *
  * A behaviour is pure. It is handed states, facts and a context, and answers with a decision; it never awaits, reads a
- * clock or draws a random number. All its writes are in the decision. They are committed together with everything else
- * that its batch decided, or not at all.
+ * clock or draws a random number. All its writes are in the decision. They are committed together with all other
+ * decisions of the batch, or not at all.
  */
 
 import type { Pass } from './fence.ts'
@@ -35,11 +35,11 @@ export interface Context {
 /** One read that a decision needs. `key` is on the command's shard. */
 export type Fact =
   /**
-   * HMGET: the named fields of a hash. With `wholeMax`, HGETALL while the hash has no more fields than that: its owner
-   * then knows that every other field is missing.
+   * HMGET: the named fields of a hash. With `wholeMax`, HGETALL while the hash has no more fields than that, so that
+   * its owner knows that every other field is missing.
    */
   | { readonly read: 'fields'; readonly key: string; readonly fields: readonly string[]; readonly wholeMax?: number }
-  /** HGETALL: a hash whose size its owner has bounded. */
+  /** HGETALL of a hash whose size its owner has bounded. */
   | { readonly read: 'hash'; readonly key: string }
   /** XRANGE: entries from `from` to `to` inclusive ('-' and '+' are the ends), at most `count`. */
   | {
@@ -49,7 +49,7 @@ export type Fact =
       readonly to: string
       readonly count: number
     }
-  /** XREVRANGE + - COUNT 1: the last entry of a stream. */
+  /** XREVRANGE + - COUNT 1, which is the last entry of a stream. */
   | { readonly read: 'last'; readonly key: string }
   /**
    * ZRANGEBYSCORE WITHSCORES: members with score from `min` to `max` inclusive, at most `count`; from the highest down
@@ -80,14 +80,14 @@ export type ViewFact =
       readonly from: string
       readonly to: string
       readonly count: number
-      /** What the reader looks for: a source with an index may leave all other entries out. Redis ignores it. */
+      /** The filter of the reader; a source with an index may leave all other entries out. Redis ignores it. */
       readonly hint?: EntryHint
     }
 
 /** Members of the entries that a reader looks for, each by the name of an index. */
 export type EntryHint = Readonly<Record<string, number>>
 
-/** A stream entry: its id and its fields in order, name and value by turns. */
+/** A stream entry, with its id and its fields in order, name and value alternating. */
 export interface Entry {
   readonly id: string
   readonly fields: readonly string[]
@@ -162,9 +162,9 @@ export type Write = 'XADD' | 'XTRIM' | 'HSET' | 'HDEL' | 'SET' | 'UNLINK' | 'ZAD
 
 /**
  * One write. `args` follow the key as Redis takes them: XADD id field value..., XTRIM MINID id, HSET field value...,
- * HDEL field..., SET value PXAT ms, UNLINK, ZADD [XX|NX|LT|GT] score member..., ZREM member..., PEXPIREAT ms.
- * XADD ids are explicit and rise per key; the runtime gives `*seq` -> `<seq>-<k>`, for streams without ids of their
- * own. PEXPIREAT demands that the key exists (else the commit is refused as MISSING).
+ * HDEL field..., SET value PXAT ms, UNLINK, ZADD [XX|NX|LT|GT] score member..., ZREM member..., PEXPIREAT ms. XADD ids
+ * are explicit and rise per key; the runtime replaces `*seq` by `<seq>-<k>`, for streams without their own ids.
+ * PEXPIREAT requires an existing key (otherwise the commit is refused as MISSING).
  */
 export interface Op {
   readonly key: string
@@ -179,7 +179,7 @@ export interface Due {
   readonly atMs: number
   /** Input of `perform` if the commit itself claims the item (its first attempt). */
   readonly job?: unknown
-  /** Attempts that it has had before, if it returns from outside of the lanes: the next claim continues the count. */
+  /** Its earlier attempts, if it returns from outside of the lanes, so that the next claim continues the count. */
   readonly attempts?: number
 }
 
@@ -214,7 +214,7 @@ export interface Staged {
    * Fields known to be missing, because their names contain an id made by this turn: they need no read.
    */
   readonly absent?: readonly HashFields[]
-  /** Fields that are unlikely to be requested again: their cached values are dropped. */
+  /** Fields that are unlikely to be requested again, whose cached values are dropped. */
   readonly forgets?: readonly HashFields[]
   readonly due?: readonly Due[]
   /** Items that leave their lane. */
@@ -284,7 +284,7 @@ export interface TimerBody {
   readonly item: string
 }
 
-/** Body of a `prepare` command: the item that is due. */
+/** Body of a `prepare` command, with the due item. */
 export interface PrepareBody {
   readonly lane: string
   readonly item: string
@@ -296,7 +296,7 @@ export interface OutcomeBody<Outcome = unknown> {
   readonly item: string
   readonly attempt: number
   /**
-   * Whether this is the item's latest attempt: no later claim was made. An outcome that is not final counts only then.
+   * Whether this is the item's latest attempt, without any later claim. An outcome that is not final counts only then.
    */
   readonly current: boolean
   /** Null when the item is abandoned: five claims without an outcome, or a behaviour that threw. */
@@ -312,7 +312,7 @@ export interface OutcomeBody<Outcome = unknown> {
 export interface LaneType<Job = unknown, Outcome = unknown> {
   /** Lanes are called `<prefix>` or `<prefix>/<name>`. */
   readonly prefix: string
-  /** Length of an attempt, milliseconds: a claim lasts that long. */
+  /** Length of an attempt in milliseconds, for which a claim lasts. */
   readonly holdMs: number
   /** Whether the claims of a dead worker last until their end (true), or are due at once (false). */
   readonly claimsStand: boolean
@@ -322,9 +322,9 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
    */
   readonly serial?: boolean
   /**
-   * Due items are looked for as soon as a commit has put something into the lane or ended an attempt of it, which costs
-   * a read; otherwise at the next tick, four times a second: such a lane performs at most four times its room in a
-   * second.
+   * Due items are read as soon as a commit has put an item into the lane or ended an attempt of it, which costs a
+   * read. Otherwise they are read at the next tick, four times a second, so that a lane performs at most four times
+   * its room in a second.
    */
   readonly prompt?: boolean
   /**
@@ -356,7 +356,7 @@ export interface PerformedClaim {
 }
 
 /**
- * Everything that a worker runs. Timers: an item `<name>:<rest>` of the lane `timers` fires the command type
+ * Everything that a worker runs. Timers: an item `<name>:<rest>` in the lane `timers` runs the command type
  * `timers[name]`.
  */
 export interface Behaviours {

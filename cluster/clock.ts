@@ -1,8 +1,8 @@
 /**
  * clock - the store's time between two readings of it, and sleeps.
  *
- * `nowMs` is the store's clock at the last heartbeat plus this process's monotonic time since. Nothing else in the
- * product reads a clock, so all processes of an installation agree on periods, deadlines and due times.
+ * `nowMs` is the store's clock at the last heartbeat plus this process's monotonic time since. The product reads no
+ * other clock, so all processes of an installation agree on periods, deadlines and due times.
  *
  * An answer bounds the store's clock: it is between the reported time and that time plus the round trip. A clock within
  * these bounds is not changed, so a slow answer moves nothing; otherwise it moves to the nearer bound.
@@ -33,8 +33,8 @@ export function pauseBy(clock: Pick<Clock, 'after'>, ms: number): Promise<void> 
 }
 
 /**
- * The value of a clock that shows `shownMs` after an answer: the store reported `nowMs`, and the round trip took
- * `wayMs`.
+ * The value of a clock that shows `shownMs` after an answer in which the store reported `nowMs` and the round trip
+ * took `wayMs`.
  */
 export function timeAfter(shownMs: number, { nowMs, wayMs }: { nowMs: number; wayMs: number }): number {
   return Math.min(Math.max(shownMs, nowMs), nowMs + 1 + wayMs)

@@ -1,10 +1,10 @@
 /**
- * fence - whether an attempt that was claimed may still be finished, in memory that all threads of a process share.
+ * fence - whether a claimed attempt may still be finished, in memory that all threads of a process share.
  *
  * An attempt checks the fence before it begins to transmit, and again right before the step that cannot be undone (the
- * final dot of a message, a post). States: open; held (the store is silent, so the outcome might not be recorded, which
- * may end soon); shut (the process may have been considered dead since the claim, or the shard was lost: the attempt
- * belongs to another process for good).
+ * final dot of a message, a post). States: open; held (the store is silent, so the outcome might not be recorded,
+ * which may end soon); shut (the process may have been considered dead since the claim, or the shard was lost, so the
+ * attempt belongs to another process for good).
  *
  * Guarantees that a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also
  * when the first heartbeat after a stop of the whole process is answered; reading it waits for no other thread.
@@ -16,7 +16,7 @@
 import { SHARDS } from './id.ts'
 
 /**
- * Heartbeats are sent every three seconds: if none was answered for so long, the store is silent or this process is
+ * Heartbeats are sent every three seconds. If none was answered for this long, the store is silent or this process is
  * slow.
  */
 const BEAT_AGE_MS_MAX = 5_000
@@ -54,7 +54,7 @@ export class Fence {
   readonly cells: FenceCells
   private readonly nowMs: () => number
 
-  /** `nowMs`: a clock that never goes back, whole milliseconds above 0, the same in every thread. */
+  /** `nowMs` is a monotonic clock with whole milliseconds above 0, the same in every thread. */
   constructor(cells: FenceCells, nowMs: () => number) {
     this.cells = cells
     this.nowMs = nowMs
@@ -75,7 +75,7 @@ export class Fence {
     const before = this.get(SENT)
     const silentMs = before === 0 ? 0 : this.nowMs() - before
     const hasLapsed = silentMs > (this.get(CONNECTED) === 1 ? LAPSED_MS : CUT_OFF_MS_MAX)
-    // The generations first: no thread may see the new heartbeat and the old generation.
+    // The generations come first, because no thread may see the new heartbeat with the old generation.
     if (hasLapsed) this.lostAll()
     this.set(SENT, Math.max(sentAtMs, before))
     this.set(CONNECTED, 1)
@@ -103,7 +103,7 @@ export class Fence {
     this.set(COMMIT_WAITS + shard, 0)
   }
 
-  /** A shard is lost: its passes are shut. */
+  /** A shard is lost, and its passes are shut. */
   lost(shard: number): void {
     Atomics.add(this.cells, GENERATIONS + shard, 1n)
   }
@@ -113,7 +113,7 @@ export class Fence {
     for (let shard = 0; shard < SHARDS; shard += 1) this.lost(shard)
   }
 
-  /** The pass of a claim that is confirmed now. */
+  /** The pass of a claim confirmed now. */
   passOf(shard: number): Pass {
     return { shard, generation: this.get(GENERATIONS + shard) }
   }

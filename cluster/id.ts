@@ -34,7 +34,7 @@ export interface IdParts {
 export interface IdMaker {
   /** A new id at `nowMs`, above every id before it. */
   next(nowMs: number): string
-  /** The last id given out, or '' when none was. */
+  /** The last id that was given out; '' if there was none. */
   readonly last: string
 }
 
@@ -105,7 +105,7 @@ export function entriesOfRank(rank: string): { readonly from: string; readonly t
   return { from: `${ms}-${counter * span}`, to: `${ms}-${(counter + 1n) * span - 1n}` }
 }
 
-/** The 62 low bits in decimal. Few ids share a millisecond, so nearly all of them fit a double. */
+/** The 62 low bits in decimal. Few ids share a millisecond, so nearly all values fit into a double. */
 function lowOf(id: string): string {
   const high = Number.parseInt(id.slice(19, 23), 16) & 0x3fff
   if (high < EXACT_HIGH_MAX) return decimalOf(high * 2 ** 48 + Number.parseInt(id.slice(24), 16))

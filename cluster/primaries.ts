@@ -1,8 +1,7 @@
 /**
  * primaries - with several stores, the state of the one that holds a shard
  *
- * An unreachable one does not stop the others: each has its own clock, silence, and time since which it has answered
- * without a gap.
+ * An unreachable one does not stop the others, because each has its own clock, silence, and start of gapless answers.
  */
 import type { Clock } from './clock.ts'
 
@@ -15,7 +14,7 @@ export interface Primary {
   readonly clock: Clock
   /** Monotonic time of its last answer. */
   readonly answeredAtMs: number
-  /** Since when it has answered without a gap, monotonic. */
+  /** Start of its gapless answers, monotonic. */
   readonly steadySinceMs: number
 }
 

@@ -183,7 +183,9 @@ export function readableBytes(file: number): {
   }
 }
 
-/** The name of the next command; `end`: the file ends here, or within a command; `damaged`: it is not a command. */
+/**
+ * The name of the next command; `end` if the file ends here, or within a command; `damaged` if it is not a command.
+ */
 function readCommand(reader: Reader): string {
   const first = reader.peek()
   if (first === null) return 'end'
@@ -240,7 +242,7 @@ class Reader {
     return this.#chunk[this.at - this.#start] ?? null
   }
 
-  /** The next line without CR LF; null if there is none within the bound: see `hasEnded`. */
+  /** The next line without CR LF; null if there is none within the bound (see `hasEnded`). */
   line(): string | null {
     if (!this.#holds(LINE_BYTES_MAX)) this.#fill()
     const from = this.at - this.#start

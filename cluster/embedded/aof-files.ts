@@ -1,5 +1,5 @@
 /**
- * aof-files - the append-only files of a directory, looked at without a redis: the entries of the manifest, and the
+ * aof-files - reads the append-only files of a directory without a Redis: the entries of the manifest, and the
  * existing files.
  *
  * Redis keeps a base file, files with later commands, and a manifest that names them (Redis 7, multi-part AOF). It
@@ -57,7 +57,7 @@ export function isWholeManifest(text: string): boolean {
   return lines.pop() === '' && lines.every(isLine) && parseManifest(text).some(({ type }) => type === 'i')
 }
 
-/** The manifest of these files, as redis writes it. */
+/** The manifest of these files in the format of Redis. */
 export function formatManifest(files: readonly AofFile[]): string {
   return files.map(({ name, seq, type }) => `file ${name} seq ${seq} type ${type}\n`).join('')
 }
@@ -115,7 +115,7 @@ export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
   const highest = highestOf(named)
   const isAbove = (file: AofFile): boolean => file.seq > highest
   const later = there.filter(({ type }) => type === 'i')
-  // Of an older copy laid over newer files only the newer ones belong together.
+  // If an older copy was laid over newer files, only the newer ones belong together.
   const newer = later.filter(isAbove)
   return [base, ...(newer.length > 0 && named.length > 0 ? newer : later)]
 }

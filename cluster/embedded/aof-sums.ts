@@ -2,8 +2,8 @@
  * aof-sums - checksums of the append-only files, kept beside them and compared before a Redis reads them again
  *
  * Redis checks the base file, which ends with a checksum, but loads a changed value, key or score of a later file
- * without an error. So the bytes of these files are summed while the store runs, in blocks, up to the size that is
- * known to be on disk (store-mark.ts). Bytes are only ever added, so a sum remains valid as long as the file exists.
+ * without an error. So these files are checksummed in blocks while the store runs, up to the size known to be on disk
+ * (store-mark.ts). Bytes are only ever added, so a sum remains valid as long as the file exists.
  *
  * Guarantees: a file whose block differs from its sum is not loaded. Not covered: bytes written after the last look,
  * at most two seconds before a crash. Written in place and without an fsync; a sum that a power cut took is only a
@@ -119,7 +119,7 @@ export class AofSums {
 
   /**
    * Sums each file of later commands up to a size that is on disk; sums of other files are removed. Resolves once the
-   * last sizes are reached. Never rejects: without sums the next start has less to compare.
+   * last sizes are reached. Never rejects, because without sums the next start only has less to compare.
    */
   advance(sizes: Readonly<Record<string, number>>): Promise<void> {
     this.#next = sizes
@@ -143,7 +143,7 @@ export class AofSums {
     for (const name of names) await this.#files.get(name)?.advance(sizes[name] ?? 0)
   }
 
-  /** Drops all sums: the store writes other files from now on. */
+  /** Drops all sums, because the store writes other files from now on. */
   forget(): void {
     this.#files.clear()
     rmSync(sumsPath(this.#directory), { recursive: true, force: true })
@@ -169,9 +169,9 @@ class FileSums {
   readonly #bytes = Buffer.allocUnsafe(BLOCK_BYTES)
   /** Up to here the file is summed; -1 before its sums were read. */
   #at = -1
-  /** Of the bytes from the last multiple of the block's size. */
+  /** Sum of the bytes from the last multiple of the block's size. */
   #sum = 0
-  /** Bytes that were summed before have changed: the sums stay as they are, for the next start. */
+  /** Bytes that were summed before have changed; the sums are kept for the next start. */
   #isDamaged = false
 
   constructor(path: string, to: string) {
@@ -201,7 +201,7 @@ class FileSums {
   async #continue(file: FileHandle, size: number): Promise<void> {
     const blocks = readBlocks(this.#sumsPath)
     const kept = blocks.filter(({ end }) => end <= size)
-    // Lines behind the end of a file that was cut would be of other bytes once it has grown.
+    // Lines behind the end of a truncated file would belong to other bytes once it has grown.
     if (kept.length < blocks.length) truncateSync(this.#sumsPath, kept.length * LINE_BYTES)
     const last = kept.at(-1)
     this.#at = last?.start ?? 0

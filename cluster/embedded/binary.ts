@@ -1,6 +1,7 @@
-/** binary - finds the redis-server to run, and says with which settings.
+/**
+ * binary - finds the redis-server to run, and builds its settings.
  *
- *  Guarantees: what is found is Redis 7.0 or Valkey 7.2 at least. Nothing is installed.
+ * Guarantees: the result is at least Redis 7.0 or Valkey 7.2. Nothing is installed.
  */
 import { execFile } from 'node:child_process'
 import { totalmem } from 'node:os'
@@ -46,7 +47,7 @@ export interface RedisBinary {
 
 /**
  * Finds redis-server or valkey-server on the PATH.
- * @throws Error with the line to run when there is none, or only one that is too old
+ * @throws Error with the install command if there is none, or only one that is too old
  */
 export async function findRedisBinary(): Promise<RedisBinary> {
   const found = await searchRedis()

@@ -1,17 +1,19 @@
-/** directory-lock - one holder at a time for a directory, for as long as the holder's process lives.
+/**
+ * directory-lock - one holder at a time for a directory, for as long as the holder's process lives.
  *
- *  Linux: a listening unix socket in the directory, `redis.lock.<n>`. Only the highest n counts: a connection to it is
- *  made, or waits, while a process has it open, and is refused once that process has ended, however it ended. Only
- *  users who may write in the directory can make one. macOS and BSD: a file opened with O_EXLOCK, which is flock(2).
+ * On Linux it is a listening unix socket in the directory, `redis.lock.<n>`. Only the highest n counts. A connection to
+ * it succeeds, or waits, while a process has it open, and is refused once that process has ended in any way. Only users
+ * who may write in the directory can create one. On macOS and BSD it is a file opened with O_EXLOCK, which is flock(2).
  *
- *  States of a socket: draft (it listens under a name of its own) -> linked as n + 1, once n was seen dead -> held, if
- *  no higher number is there by then; else given up, and all is looked at again. A release that leaves no holder puts
- *  an empty file under n + 1 in place of the dead socket, so that a stopped directory has no socket in it to copy.
+ * States of a socket: draft (it listens under a name of its own) -> linked as n + 1, once n is known to be dead -> held,
+ * if no higher number exists by then; otherwise it is given up, and everything is checked again. A release that leaves
+ * no holder puts an empty file under n + 1 in place of the dead socket, so that a stopped directory has no socket in it
+ * to copy.
  *
- *  Guarantees: the lock is a descriptor, so it can be inherited: a child that gets `fd` keeps the directory locked
- *  after its parent was killed. Two that ask at once never both hold it: link(2) makes a name only if there is none,
- *  and the highest number never falls, because it is not removed, not even by its release; its holder removes lower
- *  ones. A judgement of n that is out of date therefore ends in a number below the highest, which is no lock.
+ * Guarantees: the lock is a descriptor, so it can be inherited, and a child that gets `fd` keeps the directory locked
+ * after its parent was killed. Two processes that try at once never both hold it, because link(2) creates a name only
+ * if it does not exist, and the highest number never falls: it is not removed, not even by its release, and its holder
+ * removes lower ones. An outdated judgement of n therefore ends in a number below the highest, which is not a lock.
  */
 import { randomUUID } from 'node:crypto'
 import { close, constants, linkSync, open, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -105,7 +107,7 @@ async function take(place: string, number: number): Promise<net.Server | null> {
   return null
 }
 
-/** Removes the numbers below one that was taken, and drafts. */
+/** Removes the numbers below the current one, and drafts. */
 function clear(place: string, number: number): void {
   for (const name of readdirSync(place)) {
     // The draft of another process that is on its way: it cannot be linked then, and that process looks again.

@@ -1,18 +1,20 @@
-/** embedded - the redis-server that a process without a store of its own runs in its data directory.
+/**
+ * embedded - the redis-server that a process without a store URL runs in its data directory.
  *
- *  States: adopt (one is there and answers) | start (none is there) | watch | recover (it went away) | stop.
+ * States: adopt (one is running and answers) | start (none is running) | watch | recover (it has ended) | stop.
  *
- *  Guarantees:
- *  - Never two on one directory. A redis inherits the directory's lock (directory-lock.ts) and holds it to its own
- *    end, so even a starter killed between spawn and the first answer leaves no gap. A second redis would unlink the
- *    first one's socket and write the same files: acknowledged writes would be lost.
- *  - A redis that lives and does not answer stops the start with an error instead.
- *  - It survives us: own process group (Ctrl-C in a terminal reaches the group and would end it before us), no pipe to
- *    us. The next process adopts it. Whoever watches restarts it when it dies; the lock lets one of them.
- *  - It is never killed, only asked to shut down, and only by the process that is told it is the last. What it holds is
- *    in its file before that, whatever was done to its settings or its directory meanwhile; else it is left running.
+ * Guarantees:
+ * - Two never run on one directory. A redis inherits the directory's lock (directory-lock.ts) and holds it to its own
+ *   end, so even a starter killed between spawn and the first answer leaves no gap. A second redis would unlink the
+ *   first one's socket and write the same files, and acknowledged writes would be lost.
+ * - A redis that lives and does not answer stops the start with an error instead.
+ * - It survives this process: it has its own process group (Ctrl-C in a terminal reaches the group and would end it
+ *   first) and no pipe to this process. The next process adopts it. Every watching process restarts it when it dies;
+ *   the lock lets one of them.
+ * - It is never killed, only asked to shut down, and only by the last process that uses it. Before that its data is in
+ *   its file, even if its settings or its directory were changed in the meantime; otherwise it is left running.
  *
- *  Files: `redis.sock redis.pid redis.log store-mark store-sums/ appendonlydir/` in the data directory.
+ * Files: `redis.sock redis.pid redis.log store-mark store-sums/ appendonlydir/` in the data directory.
  */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +40,7 @@ const SHUTDOWN_STEPS_MAX = 350
 const WHOLE_MS_MAX = 5000
 const BACKOFF_MS_MAX = 5000
 const SWEEP_MS = 3_600_000
-/** A Redis that lived this long was healthy: the next failure begins a new series. */
+/** A Redis that lived this long was healthy, and the next failure begins a new series. */
 const WELL_MS = 10_000
 /** So many failures in a row are no accident. */
 const SERIES_MIN = 2
@@ -159,7 +161,7 @@ interface Running extends RescueLines {
   readonly processId: number | null
 }
 
-/** Follows one open connection: its end is the store's end, and the store is opened again until it answers. */
+/** Follows one open connection. Its end is the end of the store, which is opened again until it answers. */
 async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }: EmbeddedRedisOptions) {
   let running: Running | null = null
   let failures = 0
@@ -279,7 +281,7 @@ async function gone(hasGone: () => boolean | Promise<boolean>): Promise<void> {
   throw new Error('Redis did not exit after SHUTDOWN')
 }
 
-/** A path of the socket that connect(2) accepts: the plain one, or a short link if it is too long. */
+/** A path of the socket that connect(2) accepts, which is the plain one, or a short link if it is too long. */
 function reachableSocket(directory: string): { socketPath: string; forget: () => void } {
   const plain = join(directory, 'redis.sock')
   if (Buffer.byteLength(plain) <= SOCKET_PATH_BYTES_MAX) return { socketPath: plain, forget: () => undefined }

@@ -1,5 +1,6 @@
 /**
- * last-words - evidence about a Redis that does not answer or has ended: its process, its disk, the end of its log.
+ * last-words - evidence about a Redis that does not answer or has ended, from its process, its disk and the end of its
+ * log.
  *
  * A Redis whose disk is full cannot log its end, and a killed one logs nothing, so the disk and the process are checked
  * too. Each answer is one line for people.

@@ -1,7 +1,8 @@
-/** probe - who answers on a redis socket, and whether it is ours.
+/**
+ * probe - finds out which process answers on a redis socket, and whether it is our own.
  *
- *  States: `absent` nobody listens; `silent` somebody listens and says nothing in time (frozen, or stalled);
- *  `foreign` a redis that works in another directory; `loading` ours, still reading its files; `ready` ours.
+ * States: `absent` without a listener; `silent` if a listener does not answer in time (frozen, or stalled); `foreign`
+ * for a redis that works in another directory; `loading` for ours while it reads its files; `ready` for ours.
  */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'

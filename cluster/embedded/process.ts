@@ -154,7 +154,7 @@ async function refuseDamage({ directory, durability, log }: Place): Promise<void
       if (durability !== 'memory' || !found.isLastOnly) throw damage
       log.warn({ reason: damage.message }, 'The end of what was accepted is damaged, as DURABILITY=memory allows')
     }
-    // With a mark, a file that was cut has been refused.
+    // With a mark, a truncated file has already been refused.
     if (missing > 0 && !isMarked)
       log.error({ path, missing }, 'Bytes of accepted data are missing at the end of an append-only file')
   }

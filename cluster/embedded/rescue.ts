@@ -1,13 +1,13 @@
 /**
- * rescue - what a store holds in memory, written into a directory that was deleted under it, or as a copy (backup).
+ * rescue - the memory contents of a store, written into a directory that was deleted under it, or as a copy (backup).
  *
- * A redis whose working directory is gone can neither rewrite its file nor save. But it still sends a replica
- * everything over an open connection. So writes are held back (CLIENT PAUSE makes them wait, it refuses none), the data
- * set is read as a replica would, and written as the base of a new append-only file. Then the old redis is ended; the
- * writes that waited lose their connection, and are sent again to the one that is started on the new files.
+ * A redis whose working directory was deleted can neither rewrite its file nor save. But it still sends a replica
+ * everything over an open connection. So writes are held back (CLIENT PAUSE makes them wait, it refuses none), the
+ * data set is read as a replica would, and written as the base of a new append-only file. Then the old redis is ended.
+ * The waiting writes lose their connection, and are sent again to the redis that is started on the new files.
  *
- * Guarantees: the new directory appears whole or not at all (one rename), and holds everything that was ever
- * acknowledged. If several processes do it at once, the first directory is kept; all are the same.
+ * Guarantees: the new directory appears only as a whole (by one rename), and has all acknowledged data. If several
+ * processes do it at once, the first directory is kept; all are the same.
  */
 import {
   closeSync,

@@ -3,8 +3,8 @@
  * there.
  *
  * A redis continues writing, and fsyncing, into files that were deleted, moved or covered by a mount, and reports
- * nothing. The look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it
- * names, each with the inode that it had, at least the bytes that it had, and the same end if it ended then.
+ * nothing. The check is a few calls of stat(2) for the directory, its `appendonlydir`, the manifest, and the files
+ * that it names: each must have the same inode, at least the same size, and the same end at the old size.
  *
  * States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
  */
@@ -90,7 +90,7 @@ export class StoreDirectory {
 
   /**
    * The store has answered the request sent after the last look, so everything seen then is on its disk. Resolves once
-   * the sums of it are written.
+   * their sums are written.
    */
   confirm(atMs: number): Promise<void> {
     if (this.seen === null) return Promise.resolve()
@@ -102,7 +102,7 @@ export class StoreDirectory {
     return this.sums.advance(sizes)
   }
 
-  /** Drops the recorded state: the store writes other files from now on. */
+  /** Drops the recorded state, because the store writes other files from now on. */
   forget(): void {
     this.known.clear()
     this.knownTails = new Map()
@@ -166,8 +166,8 @@ export class StoreDirectory {
   }
 
   /**
-   * The directory is not where it was: the working directory of the store shows whether its files still exist
-   * elsewhere.
+   * The directory is missing from its place, and the working directory of the store shows whether its files still
+   * exist elsewhere.
    */
   private lost(): DirectoryFault {
     const now = workingDirectory(this.options.processId())

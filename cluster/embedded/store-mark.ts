@@ -8,9 +8,9 @@
  * shards' last commits, read after loading, would not show it.
  *
  * Guarantees that a size is written only after the store has answered a request sent after the file had that size, so
- * with `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an
- * fsync, some hundred bytes every two seconds: a machine that loses power may leave an older mark, or none that can be
- * read, and both are only weaker checks.
+ * with `appendfsync always` it is on disk. Only a digest of the file's end is kept. It is written in place and without
+ * an fsync, some hundred bytes every two seconds. A power cut may leave an older mark, or an unreadable one, and both
+ * only weaken the check.
  *
  * File: `store-mark` in the data directory.
  */
@@ -167,7 +167,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
   return null
 }
 
-/** The step that names the right files again: those of the mark if all exist, otherwise the newest. */
+/** The step that names the right files again, which are those of the mark if all exist, otherwise the newest. */
 function mendOf(directory: string, files: AofFiles, mark: StoreMark | null): string {
   const known = mark === null ? [] : parseManifest(mark.manifest)
   const areThere = known.length > 0 && known.every(({ name }) => files.sizes.has(name))

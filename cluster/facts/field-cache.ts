@@ -1,9 +1,9 @@
 /**
  * field-cache - fields of hashes that this owner has read or written, so that it need not read them again.
  *
- * The owner of a shard is the only one who writes it, and every commit is fenced by its token: a value read once, with
- * the writes of every commit confirmed since, is current. A process that lost the shard can decide on it, but not
- * commit. Bounded for the whole process, except for values that batches in progress use: a value known when a batch
+ * The owner of a shard is its only writer, and every commit is fenced by its token, so a value read once, with the
+ * writes of every commit confirmed since, is current. A process that lost the shard can decide on it, but not commit.
+ * It is bounded for the whole process, except for values that batches in progress use: a value known when a batch
  * begins is kept until it is decided. The oldest values are evicted first, and those of an idle shard after ten
  * minutes.
  *
@@ -27,7 +27,7 @@ export interface FieldBudget {
   left: number
 }
 
-/** Known fields of a hash; `isWhole`: a missing field does not exist. */
+/** Known fields of a hash; with `isWhole`, a missing field does not exist. */
 interface Held {
   readonly fields: Map<string, string | null>
   isWhole: boolean
@@ -88,8 +88,8 @@ export class FieldCache {
   }
 
   /**
-   * A commit with these writes was confirmed; `absent` is the fields known to be missing before them. Of a hash that is
-   * not known whole, a field that no one has asked for is not taken in: most written fields are never read.
+   * A commit with these writes was confirmed; `absent` is the fields known to be missing before them. In a hash that
+   * is not known whole, a field that was never read is not cached, because most written fields are never read.
    */
   note(ops: readonly Op[], absent: readonly HashFields[] = []): void {
     for (const { key, fields } of absent) for (const field of fields) this.put(key, field, null)
@@ -156,7 +156,7 @@ export class FieldCache {
     for (const [field, value] of all) this.set(held, field, value)
   }
 
-  /** Changes a field that is held, or any of a hash that is known whole. Bytes are read as the store answers them. */
+  /** Changes a cached field, or any field of a hash that is known whole. Bytes are read as the store answers them. */
   private write(held: Held, field: string | Uint8Array | undefined, value: string | null): void {
     const name = textOf(field)
     if (held.isWhole || held.fields.has(name)) this.set(held, name, value)
@@ -175,7 +175,7 @@ export class FieldCache {
     let gone = 0
     for (const { key, fields } of this.past) {
       const held = this.keys.get(key)
-      // Of a hash that is known whole a field that is missing would not be there.
+      // In a hash that is known whole, an evicted field would count as missing.
       if (held === undefined || held.isWhole) continue
       for (const field of fields) if (held.fields.delete(field)) gone += 1
     }

@@ -1,7 +1,7 @@
 /**
  * known-facts - values that the owner of a shard knows without a read: fields of hashes and the heads of serial lanes.
  *
- * Both rely on this: the owner is the only one who writes the shard, and every commit is fenced.
+ * Both depend on the owner being the only writer of the shard, with every commit fenced.
  */
 import type { Fact, FactValue, HashFields, Op } from '../behaviour.ts'
 import { type FieldBudget, FieldCache } from './field-cache.ts'
@@ -56,7 +56,7 @@ export class KnownFacts {
     this.heads.clear()
   }
 
-  /** The shard is no longer here: its share of the budget is free. */
+  /** The shard is no longer here, and its share of the budget is free. */
   clear(): void {
     this.fields.clear()
     this.heads.clear()

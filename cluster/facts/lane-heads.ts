@@ -1,9 +1,9 @@
 /**
  * lane-heads - the first items of serial lanes, cached so that the next claim needs no read.
  *
- * The owner of a shard is the only one who writes its lanes: a head read once, with the writes of every commit
- * confirmed since, is current (see `field-cache.ts`, whose budget this shares). A head ends if its read ended: items
- * beyond it are unknown, so a head that has grown short is dropped and read again.
+ * The owner of a shard is the only writer of its lanes, so a head read once, with the writes of every commit confirmed
+ * since, is current (see `field-cache.ts`, whose budget this shares). A head ends if its read ended: items beyond it
+ * are unknown, so a head that has grown short is dropped and read again.
  *
  * A read may be taken in only while no commit was confirmed since it was sent.
  */
@@ -15,7 +15,7 @@ import type { Overlay } from './overlay.ts'
 type SortedFact = Fact & { readonly read: 'sorted' }
 type Members = readonly (readonly [item: string, score: number])[]
 
-/** Items that a read of a head returns: one read for a dozen attempts. */
+/** Items that a read of a head returns, enough for a dozen attempts. */
 const HEAD_READ = 16
 /** The finished item may still be first, and another one may be claimed. */
 const HEAD_LEAST = 3
@@ -88,7 +88,7 @@ export class LaneHeads {
     for (const key of this.heads.keys()) this.forget(key)
   }
 
-  /** The one that was written last goes last. */
+  /** The head that was written last is evicted last. */
   private put(key: string, { members, isWhole }: LaneHead): void {
     this.forget(key)
     if (members.length === 0 || (!isWhole && members.length < HEAD_LEAST)) return

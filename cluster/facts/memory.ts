@@ -1,9 +1,9 @@
 /**
  * memory - the states of a shard's entities and counters, and the draft that a batch makes over them.
  *
- * States: a memory holds committed state. A draft holds the state after the turns of one batch; it becomes part of the
- * memory when the commit is confirmed, and is thrown away otherwise. State not requested for ten minutes is dropped and
- * read again when needed.
+ * States: a memory holds committed state only. A draft holds the state after the turns of one batch; it becomes part
+ * of the memory when the commit is confirmed, and is thrown away otherwise. State not requested for ten minutes is
+ * dropped and read again when needed.
  */
 import type { EntityType, Ref, States } from '../behaviour.ts'
 import { assert, Fault } from '../fault.ts'

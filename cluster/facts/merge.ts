@@ -1,9 +1,9 @@
 /**
- * merge - the ops of a commit with their keys numbered and neighbours joined: the input of the commit script.
+ * merge - the ops of a commit with numbered keys and joined neighbours, as input of the commit script.
  *
- * A batch writes the same few hashes and sorted sets over and over. Writes of one kind to one key with no other write
- * to that key between them are one command of the store: the result is the same, and a command costs as much as ten
- * fields. Only well-formed ops are joined, so that an invalid op is refused as it would be alone.
+ * A batch writes the same few hashes and sorted sets over and over. Writes of one kind to one key without another
+ * write to that key between them are one command of the store, because the result is the same, and a command costs as
+ * much as ten fields. Only well-formed ops are joined, so that an invalid op is refused as it would be alone.
  */
 import type { Op, Write } from '../behaviour.ts'
 import { type Arg, CLOCK_OFF_MS, type Joined, type Merged } from '../store.ts'

@@ -116,7 +116,7 @@ export class Overlay {
 
   /**
    * Members with a score from `min` to `max`, at most `count`, the highest first with `newest`. A conditional write
-   * (XX, LT) of a member whose score is outside these bounds cannot be applied: a behaviour that writes with a flag
+   * (XX, LT) of a member whose score is outside these bounds cannot be applied, so a behaviour that writes with a flag
    * reads the whole set, or the member's score.
    */
   sorted(

@@ -66,7 +66,9 @@ function stateOf(ref: Ref, entries: readonly Entryish[], types: EntityTable): un
   return parsed(fieldOf(entry, 'st'))
 }
 
-/** The unpacked value; a Fault if it cannot be read: the commands that need it fail, the shard continues. */
+/**
+ * The unpacked value. An unreadable one is a Fault, so that the commands that need it fail and the shard continues.
+ */
 function parsed(packed: string): unknown {
   try {
     return JSON.parse(packed)

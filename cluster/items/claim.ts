@@ -1,5 +1,5 @@
 /**
- * claim - a claim of an item: its row in `claims`, its writes, and the rules of claiming.
+ * claim - a claim of an item, with its row in `claims`, its writes, and the rules of claiming.
  *
  * A claim moves the item's score to the end of the attempt and writes the row in one commit. The commands that claim,
  * end and free items are in `item-turns.ts`.
@@ -34,7 +34,7 @@ export interface ClaimRules {
 
 export const CLAIM_RULES: ClaimRules = {
   stillDue: (score, nowMs) => score !== null && score <= nowMs,
-  // A waiting row names no worker: an outcome handed in twice was already processed.
+  // A waiting row names no worker, and an outcome handed in twice was already processed.
   isCurrent: ({ worker, attempt }, ended) => worker !== '' && attempt === ended,
   flag: ['XX'],
 }
@@ -82,7 +82,7 @@ export function parseClaim(packed: string | null): ClaimRow | null {
   return { worker, lane, attempt, untilMs, claims }
 }
 
-/** Writes of a claim: the item's score moves to the end of the attempt, the row names the worker. */
+/** Writes of a claim, which move the item's score to the end of the attempt and put the worker into the row. */
 export function claimOps(
   context: ItemContext,
   { lane, item, row, fresh }: LaneItem & { row: ClaimRow; fresh: boolean },

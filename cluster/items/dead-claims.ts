@@ -5,8 +5,9 @@ import { type ItemContext, parseClaim, type StandingClaim } from './claim.ts'
 /** Items that one command frees. */
 const CHUNK = 500
 /**
- * How long a freed item waits, by the claims that it has had without an outcome. The first are due at once; then a
- * process that is killed again and again must not use up an item's last claims, nor an item that kills it come at once.
+ * How long a freed item waits, by the claims that it has had without an outcome. The first are due at once. Later a
+ * process that is killed again and again must not use up an item's last claims, nor must an item that kills it return
+ * at once.
  */
 const FREED_AFTER_MS = [0, 0, 0, 20_000, 60_000, 300_000] as const
 
@@ -41,7 +42,7 @@ export function deadClaims(
 }
 
 /**
- * Serial lanes that claims of another worker hold, with all claims: those of living workers and, because they last,
+ * Serial lanes held by claims of other workers, with all these claims: those of living workers and, because they last,
  * those of dead ones.
  */
 export function standingClaims(

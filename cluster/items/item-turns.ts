@@ -5,9 +5,9 @@
  * gone. A claim moves the score and writes the row in one commit; the outcome removes both or makes the item wait
  * again.
  *
- * Guarantees: a finished item is never revived (the claim looks at the score itself, and writes it with XX); five
- * claims without an outcome end the item by the behaviour's own `outcome` with null; an outcome of an attempt that is
- * not the latest is marked as such, and so is a repeated one.
+ * Guarantees: a finished item is never revived (the claim checks the score itself, and writes it with XX); five claims
+ * without an outcome end the item by the behaviour's own `outcome` with null; an outcome of an attempt that is not the
+ * latest is marked as such, and so is a repeated one.
  */
 import type {
   Command,
@@ -77,7 +77,9 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
   }
 }
 
-/** The end of a claim in a serial lane whose head is not read or whose first due item is another one; else null. */
+/**
+ * The end of a claim in a serial lane whose head is not read or whose first due item is another one, otherwise null.
+ */
 function endIfLater(
   { lane, item }: LaneItem,
   { facts, context, nowMs }: { facts: Facts; context: ItemContext; nowMs: number },
@@ -88,7 +90,7 @@ function endIfLater(
   return dueOf(facts.sorted(head), { context, nowMs })[0] === item ? null : nothing(null)
 }
 
-/** An attempt has ended: if it was one of those that held the lane, the lane is free. */
+/** An attempt has ended. If the lane was held by it, the lane is free. */
 function letGo({ standing }: ItemContext, { lane, item, attempt }: OutcomeBody): void {
   const held = standing.get(lane)
   if (held === undefined) return

@@ -2,8 +2,8 @@
  * pump - the effects of a process that are under way.
  *
  * Guarantees: nothing is performed before its claim is confirmed (`start` is called by the shard when its commit is);
- * no item is performed twice at once in this process; the room of a lane counts what is staged but not yet started; an
- * attempt whose pass is shut is cut, but for one that only waits for its final answer.
+ * no item is performed twice at once in this process; the room of a lane counts staged items as well; an attempt whose
+ * pass is shut is cut, unless it only waits for its final answer.
  */
 import type { LaneType } from '../behaviour.ts'
 import { assert } from '../fault.ts'
@@ -33,7 +33,7 @@ export interface Started {
 }
 
 export interface PumpDeps {
-  /** Called if `perform` threw: its claim lapses by itself. */
+  /** Called if `perform` threw, after which the claim lapses by itself. */
   failed(claim: Claim, error: unknown): void
   /** By default one that nothing shuts. */
   readonly fence?: Fence
@@ -144,8 +144,8 @@ export class Pump {
   }
 
   /**
-   * Accepts no further work and cuts all attempts except those that only wait for the final answer: all claims are
-   * lost.
+   * Accepts no further work and cuts all attempts except those that only wait for the final answer, because all claims
+   * are lost.
    */
   giveUp(): void {
     this.close()

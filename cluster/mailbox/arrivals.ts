@@ -23,7 +23,7 @@ interface Came {
 
 /**
  * The commands of an entry from place `done` on. If its content has expired, is malformed or has no such place, a
- * single work remains that only makes the cursor pass it: the caller learns by its deadline.
+ * single work remains that only moves the cursor past it, and the caller gets its answer by the deadline.
  */
 export function parcelWorks({ id, parcelId, replyTo, body }: InboxEntry, done: number, came: Came): Work[] {
   const commands = body === null ? null : unpackParcel(body)

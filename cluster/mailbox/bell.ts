@@ -1,10 +1,10 @@
 /**
  * bell - the notification to the owner of a shard that its mailbox has a new entry: shard and entry.
  *
- * Form: lines. `<shard>` alone states that something has come; `<shard> <entry id> <the id before it> <parcel id>
- * <worker>` names an entry of its mailbox. The content of the entry was published right before, over its own channel
- * (`parcel.ts`). The store writes bells (`mailbox-script.ts`) and nothing depends on them. A malformed bell, or one for
- * a parcel that was not received, only wakes the shard.
+ * Form: lines. `<shard>` alone states that something has come;
+ * `<shard> <entry id> <the id before it> <parcel id> <worker>` names an entry of its mailbox. The content of the entry
+ * was published right before, over its own channel (`parcel.ts`). The store writes bells (`mailbox-script.ts`) and
+ * nothing depends on them. A malformed bell, or one for a missing parcel, only wakes the shard.
  */
 import { sortableEntryId } from '../id.ts'
 import type { Bell } from '../store.ts'
@@ -17,11 +17,11 @@ const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 export class BellReader {
   private parcels = new Map<string, Buffer>()
 
-  /** A parcel has arrived: the next bell may name it. */
+  /** A parcel has arrived, which the next bell may name. */
   parcel(bytes: Buffer): void {
     const id = parcelIdOf(bytes)
     if (id === '') return
-    // No call publishes more before its bell: without their bells, parcels must not accumulate.
+    // No call publishes more before its bell; parcels without bells must not accumulate.
     if (this.parcels.size >= CALL_PARCELS_MAX) this.parcels.clear()
     this.parcels.set(id, bytes)
   }

@@ -1,6 +1,6 @@
 /**
- * cursor - the position in a mailbox: `<entry id>` once all of an entry's commands are done, `<entry id>/<n>` once n of
- * them are.
+ * cursor - the position in a mailbox, `<entry id>` once all of an entry's commands are done, `<entry id>/<n>` once n
+ * commands are.
  *
  * A malformed cursor is read as far as possible, so that no shard stops reading.
  */

@@ -48,7 +48,7 @@ export function packCommand({ name, cmdId, body, blobs = NO_BLOBS }: Command, de
   return { json, blobs, bytes }
 }
 
-/** The value of a parcel with these commands. `id` has neither blanks nor ends of lines. */
+/** The value of a parcel with these commands. `id` has neither spaces nor line ends. */
 export function packParcel(id: string, commands: readonly PackedCommand[]): Buffer {
   let list = '['
   let lengths = ''

@@ -1,9 +1,9 @@
 /**
  * reader - reads what other processes put into a shard's mailbox, or into its outcomes.
  *
- * Plain reads after a cursor: the cursor moves in the commit that executes the entries, so each is executed once and a
- * new owner continues after the last confirmed commit. An entry that the bell brought along is taken without a read if
- * it follows the last one.
+ * These are plain reads after a cursor. The cursor moves in the commit that executes the entries, so each is executed
+ * once and a new owner continues after the last confirmed commit. An entry that the bell brought along is taken
+ * without a read if it follows the last one.
  */
 
 import type { Inbox, InboxEntry, Store } from '../store.ts'

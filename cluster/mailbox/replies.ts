@@ -2,8 +2,8 @@
  * replies - the results of the commands of parcels, in the store and as published.
  *
  * The commands of a parcel are done in their order. The part done by one commit is one field of `replies`,
- * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Published, it is a line: the field,
- * a space, the list. A reader begins at place 0 and continues where a field ends.
+ * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Published, it is a line with the
+ * field, a space and the list. A reader begins at place 0 and continues where a field ends.
  */
 import type { Op } from '../behaviour.ts'
 import { msOfCmdId } from '../cmd-id.ts'

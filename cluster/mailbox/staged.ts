@@ -1,6 +1,6 @@
 /**
- * staged - the content of one command: its body and the bytes that it brings along, as one value: an outcome on its way
- * to another process, or a command whose behaviour threw.
+ * staged - the content of one command as one value, its body with its bytes, for an outcome on its way to another
+ * process, or a command whose behaviour threw.
  *
  * Form: a line with the length of the body's JSON and of each blob in bytes, the JSON, then the blobs one after the
  * other. It is stored beside the mailbox and never in it, because streams keep deleted entries.

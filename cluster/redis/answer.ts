@@ -19,9 +19,12 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'NOSCRIPT',
 ])
 
-/** Errors of a cluster while slots are moved, by their first word: nothing ran, and it is soon over. */
+/**
+ * Errors of a cluster while slots are moved, by their first word, after which the command did not run and can soon be
+ * repeated.
+ */
 const AWAY: ReadonlySet<string> = new Set(['CLUSTERDOWN', 'MOVED', 'ASK', 'TRYAGAIN'])
-/** And those of a node of a cluster that is about to be a primary, or no longer one: another will be. */
+/** Errors of a node that is about to be a primary, or no longer one, and that another node will replace. */
 const AWAY_IN_CLUSTER: ReadonlySet<string> = new Set(['READONLY', 'LOADING', 'NOREPLICAS', 'MASTERDOWN'])
 
 /** A command inside a script failed: earlier writes were applied. */
@@ -31,8 +34,8 @@ const INSIDE = /\bscript: /
 type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
 
 /**
- * The verdict in an answer; `isOfCluster`: of a node of a cluster. Any unknown answer is `torn`: the written part is
- * unknown.
+ * The verdict in an answer; `isOfCluster` for a node of a cluster. Any unknown answer is `torn`, because the written
+ * part is unknown.
  */
 export function verdictOf(answer: StoreAnswer, isOfCluster = false): Verdict {
   if (answer.kind === 'error') return verdictOfError(answer.message, isOfCluster)

@@ -1,12 +1,12 @@
 /**
  * commit-script - the one script that writes: checks the token and every op, then writes all or nothing.
  *
- * States: a commit is refused whole (FENCED, DUP, CONFLICT, LATE, CLOCK, TORN, BADOP, MISSING: nothing written) or
- * done.
+ * States: a commit is either refused as a whole (FENCED, DUP, CONFLICT, LATE, CLOCK, TORN, BADOP, MISSING), without
+ * any write, or done.
  *
- * Guarantees: a script has no rollback, so the first pass looks at everything that could make a write of the second one
- * fail: the command, its arguments, the type of its key, the order of stream ids. The journal entry is written first
- * and `meta` last: if both have the same number, everything between them was written too.
+ * Guarantees: a script has no rollback, so the first pass checks everything that could make a write of the second one
+ * fail, which is the command, its arguments, the type of its key, and the order of stream ids. The journal entry is
+ * written first and `meta` last: if both have the same number, everything between them was written too.
  *
  * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names. Arguments: token, seq, commitId, nowMs,
  * deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor, outcomes cursor, note, ops, the key types

@@ -1,14 +1,14 @@
 /**
- * hear - messages published by other processes, received over separate connections.
+ * hear - receives messages published by other processes, over separate connections.
  *
  * `listenToRedis` receives bells, parcels and releases for a worker; `RedisSignals` receives topics. Both are on
  * `RedisSubscriber`, one connection that receives channels, and receives them again after any failure. Replies come
- * another way (`told.ts`). Messages published while a connection is down are lost without notice, so subscribers must
- * also poll.
+ * another way (`told.ts`). Messages published while a connection is down are lost silently, so subscribers must also
+ * poll.
  *
  * Errors of a subscriber are not reported; the other connections report an unreachable store. Every new connection
- * subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the others from
- * being received; it is asked for again a second later. Messages published in the meantime are lost.
+ * subscribes to each channel separately, so that a denied one (by an access list) does not block the others; it is
+ * requested again a second later. Messages published in the meantime are lost.
  */
 import { Redis } from 'ioredis'
 import { bellChannel, parcelChannel, RELEASED_CHANNEL, topicName } from '../keyspace.ts'
@@ -50,7 +50,7 @@ export class RedisSubscriber {
       disableClientInfo: true,
       retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
     })
-    // Errors of this connection are those of the others, which report them.
+    // The other connections report the same errors.
     this.client.on('error', () => undefined)
     this.client.on('ready', () => {
       for (const channel of this.channels) void this.subscribe(channel)
@@ -158,8 +158,8 @@ export function listenToRedis(address: string, worker: string, ears: Ears): List
 }
 
 /**
- * Receives the signals that owners of shards publish about topics after their commits: one connection for all topics,
- * opened with the first and closed with the last.
+ * Receives the signals that owners of shards publish about topics after their commits, with one connection for all
+ * topics, opened with the first and closed with the last.
  */
 export class RedisSignals {
   private readonly address: string

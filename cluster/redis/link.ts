@@ -3,10 +3,10 @@
  *
  * States: down (connecting, or preparing what a new connection needs), up, closed (for good).
  *
- * Guarantees that a command gets exactly one answer: a reply, an error of the store, `lost` (handed to the socket, then
- * the connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down, nothing is sent
- * twice, and no timer ends a command. Commands sent in one turn of the loop go out in one write. Errors carry no
- * arguments.
+ * Guarantees that a command gets exactly one answer, which is a reply, an error of the store, `lost` (handed to the
+ * socket, then the connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down,
+ * nothing is sent twice, and no timer ends a command. Commands sent in one turn of the loop go out in one write.
+ * Errors carry no arguments.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { Command, Redis, type RedisOptions } from 'ioredis'
@@ -55,7 +55,7 @@ export interface Sending {
   readonly link: string
   readonly bytes: Buffer
   readonly isBinary?: boolean | undefined
-  /** The slot is on its way to the node that is asked: it answers for this once. */
+  /** The slot is being moved to the node that is asked, which answers once for it. */
   readonly isAsking?: boolean | undefined
   /** Nodes that have sent it on. */
   readonly hops?: number | undefined
@@ -149,7 +149,7 @@ export class RedisLink {
     return this.send(commandBytes(args))
   }
 
-  /** Ends this connection at once, whatever the other side does; the link connects again. */
+  /** Ends this connection at once, without waiting for the other side; the link connects again. */
   cut(): void {
     this.client.stream?.destroy()
   }
@@ -190,8 +190,8 @@ export class RedisLink {
   }
 
   /**
-   * After a stop of the whole process timers run before sockets: an answer that has arrived is read first. An idle link
-   * is probed, so that its lag holds for the next command.
+   * After a stop of the whole process timers run before sockets, so an answer that has arrived is read first. An idle
+   * link is probed, so that its lag holds for the next command.
    */
   private async lookAtSilence(): Promise<void> {
     if (this.isUp && this.client.oldestMs === 0) this.client.ping().catch(() => undefined)

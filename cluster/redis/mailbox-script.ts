@@ -2,10 +2,9 @@
  * mailbox-script - the scripts of the exchange between two processes: parcels and outcomes in, their content, replies
  * out.
  *
- * Guarantees that the content of a parcel exists as long as its entry is unread and it may still come true; a mailbox
- * takes parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor,
- * whatever the clock does and however old a stream restored by a restart is; a reader of a reply learns the store's
- * clock with it.
+ * Guarantees that the content of a parcel exists as long as its entry is unread and can still be executed; a mailbox
+ * accepts parcels in the given order until it is full; an entry's id is above the mailbox's cursor, even if the clock
+ * goes back or a restart has restored an old stream; a reader of a reply gets the store's clock with it.
  *
  * Parcels are not written to the store's file: if a restart empties a mailbox, the caller gets a no by its deadline,
  * and the file has enough to do with accepted data. Outcomes and replies are written.
@@ -16,7 +15,7 @@ import { MOVE_PREFIX } from '../store.ts'
 
 /** How long the content of a parcel is kept for its reader. */
 export const STAGED_MS = 60_000
-/** Outcomes have no deadline: the next owner finds them within a week. */
+/** Outcomes have no deadline, and the next owner finds them within a week. */
 export const OUTCOME_KEPT_MS = 7 * 86_400_000
 /** A parcel of more bytes does not come before its bell, but is read. */
 export const BELL_BYTES_MAX = 65_536
@@ -142,7 +141,7 @@ return 1
 
 export const ENQUEUE_SCRIPT = enqueueScript(BY_OWNER)
 export const OUTCOME_SCRIPT = outcomeScript(BY_OWNER)
-/** The same in a cluster: one parcel per call. */
+/** The same in a cluster, with one parcel per call. */
 export const SHARD_ENQUEUE_SCRIPT = enqueueScript(BY_SHARD)
 export const SHARD_OUTCOME_SCRIPT = outcomeScript(BY_SHARD)
 
@@ -166,8 +165,8 @@ return read
 `
 
 /**
- * KEYS: replies of each parcel. ARGV: the parcels. Answers the clock, then for each parcel its fields of replies, from
- * place 0 on, each of which begins with the number of replies in it.
+ * KEYS: replies of each parcel. ARGV: the parcels. Answers with the clock, then for each parcel its fields of replies
+ * from place 0 on, each of which begins with its number of replies.
  */
 export const REPLIES_SCRIPT = `#!lua flags=no-writes
 local time = redis.call('TIME')

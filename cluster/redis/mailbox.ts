@@ -1,8 +1,8 @@
 /**
  * mailbox - the exchange between two processes over Redis: parcels in, their content, replies out.
  *
- * Parcels of one turn of the loop travel as one call, whatever their shards: the store's work for a call is larger than
- * that for a parcel. In a cluster each parcel is a separate call, all in one write, because a call has one slot.
+ * Parcels of one turn of the loop travel as one call, for all shards, because a call costs the store more than a
+ * parcel. In a cluster each parcel is a separate call, all in one write, because a call has one slot.
  *
  * Guarantees: an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
  */
@@ -23,12 +23,12 @@ import { type RedisLink, runScript, type StoreAnswer } from './link.ts'
 import { bytesOfCommand } from './pack.ts'
 import { ENQUEUE, ENTRIES, OUTCOME, REPLIES, type Script, SHARD_ENQUEUE, SHARD_OUTCOME } from './scripts.ts'
 
-/** Maximum bytes of a call: a large one delays the others of its connection. */
+/** Maximum bytes of a call, because a large one delays the others of its connection. */
 const CALL_BYTES_MAX = 1_048_576
 
 export interface MailboxLinks {
   readonly reads: RedisLink
-  /** One node of several: a call names keys of one shard alone. */
+  /** One node of several, whose calls name keys of one shard only. */
   readonly isOfCluster?: boolean
   /** Opened with the first enqueue. */
   enqueues(): RedisLink | Promise<RedisLink>
@@ -74,7 +74,7 @@ export class RedisMailbox {
     return found.every((one) => one === null) ? null : found.flatMap((one) => one ?? [])
   }
 
-  /** One read of all streams: a read of each would cost the store more than their content. */
+  /** One read of all streams, because separate reads would cost the store more than their content. */
   private async waitingAmong(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     const keys = cursors.flatMap(({ shard }) => [mailboxKey(shard), outcomesKey(shard)])
     const ids = cursors.flatMap(({ mailbox, outcomes }) => [mailbox, outcomes])
@@ -132,8 +132,8 @@ async function send(link: RedisLink, script: Script, { replyTo, commandsMax, par
 
 function resultOf(answer: StoreAnswer, place: number): Enqueued {
   if (answer.kind === 'reply') return (answer.value as number[])[place] === 1 ? 'ok' : 'busy'
-  // An error of the store means that nothing ran, or that a script without checks failed half way: the outcome is
-  // unknown.
+  // An error of the store means either that nothing ran, or that a script without checks failed half way, so the
+  // outcome is unknown.
   if (answer.kind === 'error') {
     const { kind } = verdictOf(answer)
     return kind === 'refused' || kind === 'away' ? 'unsent' : 'lost'

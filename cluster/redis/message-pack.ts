@@ -2,15 +2,13 @@
  * message-pack - writes lists, small numbers and strings as MessagePack, for scripts that unpack them.
  *
  * Only what the store's decoder reads faithfully: it knows no bin type, ends a list at nil, and makes doubles of large
- * integers. So every value is a string (bytes go as strings too: the decoder does not look into them), and numbers are
+ * integers. So every value is a string (bytes too, because the decoder does not interpret strings), and numbers are
  * counts and places below 65,536.
  */
 
-/**
- * A text of more characters has a head of three bytes, whatever its characters, and is copied outside of JavaScript.
- */
+/** A longer text has a head of three bytes, whatever its characters, and is copied outside of JavaScript. */
 const ASCII_LOOP_MAX = 48
-/** A text of up to so many characters has no more than 65,535 bytes. */
+/** A text up to this length has no more than 65,535 bytes. */
 const SHORT_TEXT_MAX = 21_845
 
 export class PackWriter {
@@ -51,7 +49,7 @@ export class PackWriter {
     else if (length > ASCII_LOOP_MAX || !this.ascii(value, length)) this.utf8(value)
   }
 
-  /** Bytes, as a string of them. */
+  /** Writes bytes as a string. */
   bytes(value: Uint8Array): void {
     this.room(value.length + 5)
     this.stringHead(value.length)

@@ -1,9 +1,9 @@
 /**
  * pack - a commit or a read as the bytes of one EVALSHA, ready for the socket.
  *
- * The bytes are made once: a commit with an unknown outcome is sent again as the same bytes. Everything that a commit
- * writes travels as one packed argument, because thousands of small ones cost the client more than the store needs to
- * run them.
+ * The bytes are built once, because a commit with an unknown outcome is sent again as the same bytes. Everything that
+ * a commit writes travels as one packed argument, because thousands of small ones cost the client more than the store
+ * needs to run them.
  */
 import type { Fact, ViewFact } from '../behaviour.ts'
 import { mergeOps } from '../facts/merge.ts'
@@ -20,8 +20,8 @@ import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
 /** Keys of one commit or read. */
 const KEYS_MAX = 60_000
 /**
- * Bytes from which a value travels outside the packed list: the store's Lua reads every string that it makes byte by
- * byte, and a packed one twice.
+ * Bytes from which a value travels outside the packed list, because the store's Lua reads every string that it creates
+ * byte by byte, and a packed one twice.
  */
 const LARGE_BYTES_MIN = 256
 /** Numbers of a list that `PackWriter.number` can write. */
@@ -148,7 +148,7 @@ function packPlain({ commands }: Merged, looks: readonly Look[]): { packed: Buff
 
 interface Larges {
   readonly larges: readonly Uint8Array[]
-  /** Of each its number in the list, from 1. */
+  /** Number of each in the list, from 1. */
   readonly places: readonly number[]
 }
 
@@ -230,7 +230,7 @@ interface EvalCall {
   readonly last: readonly (string | Uint8Array)[]
 }
 
-/** The commands that read a fact, without their key: none for no fields, several for very many. */
+/** The commands that read a fact, without their key; none for zero fields, several for very many. */
 function commandsOf(fact: ViewFact): [string, ...string[]][] {
   switch (fact.read) {
     case 'fields': {

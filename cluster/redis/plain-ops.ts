@@ -1,10 +1,10 @@
 /**
  * plain-ops - looks at a commit's commands before they are sent, so that the script has only the store to look at.
  *
- * Nearly every commit is plain: its commands are of the forms that behaviours use, each key has one type in it, entry
- * ids rise. Then a write can only fail because of the store: a key of another type, a stream with a higher last id, a
- * missing key. These checks are the looks; keys that the sender has written before need none. Other commits are checked
- * completely by the script, which also has the messages for errors.
+ * Nearly every commit is plain: its commands have the forms that behaviours use, each key has one type in it, and
+ * entry ids rise. Then a write can only fail because of the state of the store, such as a key of another type, a
+ * stream with a higher last id, or a missing key. These checks are the looks; keys that the sender has written before
+ * need none. Other commits are checked completely by the script, which also has the messages for errors.
  */
 
 import { FIRST_PLACE, OP_ARGS_MAX } from '../facts/merge.ts'
@@ -18,7 +18,7 @@ export interface Look {
   readonly kind: 'hash' | 'sorted' | 'stream' | 'there'
   /** Number of the key. */
   readonly place: number
-  /** Stream: the first id that is added, '' if none. */
+  /** For a stream, the first added id; '' if there is none. */
   readonly id: string
 }
 

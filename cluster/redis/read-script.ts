@@ -17,13 +17,13 @@ local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 /** Fields of `meta` in the order in which ACQUIRE answers them. */
 export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries', 'freed'] as const
 
-/** Fields of a hash, or all of it in its own list if it has at most as many as the first argument. */
+/** Fields of a hash, or the whole hash in its own list if it has at most as many as the first argument. */
 export const WHOLE = 'WHOLE'
 
 /**
- * KEYS: the keys to read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. Answers
- * one JSON text of all replies (nothing is `false`, an empty list is `{}`): the client reads it in half the time of a
- * list.
+ * KEYS: keys to read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. Answers
+ * with one JSON text of all replies (nil is `false`, an empty list is `{}`), which the client parses in half the time
+ * of a list.
  */
 export const READ_SCRIPT = `#!lua flags=no-writes
 local call, unpack_, keys = redis.call, unpack, KEYS
@@ -76,8 +76,8 @@ return { ms, redis.call('HGETALL', KEYS[1]) }
 `
 
 /**
- * KEYS: workers. ARGV: worker, optionally the record that the caller saw. A record that has changed since is kept: a
- * frozen worker has resumed.
+ * KEYS: workers. ARGV: worker, optionally the record that the caller saw. A record that has changed since is kept,
+ * because a frozen worker has resumed.
  */
 export const RETIRE_SCRIPT = `#!lua flags=allow-oom
 if ARGV[2] and redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end

@@ -1,9 +1,9 @@
 /**
  * store - the store over Redis: connections, scripts, and the meaning of their answers.
  *
- * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
- * enqueues and one for replies from the first enqueue on, and one for subscriptions, if there are any. A slow read or a
- * large value delays no commit.
+ * There are separate connections for commits and heartbeats, for reads, for the caller's own commands (`views`), for
+ * enqueues and for replies from the first enqueue on, and for subscriptions, if there are any. A slow read or a large
+ * value delays no commit.
  *
  * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is
  * ended in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered.
@@ -239,7 +239,7 @@ export class RedisStore implements Store {
   }
 
   async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
-    // After a stop of the whole process timers run before sockets: one more turn lets an arrived answer be read.
+    // After a stop of the whole process timers run before sockets, so one more turn lets an arrived answer be read.
     const timer = setTimeout(
       () => setImmediate(() => answer === null && this.commits.cut()),
       this.options.beatSilentMs ?? BEAT_SILENT_MS,
@@ -367,7 +367,7 @@ export class RedisStore implements Store {
   /** Prepares a new commit connection before its first commit; the old one is ended first. */
   private async prepare(client: Redis): Promise<void> {
     const runId = /run_id:(\w+)/.exec(await client.info('server'))?.[1] ?? ''
-    // Client ids start again with the store: in another run the number could belong to another client.
+    // Client ids start again with the store, so in another run the number could belong to another client.
     if (runId === this.known.runId) await client.client('KILL', 'ID', this.known.clientId)
     const clientId = await client.client('ID')
     try {

@@ -1,6 +1,6 @@
 /**
- * sure-keys - facts about a shard's keys that this process knows from its own writes: their types, and the journal's
- * end.
+ * sure-keys - facts about a shard's keys that this process knows from its own writes, which are their types, and the
+ * journal's end.
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
  * is a third of its work. The owner of a shard is the only one who writes it, so the result of its confirmed commits
@@ -9,7 +9,7 @@
  * script: another id, a change from one kind to the other, a key not seen yet, anything after a verdict other than
  * `ok`.
  *
- * A commit looks each of its keys up once: the future certainties are kept with the result until the verdict.
+ * A commit looks each of its keys up once, and the later certainties are kept with the result until the verdict.
  */
 
 import { FIRST_PLACE } from '../facts/merge.ts'
@@ -42,7 +42,7 @@ interface KnownKey {
 /** The state of one key before and after a commit. */
 interface Found {
   readonly known: KnownKey | undefined
-  /** For the script: the certain type; `-` if it has to look, '' if it need not know. */
+  /** For the script, the certain type; `-` if it has to look, '' if it need not know. */
   letter: string
   /** The key type that is certain once the commit is confirmed, a letter or `-` for unknown; '' keeps the known one. */
   after: string
@@ -119,7 +119,7 @@ export class SureKeys {
     for (let at = 0; at < keys.length; at += 1) {
       const one = found[at]
       if (one === undefined || one.after === '') continue
-      // A key that is written once and uncertain afterwards need not be kept.
+      // A key that is written once and uncertain afterwards is not cached.
       if (one.after === UNSURE && one.known === undefined) continue
       into.set(keys[at]!, one.known, one.after)
     }
@@ -160,7 +160,7 @@ function scriptLetter(found: Found | undefined): string {
 interface Kinds {
   /** The beginning of an entry id that has the commit's number. */
   readonly own: string
-  /** The first and the last new id as entry ids; '' when it has none. */
+  /** The first and the last new id as entry ids; '' if it has none. */
   readonly first: string
   readonly last: string
 }
@@ -174,7 +174,7 @@ function kindsOf({ seq, firstEntryId, lid }: Ids): Kinds {
   }
 }
 
-/** Kind of an entry id of a commit: its number, one of its new ids, or neither. */
+/** Kind of an entry id of a commit, either its number, one of its new ids, or neither. */
 function kindOf(id: unknown, { own, first, last }: Kinds): string {
   if (typeof id !== 'string') return UNSURE
   if (id.startsWith(own)) return NUMBERED

@@ -1,9 +1,9 @@
 /**
- * told - receives the replies that commits publish for a worker: one stream, read to its end again and again.
+ * told - receives the replies that commits publish for a worker, by reading one stream to its end again and again.
  *
- * Not by PUBLISH: the store writes to a slow subscriber as soon as its socket has room, which may be before it writes
- * its file. A reader has received the whole previous answer when it asks again, and answers are written after the file.
- * So there is never more than one command in flight here.
+ * PUBLISH is unsuitable, because the store writes to a slow subscriber as soon as its socket has room, which may be
+ * before it writes its file. A reader has received the whole previous answer when it asks again, and answers are
+ * written after the file. So there is never more than one command in flight here.
  *
  * Replies may be lost. The stream keeps the last few hundred entries, and perhaps nothing over a restart of the store.
  * Replies may come again. With every new connection the stream is read from its beginning. Every twenty seconds replies

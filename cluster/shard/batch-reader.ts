@@ -1,5 +1,5 @@
 /**
- * batch-reader - reads what a batch asks for, and knows what need not be read.
+ * batch-reader - reads the facts that a batch needs, except those already known.
  *
  * Guarantees that facts are kept only in their state after the last confirmed commit; an answer for a batch that is no
  * longer the next one is dropped.

@@ -1,8 +1,8 @@
 /**
  * batch - the turns of one commit: decides command after command and gathers what they want written.
  *
- * A turn is all or nothing: the orders of a decision are staged only when the decision is whole, so one that refuses,
- * needs more or throws leaves nothing behind. Later turns see the staged state of earlier ones.
+ * A turn is all or nothing: the orders of a decision are staged only when the decision is complete, so one that
+ * refuses, needs more or throws has no effect. Later turns see the staged state of earlier ones.
  */
 import type { Decision, Due, Facts, HashFields, Need, Note, Op, OutcomeBody, Signal, Staged } from '../behaviour.ts'
 import { Draft, type EntityTable, type Memory } from '../facts/memory.ts'
@@ -29,7 +29,7 @@ import { PlacedLanes } from './placed-lanes.ts'
 import { keepSaidOps, threwOps } from './poison.ts'
 
 /**
- * Rounds of reading that one decision may ask for: the facts of a round may name those of the next (an outcome that
+ * Maximum rounds of reading for one decision, because the facts of a round may name those of the next (an outcome that
  * suppresses an address and sends events takes five).
  */
 const NEEDS_MAX = 8
@@ -57,7 +57,7 @@ export interface Plan {
   readonly ops: readonly Op[]
   /** Keys known to be missing before the writes of the commit. */
   readonly absent: readonly HashFields[]
-  /** State that need not be kept once this is confirmed. */
+  /** State that may be evicted once this is confirmed. */
   readonly forgets: readonly HashFields[]
   readonly draft: Draft
   readonly overlay: Overlay

@@ -1,7 +1,8 @@
 /**
  * address - the grammar of an e-mail address and of its domain
  *
- * Much narrower than RFC 5321 4.1.2: no quoted local part, no address literal, no comment, no folding, ASCII only.
+ * Much narrower than RFC 5321 4.1.2: without quoted local parts, address literals, comments and folding, and ASCII
+ * only.
  *
  * An envelope's recipient is wider: `parseEnvelope` splits what RCPT takes for those who route by its domain (RFC 5321
  * 4.1.1.3).
@@ -54,7 +55,9 @@ export function isAddress(text: string): boolean {
   return at > 0 && at <= LOCAL_PART_CHARS_MAX && isLocalPart(text, at) && isDomainFrom(text, at + 1)
 }
 
-/** Whether the text is a domain of the grammar: two labels or more, the last one alphabetic. Spec address.grammar */
+/**
+ * Whether the text is a domain of the grammar, with two labels or more, the last one alphabetic. Spec address.grammar
+ */
 export function isDomain(text: string): boolean {
   return text.length <= DOMAIN_CHARS_MAX && isDomainFrom(text, 0)
 }

@@ -1,13 +1,13 @@
 /**
- * classify - the meaning of a refusal: its class, whether it is temporary, and whether the address is dead for good
- * (`hard`).
+ * classify - the meaning of a refusal, with its class, whether it is temporary, and whether the address is dead for
+ * good (`hard`).
  *
  * The rules (`reply-rules.ts`) are tried in order over the words of the one-line reply (`reply-words.ts`); the first
- * that holds decides. Class names are those of KumoMTA. Words override codes: a reply whose code means a dead recipient
- * is not hard if its words mean anything else. Guarantees that the reply code alone decides between temporary and
- * permanent (RFC 5321 4.2.1), except if a rule or 503 means temporary; what is not a reply is temporary; `hard` needs a
- * 5xx, one of three classes, and words about the recipient. A refusal for policy or reputation must never suppress a
- * person.
+ * that holds decides. Class names are those of KumoMTA. Words override codes, so a reply whose code means a dead
+ * recipient is not hard if its words mean something else. Guarantees that the reply code alone decides between
+ * temporary and permanent (RFC 5321 4.2.1), unless a rule or 503 means temporary; that a text which is not a reply is
+ * temporary; and that `hard` needs a 5xx, one of three classes, and words about the recipient. A refusal for policy or
+ * reputation must never suppress a person.
  *
  * Spec delivery.class, message.hard
  */
@@ -36,15 +36,15 @@ export interface Classification {
 const HARD_PHASES: readonly Phase[] = ['rcpt', 'dot', 'dns']
 
 /**
- * Classifies a refusal. If a gateway quotes the next server, the inner reply decides, but whether there will be another
- * attempt is decided by the reply of the outer server. Never fails: the last rule matches anything.
+ * Classifies a refusal. If a gateway quotes the next server, the inner reply decides, but whether there will be
+ * another attempt is decided by the reply of the outer server. Never fails, because the last rule matches any text.
  */
 export function classifyReply({ phase, response }: ClassifyInput): Classification {
   const { text, quotedCode } = readWords(response)
   const rule = RULES.find((one) => holds(one, text, phase))!
   const { code } = parseReply(response)
   const temporary = code === null || code < 500 || code === 503 || rule.temporary === true
-  // Spec message.hard: of 5.7.x only "account disabled" and "null MX" are about the recipient, whatever the words are.
+  // Of 5.7.x only "account disabled" and "null MX" are about the recipient, whatever the words are. Spec message.hard
   const { enhanced } = parseReply(text)
   const isPolicy = enhanced !== null && /^5\.7\.(?!13$|18$)/.test(enhanced)
   const isRefused = (quotedCode ?? code ?? 0) >= 500 && !temporary && !isPolicy && HARD_PHASES.includes(phase)
@@ -72,7 +72,7 @@ function holds({ phases, text, not }: Rule, words: string, phase: Phase): boolea
   return text.test(words) && !not?.test(words)
 }
 
-/** Decisions without a reply of the receiving server: the text begins with the enhanced code that fits (RFC 3463). */
+/** Decisions without a reply of the receiving server, whose text begins with the matching enhanced code (RFC 3463). */
 const UNASKED = {
   'no-domain': { classification: 'BadDomain', hard: true, phase: 'dns', text: '5.1.2 domain does not exist' },
   'null-mx': { classification: 'BadDomain', hard: true, phase: 'dns', text: '5.1.10 domain does not accept mail' },

@@ -35,8 +35,8 @@ export function makeDkimRecord(input: { domain: string; selector: string; value:
 }
 
 /**
- * Compares the CNAME targets found with the expected one. `hasAddress`: the name has its own address, as with providers
- * that flatten a CNAME; it proves nothing.
+ * Compares the CNAME targets found with the expected one. `hasAddress` means that the name has its own address, as
+ * with providers that flatten a CNAME, which proves nothing.
  */
 export function compareCname(expected: string, found: readonly string[], hasAddress: boolean): RecordCheck {
   if (found.length === 0) return hasAddress ? 'mismatch' : 'missing'
@@ -51,7 +51,7 @@ export function compareDkimTxt(expected: string, found: readonly (readonly strin
   if (found.length === 0) return 'missing'
   const keys = found.map((strings) => parseTags(strings.join(''))).filter((tags) => tags.has('p'))
   const only = keys.length === 1 ? keys[0]! : null
-  // RFC 6376 3.6.2.2: with several key records the result is undefined.
+  // With several key records the result is undefined (RFC 6376 3.6.2.2).
   if (only === null) return 'mismatch'
   const key = only.get('p')!.replace(/\s+/g, '')
   const isRsa = (only.get('k') ?? 'rsa') === 'rsa' && (only.get('v') ?? 'DKIM1') === 'DKIM1'

@@ -31,7 +31,7 @@ export interface FieldRange {
 /** The fault of a header. */
 export type HeaderFault = 'too_large' | 'too_many_fields' | 'long_line' | 'no_field'
 
-/** The fields in their order, and the end of the header: its empty line, or the end of the mail. */
+/** The fields in their order, and the end of the header, which is its empty line, or the end of the mail. */
 export type HeaderRanges =
   | { readonly ok: true; readonly fields: readonly FieldRange[]; readonly end: number }
   | { readonly ok: false; readonly fault: HeaderFault }
@@ -57,7 +57,7 @@ export function readHeaderFields(mail: Buffer): HeaderRanges {
   return { ok: true, fields, end: at }
 }
 
-/** The mail without some of its fields; the mail itself if there are none to cut. */
+/** The mail without some fields; the mail itself if there are none to cut. */
 export function cutFields(mail: Buffer, cut: readonly FieldRange[]): Buffer {
   if (cut.length === 0) return mail
   const kept: Buffer[] = []

@@ -11,7 +11,7 @@ import ipaddr from 'ipaddr.js'
 
 type Address = ReturnType<typeof ipaddr.parse>
 
-/** Global unicast (RFC 4291 2.4): the first three bits are 001. */
+/** In a global unicast address the first three bits are 001 (RFC 4291 2.4). */
 const GLOBAL_MASK = 0xe000
 const GLOBAL_BITS = 0x2000
 /** Parts of 16 bits that name the network of an IPv6 client. */
@@ -20,8 +20,8 @@ const CLIENT_PARTS = 4
 const INSIDE: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
 
 /**
- * True if connections to the IP address are allowed: a public one, or one within `allowedCidrs`; an IPv4-mapped form
- * counts as its IPv4 address. False for anything that is not an IP address, and for one with a zone.
+ * True if connections to the IP address are allowed, because it is public or within `allowedCidrs`; an IPv4-mapped
+ * form counts as its IPv4 address. False for anything that is not an IP address, and for one with a zone.
  */
 export function isPublicAddress(address: string, allowedCidrs: readonly string[]): boolean {
   const parsed = parseStrictly(address)
@@ -44,8 +44,8 @@ export function isWithin(address: string, cidrs: readonly string[]): boolean {
 }
 
 /**
- * True if packets to the address stay on this machine or in its network. Not the opposite of public: a reserved
- * address, or one that embeds another, may lead outside.
+ * True if packets to the address stay on this machine or in its network. This is not the opposite of public, because a
+ * reserved address, or one that embeds another, may lead outside.
  */
 export function isInsideAddress(address: string): boolean {
   const parsed = parseStrictly(address.replace(/%.*$/, ''))
@@ -53,9 +53,9 @@ export function isInsideAddress(address: string): boolean {
 }
 
 /**
- * The client behind an address, for counting: an IPv4 address, also one mapped into IPv6 (RFC 4291 2.5.5.2), is one
- * client; all IPv6 addresses of a /64 are one client, because they belong together; or of a /56 on request, which many
- * providers assign to one customer. Other texts stay as they are.
+ * The client behind an address, for counting. An IPv4 address, also one mapped into IPv6 (RFC 4291 2.5.5.2), is one
+ * client; all IPv6 addresses of a /64 are one client, because they belong together, or on request those of a /56,
+ * which many providers assign to one customer. Other texts stay as they are.
  */
 export function clientNetwork(address: string, bits: 64 | 56 = 64): string {
   if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address
@@ -71,7 +71,7 @@ function isPublic(parsed: Address): boolean {
   return !(parsed instanceof ipaddr.IPv6) || ((parsed.parts[0] as number) & GLOBAL_MASK) === GLOBAL_BITS
 }
 
-/** Strictly four decimal numbers: the library would also read 0x7f.1 and 017700000001. */
+/** Accepts only four decimal numbers, because the library would also read 0x7f.1 and 017700000001. */
 function parseStrictly(address: string): Address | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return ipaddr.IPv4.parse(address)
   return !address.includes('%') && ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address) : null

@@ -1,20 +1,20 @@
 /**
  * links - the links and the images of a message, read from its text and its HTML
  *
- * Tags are found as a browser's tokenizer finds them, without a tree: what a reader could follow is listed, in its
- * order. One pass over the text, and one over the HTML; neither goes back.
+ * Tags are found like in a browser's tokenizer, without building a tree; the result lists every link that a reader
+ * could follow, in order. There is one pass over the text, and one over the HTML, without going back.
  *
  * Spec message.links
  */
 
-/** A link: where it leads and what a reader sees of it; null in plain text, where that is the address. */
+/** A link's target and its visible text; null in plain text, in which the address itself is visible. */
 export interface MailLink {
   readonly part: 'html' | 'text'
   readonly href: string
   readonly text: string | null
 }
 
-/** An image: its address and the words in its place, null without any. */
+/** An image's address and its alternative text, or null. */
 export interface MailImage {
   readonly src: string
   readonly alt: string | null
@@ -35,7 +35,7 @@ const RAW_TEXT: readonly string[] = ['script', 'style', 'title', 'textarea', 'xm
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
 const CODE_POINT_MAX = 0x10ffff
 
-/** The links and images of a message. In: its parts, null where it has none. */
+/** The links and images of a message. Takes its parts, null for a missing one. */
 export function findLinks(parts: { readonly text: string | null; readonly html: string | null }): FoundLinks {
   const links: MailLink[] = []
   const images: MailImage[] = []
@@ -52,7 +52,10 @@ function readText(text: string, links: MailLink[]): void {
   }
 }
 
-/** A sentence's own marks are no part of the address at its end, nor is a bracket that was opened before it. */
+/**
+ * Punctuation at the end of a sentence is not part of the address before it, nor is a bracket opened before the
+ * address.
+ */
 function withoutEnd(url: string): string {
   const isOpened = url.includes('(')
   let end = url.length
@@ -98,13 +101,13 @@ function tidy(words: string): string {
 }
 
 interface Tag {
-  /** In lower case; `/a` for an end tag counts as `a` without attributes, anything else that is no tag is ''. */
+  /** In lower case; `/a` for an end tag counts as `a` without attributes; '' for anything that is not a tag. */
   readonly name: string
   readonly attributes: Readonly<Partial<Record<'href' | 'src' | 'alt', string>>>
   readonly end: number
 }
 
-/** Reads a tag, a comment or whatever begins with `<`. HTML 13.2.5 */
+/** Reads a tag, a comment or any other text that begins with `<`. HTML 13.2.5 */
 function readTag(html: string, start: number): Tag {
   if (html.startsWith('<!--', start)) return { name: '', attributes: {}, end: after(html, '-->', start + 4) }
   const isEnd = html[start + 1] === '/'
@@ -122,7 +125,7 @@ function readTag(html: string, start: number): Tag {
   while (at < html.length && html[at] !== '>') {
     ATTRIBUTE.lastIndex = at
     const found = ATTRIBUTE.exec(html)
-    // White space, a slash, or a mark that stands alone.
+    // White space, a slash, or a stray character.
     if (found === null) {
       at += 1
       continue
@@ -133,7 +136,7 @@ function readTag(html: string, start: number): Tag {
     const value = decode(quoted ?? single ?? bare ?? '').trim()
     if (WANTED.includes(field) && !(field in attributes) && value.length <= HREF_CHARS_MAX) attributes[field] = value
   }
-  // A tag that does not end is none.
+  // An unterminated tag is not a tag.
   const isTag = at < html.length && (!isEnd || name === 'a')
   return { name: isTag ? name : '', attributes: isEnd ? {} : attributes, end: at + 1 }
 }

@@ -4,7 +4,10 @@
 
 import ipaddr from 'ipaddr.js'
 
-/** Records that count. Large providers have a dozen; a message of the DNS holds thousands, and each costs time. */
+/**
+ * Maximum number of records used. Large providers have a dozen, but a DNS message may have thousands, and each costs
+ * time.
+ */
 const RECORDS_MAX = 32
 
 export interface MxRecord {
@@ -13,8 +16,8 @@ export interface MxRecord {
 }
 
 /**
- * `hosts` in the order to try; `null-mx`: the domain accepts no mail; `loop`: only our own names are left; `unusable`:
- * no exchange is a usable host.
+ * `hosts`: in the order to try; `null-mx`: the domain accepts no mail; `loop`: only our own names are left;
+ * `unusable`: no exchange is a usable host.
  */
 export type MxPlan =
   | { readonly kind: 'hosts'; readonly hosts: readonly string[] }
@@ -37,7 +40,8 @@ export function planExchanges(input: MxInput): MxPlan {
   const isOwn = (host: string) => input.ownHosts.includes(host)
   if (input.records.length === 0)
     return isOwn(input.domain) ? { kind: 'loop' } : { kind: 'hosts', hosts: [input.domain] }
-  // RFC 7505 3: a single record that names the root. Among others the root is only a mistake, and dropped.
+  // A single record that names the root is a null MX (RFC 7505 3). Among others the root is only a mistake, and
+  // dropped.
   if (input.records.length === 1 && normalizeHost(input.records[0]!.exchange) === '') return { kind: 'null-mx' }
   const hosts = firstOf(input.records)
     .map((record, index) => ({ ...record, host: normalizeHost(record.exchange), unit: input.units[index] ?? 0 }))

@@ -2,15 +2,15 @@
  * outcome - what one attempt to hand a message over to a receiving server came to.
  *
  * Guarantees: `bounced` is only returned for an answer that is certainly permanent; unclear ones are `deferred`.
- * `returned` is not final: nothing was learnt about the recipient, and the attempt is repeated without an event.
+ * `returned` is not final, because nothing was learnt about the recipient; the attempt is repeated without an event.
  * `response` is one line of at most 512 characters and may still contain the recipient's address (see `reply.ts`).
  */
 
 /**
  * The phase in which an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction.
- * `mail`, `rcpt`, `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the
- * final dot because this process could no longer prove its claim. `abort`: cut off by its caller. `site`: the site is
- * paused or full.
+ * `mail`, `rcpt`, `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before
+ * the final dot because this process could no longer prove its claim. `abort`: cut off by its caller. `site` means
+ * that the site is paused or full.
  */
 export type Phase = 'compose' | 'dns' | 'conn' | 'mail' | 'rcpt' | 'data' | 'dot' | 'fence' | 'abort' | 'site'
 
@@ -24,7 +24,7 @@ export interface Outcome {
   readonly response: string | null
   /** Bounce class; null on delivery. */
   readonly classification: string | null
-  /** True when the address is dead for good: the caller suppresses it. */
+  /** True if the address is dead for good; the caller then suppresses it. */
   readonly hard: boolean
   /**
    * True if the attempt itself decides that the time is over (simulated expiry only; otherwise the schedule decides).

@@ -4,8 +4,8 @@
  *
  * All patterns are read over words without names (`reply-words.ts`): `@` is an address, `~` a host or URL, `#` an
  * address of the network. `RULES` are tried in order, the first that holds gives the class. If it is `hard`, the table
- * `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and anyone who is
- * suppressed wrongly cannot see it. In doubt a reply is not hard.
+ * `VETOES` is read next, because large receivers use the codes and words for a dead mailbox for many other cases, and
+ * a recipient who is suppressed wrongly cannot notice it. In doubt a reply is not hard.
  *
  * Every repetition is bounded and not nested, so that matching stays fast.
  *
@@ -22,7 +22,7 @@ export interface Rule {
   readonly phases?: readonly Phase[]
   /** The address is dead when the other conditions of `hard` hold too. */
   readonly hard?: true
-  /** Temporary whatever the reply code is. */
+  /** Temporary with any reply code. */
   readonly temporary?: true
 }
 
@@ -32,7 +32,7 @@ export type Veto = Pick<Rule, 'classification' | 'text' | 'not'>
 /** Phases in which a refusal can be about the recipient. */
 const RECIPIENT_PHASES: readonly Phase[] = ['rcpt', 'data', 'dot']
 
-/** Any of these alternatives, ignoring case. */
+/** Matches any of these alternatives, ignoring case. */
 function anyOf(...alternatives: string[]): RegExp {
   return new RegExp(alternatives.join('|'), 'i')
 }

@@ -1,13 +1,13 @@
 /**
- * reply-words - the words of a refusal, ready to be read: of the server that spoke them, and without names
+ * reply-words - the words of a refusal for matching, reduced to the server that wrote them, and without names
  *
  * A person may be called `spam`, a host `mx1.policy.example`: addresses, host names, URLs and numbers of the network
- * are cut out before any word is read. Of hosts only the names of well-known blocklists stay, as one word.
+ * are cut out before any word is read. Only names of well-known blocklists are kept, as one word.
  */
 
 /** Characters of a reply that are read. */
 const CHARS_MAX = 512
-/** Replies within replies: a gateway quotes the next server, which quotes the next. */
+/** Depth of replies within replies, because a gateway quotes the next server, which quotes the next. */
 const DEPTH_MAX = 3
 
 /** A quoted reply: Postfix and Exchange put words before it, Cisco's gateways put the text in quotation marks. */
@@ -24,7 +24,7 @@ const ADDRESS =
 const URL = /\b(?:https?:\/\/|www\.)[^\s<>"]{1,500}/gi
 /** Labels with dots between them. */
 const HOST = /(?<![\w.#])(?:[a-z0-9_-]{1,63}\.){1,10}[a-z]{2,24}(?![\w.-]*\w)/gi
-/** `RESOLVER.ADR.RecipNotFound` and its like are words; so is `Mailbox full.Please`, where a blank was forgotten. */
+/** `RESOLVER.ADR.RecipNotFound` and similar tokens are words; so is `Mailbox full.Please`, with its missing blank. */
 const EXCHANGE_WORD = /^(?:resolver|storedrv|transport|smtpsend|agent|routing|queue)\./i
 const TWO_WORDS =
   /^[a-z]+\.(?!(?:[a-z]{2}|com|net|org|edu|gov|mil|info|biz|name|pro|app|dev|cloud|online|site|shop|store|email|mail|tech|xyz|club|live|local|lan|internal|example|invalid|test)$)[a-z]+$/i

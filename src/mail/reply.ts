@@ -14,9 +14,11 @@ const PLACEHOLDER = '<rcpt>'
 const OTHER = '<address>'
 /** The sign itself, as URLs (RFC 3986 2.1), return paths (VERP) and RFC 3461 4 write it, or in brackets. */
 const AT = /@|[%=+]40|[([]at[)\]]/i
-/** RFC 5321 4.1.2: a local part in quotes. */
+/** A local part in quotes (RFC 5321 4.1.2). */
 const QUOTED = /"(?:[^"\\]|\\.){1,254}"@[^\s<>"(),:;@]*/g
-/** After the sign a domain, an address literal (RFC 5321 4.1.3), or nothing: a reply may be cut there. */
+/**
+ * The sign is followed by a domain, an address literal (RFC 5321 4.1.3), or the end, because a reply may be cut there.
+ */
 const ADDRESS_LIKE = /[^\s<>"(),:;@]+@(?:\[[^\]\s]*\]?|[^\s<>"'(),:;@]*[^\s<>"'(),:;@.])?/g
 const ENCODED = /[^\s<>"(),:;@/?&#]+ ?(?:[%=+]40|[([]at[)\]]) ?(?:[a-z0-9-]+\.)+[a-z]{2,}/gi
 /**
@@ -30,7 +32,7 @@ const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/
 export interface SmtpReply {
   /** Null for a line that does not begin with a reply code. The peer is not an SMTP server. */
   readonly code: number | null
-  /** Enhanced status code (RFC 3463), null if there is none right after the reply code. */
+  /** Enhanced status code (RFC 3463), null if none follows the reply code. */
   readonly enhanced: string | null
   readonly text: string
 }
@@ -80,7 +82,7 @@ export function capText(text: string): string {
     .trimEnd()
 }
 
-/** The place to cut a line: its maximum length, or before the last word if that contains an address. */
+/** The place to cut a line, which is its maximum length, or before the last word if that contains an address. */
 function endOf(line: string): number {
   if (line.length <= RESPONSE_CHARS_MAX) return line.length
   const start = line.lastIndexOf(' ', RESPONSE_CHARS_MAX)
@@ -90,7 +92,7 @@ function endOf(line: string): number {
 }
 
 /**
- * The reply in the form for storage: the recipient's address, in any case, is replaced by a placeholder that is later
+ * The reply in the form for storage. The recipient's address, in any case, is replaced by a placeholder that is later
  * put back, and everything else that looks like an address (the target of a forwarding, the sender, one in a URL) by a
  * permanent one. Takes at most a few kilobytes of text, and the address, '' for none.
  */

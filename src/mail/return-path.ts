@@ -3,7 +3,7 @@
  *
  * A token is 40 characters of base32 (RFC 4648 section 6, lower case): `type<<4|keyId` (1 byte), the message's uuid
  * (16), the recipient's index (1), HMAC-SHA256 over all these, truncated to 7 bytes. Changing the case of an address
- * does not harm it, and without the key no valid token can be made: a forged one is refused without a lookup.
+ * does not harm it, and without the key no valid token can be made, so a forged one is refused without a lookup.
  *
  * Spec bounce.token, bounce.address
  */
@@ -44,7 +44,7 @@ export function formatReturnToken(key: Buffer, { messageId, recipient }: TokenRe
   return encodeBase32(bytes)
 }
 
-/** Data of a token; null for one of another type, and for one that was not made with the key. */
+/** Data of a token; null for one of another type, or one made without the key. */
 export function parseToken(key: Buffer, token: string): TokenRecipient | null {
   const lower = token.toLowerCase()
   if (!TOKEN_PATTERN.test(lower)) return null
@@ -77,7 +77,7 @@ export function returnPathHost(domain: string): string {
   return `${RETURN_PATH_LABEL}.${domain}`
 }
 
-/** The host of return paths of mail whose domain has none, and of other mail returned to the service. */
+/** The host of return paths for domains without their own, and for other mail returned to the service. */
 export function serviceReturnPathHost(serviceDomain: string): string {
   return `rp.${serviceDomain}`
 }

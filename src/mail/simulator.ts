@@ -1,7 +1,7 @@
 /**
- * simulator - the outcome of an attempt on a test server, where nothing is transmitted.
+ * simulator - the outcome of an attempt on a test server, without any transmission.
  *
- * Every address is delivered, except at `simulator.test`, where the local part names the outcome; text after a `+` is
+ * Every address is delivered, except at `simulator.test`, whose local parts name the outcome; text after a `+` is
  * ignored there, so that a suppressed address has any number of variants. Replies go through the real classifier.
  */
 

@@ -39,8 +39,9 @@ const BURST_SECONDS = 0.2
 const THROTTLE_TEXT = /\brate\b|too many|throttl|unexpected volume|\bTSS04\b|\b4\.7\.28\b/i
 
 /**
- * The state of the site, from an attempt. `answered`: a server replied. `refused`: no address could be connected to, or
- * it hung up before its greeting. `silent`: the same by timeout. `none`: it was not tried.
+ * The state of the site, from an attempt. `answered` means that a server replied. `refused` means that no address
+ * could be connected to, or that it hung up before its greeting. `silent` is the same by timeout. `none`: it was not
+ * tried.
  */
 export type Contact = 'answered' | 'refused' | 'silent' | 'none'
 
@@ -77,7 +78,7 @@ export function makeSitePace(limits: SiteLimits): SitePace {
   }
 }
 
-/** Maximum concurrent attempts at the site. `isTight`: the process has few places left. */
+/** Maximum concurrent attempts at the site. `isTight` means that the process has few places left. */
 export function placesOf(pace: SitePace, limits: SiteLimits, isTight: boolean): number {
   if (pace.isThrottled || pace.failures > 0) return 1
   // The limits may have become less since the window grew.

@@ -2,7 +2,7 @@
  * site - the receiving side as a whole: every domain with the same set of mail servers is one site, with one set of
  * limits.
  *
- * Domains by the thousand are hosted by a few providers; a provider counts its limits over all of them.
+ * A few providers host thousands of domains, and apply their limits to all of them together.
  *
  * Spec delivery.site, delivery.site.limits
  */
@@ -16,7 +16,7 @@ export interface SiteLimits {
   readonly messagesPerConnection: number
   /** New connections in any minute. */
   readonly connectionsPerMinute: number
-  /** Messages a second while the site has asked for less. */
+  /** Messages a second while the site has reported throttling. */
   readonly throttledPerSecond: number
 }
 
@@ -56,7 +56,10 @@ const FILE_MAX: Omit<SiteLimits, 'throttledPerSecond'> = {
 }
 const FILE_ENTRIES_MAX = 10_000
 
-/** The name of the site that these hosts are: sorted, each once, separated by commas; the start of it if it is long. */
+/**
+ * The name of the site of these hosts, which are sorted and deduplicated, separated by commas, and truncated if it is
+ * long.
+ */
 export function siteName(hosts: readonly string[]): string {
   const name = [...new Set(hosts)].sort().join(',')
   return name.length <= NAME_CHARS_MAX ? name : `${name.slice(0, NAME_CHARS_MAX)}...`

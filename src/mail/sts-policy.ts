@@ -1,6 +1,4 @@
-/**
- * sts-policy - MTA-STS (RFC 8461): the mail servers that a domain's policy names, and the cached policy.
- */
+/** sts-policy - the mail servers that a domain's MTA-STS policy (RFC 8461) names, and the cached policy. */
 
 /** A policy as it is kept; instants in milliseconds. */
 export interface StsPolicy {
@@ -35,7 +33,7 @@ export async function readPolicy(
   }
 }
 
-/** The file with its first hosts only: the parser compares each host with all before it. */
+/** The file with its first hosts only, because the parser compares each host with all earlier ones. */
 function withoutExcess(file: string): string {
   let left = MX_MAX
   const isKept = (line: string): boolean => {

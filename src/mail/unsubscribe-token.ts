@@ -53,7 +53,7 @@ export function unsubscribeUrlOf(baseUrl: string, token: string): string {
   return `${baseUrl.replace(/\/+$/, '')}/u/${token}`
 }
 
-/** Data of a token, in any case; null for one that was not made with the key. */
+/** Data of a token, in any case; null for one made without the key. */
 export function parseUnsubscribeToken(key: Buffer, token: string): UnsubscribeTarget | null {
   const lower = token.toLowerCase()
   if (!TOKEN_PATTERN.test(lower)) return null

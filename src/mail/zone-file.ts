@@ -9,7 +9,7 @@
 export interface ZoneFileRecord {
   readonly host: string
   readonly type: 'A' | 'AAAA' | 'CNAME' | 'MX' | 'TXT'
-  /** Without quotes; of an MX its preference and a name. */
+  /** Without quotes; for an MX its preference and a name. */
   readonly value: string | null
   readonly remark?: string
 }
@@ -45,7 +45,7 @@ function formatValue(type: ZoneFileRecord['type'], value: string): string {
   return type === 'CNAME' || type === 'MX' ? `${value}.` : value
 }
 
-/** RFC 1035 5.1: a quote and a backslash are escaped, other characters as three decimal digits. */
+/** A quote and a backslash are escaped, other characters written as three decimal digits (RFC 1035 5.1). */
 function escapeString(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => {
     if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`

@@ -1,9 +1,10 @@
 /**
- * provide-redis - redis-server for `npm start` on a machine that has none. Guarantees: an installation happens only as
- * root on a system with apt-get, if no Redis is on the PATH, and one of these holds: the user has agreed on the
- * terminal; --install-redis is given; or there is no terminal and the machine is a temporary one, such as CI or a
- * container. A Redis service that the package starts is stopped and disabled, unless one ran before. If several
- * processes start at once, one installs.
+ * provide-redis - installs redis-server for `npm start` on a machine without one.
+ *
+ * Guarantees: an installation happens only as root on a system with apt-get, if no Redis is on the PATH, and one of
+ * these holds: the user has agreed on the terminal; --install-redis is given; or there is no terminal and the machine
+ * is a temporary one, such as CI or a container. A Redis service that the package starts is stopped and disabled,
+ * unless one ran before. If several processes start at once, one installs.
  */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'

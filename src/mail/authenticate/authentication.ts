@@ -2,7 +2,7 @@
 
 import type { ArcVerdict, DkimVerdict, DmarcPolicy, SpfVerdict } from '../../../schemas/inbound.ts'
 
-/** The object of the contract, but for `checkedAt`. */
+/** The object of the contract, without `checkedAt`. */
 export interface Authentication {
   /** For the MAIL FROM address. */
   readonly spf: SpfVerdict

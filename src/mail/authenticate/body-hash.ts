@@ -3,7 +3,7 @@
  * makes them.
  *
  * A line end is CRLF, or one LF alone. Guarantees: one pass over the body for each canonical form, however many hashes
- * are requested; linear in the body, whatever its content; memory for 64 KiB.
+ * are requested; linear in the body, with any content; memory for 64 KiB.
  *
  * Spec inbound.authentication.dkim
  */
@@ -99,7 +99,7 @@ class CanonicalBody {
 
   digest(): ReadonlyMap<BodyForm, string> {
     this.#flush()
-    // The hash that ends at the end of the body covers all of it, so nothing was added.
+    // The hash that ends at the end of the body covers it completely, so nothing was added.
     for (const form of this.#forms) if (!this.#made.has(form)) this.#end(form)
     return this.#made
   }

@@ -34,7 +34,7 @@ export interface DmarcReport {
   /** The record that applies, and the domain that has it. */
   readonly record: string | null
   readonly policyDomain: string | null
-  /** The aligned identities: the domain of MAIL FROM, of a signature. */
+  /** The aligned identities, which are the domain of MAIL FROM, and that of a signature. */
   readonly aligned: { readonly spf: string | null; readonly dkim: string | null }
 }
 
@@ -65,7 +65,7 @@ async function evaluate(
     resolver: identities.lookUp as (name: string, type: string) => Promise<string[][]>,
     strict: true,
   })
-  // RFC 9989 5.3.1: without one Author Domain nothing can be validated.
+  // Without exactly one Author Domain nothing can be validated (RFC 9989 5.3.1).
   if (response === false) {
     const dmarc = reason === 'no-author-domain' ? 'none' : 'permerror'
     return { ...NOTHING_FOUND, dmarc, dmarcPolicy: null, reason: reason ?? null }

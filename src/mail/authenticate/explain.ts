@@ -1,5 +1,5 @@
 /**
- * explain - the authentication of a mail in sentences: the record, the name, and the fix.
+ * explain - the authentication of a mail in sentences, with the record, the name, and the fix.
  *
  * Spec inbound.authentication
  */

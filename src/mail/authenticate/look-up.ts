@@ -1,8 +1,8 @@
 /**
  * look-up - the DNS lookups for judging a mail, passed in by the owner of a resolver and a budget.
  *
- * Answers are those of `node:dns`: a promise of records, rejected with an error whose `code` is ENOTFOUND for a name
- * that does not exist, ENODATA for one without such records, anything else if the DNS did not answer.
+ * Answers are like those of `node:dns`, a promise of records, rejected with an error whose `code` is ENOTFOUND for a
+ * name that does not exist, ENODATA for one without such records, and any other if the DNS did not answer.
  */
 
 /** Asks for the records of a type. TXT records are lists of strings, MX `{exchange, priority}`, all others strings. */

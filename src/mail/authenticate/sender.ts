@@ -1,8 +1,8 @@
 /**
  * sender - SPF (RFC 7208) for the MAIL FROM address and for the HELO name, each by itself.
  *
- * mailauth evaluates the record, strictly by the RFC (`strict`): the whole record is parsed first, a malformed or
- * repeated modifier is an error, 10 lookups and 2 void ones.
+ * mailauth evaluates the record, strictly by the RFC (`strict`): it parses the whole record first, a malformed or
+ * repeated modifier is an error, and it allows 10 lookups and 2 void ones.
  *
  * Spec inbound.authentication.spf
  */
@@ -65,7 +65,7 @@ function unasked(domain: string, reason: string): SpfFinding {
   return { verdict: 'none', domain: clip(domain), reason, record: null }
 }
 
-/** RFC 7208 2.3, 4.3: an address literal, or a name without a dot, has no record. */
+/** An address literal, or a name without a dot, has no record (RFC 7208 2.3, 4.3). */
 function isHostName(helo: string): boolean {
   return helo.includes('.') && !helo.startsWith('[') && !ipaddr.isValid(helo)
 }

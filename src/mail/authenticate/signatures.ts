@@ -4,8 +4,8 @@
  * mailauth verifies them, by the letter of the RFCs (`strict`): tag names are case-sensitive, a repeated or empty tag
  * is an error, an `i=` outside of `d=`, the flags and hashes of a key count.
  *
- * States: read once (`readSignedMail`: the fields of the header, the hashes of the body), then verified, as often as
- * the DNS has new answers (`checkSignatures`).
+ * States: read once (`readSignedMail`, for the fields of the header and the hashes of the body), then verified, as
+ * often as the DNS has new answers (`checkSignatures`).
  *
  * Spec inbound.authentication.dkim, inbound.authentication.arc
  */
@@ -50,7 +50,7 @@ export interface SignatureReport {
 
 /** The best of several signatures decides; without a valid one, in this order. */
 const WORST_FIRST: readonly DkimVerdict[] = ['fail', 'temperror', 'permerror']
-/** RFC 8301 3.2: a shorter key proves nothing. */
+/** A shorter key proves nothing (RFC 8301 3.2). */
 const KEY_BITS_MIN = 1024
 
 const NOTHING_FOUND: VerifierOptions['resolver'] = () => Promise.reject(Object.assign(new Error(), { code: 'ENODATA' }))
@@ -112,7 +112,7 @@ function findingOf({ status, signingDomain = '', selector = '', rr }: DKIMResult
  */
 function verdictOf({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
   if (result === 'pass' || result === 'temperror') return result
-  // `policy`: a key or a hash that RFC 8301 forbids.
+  // `policy` stands for a key or a hash that RFC 8301 forbids.
   if (result === 'fail' || result === 'policy' || comment === 'expired') return 'fail'
   return 'permerror'
 }

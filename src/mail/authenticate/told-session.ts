@@ -1,6 +1,7 @@
 /**
- * told-session - the sender of a mail in a file, from its own header: Return-Path, and the first Received field, from
- * the top, that names a public address. Fields below may be forged, and those above are internal to the receiver.
+ * told-session - the sender of a mail in a file, reconstructed from its own header by Return-Path, and the first
+ * Received field, from the top, that names a public address. Fields below may be forged, and those above are internal
+ * to the receiver.
  */
 
 import { isPublicAddress } from '../ip-address.ts'

@@ -110,7 +110,7 @@ function formatPart(type: string, body: string | null): Part | null {
   }
 }
 
-/** Short words only: a run that no fold can bring under a line's limit is not plain. */
+/** Short words only, because a run that cannot be folded below a line's limit is not plain. */
 function isPlainText(text: string): boolean {
   return text.length <= 200 && PLAIN_TEXT.test(text)
 }

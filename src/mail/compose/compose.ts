@@ -2,7 +2,7 @@
  * compose - builds the bytes of one message from a client's input (RFC 5322, RFC 2045 to 2049, RFC 2231, RFC 2392).
  *
  * Guarantees: every byte is 7-bit, every line ends in CRLF and has at most 998 octets (RFC 5322 2.1.1); the same input
- * gives the same bytes; no address of a blind copy can get in, because none is in the input; no file or URL is read.
+ * gives the same bytes; an address of a blind copy cannot appear, because the input has none; no file or URL is read.
  * The structure is that of nodemailer. It is written here in one synchronous pass, because its own stream serializer
  * costs several times the CPU for the same bytes (the test compares both, byte by byte).
  */
@@ -67,7 +67,7 @@ export interface ComposeInput {
   readonly boundarySeed: string
 }
 
-/** A field in nodemailer's terms; one that is prepared is written as it is. */
+/** A field in nodemailer's terms; a prepared one is written unchanged. */
 interface HeaderField {
   readonly key: string
   readonly value: string | { readonly value: string; readonly prepared: true; readonly foldLines: boolean }
@@ -140,14 +140,14 @@ function formatAddress({ address, name }: ComposeAddress): { address: string; na
   return { address, name: (name ?? '').replace(CONTROLS, ' ').replace(/\s{60,}/g, ' ') }
 }
 
-/** Custom fields as a list: an object with the names `key` and `value` would be read as one field. */
+/** Custom fields as a list, because an object with the names `key` and `value` would be read as one field. */
 function formatHeaders(input: ComposeInput): HeaderField[] {
   const fields: HeaderField[] = [{ key: 'X-Sendwright-Id', value: input.messageId }]
   if (input.feedbackId !== undefined) fields.push({ key: 'Feedback-ID', value: input.feedbackId })
   for (const { name, value } of input.list ?? [])
     fields.push({ key: name, value: { value, prepared: true, foldLines: false } })
   for (const [key, value] of Object.entries(input.headers)) {
-    // A structured field that fits in no legal line cannot be written: the message is sent without it.
+    // A structured field that does not fit into a legal line cannot be written, so the message is sent without it.
     if (STRUCTURED_FIELDS.has(key.toLowerCase()) && UNFOLDABLE.test(value)) continue
     fields.push({ key, value: formatValue(value) })
   }
@@ -200,7 +200,9 @@ function asMailLines(content: Buffer): Buffer | null {
   return text.length <= content.length * BASE64_GROWTH ? Buffer.from(text, 'latin1') : null
 }
 
-/** Header bytes are ASCII: anything else in a content id is percent-encoded, as in the `cid:` URL (RFC 2392). */
+/**
+ * Header bytes are ASCII, so any other character in a content id is percent-encoded, as in the `cid:` URL (RFC 2392).
+ */
 function formatContentId(contentId: string): string {
   return contentId.replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 }

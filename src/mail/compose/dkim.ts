@@ -1,11 +1,11 @@
 /**
- * dkim - the DKIM signature of a message: the signed data, and the signature field (RFC 6376, RFC 8301). No key here.
+ * dkim - the signed data and the signature field of a DKIM signature (RFC 6376, RFC 8301). No key here.
  *
  * relaxed/relaxed, rsa-sha256, `t=`, no `x=`, no `l=`. Visible fields are named once more than they occur (RFC 6376
  * 8.15), so that adding a second Subject or From in transit breaks the signature.
  *
- * Guarantees: linear in the message, whatever its content; the same message, name and time give the same bytes, and
- * with RSASSA-PKCS1-v1_5 the same signature.
+ * Guarantees: linear in the message, with any content; the same message, name and time give the same bytes, and with
+ * RSASSA-PKCS1-v1_5 the same signature.
  *
  * Spec dkim.signed
  */
@@ -32,7 +32,7 @@ const OVERSIGNED = [
 const SIGNED = ['in-reply-to', 'references', 'list-id', 'x-sendwright-id']
 /** Octets of a line of the field. */
 const LINE_OCTETS_MAX = 76
-/** Bytes of the body that are gathered before they are hashed. */
+/** Bytes of the body gathered before they are hashed. */
 const STAGED_BYTES_MAX = 65_536
 /** A loop copies fewer bytes faster than a call does. */
 const LOOPED_BYTES_MAX = 32
@@ -76,7 +76,7 @@ export function makeSubject(message: Buffer): DkimSubject {
   let fields = ''
   const sign = (name: string) => {
     const present = byName.get(name) ?? []
-    // RFC 6376 5.4.2: of several fields of a name, the last one is signed first.
+    // If a field occurs several times, the last one is signed first (RFC 6376 5.4.2).
     for (let index = present.length - 1; index >= 0; index -= 1) {
       names.push(name)
       fields += `${name}:${canonicalValue(present[index]!)}\r\n`
@@ -105,7 +105,7 @@ export function draftSignature(
   ]
   const field = lines.join('\r\n')
   const own = canonicalValue(field.slice(field.indexOf(':') + 1))
-  // RFC 6376 3.7: the field itself comes last, with an empty b= and without a line end.
+  // The field itself comes last, with an empty b= and without a line end (RFC 6376 3.7).
   return { data: Buffer.from(`${fields}dkim-signature:${own}`, 'latin1'), field }
 }
 

@@ -14,7 +14,7 @@ const ID_DIGITS = 8
 export interface FeedbackIdInput {
   /** The broadcast of the message, which then replaces the tag; absent or null for none. */
   readonly broadcast?: { readonly broadcastId: string } | null
-  /** Null if the message has no tag: the part is left out. */
+  /** Null if the message has no tag, and then the part is left out. */
   readonly tagHash: string | null
   readonly streamId: string
   readonly accountId: string

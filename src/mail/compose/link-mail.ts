@@ -15,7 +15,7 @@ export interface LinkMailInput {
   readonly atMs: number
   readonly endsAtMs: number
   readonly address: string
-  /** Of an invitation. */
+  /** Name of the account of an invitation. */
   readonly accountName: string | null
   readonly url: string
   readonly serviceDomain: string

@@ -19,7 +19,7 @@ export interface ListField {
 
 /** Input of the fields. */
 export interface ListFieldsInput {
-  /** The link of this recipient alone; null if the message has its own field. */
+  /** The link for this recipient only; null if the message has its own field. */
   readonly unsubscribeUrl: string | null
   readonly streamName: string
   readonly streamId: string
@@ -27,9 +27,7 @@ export interface ListFieldsInput {
   readonly fromDomain: string
 }
 
-/**
- * Fields of the service that occur once: a client's own fields of these names are left out if these are written.
- */
+/** Fields of the service that occur once; if they are written, a client's own fields of these names are left out. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['list-unsubscribe', 'list-unsubscribe-post', 'list-id', 'feedback-id'])
 /** Those that a message may bring itself. */
 const UNSUBSCRIBE_FIELDS: ReadonlySet<string> = new Set(['list-unsubscribe', 'list-unsubscribe-post'])
@@ -68,10 +66,7 @@ export function withoutListFields(
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !isOurs(name)))
 }
 
-/**
- * RFC 2919 3: a phrase, and an id below a domain that the sender holds. The phrase alone is encoded, the brackets
- * never.
- */
+/** A phrase, and an id below a domain of the sender (RFC 2919 3). The phrase alone is encoded, the brackets never. */
 function formatListId({ streamName, streamId, fromDomain }: ListFieldsInput): string {
   const domain = domainToASCII(fromDomain) || fromDomain
   const id = `<${streamId.slice(-ID_DIGITS)}.list.${domain.toLowerCase()}>`

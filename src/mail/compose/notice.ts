@@ -1,5 +1,6 @@
 /**
- * notice - the mail to an administrator when the records of a sending domain are missing: the remedy and the deadline
+ * notice - the mail to an administrator when the records of a sending domain are missing, with the remedy and the
+ * deadline
  *
  * Plain text, from the service's own postmaster; marked as auto-generated (RFC 3834 5), so that no out-of-office reply
  * answers it.
@@ -15,7 +16,7 @@ export interface NoticeInput {
   readonly domain: string
   readonly domainId: string
   readonly atMs: number
-  /** From when on mail from the domain is refused; of a warning only. */
+  /** For a warning, the time from which mail from the domain is refused. */
   readonly endsAtMs: number
   /** The records that were not found; empty if they have been found again in the meantime. */
   readonly missing: readonly ExpectedRecord[]

@@ -2,7 +2,7 @@
  * qp-plain - quoted-printable for plain text: ASCII without controls, lines that end in CRLF
  *
  * It writes the same bytes as `encode` and `wrap` of nodemailer for such a text, without checking each character: a
- * line is encoded only if it must be, and cut after the last blank or stop near its end. The test compares both over
+ * line is only encoded if necessary, and cut after the last blank or stop near its end. The test compares both over
  * random texts.
  *
  * RFC 2045 6.7

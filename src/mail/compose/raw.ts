@@ -1,7 +1,7 @@
 /**
  * raw - a message that came whole goes out as it came: missing fields are put before it, and its bytes are not changed
  *
- * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Our own fields: X-Sendwright-Id, and
+ * Adds Date, Message-ID and MIME-Version if they are missing (RFC 6409 8). Our own fields are X-Sendwright-Id, and
  * Feedback-ID if the message has none. Received (RFC 5321 4.4) is made separately, because it is not part of the built
  * message; it does not name the client. Guarantees that the same input gives the same bytes; at most
  * `RAW_ADDED_BYTES_MAX` bytes are added.
@@ -47,10 +47,7 @@ export function composeRaw(input: RawInput): Buffer {
   return Buffer.concat([Buffer.from(added, 'latin1'), cutFields(raw, own)])
 }
 
-/**
- * The trace field of a message that came whole, with its line end; empty for one that is composed. RFC 5321 4.4, RFC
- * 3848
- */
+/** The trace field of a message received whole, with its line end; empty for a composed one. RFC 5321 4.4, RFC 3848 */
 export function formatReceived(input: MailInput): string {
   if (!('raw' in input)) return ''
   const { receivedBy, messageId, acceptedAtMs } = input

@@ -1,8 +1,8 @@
 /**
  * body - text, HTML and attachments of a walked mail.
  *
- * Text and HTML are the inline parts of that type, joined by LF, without those inside attached messages. A part with a
- * file name, a disposition other than inline or another type is an attachment; so is an attached message, whole.
+ * Text and HTML are the inline parts of these types, joined by LF, without those inside attached messages. A part with
+ * a file name, a disposition other than inline or another type is an attachment; so is an attached message, whole.
  * Guarantees: text that cannot be within its limit is not decoded; each byte is decoded once at most.
  *
  * Spec inbound.parse.text, inbound.parse.attachments

@@ -1,10 +1,9 @@
 /**
  * charset - bytes of a named charset as a string.
  *
- * Labels are those of the WHATWG Encoding Standard, since that is what mail clients read and write: "iso-8859-1" means
- * windows-1252 there, so the curly quotes of Outlook survive. iconv-lite decodes the charsets missing there (cp850,
- * utf-7, utf-16 with its byte order mark), `shifted-charset.ts` those that neither knows. A label that no decoder knows
- * is read as windows-1252. Guarantees: never throws; the result is well-formed and costs time linear in the bytes.
+ * Labels are those of the WHATWG Encoding Standard, which mail clients use: "iso-8859-1" means windows-1252 there, so
+ * the curly quotes of Outlook survive. A label that no decoder knows is read as windows-1252. Guarantees: never
+ * throws; the result is well-formed and costs time linear in the bytes.
  */
 
 import iconv from 'iconv-lite'
@@ -30,7 +29,9 @@ const SURROGATES = /\p{Surrogate}/gu
 const known = new Map<string, Decode>()
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Whether text of the charset begins in a state that escapes change: its parts are never joined before decoding. */
+/**
+ * Whether text of the charset has a state that escapes change, so that its parts must not be joined before decoding.
+ */
 export function isShifting(label: string): boolean {
   return SHIFTING.test(label)
 }

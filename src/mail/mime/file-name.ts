@@ -8,7 +8,7 @@ import { cutValue, decodeWords, stripValue } from './header-text.ts'
 
 const NAME_CHARS_MAX = 255
 
-/** A name, null if nothing of it is left, and the changes to it. */
+/** A name, null if it is empty after the changes, and the changes. */
 export interface FileName {
   readonly name: string | null
   readonly isSanitised: boolean

@@ -39,7 +39,7 @@ export function unflow(text: string, isSpaceAdded: boolean): string {
   return out.join('\n')
 }
 
-/** RFC 3676 4.5, 4.4: the quote marks, then one space that was stuffed in. */
+/** The quote marks, then one stuffed space (RFC 3676 4.5, 4.4). */
 function readLine(written: string): Line {
   let depth = 0
   while (written[depth] === '>') depth += 1

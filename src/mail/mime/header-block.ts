@@ -1,9 +1,9 @@
 /**
  * header-block - the fields of a mail or of a part (RFC 5322 2.2), cut out of its bytes.
  *
- * A line that is neither a field nor the fold of one is dropped with its own folds. Blanks before the colon are allowed
- * (RFC 5322 4.5); a first line `From ...` of an mbox file is ignored. Guarantees: at most 256 KiB of bytes are looked
- * at, and 1,000 fields come out.
+ * A line that is neither a field nor a continuation of one is dropped with its own continuation lines. Blanks before
+ * the colon are allowed (RFC 5322 4.5); a first line `From ...` of an mbox file is ignored. Guarantees: at most 256
+ * KiB of bytes are looked at, and 1,000 fields come out.
  *
  * Spec inbound.parse.header
  */
@@ -27,7 +27,7 @@ export interface HeaderBlock {
   readonly bodyStart: number
   /** Lines that are no fields were dropped. */
   readonly isMalformed: boolean
-  /** The block exceeds a limit: its fields are those before that place, and there is no body. */
+  /** The block exceeds a limit. Its fields are those before that place, and there is no body. */
   readonly issue: 'header_block_too_large' | 'too_many_headers' | null
 }
 
@@ -81,7 +81,7 @@ class BlockReader {
   add(at: number, end: number): boolean {
     const { raw, open } = this
     if (raw[at] === SPACE || raw[at] === TAB) {
-      // A fold without a field is no field; the fold of a line that was dropped is dropped with it.
+      // A continuation without a field is not a field; the continuation of a dropped line is dropped with it.
       if (open === null) this.isMalformed = true
       else open.end = end
       return true

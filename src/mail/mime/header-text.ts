@@ -22,7 +22,10 @@ export interface Cleaned {
   readonly isChanged: boolean
 }
 
-/** The value of a field in one line (RFC 5322 2.2.3): each end of line with the blank after it is one space. */
+/**
+ * The value of a field in one line (RFC 5322 2.2.3), in which each line end with the white space after it is one
+ * space.
+ */
 export function unfold(value: Uint8Array): string {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   const ascii = bytes.toString('latin1')

@@ -41,7 +41,7 @@ export function parseMailDate(value: string): string | null {
   return moment.getUTCFullYear() > YEAR_MAX ? null : moment.toISOString()
 }
 
-/** RFC 5322 4.3: two digits below 50 mean this century, other short years the last one. */
+/** Two digits below 50 mean this century, other short years the last one (RFC 5322 4.3). */
 function fullYear(text: string): number {
   const year = Number(text)
   if (text.length === 2) return year < 50 ? year + 2000 : year + 1900

@@ -1,8 +1,8 @@
 /**
  * mail-header - the top fields of a received mail as the contract shows them.
  *
- * Of a field that may occur once the first counts; several To, Cc and Reply-To fields are joined. Encoded words are
- * decoded everywhere except in the address fields of `headers`, in which a decoded comma would become a separator.
+ * Of a field that should occur once the first is used; several To, Cc and Reply-To fields are joined. Encoded words
+ * are decoded everywhere except in the address fields of `headers`, in which a decoded comma would become a separator.
  *
  * Spec inbound.parse.header, inbound.parse.addresses, inbound.parse.value
  */
@@ -76,7 +76,7 @@ export function readMailHeader(block: HeaderBlock, soft: Set<SoftIssue>): MailHe
     if (count > addresses.length) soft.add('address_list_truncated')
   const first = (name: string): string | null => values.get(name)?.[0] ?? null
   return {
-    // Of several From fields the first counts.
+    // Of several From fields the first is used.
     from: readAddressList((values.get('from') ?? []).slice(0, 1)).addresses[0] ?? null,
     replyTo: lists['reply-to'].addresses,
     to: lists.to.addresses,
@@ -128,7 +128,7 @@ function readId(line: string | null): string | null {
   return cut.isChanged || cut.text === '' ? null : cut.text
 }
 
-/** RFC 5322 3.6.4; writers that forget the angle brackets divide ids by blanks or commas. */
+/** Writers that forget the angle brackets separate ids by blanks or commas (RFC 5322 3.6.4). */
 function readIds(line: string | null): string[] {
   if (line === null) return []
   const cut = cutValue(stripValue(line).text)

@@ -55,12 +55,12 @@ export function readPartHeader({ fields }: HeaderBlock, defaultType: string): Pa
   }
 }
 
-/** RFC 2045 5.2: a part with an unreadable type is plain text, unless it is a file. */
+/** A part with an unreadable type is plain text, unless it is a file (RFC 2045 5.2). */
 function typeOfInvalid(isFile: boolean): string {
   return isFile ? 'application/octet-stream' : 'text/plain'
 }
 
-/** Read once more from the octets: a boundary that is not ASCII is compared unchanged. */
+/** Read again from the octets, because a boundary that is not ASCII is compared unchanged. */
 function boundaryOf({ value }: HeaderField): string | null {
   const line = value
     .toString('latin1')

@@ -1,10 +1,10 @@
 /**
- * received-mail - a received mail, parsed: the data for the API, the `inbound` event and the search.
+ * received-mail - a parsed received mail, for the API, the `inbound` event and the search.
  *
  * Bytes in, result out. No clock, no randomness, nothing is fetched. Callers run it in a thread with 20 seconds and a
- * bound of memory, and call `failMail` if these are exceeded. Guarantees: time and memory linear in the bytes, for any
- * bytes; a mail is never lost: an exceeded limit is named by one issue, and if it is a hard one the top fields read so
- * far are kept.
+ * bound of memory, and call `failMail` if these are exceeded. Guarantees: time and memory are linear in the bytes, for
+ * any bytes; a mail is never lost, because an exceeded limit is named by one issue, and if it is a hard one the top
+ * fields read so far are kept.
  *
  * Spec inbound.parse
  */
@@ -35,7 +35,7 @@ const NO_BODY: MailBody = {
 }
 
 /**
- * Parses a mail as it was received. `onHeader` gets the result for the header alone, before the body is looked at: the
+ * Parses a mail as it was received. `onHeader` gets the result for the header alone, before the body is parsed. The
  * thread posts it, so that a mail whose body takes too long keeps its fields.
  */
 export function parseReceivedMail(raw: Buffer, onHeader: (mail: ReceivedMail) => void = () => undefined): ReceivedMail {
@@ -58,7 +58,7 @@ export function parseReceivedMail(raw: Buffer, onHeader: (mail: ReceivedMail) =>
   return make(null, body)
 }
 
-/** The result where parsing was ended: the fields passed to `onHeader`, or null if it had not been called. */
+/** The result if parsing was ended, with the fields passed to `onHeader`, or null if it had not been called. */
 export function failMail(
   told: ReceivedMail | null,
   { issue, sizeBytes }: { issue: 'parse_timeout' | 'parser_error'; sizeBytes: number },

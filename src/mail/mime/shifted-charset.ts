@@ -86,7 +86,7 @@ function decodeJohab(bytes: Uint8Array): string {
   return out.join('')
 }
 
-/** Letters by their five bits: `-` is none, `.` is not assigned. Compatibility letters, as KS X 1001 has them. */
+/** Letters by their five bits; `-` is no letter, `.` is not assigned. Compatibility letters, as KS X 1001 has them. */
 const INITIALS = '.-ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ...........'
 const MEDIALS = '..-ㅏㅐㅑㅒㅓ..ㅔㅕㅖㅗㅘㅙ..ㅚㅛㅜㅝㅞㅟ..ㅠㅡㅢㅣ..'
 const FINALS = '.-ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁ.ㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ..'
@@ -97,7 +97,7 @@ const [INITIAL_LETTERS, MEDIAL_LETTERS, FINAL_LETTERS] = [INITIALS, MEDIALS, FIN
   string,
 ]
 
-/** Unicode 3.12: a syllable of its letters; a letter alone; null for anything else. */
+/** A syllable from its letters, or a single letter; null for anything else (Unicode 3.12). */
 function hangulOf(code: number): string | null {
   const initial = INITIALS[(code >> 10) & 31] as string
   const medial = MEDIALS[(code >> 5) & 31] as string
@@ -112,7 +112,7 @@ function hangulOf(code: number): string | null {
   return String.fromCharCode(0xac00 + syllable * (FINAL_LETTERS.length + 1) + FINAL_LETTERS.indexOf(final) + 1)
 }
 
-/** KS X 1001 annex 3: two rows of it are one lead octet. */
+/** Two rows of KS X 1001 are one lead octet (annex 3). */
 function ksX1001Of(lead: number, trail: number): string | null {
   const isTrail = (trail >= 0x31 && trail <= 0x7e) || (trail >= 0x91 && trail <= 0xfe)
   if (lead < 0xd9 || lead === 0xdf || lead > 0xf9 || !isTrail) return null

@@ -1,10 +1,10 @@
 /**
- * walk - the structure of a mail (RFC 2046): one pass over its bytes, nothing decoded.
+ * walk - the structure of a mail (RFC 2046), in one pass over its bytes and without decoding.
  *
- * States: a stack of nodes that are open. A line `--boundary` of any open multipart closes the nodes open inside it;
- * the outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold
- * inside them; they are kept whole, and problems inside them are not reported. Guarantees: time linear in the bytes
- * whatever the nesting; at most 500 nodes, 50 deep.
+ * States: a stack of open nodes. A line `--boundary` of any open multipart closes the nodes open inside it; the
+ * outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold
+ * inside them; they are kept whole, and problems inside them are not reported. Guarantees: time is linear in the bytes
+ * for any nesting; at most 500 nodes, 50 deep.
  *
  * Spec inbound.parse.parts
  */
@@ -13,14 +13,14 @@ import type { HardIssue, SoftIssue } from '../../../schemas/inbound.ts'
 import { type HeaderBlock, readHeaderBlock } from './header-block.ts'
 import { type PartHeader, readPartHeader } from './part-header.ts'
 
-/** Parts of a mail: its root, multiparts, leaves and attached messages. */
+/** Maximum parts of a mail, which are its root, multiparts, leaves and attached messages. */
 export const PARTS_MAX = 500
 /** The root is at depth 0; a multipart and an attached message each count one. */
 export const DEPTH_MAX = 50
 
 /** A part of the mail. */
 export interface MimeNode {
-  /** `container`: a multipart that cannot be split. */
+  /** `container` is a multipart that cannot be split. */
   kind: 'leaf' | 'multipart' | 'message' | 'container'
   readonly header: PartHeader
   readonly depth: number
@@ -155,7 +155,7 @@ class Walk {
     }
   }
 
-  /** A multipart of which no delimiter was found. */
+  /** A multipart without a delimiter. */
   #closeUnused(node: MimeNode): void {
     const isHidden = node.header.boundary !== null && node.header.encoding !== 'identity'
     if (node.depth === 0 && !isHidden) {

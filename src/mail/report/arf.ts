@@ -1,5 +1,5 @@
 /**
- * arf - complaints of a feedback loop (RFC 5965): the message of the complaint, found by its return path.
+ * arf - complaints of a feedback loop (RFC 5965), whose message is found by its return path.
  *
  * The return path is in `Original-Mail-From`, or in the headers of the message itself, which is the third part. Only
  * its token names a recipient; the message's own id only identifies the message for the operator: anyone who received a
@@ -22,8 +22,8 @@ export interface Arf {
 }
 
 /**
- * Meaning of a feedback type. `complaint`: a person complains. `opt-out`: a person leaves a list, which does not affect
- * mail outside lists. `none`: a report by a machine, or the opposite of a complaint.
+ * Meaning of a feedback type. `complaint` means that a person complains. `opt-out` means that a person leaves a list,
+ * which does not affect mail outside lists. `none` is a report by a machine, or the opposite of a complaint.
  */
 export type FeedbackMeaning = 'complaint' | 'opt-out' | 'none'
 

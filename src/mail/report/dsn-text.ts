@@ -1,10 +1,10 @@
 /**
- * dsn-text - bounces without a report that machines read: those of Exim, qmail and other systems.
+ * dsn-text - bounces without a machine-readable report, such as those of Exim, qmail and other systems.
  *
- * Tables of words (`dsn-words.ts`) separate delays from failures. A mail is a bounce when words of the second are in
- * its subject or in its own text (not in the copy of the message below it) and none of the first are; of a mail system
- * also when a refusal is quoted, in whatever language the rest is. The reply is the first 5xx in that text, otherwise
- * the words about the address.
+ * Tables of words (`dsn-words.ts`) separate delays from failures. A mail is a bounce if words of the second are in its
+ * subject or in its own text (not in the copy of the message below it) and none of the first are; a mail of a mail
+ * system also if it quotes a refusal, in any language. The reply is the first 5xx in that text, otherwise the words
+ * about the address.
  *
  * Spec bounce.text
  */
@@ -20,7 +20,7 @@ export interface TextFailure {
   readonly expired: boolean
 }
 
-/** Characters of a text that are looked at. */
+/** Maximum characters read of a text. */
 const TEXT_CHARS_MAX = 6000
 /** Fields of the message, reported to its sender. */
 const COPIED_FIELDS = /(^|\s)(To|Cc|Subject|Sent): /
@@ -31,11 +31,9 @@ const WORDS_CHARS_MAX = 500
 const REPLY_5XX = /(?:^|[^\d.])(?<!\bline )(5[0-7]\d[ :-]+\S.*)$/i
 /** Alone in its line; at the end of another one it may be a number of anything: "line 507." */
 const BARE_5XX = /^[\s<>#-]{0,20}(5[0-7]\d)\s*$/
-/** RFC 3463 2: an IP address is not one. */
+/** A class-5 code (RFC 3463 2), but not a part of an IP address. */
 const ENHANCED_5XX = /(?<![\d.])(5\.[0-7]\.\d{1,3})(?![\d.]*\d)/
-/**
- * A dialogue or a quoted reply, in any language: a code in both its forms, or one after "said".
- */
+/** A dialogue or a quoted reply, in any language, recognized by a code in both its forms, or one after "said". */
 const TRANSCRIPT =
   /(?:^|[^\d.])5[0-7]\d[ -]#?5\.[0-7]\.\d{1,3}\b|(?:\bsaid: ?|<<< |returned '|<-- |Received >>> )5[0-7]\d[ -]|RESOLVER\.ADR\.|STOREDRV\.Deliver/m
 
@@ -60,8 +58,8 @@ export function findReply(mail: ReportMail): string | null {
 }
 
 /**
- * Whether a mail system wrote it: by its name, by a missing one, or because its sender is empty (RFC 5321 4.5.5) and it
- * mentions a failure. Automatic answers of people have an empty sender too.
+ * Whether a mail system wrote it, by its name, by a missing one, or because its sender is empty (RFC 5321 4.5.5) and
+ * it mentions a failure. Automatic answers of people have an empty sender too.
  */
 export function isMailSystem(mail: ReportMail): boolean {
   const from = headerOf(mail, 'from')
@@ -77,7 +75,7 @@ export function isDelay(mail: ReportMail): boolean {
   return DELAY_SUBJECT.test(subjectOf(mail)) || DELAYS.some((pattern) => pattern.test(text))
 }
 
-/** An automatic answer of a person's account (RFC 3834 5) or a notice of reading is no bounce, whatever it quotes. */
+/** An automatic answer of a person's account (RFC 3834 5) or a read receipt is not a bounce, even if it quotes one. */
 function isAnswer(mail: ReportMail): boolean {
   if (isMailSystem(mail)) return false
   if (partOf(mail, 'message/disposition-notification') !== null) return true

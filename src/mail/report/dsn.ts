@@ -1,9 +1,9 @@
 /**
- * dsn - mail to a return path: a report by RFC 3464, or the text of a mail system without one.
+ * dsn - mail to a return path, which is a report by RFC 3464, or the text of a mail system without one.
  *
- * The recipient is never read from it: the return path names it, and a forwarder reports another address. Guarantees:
- * `bounce` only if the mail reports that delivery has ended; a delay, an answer of a person or machine, and anything
- * not understood is not a bounce. `hard` only by the rules for replies (`classify.ts`).
+ * The recipient is never read from it, because the return path names it, and a forwarder reports another address.
+ * Guarantees: `bounce` only if the mail reports that delivery has ended; a delay, an answer of a person or machine,
+ * and anything not understood is not a bounce. `hard` only by the rules for replies (`classify.ts`).
  *
  * Spec bounce.dsn, bounce.text
  */
@@ -28,10 +28,10 @@ export type Dsn =
     }
   /** Delivery continues, or has succeeded. */
   | { readonly kind: 'delay' }
-  /** Not about a delivery: an automatic answer, a person's text. */
+  /** Not about a delivery, such as an automatic answer or a person's text. */
   | { readonly kind: 'other' }
 
-/** Class of a delivery that was given up after many tries. */
+/** Class of a delivery that was abandoned after many tries. */
 const EXPIRED_CLASS = 'MessageExpired'
 const STATUS = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/
 /** RFC 3463 3.5: delivery time expired. Exchange Online: 300 for any reason, 316 and 317 without a connection. */
@@ -63,7 +63,7 @@ function looseReport(mail: ReportMail): string | null {
   return group?.has('action') && group.has('final-recipient') ? raw.slice(start) : null
 }
 
-/** A delivery-status part (RFC 3464 2): null if none of its groups is about a recipient. */
+/** A delivery-status part (RFC 3464 2); null if none of its groups is about a recipient. */
 function readReport(text: string, mail: ReportMail, address: string): Dsn | null {
   const groups = parseFieldBlocks(text).filter((group) => group.has('action') || group.has('final-recipient'))
   if (groups.length === 0) return null
@@ -72,8 +72,8 @@ function readReport(text: string, mail: ReportMail, address: string): Dsn | null
   const status = STATUS.exec(failed.get('status') ?? '')?.[0] ?? null
   const diagnostic = diagnosticOf(failed)
   const code = diagnostic === null ? null : codeOf(diagnostic)
-  // A permanent refusal counts as one, whatever class the reporting server gives it (a Postfix that bounces softly, a
-  // gateway).
+  // A permanent refusal counts as one, even if the reporting server gives it another class (a Postfix that bounces
+  // softly, a gateway).
   if (code !== null && code >= 500 && !isExpiry(status, diagnostic)) return refused(diagnostic ?? '', status, address)
   const line = code === null ? capText([status, diagnostic].filter(Boolean).join(' ')) : (diagnostic ?? '')
   if (status?.startsWith('4') || isExpiry(status, diagnostic)) return expired(line, address)
@@ -125,7 +125,7 @@ function refused(line: string, status: string | null, address: string): Dsn {
   }
 }
 
-/** A line as a reply that can be classified: without an SMTP code its words are read as a refusal. */
+/** A line as a reply that can be classified. Without an SMTP code its words are read as a refusal. */
 function asReply(line: string, status: string | null): string {
   const { code, enhanced } = parseReply(line)
   if (code === null) return `550 ${line}`

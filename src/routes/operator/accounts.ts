@@ -116,7 +116,8 @@ function refuseVolume({ code, extra }: Refused): Answer | null {
 }
 
 /**
- * A handler that gives one command about the account of the path. @param orderOf adds fields of the body to the order
+ * A handler that gives one command about the account of the path.
+ * @param orderOf adds fields of the body to the order
  * @param refusalOf overrides the answer to some refusals
  */
 function makeAct<Body>(
