@@ -1,14 +1,15 @@
 /**
  * directory-lock - one holder at a time for a directory, for as long as the holder's process lives.
  *
- * On Linux it is a listening unix socket in the directory, `redis.lock.<n>`. Only the highest n counts. A connection to
- * it succeeds, or waits, while a process has it open, and is refused once that process has ended in any way. Only users
- * who may write in the directory can create one. On macOS and BSD it is a file opened with O_EXLOCK, which is flock(2).
+ * On Linux it is a listening unix socket in the directory, `redis.lock.<n>`. Only the highest n counts. A connection
+ * to it succeeds, or waits, while a process has it open, and is refused once that process has ended in any way. Only
+ * users who may write in the directory can create one. On macOS and BSD it is a file opened with O_EXLOCK, which is
+ * flock(2).
  *
- * States of a socket: draft (it listens under a name of its own) -> linked as n + 1, once n is known to be dead -> held,
- * if no higher number exists by then; otherwise it is given up, and everything is checked again. A release that leaves
- * no holder puts an empty file under n + 1 in place of the dead socket, so that a stopped directory has no socket in it
- * to copy.
+ * States of a socket: draft (it listens under a name of its own) -> linked as n + 1, once n is known to be dead ->
+ * held, if no higher number exists by then; otherwise it is given up, and everything is checked again. A release that
+ * leaves no holder puts an empty file under n + 1 in place of the dead socket, so that a stopped directory has no
+ * socket in it to copy.
  *
  * Guarantees: the lock is a descriptor, so it can be inherited, and a child that gets `fd` keeps the directory locked
  * after its parent was killed. Two processes that try at once never both hold it, because link(2) creates a name only
