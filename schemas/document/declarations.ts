@@ -98,6 +98,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
     LimitEntry: component('LimitEntry'),
     Server: component('Server'),
     StatsEntry: component('StatsEntry'),
+    StatsGroup: component('StatsGroup'),
     StatsQuery: query('readStats'),
     Stats: answer('readStats'),
     Page: query('listWebhooks'),

@@ -23,7 +23,7 @@ import { isLook, type KeyKind, type Route } from '../route.ts'
 import type { RouteName } from '../routes.ts'
 import { LIMIT_ENTRY, SERVER } from '../server.ts'
 import { UUID } from '../shape.ts'
-import { STATS_ENTRY } from '../stats.ts'
+import { STATS_ENTRY, STATS_GROUP } from '../stats.ts'
 import { STREAM } from '../stream.ts'
 import { SUPPRESSION } from '../suppression.ts'
 import { TOKEN, TOKEN_MADE } from '../token.ts'
@@ -70,6 +70,7 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   RequestEntry: REQUEST_ENTRY,
   Server: SERVER,
   StatsEntry: STATS_ENTRY,
+  StatsGroup: STATS_GROUP,
   Stream: STREAM,
   Suppression: SUPPRESSION,
   Webhook: WEBHOOK,

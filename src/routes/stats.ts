@@ -4,12 +4,14 @@
  * Spec stats.read, request.log
  */
 
-import type { StatsBy } from '../../schemas/stats.ts'
+import type { StatsBy, StatsGroupBy } from '../../schemas/stats.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { refuse } from '../http/respond.ts'
 import type { Reader } from '../views/key.ts'
 import { readRequest, searchRequests } from '../views/requests.ts'
-import { readStats, type StatsQuery } from '../views/stats.ts'
+import { readGroups } from '../views/stats/read-groups.ts'
+import { readStats } from '../views/stats/read-stats.ts'
+import type { SpanQuery } from '../views/stats/span.ts'
 
 /** Dependencies of the routes. */
 export interface StatsDeps {
@@ -18,10 +20,18 @@ export interface StatsDeps {
   readonly nowMs: () => number
 }
 
+const ONE_QUESTION = { path: 'streamId', message: 'Must be left out with groupBy' }
+
 /** GET /v1/stats */
 export function makeReadStats({ read, nowMs }: StatsDeps): HandlerOf<'readStats'> {
   return async ({ key, query }) => {
-    const seen = await readStats(read, key, { query: queryOf(query), nowMs: nowMs() })
+    const { groupBy, streamId = null } = query
+    if (groupBy !== undefined && streamId !== null) return refuse('invalid_request', { issues: [ONE_QUESTION] })
+    const span = queriedSpan(query)
+    const seen =
+      groupBy === undefined
+        ? await readStats(read, key, { query: { ...span, streamId: streamId?.toLowerCase() ?? null }, nowMs: nowMs() })
+        : await readGroups(read, key, { query: { ...span, groupBy: groupBy as StatsGroupBy }, nowMs: nowMs() })
     if (typeof seen === 'string') return refuse(seen)
     return 'path' in seen ? refuse('invalid_request', { issues: [seen] }) : { status: 200, json: seen }
   }
@@ -45,12 +55,7 @@ export function makeReadRequest({ read, nowMs }: StatsDeps): HandlerOf<'readRequ
   }
 }
 
-function queryOf({ from, to, by = 'day', streamId }: Readonly<Record<string, string>>): StatsQuery {
+function queriedSpan({ from, to, by = 'day' }: Readonly<Record<string, string>>): SpanQuery {
   const instantOf = (text: string | undefined) => (text === undefined ? null : Date.parse(text))
-  return {
-    fromMs: instantOf(from),
-    toMs: instantOf(to),
-    by: by as StatsBy,
-    streamId: streamId?.toLowerCase() ?? null,
-  }
+  return { fromMs: instantOf(from), toMs: instantOf(to), by: by as StatsBy }
 }

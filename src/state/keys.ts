@@ -23,6 +23,12 @@ export const serversKey = (shard: number, accountId: string): string => `${shard
 /** Hash: `<stream>.<dd>` -> figures of the hours of a day. One key per UTC month. */
 export const statsKey = (shard: number, serverId: string, month: string): string =>
   `${shardTag(shard)}:stats:${serverId}:${month}`
+/** Hash: `<letter>.<dd>` -> `{name: row}` of the groups of a day. One key per UTC month. */
+export const groupDaysKey = (shard: number, serverId: string, month: string): string =>
+  `${shardTag(shard)}:group-days:${serverId}:${month}`
+/** Hash: `<letter>.<hour of the day>` -> `{name: row}` of the groups of an hour. One key per UTC day. */
+export const groupHoursKey = (shard: number, serverId: string, day: string): string =>
+  `${shardTag(shard)}:group-hours:${serverId}:${day}`
 /** Zset: removed servers of an account with remaining data, by creation. */
 export const removedServersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:removed:${accountId}`
 /** Zset: pending erasures of an account, by creation; the first one is being executed. */

@@ -48,7 +48,20 @@ t.test('stats: each outcome counts as what it is, on its stream [stats.count]', 
     const alone = await stats(`?by=${by}&streamId=${news.streamId.toUpperCase()}`)
     t.same(alone.json.stats, other)
   }
-  t.same((await stats('', liveServer.token)).json, { stats: [] }, 'of no other server')
+  for (const by of ['hour', 'total']) {
+    const { groups } = (await stats(`?by=${by}&groupBy=site`)).json
+    t.match(groups, [{ group: 'simulator', delivered: 5, deferred: 1, hardBounced: 1, softBounced: 2, complained: 1 }])
+    const streams = (await stats(`?by=${by}&groupBy=stream`)).json.groups
+    t.match(
+      streams.find(({ group }: { group: string }) => group === news.streamId),
+      { delivered: 1, handOver: { p50Ms: null, p95Ms: null } },
+      'one delivery has no percentile',
+    )
+    const classes = (await stats(`?by=${by}&groupBy=class`)).json.groups
+    t.equal(sumOf(classes, 'hardBounced' as never) + sumOf(classes, 'softBounced' as never), 3)
+    t.same((await stats(`?by=${by}&groupBy=tag`)).json, { stats: [], groups: [] })
+  }
+  t.same((await stats('', liveServer.token)).json, { stats: [], groups: [] }, 'of no other server')
   const shown = await service.operate(`GET /v1/operator/accounts/${account.accountId}`, { token: operatorToken })
   t.match(shown.json.last24Hours, { delivered: 0, bounced: 0, complained: 0 }, 'test mail is none of the account')
 })
@@ -58,6 +71,9 @@ t.test('stats: what it is refused for [stats.read]', async (t) => {
   t.equal((await stats(`?streamId=${randomUUID()}`)).json.error, 'stream_not_found')
   const issues = async (query: string) => (await stats(query)).json.issues?.map(({ path }: { path: string }) => path)
   t.same(await issues('?by=week'), ['by'])
+  t.same(await issues('?groupBy=recipient'), ['groupBy'])
+  t.same(await issues(`?groupBy=site&streamId=${randomUUID()}`), ['streamId'], 'one question a call [stats.groups]')
+  t.same(await issues('?groupBy=site&by=hour&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z'), ['from'])
   t.same(await issues('?from=yesterday&until=x'), ['from', 'until'])
   t.same(await issues('?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z'), ['to'])
   t.same(await issues('?by=hour&from=2026-01-01T00:00:00Z&to=2026-02-02T00:00:00Z'), ['from'])

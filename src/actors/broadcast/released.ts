@@ -190,6 +190,7 @@ export class Released {
       headers: {},
       streamId,
       listName: stream.name,
+      tag: null,
       tagHash,
       broadcast: { broadcastId, contentId: broadcast.contentId, fileChunks: fileChunksOf(broadcast.parts) },
       attachments: [],

@@ -32,7 +32,6 @@ import { classifyReply } from '../../mail/classify.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { streamOwner } from '../../state/brake.ts'
 import { endNotes } from '../../state/message/end.ts'
-import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import {
@@ -58,7 +57,7 @@ import {
 } from '../suppression/suppress.ts'
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
 import { type AttemptOutcome, routeOf } from './attempt-outcome.ts'
-import { type FiguresWrites, figuresAfter } from './figures.ts'
+import { type FiguresWrites, figuresAfter, figuresOwners } from './figures.ts'
 import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
@@ -105,7 +104,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const turn = { states, facts, context }
     const listed = suppressTold(turn, { item, told, hmac: body.outcome?.hmac ?? null })
     const announcement = announceMessages(newsOf(item, told, state.events.length), turn)
-    const figures = figuresAfter(item, { told, before: state.events, streamId: body.outcome?.streamId }, turn)
+    const { streamId, tag, classification: deferralClass } = body.outcome ?? {}
+    const figures = figuresAfter(item, { told, before: state.events, streamId, tag, deferralClass }, turn)
     if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
       return bothNeeds(listed, figures, announcement)
     const events = [...state.events, ...told]
@@ -152,7 +152,7 @@ function forgotten(item: AttemptItem, rows: MessageRows): HashFields[] {
 
 /** Owners of the counters of an outcome, for mail on a broadcast stream also the stream. */
 function outcomeCounters({ serverId, broadcastStreamId }: AttemptItem): string[] {
-  const owners = [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
+  const owners = [serverOwner(serverId), ...figuresOwners(serverId), eventLogOwner(serverId)]
   if (broadcastStreamId !== null) owners.push(streamOwner(broadcastStreamId))
   return owners
 }

@@ -3,18 +3,29 @@
  *
  * It rides in the commit of the event itself, so what is counted is what happened, once.
  *
- * Keys: stats
+ * Keys: stats, group-days, group-hours
  *
- * Spec stats.count
+ * Spec stats.count, stats.groups
  */
 
 import type { Need, Op } from '../../../cluster/behaviour.ts'
-import { shortId } from '../../../cluster/id.ts'
-import { countInHour, DEFAULT_STREAM, figureOf, hourOwner, rowOf } from '../../state/message/hour-count.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { BY_GROUP, groupOwner, groupsOf } from '../../state/message/group-count.ts'
+import { groupFacts, groupOps } from '../../state/message/group-rows.ts'
+import { unpackHead } from '../../state/message/head.ts'
+import {
+  type Counted,
+  countInHour,
+  DEFAULT_STREAM,
+  figureOf,
+  hourOwner,
+  rowOf,
+} from '../../state/message/hour-count.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { statsFact, statsOps } from '../../state/message/stats-rows.ts'
 import type { StatusEvent } from '../../state/message/status.ts'
+import { isTestSegment } from '../../state/segment.ts'
 import { type HourCounters, type ServerState, serverRef } from '../../state/server.ts'
 import type { SuppressTurn } from '../suppression/suppress.ts'
 
@@ -31,19 +42,25 @@ interface FiguresInput {
   readonly before: readonly StatusEvent[]
   /** Absent if it is unknown, and then it is read. */
   readonly streamId?: string | undefined
+  /** The same of the tag. */
+  readonly tag?: string | null | undefined
+  /** Class of a deferral. */
+  readonly deferralClass?: string | null | undefined
 }
 
 const NOTHING: FiguresWrites = { ops: [], counters: [] }
 
+/** Owners of the counters that `figuresAfter` needs. */
+export function figuresOwners(serverId: string): string[] {
+  return [hourOwner(serverId), groupOwner(serverId)]
+}
+
 /**
- * The current hour of a server after counting the events, or the reads needed first. `hourOwner` and `serverRef` of
- * the server must be named.
+ * The current hour of a server after counting the events, or the reads needed first. `figuresOwners` and `serverRef`
+ * of the server must be named.
  */
-export function figuresAfter(
-  item: AttemptItem,
-  { told, before, streamId }: FiguresInput,
-  turn: SuppressTurn,
-): FiguresWrites | Need {
+export function figuresAfter(item: AttemptItem, input: FiguresInput, turn: SuppressTurn): FiguresWrites | Need {
+  const { told, before } = input
   // The acceptance of a scheduled message counts no recipient as suppressed.
   const countedOf = (event: StatusEvent) =>
     item.sendAtMs !== null && event.event === 'bounced' && event.status === 'suppressed'
@@ -51,19 +68,62 @@ export function figuresAfter(
       : figureOf(event, before)
   const rows = told.flatMap((event) => countedOf(event) ?? []).map(rowOf)
   if (rows.length === 0) return NOTHING
-  const { states, facts, context } = turn
-  const stream = streamOf(item, streamId, turn)
+  const stream = streamOf(item, input.streamId, turn)
+  const tag = tagOf(item, input.tag, turn)
   if (stream === null) return NOTHING
-  if (typeof stream !== 'string') return stream
-  const { serverId } = item
-  const owner = hourOwner(serverId)
+  if (typeof stream !== 'string' || (tag !== null && typeof tag !== 'string')) return needs(stream, tag)
   const counted = rows.map((figures) => ({ stream, figures }))
-  const { value, ended } = countInHour(states.counter<HourCounters>(owner), counted, context.nowMs)
-  const counters = [{ owner, value }]
-  if (ended === null) return { ops: [], counters }
+  const acceptedAtMs = Math.max(msOf(item.messageId), item.sendAtMs ?? 0)
+  const deferralClass = input.deferralClass ?? null
+  const groups = groupsOf({ told, before, stream, test: isTestSegment(item.segment), tag, deferralClass, acceptedAtMs })
+  return written(item.serverId, { counted, groups }, turn)
+}
+
+/** Adds to both counters; what has ended is moved to its rows. */
+function written(
+  serverId: string,
+  { counted, groups }: { readonly counted: readonly Counted[]; readonly groups: readonly Counted[] },
+  { states, facts, context }: SuppressTurn,
+): FiguresWrites | Need {
   const place = { shard: context.shard, serverId }
-  const fact = statsFact(place, ended)
-  return facts.has(fact) ? { ops: statsOps(facts, place, ended), counters } : { kind: 'need', facts: [fact] }
+  const counterOf = (owner: string) => states.counter<HourCounters>(owner)
+  const hour = countInHour(counterOf(hourOwner(serverId)), counted, context.nowMs)
+  const group =
+    groups.length === 0 ? null : countInHour(counterOf(groupOwner(serverId)), groups, context.nowMs, BY_GROUP)
+  const groupsEnded = group?.ended ?? null
+  const missing = [
+    ...(hour.ended === null ? [] : [statsFact(place, hour.ended)]),
+    ...(groupsEnded === null ? [] : groupFacts(place, groupsEnded)),
+  ].filter((fact) => !facts.has(fact))
+  if (missing.length > 0) return { kind: 'need', facts: missing }
+  return {
+    ops: [
+      ...(hour.ended === null ? [] : statsOps(facts, place, hour.ended)),
+      ...(groupsEnded === null ? [] : groupOps(facts, place, groupsEnded)),
+    ],
+    counters: [
+      { owner: hourOwner(serverId), value: hour.value },
+      ...(group === null ? [] : [{ owner: groupOwner(serverId), value: group.value }]),
+    ],
+  }
+}
+
+function needs(...asked: readonly (string | Need | null)[]): Need {
+  return { kind: 'need', facts: asked.flatMap((one) => (typeof one === 'object' && one?.facts) || []) }
+}
+
+/** The tag of a recipient's message; null: it has none, or is erased. */
+function tagOf(
+  item: AttemptItem,
+  told: string | null | undefined,
+  { facts, context }: SuppressTurn,
+): string | null | Need {
+  if (told !== undefined) return told
+  const rows = new MessageRows(context.shard, item)
+  const fact = rows.headsFact([item.short])
+  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const head = rows.head(facts, item.short)
+  return head === null ? null : unpackHead(head, item.recipients).tag
 }
 
 /** The stream of a recipient among those of a counter; null if the message has left the log, and is past its age. */

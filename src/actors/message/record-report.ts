@@ -18,7 +18,6 @@ import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { endNotes } from '../../state/message/end.ts'
 import { isErasedHead, unpackHead } from '../../state/message/head.ts'
-import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldDue } from '../../state/message/sealed.ts'
@@ -29,7 +28,7 @@ import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { bothNeeds, newsOf } from './attempted.ts'
-import { figuresAfter } from './figures.ts'
+import { figuresAfter, figuresOwners } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
@@ -59,7 +58,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
   entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
   counters(body) {
     const { serverId } = parseAttemptItem(body.item)
-    return [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
+    return [serverOwner(serverId), ...figuresOwners(serverId), eventLogOwner(serverId)]
   },
   facts(body, states, { shard }) {
     const item = parseAttemptItem(body.item)

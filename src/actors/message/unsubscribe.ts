@@ -16,7 +16,6 @@
 import type { CommandType, Due, Fact, Facts, States, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
-import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldDue } from '../../state/message/sealed.ts'
@@ -36,7 +35,7 @@ import {
 import { suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { bothNeeds, newsOf } from './attempted.ts'
-import { figuresAfter } from './figures.ts'
+import { figuresAfter, figuresOwners } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
@@ -108,7 +107,7 @@ export const settleClick: CommandType<TimerBody, null> = {
   entities: (body) => [serverRef(parseClick(body.item).item.serverId)],
   counters(body) {
     const { serverId } = parseClick(body.item).item
-    return [serverOwner(serverId), hourOwner(serverId), eventLogOwner(serverId)]
+    return [serverOwner(serverId), ...figuresOwners(serverId), eventLogOwner(serverId)]
   },
   facts(body, states, { shard }) {
     const click = parseClick(body.item)

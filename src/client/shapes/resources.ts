@@ -289,20 +289,50 @@ export interface StatsEntry {
   suppressed: number
 }
 
+export interface StatsGroup {
+  /** When it happened */
+  at: string
+  /** Site, class, stream id or tag; `other` for all beyond the bounds */
+  group: string
+  /** Number of delivered recipients */
+  delivered: number
+  /** Number of deferred attempts */
+  deferred: number
+  /** Number of recipients that bounced permanently */
+  hardBounced: number
+  /** Number of recipients that bounced temporarily */
+  softBounced: number
+  /** Number of recipients who complained */
+  complained: number
+  /** Number of recipients who unsubscribed */
+  unsubscribed: number
+  /** Milliseconds from acceptance to hand-over; null with fewer than 20 deliveries */
+  handOver: {
+    /** Half of the deliveries took at most so long */
+    p50Ms: number | null
+    /** 95 % of the deliveries took at most so long */
+    p95Ms: number | null
+  }
+}
+
 export interface StatsQuery {
   /** Sender, or start of the period */
   from?: string
   /** Recipients, or end of the period */
   to?: string
   /** Default: "day" */
-  by?: 'hour' | 'day'
+  by?: 'hour' | 'day' | 'total'
   /** Id of the stream */
   streamId?: string
+  /** Counts by receiving site, class, stream or tag in `groups` */
+  groupBy?: 'site' | 'class' | 'stream' | 'tag'
 }
 
 export interface Stats {
   /** Statistics of each period */
   stats: StatsEntry[]
+  /** Counts of each group; empty without `groupBy` */
+  groups: StatsGroup[]
 }
 
 export interface Page {

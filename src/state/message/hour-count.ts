@@ -32,9 +32,9 @@ export type Figure = (typeof MAIL_FIGURES)[number]
 /** Figures in their order; those left off are 0. */
 export type MailRow = readonly number[]
 
-/** The figures to add for one stream. */
+/** The figures to add for one stream, or for one group of `group-count.ts`. */
 export interface Counted {
-  /** As in `HourCounters`. */
+  /** As in `HourCounters`; the name of a group. */
   readonly stream: string
   readonly figures: MailRow
 }
@@ -43,6 +43,13 @@ export interface Counted {
 export const DEFAULT_STREAM = '0'
 /** Streams that one counter holds: it is written with every commit. */
 const STREAMS_MAX = 16
+
+/** How a counter is bounded, and its rows are added. */
+export interface CounterKind {
+  readonly max: number
+  readonly add: (one: MailRow | undefined, other: MailRow) => MailRow
+}
+const BY_STREAM: CounterKind = { max: STREAMS_MAX, add: addRows }
 
 /** Owner of a server's running hour. */
 export function hourOwner(serverId: string): string {
@@ -90,16 +97,17 @@ export function countInHour(
   before: HourCounters | null | undefined,
   counted: readonly Counted[],
   nowMs: number,
+  { max, add }: CounterKind = BY_STREAM,
 ): { readonly value: HourCounters; readonly ended: HourCounters | null } {
   const hour = Math.max(Math.floor(nowMs / HOUR_MS), before?.[0] ?? 0)
-  const stays = before != null && before[0] === hour && hasRoom(before[1], counted)
+  const stays = before != null && before[0] === hour && hasRoom(before[1], counted, max)
   const streams: Record<string, MailRow> = stays ? { ...before[1] } : {}
-  for (const { stream, figures } of counted) streams[stream] = addRows(streams[stream], figures)
+  for (const { stream, figures } of counted) streams[stream] = add(streams[stream], figures)
   return { value: [hour, streams], ended: stays || before == null ? null : before }
 }
 
-function hasRoom(streams: HourCounters[1], counted: readonly Counted[]): boolean {
+function hasRoom(streams: HourCounters[1], counted: readonly Counted[], max: number): boolean {
   let more = 0
   for (const { stream } of counted) if (streams[stream] === undefined) more += 1
-  return more === 0 || Object.keys(streams).length + more <= STREAMS_MAX
+  return more === 0 || Object.keys(streams).length + more <= max
 }

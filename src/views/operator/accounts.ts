@@ -17,7 +17,7 @@ import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { type Page, readNewest } from '../newest.ts'
 import type { SeenAccount } from '../owned.ts'
-import { readLastDay } from '../stats.ts'
+import { readLastDay } from '../stats/read-stats.ts'
 
 /** Servers of an account whose last 24 hours are added up. */
 const SERVERS_MAX = 1000

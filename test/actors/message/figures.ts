@@ -10,7 +10,7 @@ import { MAIL_FIGURES } from '../../../src/state/message/hour-count.ts'
 import { parseAttemptItem } from '../../../src/state/message/item.ts'
 import { unpackStatsDay } from '../../../src/state/message/stats-rows.ts'
 import type { HourCounters, ServerCounters } from '../../../src/state/server.ts'
-import { readLastDay } from '../../../src/views/stats.ts'
+import { readLastDay } from '../../../src/views/stats/read-stats.ts'
 import {
   acceptedIds,
   changeState,

@@ -160,7 +160,21 @@ async function miscountedOf(redis: Redis, tag: string, serverId: string): Promis
     for (const packed of Object.values(await redis.hgetall(key.replace(':log:', ':status:'))))
       if ((JSON.parse(packed) as unknown[]).some((event) => Array.isArray(event) && event[0] === 'd')) ended += 1
   }
-  return Math.abs(accepted - named) + Math.abs(delivered - ended) + Math.abs(apart)
+  const grouped = await deliveredGroups(redis, tag, serverId)
+  const outside = ['s', 'm'].map((letter) => Math.abs((grouped.get(letter) ?? 0) - ended))
+  return [accepted - named, delivered - ended, apart, ...outside].reduce((sum, by) => sum + Math.abs(by), 0)
+}
+
+/** Deliveries of a server by the letter of their groups: sites and streams have every one of them. */
+async function deliveredGroups(redis: Redis, tag: string, serverId: string): Promise<Map<string, number>> {
+  const sums = new Map<string, number>()
+  const add = (letter: string, row: readonly number[]) => sums.set(letter, (sums.get(letter) ?? 0) + (row[0] ?? 0))
+  const running = JSON.parse((await redis.hget(`${tag}:counters`, `groups:${serverId}`)) ?? '[0,{}]') as Hour
+  for (const [group, row] of Object.entries(running[1])) add(group.slice(0, 1), row)
+  for (const key of await redis.keys(`${tag}:group-days:${serverId}:*`))
+    for (const [field, text] of Object.entries(await redis.hgetall(key)))
+      for (const row of Object.values(JSON.parse(text) as Record<string, number[]>)) add(field.slice(0, 1), row)
+  return sums
 }
 
 /** Recipients that a log names. */

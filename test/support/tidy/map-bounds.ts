@@ -178,7 +178,7 @@ export const OWN: Readonly<Record<string, string>> = {
   'src/state/request-row.ts': 'kinds of rows of one second, whose bytes have a maximum',
   'src/state/webhook/of-message.ts': 'one command',
   'src/store/cluster/watch-each.ts': 'nodes of a Redis Cluster',
-  'src/views/stats.ts': 'one look',
+  'src/views/stats': 'one look',
   'src/views/inbound/rows.ts': 'one look',
   'src/views/operator/queue-figures.ts': 'one look',
   'src/actors': 'one command',

@@ -43,7 +43,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/content'],
   ['src/views/operator', 'src/views/dashboard', 'src/views/format'],
   ['src/views/message'],
-  ['src/views/inbound'],
+  ['src/views/inbound', 'src/views/stats'],
   ['src/views'],
   ['src/dns'],
   ['src/process'],

@@ -1,5 +1,5 @@
 /**
- * stats - the figures of a server by the hour or by the day, and what became of an account's mail of late
+ * read-stats - the figures of a server by the hour or by the day, and what became of an account's mail of late
  *
  * What has ended lies in the rows of its month, what runs in two counters (`hour-count.ts`); a commit moves the one to
  * the other. So that no hour is told twice or left out, the counters are read together with every month that what
@@ -10,52 +10,34 @@
  * Spec stats.read, account.detail
  */
 
-import type { FactOf } from '../../cluster/behaviour.ts'
-import { homeShard, idOfShort, shardOf, shortId } from '../../cluster/id.ts'
-import { STATS_HOURS_DAYS_MAX, STATS_ROWS_MAX } from '../../schemas/limits.ts'
-import type { StatsBy, StatsEntry } from '../../schemas/stats.ts'
-import { cutoffMs } from '../state/age.ts'
-import { DAY_MS, HOUR_MS, monthName } from '../state/calendar.ts'
-import { statsKey, streamsKey } from '../state/keys.ts'
-import { addRows, DEFAULT_STREAM, hourOwner, MAIL_FIGURES, type MailRow } from '../state/message/hour-count.ts'
-import { ALL_STREAMS, statsField, unpackStatsDay } from '../state/message/stats-rows.ts'
-import { type HourCounters, type ServerCounters, type ServerState, serverOwner, serverRef } from '../state/server.ts'
-import { type StreamState, streamRef } from '../state/stream.ts'
-import { countersFact, countersOf, entityFact, stateOf, type Unseen } from './entity.ts'
-import { formatInstant } from './instant.ts'
-import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
+import type { FactOf } from '../../../cluster/behaviour.ts'
+import { homeShard, idOfShort, shardOf, shortId } from '../../../cluster/id.ts'
+import { STATS_ROWS_MAX } from '../../../schemas/limits.ts'
+import type { StatsEntry } from '../../../schemas/stats.ts'
+import { DAY_MS, HOUR_MS, monthName } from '../../state/calendar.ts'
+import { statsKey, streamsKey } from '../../state/keys.ts'
+import { addRows, DEFAULT_STREAM, hourOwner, MAIL_FIGURES, type MailRow } from '../../state/message/hour-count.ts'
+import { ALL_STREAMS, statsField, unpackStatsDay } from '../../state/message/stats-rows.ts'
+import { type HourCounters, type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { countersFact, countersOf, entityFact, stateOf, type Unseen } from '../entity.ts'
+import { formatInstant } from '../instant.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
+import { type BadSpan, type SpanQuery, type StatsSpan, statsSpanOf } from './span.ts'
 
-/** Days before `to` that an answer begins at where it is not said, by what it is counted by. */
-const DEFAULT_DAYS = { hour: 1, day: 30 } as const
-const UNIT_MS = { hour: HOUR_MS, day: DAY_MS } as const
 /** The running hour, and the 23 before it. */
 const LAST_HOURS = 24
 /** Servers whose last day is read in one step. */
 const SERVERS_AT_ONCE = 100
 
-/** What is asked for; null where it is not said. */
-export interface StatsQuery {
-  readonly fromMs: number | null
-  readonly toMs: number | null
-  readonly by: StatsBy
-  readonly streamId: string | null
-}
-
-/** Why a span cannot be told: the parameter, and a sentence. */
-export interface BadSpan {
-  readonly path: 'from' | 'to' | 'streamId'
-  readonly message: string
-}
-
-/** A span of whole hours or days: from, and before to. */
-interface Span {
-  readonly fromMs: number
-  readonly toMs: number
-}
-
 interface Place {
   readonly shard: number
   readonly serverId: string
+}
+
+/** The period and the stream; null: all streams. */
+export interface StatsQuery extends SpanQuery {
+  readonly streamId: string | null
 }
 
 /** The figures of a server; or why none are told. */
@@ -63,10 +45,10 @@ export async function readStats(
   read: Reader,
   owner: ServerKey,
   { query, nowMs }: { readonly query: StatsQuery; readonly nowMs: number },
-): Promise<{ stats: StatsEntry[] } | BadSpan | Unseen | 'stream_not_found'> {
+): Promise<{ stats: StatsEntry[]; groups: [] } | BadSpan | Unseen | 'stream_not_found'> {
   const { serverId, defaultStreamId } = owner
   const shard = homeShard(serverId)
-  const { streamId, by } = query
+  const { streamId } = query
   // A stream of another shard is another account's, and its key name would not lie on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const place = { shard, serverId }
@@ -79,35 +61,21 @@ export async function readStats(
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
   if (streamId !== null && stateOf<StreamState>(seen[3])?.serverId !== serverId) return 'stream_not_found'
-  const span = spanOf(query, nowMs)
+  const span = statsSpanOf(query, nowMs)
   if ('path' in span) return span
   const ids = streamId === null ? seen[1].map(([id]) => id) : [streamId]
-  if (ids.length * ((span.toMs - span.fromMs) / UNIT_MS[by]) > STATS_ROWS_MAX) return TOO_MANY
+  if (ids.length * span.rows > STATS_ROWS_MAX) return TOO_MANY
   const streams = ids.map((id) => (id === defaultStreamId ? DEFAULT_STREAM : shortId(id)))
   const running = hoursOf(seen[2])
-  const sums = await readSums(read, place, { span, streams, running, unitMs: UNIT_MS[by], nowMs })
+  const sums = await readSums(read, place, { span, streams, running, nowMs })
   if (sums === null) return 'unavailable'
   const idOf = (stream: string): string => (stream === DEFAULT_STREAM ? defaultStreamId : idOfShort(stream))
-  return { stats: entriesOf(sums, idOf) }
+  return { stats: entriesOf(sums, idOf), groups: [] }
 }
 
 const TOO_MANY: BadSpan = {
   path: 'streamId',
   message: `Must name a stream, or the time be shorter: the answer would have more than ${STATS_ROWS_MAX} rows`,
-}
-
-/** The whole hours or days that are asked for, as far as figures are kept; or why they cannot be told. */
-function spanOf({ fromMs, toMs, by }: StatsQuery, nowMs: number): Span | BadSpan {
-  const unitMs = UNIT_MS[by]
-  const newest = (Math.floor(nowMs / unitMs) + 1) * unitMs
-  const to = toMs ?? newest
-  const from = fromMs ?? to - DEFAULT_DAYS[by] * DAY_MS
-  if (from >= to) return { path: 'to', message: 'Must be later than from' }
-  if (by === 'hour' && to - from > STATS_HOURS_DAYS_MAX * DAY_MS)
-    return { path: 'from', message: `Must be at most ${STATS_HOURS_DAYS_MAX} days before to when counted by hour` }
-  const oldest = Math.ceil(cutoffMs(nowMs, false) / unitMs) * unitMs
-  const begin = Math.max(Math.floor(from / unitMs) * unitMs, oldest)
-  return { fromMs: begin, toMs: Math.max(begin, Math.min(Math.ceil(to / unitMs) * unitMs, newest)) }
 }
 
 /** Streams of a server: more than an answer has rows need not be told apart. */
@@ -127,11 +95,10 @@ function hoursOf(values: readonly (string | null)[] | undefined): HourCounters[]
 }
 
 interface SumsInput {
-  readonly span: Span
+  readonly span: StatsSpan
   readonly streams: readonly string[]
   /** What ran when it was read first. */
   readonly running: readonly HourCounters[]
-  readonly unitMs: number
   readonly nowMs: number
 }
 
@@ -141,13 +108,13 @@ type Sums = Map<number, Map<string, MailRow>>
 async function readSums(
   read: Reader,
   place: Place,
-  { span, streams, running, unitMs, nowMs }: SumsInput,
+  { span, streams, running, nowMs }: SumsInput,
 ): Promise<Sums | null> {
   const sums: Sums = new Map()
   const wanted = new Set(streams)
   const add = (stream: string, atMs: number, figures: MailRow): void => {
     if (atMs < span.fromMs || atMs >= span.toMs || !wanted.has(stream)) return
-    const unit = Math.floor(atMs / unitMs) * unitMs
+    const unit = span.rowOf(atMs)
     const row = sums.get(unit) ?? new Map<string, MailRow>()
     row.set(stream, addRows(row.get(stream), figures))
     sums.set(unit, row)
@@ -183,7 +150,7 @@ interface Day {
 }
 
 /** The months of a span, each with the days that are read of it. */
-function monthsOf({ fromMs, toMs }: Span, streams: readonly string[]): { month: string; days: Day[] }[] {
+function monthsOf({ fromMs, toMs }: StatsSpan, streams: readonly string[]): { month: string; days: Day[] }[] {
   const months: { month: string; days: Day[] }[] = []
   for (let atMs = Math.floor(fromMs / DAY_MS) * DAY_MS; atMs < toMs; atMs += DAY_MS) {
     const month = monthName(atMs)

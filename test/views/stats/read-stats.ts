@@ -1,16 +1,16 @@
-/** stats - which hours and days an answer holds, and that nothing is told twice while it moves. */
+/** read-stats - which hours and days an answer holds, and that nothing is told twice while it moves. */
 
 import t from 'tap'
-import type { StatsEntry } from '../../schemas/stats.ts'
-import { reportOutcome } from '../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../src/actors/message/attempted.ts'
-import { makeDelivered } from '../../src/mail/outcome.ts'
-import { streamsKey } from '../../src/state/keys.ts'
-import type { Reader, ServerKey } from '../../src/views/key.ts'
-import { readStats, type StatsQuery } from '../../src/views/stats.ts'
-import { hmacOf, LIVE_KEY, makeTenant, send, type Tenant } from '../support/world/tenant.ts'
-import { World } from '../support/world/turn.ts'
-import { readerOf } from '../support/world/world-reader.ts'
+import type { StatsEntry } from '../../../schemas/stats.ts'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { makeDelivered } from '../../../src/mail/outcome.ts'
+import { streamsKey } from '../../../src/state/keys.ts'
+import type { Reader, ServerKey } from '../../../src/views/key.ts'
+import { readStats, type StatsQuery } from '../../../src/views/stats/read-stats.ts'
+import { hmacOf, LIVE_KEY, makeTenant, send, type Tenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { readerOf } from '../../support/world/world-reader.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

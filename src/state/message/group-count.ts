@@ -1,0 +1,137 @@
+/**
+ * group-count - the outcomes of a server's mail by receiving site, class, stream and tag in the current hour
+ *
+ * Counters `groups:<server>` hold `[hour, {group: row}]`, written by the commits of the outcomes themselves. A group is
+ * `s.<site>`, `c.<class>`, `m.<short stream id, or 0 for the default stream>` or `t.<tag>`. A row is the counts in the
+ * order of `GROUP_FIGURES`, then pairs of a bucket and a count: how many deliveries took so long from acceptance to
+ * hand-over. The bounds of the buckets grow by the square root of two, from 100 ms to 48 hours.
+ *
+ * Spec stats.groups
+ */
+
+import { hostOfRoute } from '../../mail/attempt-route.ts'
+import { NO_SITE, receivingSite, SIMULATED_SITE } from '../../mail/receiving-sites.ts'
+import { DAY_MS } from '../calendar.ts'
+import { type Counted, type CounterKind, type Figure, figureOf, type MailRow } from './hour-count.ts'
+import type { StatusEvent } from './status.ts'
+
+/** What messages are grouped by, with the letter of each kind. */
+export const GROUP_KINDS = { site: 's', class: 'c', stream: 'm', tag: 't' } as const
+export type GroupKind = keyof typeof GROUP_KINDS
+
+/** The counts of a group, by their place in a row. */
+export const GROUP_FIGURES = [
+  'delivered',
+  'deferred',
+  'hardBounced',
+  'softBounced',
+  'complained',
+  'unsubscribed',
+] as const
+
+/** The name of everything beyond the bounds of `group-rows.ts`, and of servers without a registrable domain. */
+export const REST = ''
+
+/** Groups that the counter holds: it is written with every commit. */
+const GROUPS_RUNNING_MAX = 24
+
+const FASTEST_MS = 100
+const SLOWEST_BUCKET = Math.ceil(2 * Math.log2((2 * DAY_MS) / FASTEST_MS))
+
+/** Owner of the counter. */
+export function groupOwner(serverId: string): string {
+  return `groups:${serverId}`
+}
+
+/** What is known of an outcome. */
+export interface GroupInput {
+  readonly told: readonly StatusEvent[]
+  /** The events before these. */
+  readonly before: readonly StatusEvent[]
+  /** As in `HourCounters`. */
+  readonly stream: string
+  /** The recipient is simulated. */
+  readonly test: boolean
+  readonly tag: string | null
+  /** Class of a deferral. */
+  readonly deferralClass: string | null
+  readonly acceptedAtMs: number
+}
+
+/** The rows that events add, by group. */
+export function groupsOf({ told, before, ...of }: GroupInput): Counted[] {
+  const { stream, test, tag, deferralClass, acceptedAtMs } = of
+  const site = test ? SIMULATED_SITE : siteOf([...before, ...told])
+  return told.flatMap((event) => {
+    const figure = figureOf(event, before)
+    const place = figure === null ? -1 : placeOf(figure)
+    if (place < 0) return []
+    const counts = new Array<number>(place).fill(0)
+    counts.push(1)
+    const timed = event.event === 'delivered' ? withTime(counts, event.occurredAtMs - acceptedAtMs) : counts
+    const bounceClass = event.event === 'bounced' ? event.classification : null
+    const name = event.event === 'deferred' ? deferralClass : bounceClass
+    return [
+      { stream: `s.${site}`, figures: timed },
+      { stream: `m.${stream}`, figures: timed },
+      ...(name === null ? [] : [{ stream: `c.${name}`, figures: counts }]),
+      ...(tag === null ? [] : [{ stream: `t.${tag}`, figures: timed }]),
+    ]
+  })
+}
+
+function placeOf(figure: Figure): number {
+  return (GROUP_FIGURES as readonly string[]).indexOf(figure)
+}
+
+/** The site of the last server that was tried. */
+function siteOf(events: readonly StatusEvent[]): string {
+  const last = events.findLast((event) => 'route' in event && event.route !== undefined)
+  return last !== undefined && 'route' in last ? (receivingSite(hostOfRoute(last.route as string)) ?? REST) : NO_SITE
+}
+
+function withTime(counts: MailRow, ms: number): MailRow {
+  return [...GROUP_FIGURES.map((_, place) => counts[place] ?? 0), bucketOf(ms), 1]
+}
+
+/** The bucket of a time: the first whose bound is not below it. */
+function bucketOf(ms: number): number {
+  if (ms <= FASTEST_MS) return 0
+  return Math.min(Math.ceil(2 * Math.log2(ms / FASTEST_MS) - 1e-9), SLOWEST_BUCKET)
+}
+
+/** The bound of a bucket in ms. */
+export function boundMs(bucket: number): number {
+  return Math.round(FASTEST_MS * 2 ** (bucket / 2))
+}
+
+/** The sum of two rows, the pairs by bucket. */
+export function addGroupRows(one: MailRow | undefined, other: MailRow): MailRow {
+  if (one === undefined) return other
+  const counts = GROUP_FIGURES.map((_, place) => (one[place] ?? 0) + (other[place] ?? 0))
+  const times = new Map<number, number>()
+  for (const row of [one, other])
+    for (let at = GROUP_FIGURES.length; at < row.length; at += 2) {
+      const bucket = row[at] as number
+      times.set(bucket, (times.get(bucket) ?? 0) + (row[at + 1] as number))
+    }
+  if (times.size > 0) return [...counts, ...[...times].sort(([a], [b]) => a - b).flat()]
+  while (counts.at(-1) === 0) counts.pop()
+  return counts
+}
+
+/** The counter of the groups. */
+export const BY_GROUP: CounterKind = { max: GROUPS_RUNNING_MAX, add: addGroupRows }
+
+/** The time within which a share of the deliveries of a row were handed over; null: fewer than `least`. */
+export function percentileMs(row: MailRow, share: number, least: number): number | null {
+  let all = 0
+  for (let at = GROUP_FIGURES.length; at < row.length; at += 2) all += row[at + 1] as number
+  if (all < least) return null
+  let seen = 0
+  for (let at = GROUP_FIGURES.length; at < row.length; at += 2) {
+    seen += row[at + 1] as number
+    if (seen >= all * share) return boundMs(row[at] as number)
+  }
+  return null
+}

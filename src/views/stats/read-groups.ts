@@ -1,0 +1,157 @@
+/**
+ * read-groups - the outcomes of a server's mail by receiving site, class, stream or tag
+ *
+ * The current hour is in a counter, and a commit of a later one moves it to the rows of its day and hour. So that
+ * nothing is counted twice or left out, the counter and all rows are read in one step.
+ *
+ * Keys: `key:<sha256>`, `counters`, `group-days:<server>:<yyyymm>`, `group-hours:<server>:<yyyymmdd>`
+ *
+ * Spec stats.groups
+ */
+
+import type { FactOf } from '../../../cluster/behaviour.ts'
+import { homeShard, idOfShort } from '../../../cluster/id.ts'
+import { GROUP_HOURS_DAYS, HAND_OVER_LEAST, STATS_ROWS_MAX } from '../../../schemas/limits.ts'
+import type { StatsGroup, StatsGroupBy } from '../../../schemas/stats.ts'
+import { DAY_MS, dayName, HOUR_MS, monthName } from '../../state/calendar.ts'
+import { groupDaysKey, groupHoursKey } from '../../state/keys.ts'
+import {
+  addGroupRows,
+  GROUP_FIGURES,
+  GROUP_KINDS,
+  groupOwner,
+  percentileMs,
+  REST,
+} from '../../state/message/group-count.ts'
+import { dayField, hourField, unpackGroups } from '../../state/message/group-rows.ts'
+import { DEFAULT_STREAM, type MailRow } from '../../state/message/hour-count.ts'
+import type { HourCounters } from '../../state/server.ts'
+import { countersFact, countersOf, type Unseen } from '../entity.ts'
+import { formatInstant } from '../instant.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
+import { type BadSpan, isHourly, type SpanQuery, type StatsSpan, statsSpanOf } from './span.ts'
+
+/** Name of everything beyond the bounds. */
+const OTHER = 'other'
+
+const TOO_EARLY: BadSpan = {
+  path: 'from',
+  message: `Must be at most ${GROUP_HOURS_DAYS} days ago when groups are counted by hour`,
+}
+const TOO_MANY: BadSpan = {
+  path: 'from',
+  message: `Must be later: the answer would have more than ${STATS_ROWS_MAX} rows`,
+}
+
+export interface GroupsQuery extends SpanQuery {
+  readonly groupBy: StatsGroupBy
+}
+
+/** The groups of a server; or why there are none. */
+export async function readGroups(
+  read: Reader,
+  owner: ServerKey,
+  { query, nowMs }: { readonly query: GroupsQuery; readonly nowMs: number },
+): Promise<{ stats: []; groups: StatsGroup[] } | BadSpan | Unseen> {
+  const { serverId, defaultStreamId } = owner
+  const shard = homeShard(serverId)
+  const span = statsSpanOf(query, nowMs)
+  if ('path' in span) return span
+  if (query.by === 'hour' && !isHourly(span.fromMs, nowMs)) return TOO_EARLY
+  const letter = GROUP_KINDS[query.groupBy]
+  const parts = partsOf(span, { shard, serverId, letter })
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    countersFact(shard, [groupOwner(serverId)]),
+    ...parts.map(({ fact }) => fact),
+  ])
+  if (seen === null) return 'unavailable'
+  const [key, counters, ...values] = seen
+  if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
+  const sums = new Sums(span)
+  for (const [index, { begins }] of parts.entries())
+    for (const [place, atMs] of begins.entries())
+      for (const [name, row] of unpackGroups(values[index]?.[place] ?? null)) sums.add(atMs, name, row)
+  const running = countersOf<HourCounters>(counters)[0] ?? null
+  for (const [group, row] of Object.entries(running?.[1] ?? {}))
+    if (group.startsWith(letter)) sums.add((running?.[0] ?? 0) * HOUR_MS, group.slice(2), row)
+  if (sums.size > STATS_ROWS_MAX) return TOO_MANY
+  const nameOf = (name: string) => {
+    if (name === REST) return OTHER
+    if (query.groupBy !== 'stream') return name
+    return name === DEFAULT_STREAM ? defaultStreamId : idOfShort(name)
+  }
+  return { stats: [], groups: sums.entries(nameOf) }
+}
+
+/** A key that is read, and the instants at which the units of its fields begin. */
+interface Part {
+  readonly fact: FactOf<'fields'>
+  readonly begins: readonly number[]
+}
+
+/** The keys of a period: one for each month of days, or for each day of hours. */
+function partsOf(
+  { fromMs, toMs, unitMs }: StatsSpan,
+  { shard, serverId, letter }: { readonly shard: number; readonly serverId: string; readonly letter: string },
+): Part[] {
+  const isByHour = unitMs === HOUR_MS
+  const keyOf = (ms: number) =>
+    isByHour ? groupHoursKey(shard, serverId, dayName(ms)) : groupDaysKey(shard, serverId, monthName(ms))
+  const fieldOf = (ms: number) =>
+    isByHour ? hourField(letter, Math.floor((ms % DAY_MS) / HOUR_MS)) : dayField(letter, ms)
+  const parts = new Map<string, { fields: string[]; begins: number[] }>()
+  for (let atMs = fromMs; atMs < toMs; atMs += unitMs) {
+    const part = parts.get(keyOf(atMs)) ?? { fields: [], begins: [] }
+    part.fields.push(fieldOf(atMs))
+    part.begins.push(atMs)
+    parts.set(keyOf(atMs), part)
+  }
+  return [...parts].map(([key, { fields, begins }]) => ({ fact: { read: 'fields', key, fields }, begins }))
+}
+
+/** Rows by the begin of their unit, then by name. */
+class Sums {
+  private readonly span: StatsSpan
+  private readonly rows = new Map<number, Map<string, MailRow>>()
+
+  constructor(span: StatsSpan) {
+    this.span = span
+  }
+
+  add(atMs: number, name: string, row: MailRow): void {
+    const { fromMs, toMs, rowOf } = this.span
+    if (atMs < fromMs || atMs >= toMs) return
+    const unit = this.rows.get(rowOf(atMs)) ?? new Map<string, MailRow>()
+    unit.set(name, addGroupRows(unit.get(name), row))
+    this.rows.set(rowOf(atMs), unit)
+  }
+
+  get size(): number {
+    return [...this.rows.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
+  /** The earliest unit first, and in it the group with the most outcomes. */
+  entries(nameOf: (name: string) => string): StatsGroup[] {
+    return [...this.rows]
+      .sort(([one], [other]) => one - other)
+      .flatMap(([atMs, named]) =>
+        [...named]
+          .sort(([, one], [, other]) => outcomes(other) - outcomes(one))
+          .map(([name, row]) => ({ at: formatInstant(atMs), group: nameOf(name), ...countsOf(row) })),
+      )
+  }
+}
+
+function outcomes(row: MailRow): number {
+  return GROUP_FIGURES.reduce((sum, _, place) => sum + (row[place] ?? 0), 0)
+}
+
+function countsOf(row: MailRow): Omit<StatsGroup, 'at' | 'group'> {
+  const counts = Object.fromEntries(GROUP_FIGURES.map((name, place) => [name, row[place] ?? 0]))
+  const handOver = {
+    p50Ms: percentileMs(row, 0.5, HAND_OVER_LEAST),
+    p95Ms: percentileMs(row, 0.95, HAND_OVER_LEAST),
+  }
+  return { ...counts, handOver } as Omit<StatsGroup, 'at' | 'group'>
+}
