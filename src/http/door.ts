@@ -5,19 +5,15 @@
  * A refusal is decided and logged with our code. Only the bytes that leave have the other form.
  */
 
-import type { Incoming } from './engine/engine.ts'
-import type { RequestHeaders } from './headers.ts'
+import type { NamedHeaders, RequestHeaders } from './headers.ts'
 import type { Reply } from './respond.ts'
-
-/** Headers that a door reads besides ours, by name in lower case; two of one name are joined by a comma. */
-export type NamedHeaders = Readonly<Record<string, string>>
 
 /** The API of another provider. */
 export interface Door {
   /** Names of the headers that its requests are read for, in lower case. */
   readonly headerNames: readonly string[]
   /** Makes the Authorization header of our own routes out of a request's; '' if it has no key, or two. */
-  authorize(headers: RequestHeaders, named: NamedHeaders): string
+  authorize(headers: RequestHeaders): string
   /** A header that its own requests alone carry: it settles whose a request for a path of two doors is. */
   readonly ownHeader?: string
   /** A door with which it has a path in common. */
@@ -44,27 +40,14 @@ export interface DoorDeadEnd {
   readonly message: string
 }
 
-export const NO_NAMED: NamedHeaders = Object.freeze({})
-
-/** Copies the headers that a door names, while the request is there. */
-export function readNamed({ headerNames }: Door, request: Pick<Incoming, 'forEach'>): NamedHeaders {
-  const named: Record<string, string> = {}
-  request.forEach((name, value) => {
-    if (!headerNames.includes(name)) return
-    const before = named[name]
-    named[name] = before === undefined ? value : `${before},${value}`
-  })
-  return named
-}
-
 /** An answer in the client's form: a refusal of a door has the form of the door. */
 export function presented(
   door: Door | null,
   answer: Reply,
-  { headers, named }: { readonly headers: Pick<RequestHeaders, 'authorization'>; readonly named: NamedHeaders },
+  { authorization, named }: Pick<RequestHeaders, 'authorization' | 'named'>,
 ): Reply {
   if (door === null || answer.status < 400) return answer
-  return doorFor(door, named).present(answer, headers.authorization !== '')
+  return doorFor(door, named).present(answer, authorization !== '')
 }
 
 /** Makes one door of two that have a path in common: the first has the requests that carry its own header. */
@@ -74,7 +57,7 @@ export function joinDoors(first: Door, second: Door): Door {
   return {
     ...second,
     headerNames: [...new Set([...first.headerNames, ...second.headerNames])],
-    authorize: (headers, named) => (ownHeader in named ? first : second).authorize(headers, named),
+    authorize: (headers) => (ownHeader in headers.named ? first : second).authorize(headers),
     joined: first,
   }
 }

@@ -277,7 +277,7 @@ export class Exchange implements Receiver, Connection {
       cookies: route.session === null ? '' : this.#head.headers.cookie,
       userAgent: this.#head.headers.userAgent,
       fetchDest: this.#head.headers.fetchDest,
-      named: this.#head.named,
+      named: this.#head.headers.named,
       aborted: false,
       connection: this,
     }
@@ -358,7 +358,7 @@ export class Exchange implements Receiver, Connection {
   #write(answer: Reply): void {
     const requestId = this.#requestId
     const isKept = this.#target.gate.session === null
-    const shown = presented(this.#target.door, answer, this.#head)
+    const shown = presented(this.#target.door, answer, this.#head.headers)
     const reply = isKept ? shown : { ...shown, headers: { ...DASHBOARD_HEADERS, ...shown.headers } }
     try {
       writeReply(this.#wire, reply, { requestId, isHead: this.#head.isHead, closes: this.#desk.isClosing })

@@ -34,18 +34,38 @@ export interface RequestHeaders {
   /** The browser's fetch destination; '' if missing. */
   fetchDest: string
   acceptEncoding: string
+  /** Those that a door reads besides. */
+  named: NamedHeaders
 }
+
+/** Headers that a door reads besides ours, by name in lower case; two of one name are joined by a comma. */
+export type NamedHeaders = Readonly<Record<string, string>>
+
+const NO_NAMES: readonly string[] = []
+const NO_NAMED: NamedHeaders = Object.freeze({})
 
 let reading: RequestHeaders = makeHeaders()
 let isRangeVoid = false
+let namesRead = NO_NAMES
 
-/** Copies the headers in one pass; which distinguishes an empty Idempotency-Key from an absent one. */
-export function readHeaders(req: Pick<Incoming, 'forEach'>): RequestHeaders {
+/**
+ * Copies the headers in one pass; which distinguishes an empty Idempotency-Key from an absent one. In: the request,
+ * names of further headers in lower case.
+ */
+export function readHeaders(req: Pick<Incoming, 'forEach'>, names = NO_NAMES): RequestHeaders {
   reading = makeHeaders()
   isRangeVoid = false
-  req.forEach(readHeader)
+  namesRead = names
+  req.forEach(names.length === 0 ? readHeader : readNamedHeader)
   if (isRangeVoid) reading.range = ''
   return reading
+}
+
+function readNamedHeader(name: string, value: string): void {
+  readHeader(name, value)
+  if (!namesRead.includes(name)) return
+  const before = reading.named[name]
+  reading.named = { ...reading.named, [name]: before === undefined ? value : `${before},${value}` }
 }
 
 function readHeader(name: string, value: string): void {
@@ -141,5 +161,6 @@ function makeHeaders(): RequestHeaders {
     userAgent: '',
     fetchDest: '',
     acceptEncoding: '',
+    named: NO_NAMED,
   }
 }

@@ -16,7 +16,7 @@ import { RequestTallies } from '../process/request-tally.ts'
 import type { RequestLog } from '../store/request-log.ts'
 import { makeClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
-import { type DoorDeadEnd, type DoorRouteOptions, NO_NAMED, readNamed } from './door.ts'
+import type { DoorDeadEnd, DoorRouteOptions } from './door.ts'
 import type { Engine, EngineListener, EnginePlace, EngineRoute, Incoming, Open, Wire } from './engine/engine.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
@@ -225,12 +225,10 @@ function open(
   { request, wire, isHead }: { request: Incoming; wire: Wire; isHead: boolean },
 ): Exchange {
   const { door } = target
-  const headers = readHeaders(request)
-  const named = door === null ? NO_NAMED : readNamed(door, request)
-  if (door !== null) headers.authorization = door.authorize(headers, named)
+  const headers = readHeaders(request, door?.headerNames)
+  if (door !== null) headers.authorization = door.authorize(headers)
   return new Exchange(desk, wire, target, {
     headers,
-    named,
     isHead,
     query: request.getQuery() ?? '',
     params: readParams(target.paramNames, request),
@@ -241,6 +239,10 @@ function open(
 
 function readParams(names: readonly string[], request: Incoming): Readonly<Record<string, string>> {
   if (names.length === 0) return NO_PARAMS
-  const read = (name: string, index: number) => (name === '*' ? request.getUrl() : (request.getParameter(index) ?? ''))
-  return Object.fromEntries(names.map((name, index) => [name, read(name, index)]))
+  const params: Record<string, string> = {}
+  for (let index = 0; index < names.length; index += 1) {
+    const name = names[index] as string
+    params[name] = name === '*' ? request.getUrl() : (request.getParameter(index) ?? '')
+  }
+  return params
 }

@@ -14,8 +14,8 @@ import type { Gate } from './admit.ts'
 import type { ContentCheck } from './body.ts'
 import type { ClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
-import type { Door, NamedHeaders } from './door.ts'
-import type { RequestHeaders } from './headers.ts'
+import type { Door } from './door.ts'
+import type { NamedHeaders, RequestHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
 import type { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
@@ -152,8 +152,6 @@ export interface Desk {
 /** Data copied from a request before its handler returned. */
 export interface RequestHead {
   readonly headers: RequestHeaders
-  /** Those that the path's door names. */
-  readonly named: NamedHeaders
   readonly isHead: boolean
   readonly query: string
   readonly params: Readonly<Record<string, string>>

@@ -31,3 +31,9 @@ export function readFields(
   }
   return { fields, issues }
 }
+
+/** Sets a field that a client names. Defining it would be slow; but `__proto__` cannot be set. */
+export function setField(fields: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') Object.defineProperty(fields, name, { value, enumerable: true })
+  else fields[name] = value
+}

@@ -34,6 +34,7 @@ export function parseMailbox(text: string): Mailbox {
 
 /** Reads mailboxes with commas between them. A piece without an @ belongs to the name that follows. */
 export function parseMailboxes(text: string): Mailbox[] {
+  if (!text.includes(',')) return text.trim() === '' ? [] : [parseMailbox(text)]
   const found: Mailbox[] = []
   let pending = ''
   for (const piece of splitAtCommas(text)) {

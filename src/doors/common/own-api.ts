@@ -22,6 +22,10 @@ export interface Asked {
   /** The body of a route that takes it as it came. */
   readonly pieces?: readonly Buffer[]
   readonly idempotencyKey?: string | null
+  /** Set if all strings of the body are of a JSON body, which was checked for forbidden characters when it came. */
+  readonly areStringsChecked?: true
+  /** What an Idempotency-Key is bound to; absent: the body of the request. */
+  readonly original?: unknown
   /** Translates a field of ours to the name in the client's request. */
   readonly rename?: (path: string) => string
 }
@@ -69,11 +73,40 @@ export function makeOwnApi({ handlers, baseUrl, nowMs }: OwnApiDeps): OwnApi {
       const checked = check(checkOf(name), route.takesPieces ? { ...asked, body: undefined } : asked)
       if ('issues' in checked) return refuseFields(checked.issues, rename)
       const { body, query } = checked
-      const original = request.body
-      const mapped: EdgeRequest = { ...request, params, query, body, pieces, idempotencyKey, original }
+      const { original = request.body } = asked
+      const mapped = withFields(request, { params, query, body, pieces, idempotencyKey, original })
       const answer = await (handlers[name] as Handler)(mapped)
       return isReply(answer) ? renamed(answer, rename) : answer
     },
+  }
+}
+
+type Mapped = 'params' | 'query' | 'body' | 'pieces' | 'idempotencyKey' | 'original'
+
+/** A request with other fields. They are listed because a spread of so many takes 5 us. */
+function withFields(request: EdgeRequest, mapped: Pick<EdgeRequest, Mapped>): EdgeRequest {
+  const { connection } = request
+  return {
+    requestId: request.requestId,
+    route: request.route,
+    params: mapped.params,
+    query: mapped.query,
+    body: mapped.body,
+    idempotencyKey: mapped.idempotencyKey,
+    lastEventId: request.lastEventId,
+    accept: request.accept,
+    acceptLanguage: request.acceptLanguage,
+    acceptEncoding: request.acceptEncoding,
+    key: request.key,
+    pieces: mapped.pieces,
+    client: request.client,
+    cookies: request.cookies,
+    userAgent: request.userAgent,
+    fetchDest: request.fetchDest,
+    named: request.named,
+    original: mapped.original,
+    aborted: request.aborted,
+    ...(connection && { connection }),
   }
 }
 
@@ -88,7 +121,7 @@ function check(
   const parameters = asked.query === undefined ? NO_QUERY : query(new URLSearchParams(asked.query).toString())
   if (!parameters.ok) return parameters
   if (body === null || asked.pieces !== undefined) return { body: undefined, query: parameters.value }
-  const content = body(asked.body)
+  const content = body(asked.body, asked.areStringsChecked !== true)
   return content.ok ? { body: content.value, query: parameters.value } : content
 }
 

@@ -5,7 +5,8 @@ import type { Door } from '../../http/door.ts'
 import { type DoorTable, MAPPED } from '../common/door-table.ts'
 import { presentMailgun } from './errors.ts'
 import { EVENTS_QUERY, mailgunEvents, mailgunEventsPage } from './events.ts'
-import { FORM_HEADER, mailgunSend } from './send.ts'
+import { FORM_HEADER } from './form.ts'
+import { mailgunSend } from './send.ts'
 import { mailgunKeep, mailgunRemoveBounce } from './suppressions.ts'
 
 const BASIC = /^basic +([A-Za-z0-9+/=]{1,400})$/i
@@ -14,7 +15,7 @@ const OTHER_CREDENTIALS = ['x-postmark-server-token', 'x-postmark-account-token'
 
 const door: Door = {
   headerNames: [FORM_HEADER, ...OTHER_CREDENTIALS],
-  authorize({ authorization }, named) {
+  authorize({ authorization, named }) {
     if (OTHER_CREDENTIALS.some((name) => name in named)) return ''
     const [, encoded] = BASIC.exec(authorization) ?? []
     const [, key] = API_KEY.exec(Buffer.from(encoded ?? '', 'base64').toString('latin1')) ?? []

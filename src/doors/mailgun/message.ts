@@ -3,7 +3,9 @@
  */
 
 import type { Issue } from '../../../schemas/error.ts'
+import { setField } from '../common/fields.ts'
 import { type Mailbox, parseMailboxes } from '../common/mailbox.ts'
+import type { Form } from './form.ts'
 
 /** A mapped message, or the fields that have no counterpart. */
 export type MappedForm =
@@ -14,8 +16,8 @@ export type MappedForm =
     }
   | { readonly issues: readonly Issue[] }
 
-const LISTS = ['to', 'cc', 'bcc'] as const
-const TEXTS = ['subject', 'text', 'html'] as const
+const LISTS = ['to', 'cc', 'bcc']
+const TEXTS = ['subject', 'text', 'html']
 const VARIABLES = 'recipient-variables'
 /** Names of the metadata that holds all tags of a message. */
 export const TAGS = 'mailgun-tags'
@@ -40,9 +42,6 @@ export function mailgunField(path: string): string {
   return path.replace(/^attachments\b.*$/, 'attachment').replace(/^(from|to|cc|bcc)\..*$/, '$1')
 }
 
-/** The fields of a form; one of a URL has no files. */
-export type Form = Iterable<[string, string | File]>
-
 /** Maps a form. Takes the mode of the key's server. */
 export async function mapForm(form: Form, mode: 'live' | 'test'): Promise<MappedForm> {
   const issues: Issue[] = []
@@ -57,8 +56,8 @@ export async function mapForm(form: Form, mode: 'live' | 'test'): Promise<Mapped
     if (name === 'attachment' || name === 'inline') attachments.push(await attachmentOf(name, value, issues))
     else if (typeof value !== 'string') issues.push({ path: name, message: 'Must be a text, not a file' })
     else if (name === 'from') setOnce(body, { name, value: oneOf(value), issues })
-    else if (LISTS.some((one) => one === name)) addPeople(people, name, value)
-    else if (TEXTS.some((one) => one === name)) setText(body, { name, value, issues })
+    else if (LISTS.includes(name)) addPeople(people, name, value)
+    else if (TEXTS.includes(name)) setText(body, { name, value, issues })
     else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
     else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
     else if (name === 'o:tag') tags.push(value)
@@ -93,8 +92,7 @@ interface Given<Value = unknown> {
 
 function setOnce(fields: Record<string, unknown>, { name, key = name, value, issues }: Given & { key?: string }): void {
   if (Object.hasOwn(fields, key)) issues.push({ path: name, message: 'Given more than once' })
-  else if (key === '__proto__') Object.defineProperty(fields, key, { value, enumerable: true })
-  else fields[key] = value
+  else setField(fields, key, value)
 }
 
 /** Clients send an empty text beside an HTML body. */

@@ -13,11 +13,10 @@ import { pageFrom } from '../common/pages.ts'
 import { decodeParam } from '../common/path-address.ts'
 import { broadcastField, mapBroadcast } from './broadcast.ts'
 import { refuseDomain } from './domain.ts'
-import { type Form, mailgunField, mapForm } from './message.ts'
+import { readForm } from './form.ts'
+import { mailgunField, mapForm } from './message.ts'
 
 const STREAM_NAME = 'mailgun'
-/** Names the headers that a form is read by. */
-export const FORM_HEADER = 'content-type'
 
 /** POST /v3/{domain}/messages */
 export const mailgunSend: DoorHandler = async (request, own) => {
@@ -34,8 +33,8 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   // Each repeat has another boundary, so an Idempotency-Key is bound to the fields of the form.
   const { idempotencyKey } = request
   const checked = idempotencyKey === null ? body : structuredClone(body)
-  const asked = { body: checked, idempotencyKey, rename: mailgunField }
-  const answer = await own.call('sendEmail', { ...request, body }, asked)
+  const asked = { body: checked, original: body, idempotencyKey, rename: mailgunField }
+  const answer = await own.call('sendEmail', request, asked)
   if (isOwn && isReply(answer) && (answer.json as OwnRefusal | undefined)?.error === 'domain_not_verified')
     return refuse('not_found', {}, 'Domain not found')
   return answerWith<{ messageId: string }>(answer, ({ messageId }) => {
@@ -83,28 +82,4 @@ function sentOf(messageId: string, { from }: Readonly<Record<string, unknown>>):
   const address = typeof from === 'string' ? from : (from as { readonly email: string }).email
   const id = formatMessageId({ messageId, from: { address: address.toLowerCase(), name: null } })
   return { id, message: 'Queued. Thank you.' }
-}
-
-/** Fields of a form, and occurrences of the text that divides parts: text files may have it too. */
-const FIELDS_MAX = 2_000
-const PART_ENDS_MAX = 10_000
-
-/** RFC 7578, or the form of a URL. The body is at most 10 MiB; null for one with too many fields as well. */
-async function readForm({ body, named }: EdgeRequest): Promise<Form | null> {
-  const headers = { [FORM_HEADER]: named[FORM_HEADER] ?? '' }
-  const isMultipart = /^\s*multipart\//i.test(headers[FORM_HEADER])
-  const [end, endsMax] = isMultipart ? ['\r\n--', PART_ENDS_MAX] : ['&', FIELDS_MAX]
-  if (hasMore(body as Buffer, end, endsMax)) return null
-  if (!isMultipart) return new URLSearchParams((body as Buffer).toString())
-  try {
-    return await new Response(new Uint8Array(body as Buffer), { headers }).formData()
-  } catch {
-    return null
-  }
-}
-
-function hasMore(bytes: Buffer, text: string, max: number): boolean {
-  let count = 0
-  for (let at = bytes.indexOf(text); at >= 0 && count <= max; at = bytes.indexOf(text, at + text.length)) count += 1
-  return count > max
 }

@@ -19,7 +19,7 @@ const ACCOUNT_TOKEN = 'x-postmark-account-token'
 const door: Door = {
   headerNames: [SERVER_TOKEN, ACCOUNT_TOKEN],
   ownHeader: SERVER_TOKEN,
-  authorize({ authorization }, named) {
+  authorize({ authorization, named }) {
     const token = named[SERVER_TOKEN] ?? ''
     if (token === '' || authorization !== '' || ACCOUNT_TOKEN in named) return ''
     return `Bearer ${token}`

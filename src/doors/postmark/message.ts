@@ -6,7 +6,7 @@
 
 import type { Issue } from '../../../schemas/error.ts'
 import { ATTACHMENTS_MAX, HEADERS_MAX } from '../../../schemas/limits.ts'
-import { readFields } from '../common/fields.ts'
+import { readFields, setField } from '../common/fields.ts'
 import { formatMailbox, type Mailbox, parseMailboxes } from '../common/mailbox.ts'
 
 /** A mapped message with the name of its stream, or the fields that have no counterpart. */
@@ -118,7 +118,7 @@ function headersOf(value: unknown, issues: Issue[]): unknown {
       if (typeof Name !== 'string' || typeof Value !== 'string')
         issues.push({ path, message: 'Must have Name and Value' })
       else if (Object.hasOwn(headers, Name)) issues.push({ path, message: 'Name is given more than once' })
-      else Object.defineProperty(headers, Name, { value: Value, enumerable: true })
+      else setField(headers, Name, Value)
     }
   return headers
 }

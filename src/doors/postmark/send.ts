@@ -38,7 +38,7 @@ export const postmarkSend: DoorHandler = async (request, own) => {
   if (mapped === undefined || 'answer' in mapped) return mapped?.answer ?? refuse('internal_error')
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const { idempotencyKey } = request
-  const asked = { body: mapped.body, idempotencyKey, rename: postmarkField }
+  const asked = { body: mapped.body, idempotencyKey, rename: postmarkField, areStringsChecked: true as const }
   const answer = await own.call('sendEmail', request, asked)
   if (!isAccepted(answer)) return answer
   const accepted = answer.json as EmailAnswer
@@ -86,9 +86,9 @@ async function sendChunk(request: EdgeRequest, own: OwnApi, { chunk, start, tota
   if (failed !== undefined && 'answer' in failed) return failed.answer
   // A message that could not be mapped is passed on as null and is refused in its place.
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
-  const asked = { body: { messages, partial: true }, idempotencyKey: keyOf(request, start) }
-  const bound = { ...request, body: { total, start, messages: chunk } }
-  const answer = await own.call('sendBatch', bound, asked)
+  const original = { total, start, messages: chunk }
+  const asked = { body: { messages, partial: true }, original, idempotencyKey: keyOf(request, start) }
+  const answer = await own.call('sendBatch', request, asked)
   if (!isAccepted(answer)) return answer
   type Outcome = Partial<EmailAnswer> & OwnRefusal
   const { messages: outcomes } = answer.json as { readonly messages: readonly Outcome[] }
@@ -145,22 +145,18 @@ type Inactive = NonNullable<ReturnType<NonNullable<Reply['suppressed']>['get']>>
 
 function sentOf(item: Item, { messageId, submittedAt, test }: EmailAnswer, { addresses, isAll }: Inactive): Sent {
   const list = addresses.join(', ')
-  const of = {
-    ...Object.fromEntries(['To', 'Cc', 'Bcc'].flatMap((name) => (item[name] ? [[name, item[name]]] : []))),
-    SubmittedAt: submittedAt,
-    MessageID: messageId,
-  }
+  const sent: Record<string, unknown> = {}
+  for (const name of ['To', 'Cc', 'Bcc']) if (item[name]) sent[name] = item[name]
+  sent.SubmittedAt = submittedAt
+  sent.MessageID = messageId
+  sent.ErrorCode = isAll ? CODES.inactiveRecipient : 0
   if (isAll)
-    return {
-      ...of,
-      ErrorCode: CODES.inactiveRecipient,
-      Message:
-        'You tried to send to recipient(s) that have been marked as inactive. ' +
-        `Found inactive addresses: ${list}. Inactive recipients are ones on the suppression list of the stream.`,
-    }
-  if (list !== '')
-    return { ...of, ErrorCode: 0, Message: `Message OK, but will not deliver to these inactive addresses: ${list}` }
-  return { ...of, ErrorCode: 0, Message: test ? 'Test job accepted' : 'OK' }
+    sent.Message =
+      'You tried to send to recipient(s) that have been marked as inactive. ' +
+      `Found inactive addresses: ${list}. Inactive recipients are ones on the suppression list of the stream.`
+  else if (list !== '') sent.Message = `Message OK, but will not deliver to these inactive addresses: ${list}`
+  else sent.Message = test ? 'Test job accepted' : 'OK'
+  return sent as unknown as Sent
 }
 
 function renamed(refusal: OwnRefusal): OwnRefusal {

@@ -35,7 +35,7 @@ const OTHER_CREDENTIALS = ['x-postmark-server-token', 'x-postmark-account-token'
 
 const door: Door = {
   headerNames: ['x-batch-validation', ...OTHER_CREDENTIALS],
-  authorize: ({ authorization }, named) => (OTHER_CREDENTIALS.some((name) => name in named) ? '' : authorization),
+  authorize: ({ authorization, named }) => (OTHER_CREDENTIALS.some((name) => name in named) ? '' : authorization),
   present: presentRefusal,
 }
 

@@ -6,7 +6,7 @@
 
 import type { Issue } from '../../../schemas/error.ts'
 import { ATTACHMENTS_MAX, METADATA_MAX, RECIPIENTS_MAX } from '../../../schemas/limits.ts'
-import { readFields } from '../common/fields.ts'
+import { readFields, setField } from '../common/fields.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../common/mailbox.ts'
 
 /** A mapped message, or the fields that have no counterpart. */
@@ -128,7 +128,7 @@ function metadataOf(value: unknown, issues: Issue[]): unknown {
       else if (Object.hasOwn(metadata, name)) issues.push({ path, message: 'Name is given more than once' })
       else {
         for (const issue of readFields(tag, TAG_FIELDS).issues) issues.push({ ...issue, path: `${path}.${issue.path}` })
-        Object.defineProperty(metadata, name, { value: text, enumerable: true })
+        setField(metadata, name, text)
       }
     }
   return metadata

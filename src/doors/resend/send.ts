@@ -24,7 +24,12 @@ interface Sent {
 export const sendOne: DoorHandler = async (request, own) => {
   const mapped = mapMessage(request.body, own.nowMs())
   if ('issues' in mapped) return refuseFields(mapped.issues)
-  const asked = { body: mapped.body, idempotencyKey: keyOf(request), rename: resendField }
+  const asked = {
+    body: mapped.body,
+    idempotencyKey: keyOf(request),
+    rename: resendField,
+    areStringsChecked: true as const,
+  }
   return answerWith<Sent>(await own.call('sendEmail', request, asked), ({ messageId }) => {
     return { json: { id: messageId }, messageIds: [messageId] }
   })
@@ -42,25 +47,32 @@ export const sendMany: DoorHandler = async (request, own) => {
   const mapped = body.map((message) => mapMessage(message, nowMs))
   // An Idempotency-Key is bound to the mode as well, so that the answer of a partial batch is not replayed for a
   // strict one.
-  const bound = { ...request, body: { mode, messages: body } }
-  return mode === 'strict' ? sendStrict(bound, own, mapped) : sendPermissive(bound, own, mapped)
+  const original = { mode, messages: body }
+  return mode === 'strict'
+    ? sendStrict(request, own, { mapped, original })
+    : sendPermissive(request, own, { mapped, original })
 }
 
-async function sendStrict(request: EdgeRequest, own: OwnApi, mapped: readonly MappedMessage[]): Promise<Answer> {
+interface Batch {
+  readonly mapped: readonly MappedMessage[]
+  readonly original: object
+}
+
+async function sendStrict(request: EdgeRequest, own: OwnApi, { mapped, original }: Batch): Promise<Answer> {
   const issues = mapped.flatMap((one, place) => ('issues' in one ? one.issues.map((issue) => at(place, issue)) : []))
   if (issues.length > 0) return refuseFields(issues)
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
-  const asked = { body: { messages }, idempotencyKey: keyOf(request), rename: resendField }
+  const asked = { body: { messages }, original, idempotencyKey: keyOf(request), rename: resendField }
   return answerWith<{ messages: readonly Sent[] }>(await own.call('sendBatch', request, asked), (answer) => {
     const messageIds = answer.messages.map(({ messageId }) => messageId)
     return { json: { data: messageIds.map((id) => ({ id })) }, messageIds }
   })
 }
 
-async function sendPermissive(request: EdgeRequest, own: OwnApi, mapped: readonly MappedMessage[]): Promise<Answer> {
+async function sendPermissive(request: EdgeRequest, own: OwnApi, { mapped, original }: Batch): Promise<Answer> {
   // A message that could not be mapped is passed on as null and is refused in its place.
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
-  const asked = { body: { messages, partial: true }, idempotencyKey: keyOf(request) }
+  const asked = { body: { messages, partial: true }, original, idempotencyKey: keyOf(request) }
   type Outcome = Partial<Sent> & OwnRefusal
   return answerWith<{ messages: readonly Outcome[] }>(await own.call('sendBatch', request, asked), (answer) => {
     const messageIds: string[] = []
