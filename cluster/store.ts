@@ -2,7 +2,7 @@
  * store - what the runtime asks of the place where everything lives.
  *
  * Two implementations answer alike: `redis/store.ts` and the in-memory store of the simulation; a test feeds both the
- * same random requests. A promise of this interface never rejects for an external failure: that is a value.
+ * same random requests. A promise of this interface never rejects for an external failure, which is a value instead.
  */
 import type { Fact, FactValue, Op, Signal, Write } from './behaviour.ts'
 
@@ -39,7 +39,7 @@ export interface Commit {
 }
 
 export type Verdict =
-  /** Committed. `dup`: an earlier sending of the same commit was. */
+  /** Committed. `dup` means that an earlier sending of the same commit was. */
   | { readonly kind: 'ok' | 'dup' }
   /** Another token holds the shard. */
   | { readonly kind: 'fenced' }
@@ -55,17 +55,20 @@ export type Verdict =
   | { readonly kind: 'badop'; readonly reason: string }
   /** The store refused before anything ran: OOM, READONLY, MISCONF, LOADING, NOREPLICAS, CROSSSLOT. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The shard's keys are being moved, or their node changes its state: nothing ran, a retry will succeed soon. */
+  /**
+   * The shard's keys are being moved, or their node changes its state, so the command did not run, and a retry will
+   * succeed soon.
+   */
   | { readonly kind: 'away'; readonly reason: string }
-  /** Sent, but the connection ended without an answer: the outcome is unknown. */
+  /** Sent, but the connection ended without an answer, so the outcome is unknown. */
   | { readonly kind: 'lost' }
   /** Never handed to the store. */
   | { readonly kind: 'unsent' }
-  /** Journal and sequence number disagree, or the answer is unknown: the shard stops. */
+  /** Journal and sequence number disagree, or the answer is unknown, so the shard stops. */
   | { readonly kind: 'torn'; readonly reason: string }
 
 /**
- * Owners with this prefix are not workers: the shard is being moved to another primary, and no process may take it or
+ * Owners with this prefix are not workers. The shard is being moved to another primary, and no process may take it or
  * write to it.
  */
 export const MOVE_PREFIX = 'move:'
@@ -103,13 +106,13 @@ export type Acquired =
   | { readonly kind: 'changed'; readonly meta: Meta }
   | { readonly kind: 'failed' }
 
-/** Protocol numbers of a process: the one that it sends, and the oldest that it understands. */
+/** Protocol numbers of a process, which are the one that it sends, and the oldest that it understands. */
 export interface Protocol {
   readonly speaks: number
   readonly understands: number
 }
 
-/** A worker as others see it: the JSON under its id. */
+/** A worker's record for others, which is the JSON under its id. */
 export interface WorkerRecord {
   beats: number
   host: string
@@ -117,7 +120,7 @@ export interface WorkerRecord {
   pidNamespace: string
   pid: number
   startTime: string
-  /** Of the connection that its commits go over, in the run of the store that `runId` names. */
+  /** Id of the connection of its commits, in the run of the store that `runId` names. */
   clientId: number
   runId: string
   /** Whether it takes shards. */
@@ -141,7 +144,7 @@ export interface WorkerRecord {
 /** For how long a connection has owed an answer, ms; 0 when it owes none. */
 export interface Lag {
   readonly connection: string
-  /** Of several stores the one that it goes to. */
+  /** One of several stores, to which it is sent. */
   readonly store?: string
   readonly ms: number
 }
@@ -172,7 +175,9 @@ export interface Enqueue {
   readonly parcels: readonly Parcel[]
 }
 
-/** Result for a parcel. `busy`: the mailbox is full. `lost`: sent, no answer. `unsent`: it was not stored. */
+/**
+ * Result for a parcel. `busy` means that the mailbox is full. `lost`: sent, no answer. `unsent`: it was not stored.
+ */
 export type Enqueued = 'ok' | 'busy' | 'lost' | 'unsent'
 
 /** An entry of a mailbox, or of outcomes. */
@@ -215,7 +220,7 @@ export interface Replies {
   readonly fields: readonly string[]
 }
 
-/** The read positions of a shard's owner: the last entries read, `0-0` for none. */
+/** The read positions of a shard's owner, which are the last entries read; `0-0` for none. */
 export interface Cursors {
   readonly shard: number
   readonly mailbox: string
@@ -248,7 +253,7 @@ export interface Store {
    * `tries`, leaves `fenced`.
    */
   acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired>
-  /** Releases a shard: its owner becomes '', and others are notified. Does nothing for a different token. */
+  /** Releases a shard, whose owner becomes '', and notifies others. Does nothing for a different token. */
   release(request: { shard: number; token: string }): Promise<boolean>
   /**
    * The state found by the next owner when it took the shard from `token`; null if there is none (or the store did not

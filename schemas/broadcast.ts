@@ -76,7 +76,7 @@ export const BROADCAST_BODY = {
   additionalProperties: false,
 } as const
 
-/** Body of POST /v1/broadcasts/preview: the same, and the index of the message to show. */
+/** Body of POST /v1/broadcasts/preview, which is the same with the index of the message to show. */
 export const BROADCAST_PREVIEW_BODY = {
   ...BROADCAST_BODY,
   properties: {

@@ -35,7 +35,7 @@ export type SettingKind =
 export type Setting = SettingKind & {
   name: string
   /**
-   * The value used when the variable is absent or empty; null means there is none, and `fallback` describes the effect.
+   * The value used if the variable is absent or empty; null means there is none, and `fallback` describes the effect.
    */
   default: string | null
   fallback?: string

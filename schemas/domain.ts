@@ -60,13 +60,13 @@ const DOMAIN_PROPERTIES = {
   createdAt: INSTANT,
   lastCheckedAt: INSTANT_OR_NULL,
   failingSince: INSTANT_OR_NULL,
-  /** When it stopped being verified; only of a domain that was verified before. */
+  /** When it stopped being verified; only for a domain that was verified before. */
   unverifiedSince: INSTANT,
   /** Since when one record is wrong while the other cannot be looked up; only while that is so. */
   undecidedSince: INSTANT,
   returnPath: makeRecord('CNAME'),
   dkim: makeRecord('TXT'),
-  /** While another key is to follow. */
+  /** Only while a new key is pending. */
   pendingDkim: makeRecord('TXT'),
 } as const
 

@@ -172,8 +172,8 @@ export const MESSAGE_REFUSAL = {
 }
 
 /**
- * Answer of POST /v1/email/batch: one for each message, in the order of the request; only a partial batch can have
- * refusals.
+ * Answer of POST /v1/email/batch, with one entry for each message, in the order of the request; only a partial batch
+ * can have refusals.
  */
 export const BATCH_ANSWER = {
   type: 'object',

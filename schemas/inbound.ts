@@ -141,7 +141,7 @@ export const RECEIVED_SUMMARY = objectOf(SUMMARY_PROPERTIES)
 /** Answer of GET /v1/inbound/{id}. */
 export const RECEIVED_MESSAGE = objectOf({ ...SUMMARY_PROPERTIES, ...RECEIVED_CONTENT })
 
-/** Body of POST /v1/inbound/search: every filter that is given must hold. */
+/** Body of POST /v1/inbound/search; every given filter must match. */
 export const RECEIVED_SEARCH = {
   type: 'object',
   properties: {

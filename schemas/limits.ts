@@ -1,7 +1,7 @@
 /**
  * limits - every number that the contract gives a request, an answer or a key
  *
- * Each constant has the id of its rule in schemas/README.md; the unit is the last word of the name.
+ * Each constant has the id of its rule in schemas/README.md, and its name ends with the unit.
  */
 
 /** Spec request.body.max: bytes of a request body (10 MiB). */

@@ -254,7 +254,7 @@ export const MESSAGE_PATCH = {
   additionalProperties: false,
 } as const
 
-/** A filter by metadata: one entry, exactly. */
+/** A filter by metadata, with exactly one entry. */
 export const METADATA_ENTRY = {
   type: 'object',
   minProperties: 1,
@@ -263,7 +263,7 @@ export const METADATA_ENTRY = {
   additionalProperties: { ...PRINTABLE, maxLength: METADATA_VALUE_CHARS_MAX },
 } as const
 
-/** Body of POST /v1/messages/search: every filter that is given must hold. */
+/** Body of POST /v1/messages/search; every given filter must match. */
 export const MESSAGE_SEARCH = {
   type: 'object',
   properties: {

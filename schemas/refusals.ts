@@ -10,7 +10,7 @@
 import { OPERATOR_ROLES } from './operator/role.ts'
 import { INSTANT, UUID } from './shape.ts'
 
-/** One row: the meaning of a code on the wire. */
+/** One row, with the meaning of a code in an answer. */
 export interface Refusal {
   readonly code: string
   readonly status: number
@@ -24,7 +24,7 @@ export interface Refusal {
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 const TEXT = { type: 'string' } as const
-/** Of a batch alone: which message. Spec batch.answer */
+/** Only for a batch, the index of the message. Spec batch.answer */
 const AT = { index: COUNT } as const
 const LIMIT_FIELDS = {
   scope: { enum: ['account', 'server', 'test'] },

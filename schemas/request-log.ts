@@ -18,7 +18,7 @@ const REQUEST_RESULTS = ['answered', 'refused'] as const
 export const REQUEST_ENTRY = objectOf({
   requestId: UUID,
   receivedAt: INSTANT,
-  /** Of the key; null for an account key. */
+  /** Server of the key; null for an account key. */
   serverId: UUID_OR_NULL,
   method: TEXT,
   /** Path of the route with the names of its parameters; null if there is no route. */

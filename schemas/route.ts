@@ -36,7 +36,7 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly method: Method
   /** Path with `{parameter}` segments. */
   readonly path: string
-  /** Accepted kinds of key; empty if none is needed. */
+  /** Accepted kinds of key; empty if none is required. */
   readonly keys: readonly Keys[]
   /** Schema of the body; null: any body is ignored. */
   readonly body: Body
@@ -52,11 +52,11 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly bodyBytesMax: number
   /** True where Idempotency-Key is honoured. */
   readonly isIdempotent: boolean
-  /** True if it takes Last-Event-ID: a feed resumes after the event with that id. */
+  /** Whether it uses Last-Event-ID, after whose event a feed resumes. */
   readonly takesLastEventId: boolean
   /** Requests a second of one client, if the route has its own rate; null for that of its listener. */
   readonly ratePerSecond: number | null
-  /** Whether its handler takes the raw body in pieces: the schema is checked elsewhere. */
+  /** Whether its handler takes the raw body in pieces, with its schema checked elsewhere. */
   readonly takesPieces: boolean
   /** Null if it is not a route of the dashboard. */
   readonly session: SessionNeed | null
@@ -122,7 +122,7 @@ export const OPENAPI = {
   required: ['openapi', 'info', 'paths', 'components'],
 } as const
 
-/** Whether a route only reads, even if it is a POST: a closed account may still read. */
+/** Whether a route only reads, even by POST, so that a closed account may still use it. */
 export function isLook({ method, path }: Pick<Route, 'method' | 'path'>): boolean {
   return method === 'GET' || /\/(?:search|preview)$/.test(path)
 }

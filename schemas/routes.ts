@@ -43,7 +43,7 @@ import { WEBHOOK_ROUTES } from './webhook-routes.ts'
 
 export type { KeyKind, Method, Route } from './route.ts'
 
-/** Of what sends messages. Spec send.refusals */
+/** Refusals of routes that send messages. Spec send.refusals */
 const SEND_REFUSALS = [
   'payment_required',
   'account_paused',

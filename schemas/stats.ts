@@ -29,7 +29,7 @@ export const STATS_QUERY = {
   additionalProperties: false,
 } as const
 
-/** Recipients of one stream in one hour or day: each event is counted at its own time. */
+/** Recipients of one stream in one hour or day, with each event counted at its own time. */
 export const STATS_ENTRY = objectOf({
   at: INSTANT,
   streamId: UUID,

@@ -61,8 +61,8 @@ const TEXT = { type: 'string' } as const
 const UNRESERVED = "A-Za-z0-9._~!$&'()*+,;=-"
 const ESCAPED = '%[0-9A-Fa-f]{2}'
 /**
- * The form of a webhook's URL: an https URI (RFC 3986) without fragment; the route refuses user info in most. It is all
- * ASCII, because clients disagree about hosts in other letters, blanks and backslashes.
+ * The form of a webhook's URL, an https URI (RFC 3986) without fragment; the route refuses user info in most. It is
+ * all ASCII, because clients disagree about hosts in other letters, blanks and backslashes.
  */
 export const HTTPS_URI =
   `^[Hh][Tt][Tt][Pp][Ss]://(?:(?:[:${UNRESERVED}]|${ESCAPED})*@)?(?:\\[[0-9A-Fa-f:.]+\\]|(?:[${UNRESERVED}]|${ESCAPED})+)(?::[0-9]*)?` +
@@ -133,7 +133,7 @@ export const WEBHOOK = {
   additionalProperties: false,
 } as const
 
-/** Answer of POST /v1/webhooks: the only one with the secret. */
+/** Answer of POST /v1/webhooks, the only one with the secret. */
 export const WEBHOOK_CREATED = {
   type: 'object',
   properties: { ...WEBHOOK_PROPERTIES, secret: SECRET },
@@ -166,7 +166,7 @@ const DELIVERY_PROPERTIES = {
   nextAttemptAt: INSTANT_OR_NULL,
   lastStatusCode: INTEGER_OR_NULL,
   lastError: TEXT_OR_NULL,
-  /** Of the receiver's last answer, at most 512 bytes on one line; addresses in it are `<address>`. */
+  /** Of the receiver's last answer, at most 512 bytes on one line, with addresses replaced by `<address>`. */
   lastResponse: TEXT_OR_NULL,
   deliveredAt: INSTANT_OR_NULL,
   createdAt: INSTANT,
@@ -374,7 +374,7 @@ export const EVENT_LIST = objectOf({
   next: UUID_OR_NULL,
 })
 
-/** Answer of GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}: the record, and its current payload. */
+/** Answer of GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}, with the record and its current payload. */
 export const DELIVERY_READ = {
   type: 'object',
   properties: { ...DELIVERY_PROPERTIES, body: { type: ['object', 'null'] } },

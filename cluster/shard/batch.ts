@@ -120,7 +120,9 @@ function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<u
   return decision
 }
 
-/** The decision for a work whose behaviour threw: an ask gets a fault, an item ends, a timer is postponed. */
+/**
+ * The decision for a work whose behaviour threw: it answers an ask with a fault, ends an item, or postpones a timer.
+ */
 function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
   const { shard } = context.items
   const id = work.item === '' ? work.command.cmdId : work.item
@@ -138,7 +140,10 @@ function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Dec
   return { kind: 'done', reply: FAULT, ops: [...ops, spent] }
 }
 
-/** An outcome whose behaviour threw: the same behaviour ends the item; if that throws too, the item is just removed. */
+/**
+ * If the behaviour of an outcome threw, the same behaviour ends the item; if that throws too, the item is just
+ * removed.
+ */
 function abandonOutcome(
   work: Work,
   builder: PlanBuilder,
@@ -201,7 +206,9 @@ class PlanBuilder {
     }
   }
 
-  /** The decision, unless staging it would throw: an unknown kind of entity, an event that does not apply. */
+  /**
+   * The decision, unless staging it would throw because of an unknown kind of entity or an event that does not apply.
+   */
   checked(work: Work, decision: Decision<unknown>): Decision<unknown> {
     const { events } = stagedOf(decision)
     if (events !== undefined && events.length > 0) {

@@ -1,8 +1,8 @@
 /**
  * due-scanner - finds the items of a shard whose time has come.
  *
- * A scan only finds candidates: the turn of each item looks at its score again, so a read that is old does no harm. An
- * item that is already queued is not pushed twice.
+ * A scan only finds candidates. The turn of each item checks its score again, so an old read does no harm. An item
+ * that is already queued is not pushed twice.
  */
 
 import type { Fact } from '../behaviour.ts'
@@ -68,7 +68,7 @@ export class DueScanner {
     return type?.prompt === true ? Math.min(pump.room(lane), SCAN_MAX) : 0
   }
 
-  /** A work has ended: its item may be found again. */
+  /** A work has ended, and its item may be found again. */
   forget({ source, lane, item }: Work): void {
     this.pending.delete(nameOf(source, lane, item))
   }

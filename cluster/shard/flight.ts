@@ -34,7 +34,7 @@ export class Flight {
     this.sentAtMs = world.clock.monotonicMs()
   }
 
-  /** No caller waits for a verdict any longer: a late answer is ignored. */
+  /** No caller waits for a verdict any longer, and a late answer is ignored. */
   end(): void {
     this.isOver = true
   }
@@ -56,7 +56,8 @@ export class Flight {
     fence.commitSent(shard)
     const verdict = await store.commit(commit)
     if (this.isOver) return
-    // The next owner may not know of it yet. A confirmation is final all the same, and other verdicts do not count.
+    // The next owner may not know the commit yet. A confirmation is final all the same, and other verdicts do not
+    // count.
     if (this.told !== null) return verdict.kind === 'ok' || verdict.kind === 'dup' ? this.told(true) : undefined
     const isLost = verdict.kind === 'lost'
     const isAnswered = !isLost && verdict.kind !== 'unsent'
@@ -75,8 +76,8 @@ export class Flight {
   }
 
   /**
-   * Asks for the state found by the next owner: `told` receives whether the commit had happened; null if the next owner
-   * left no record, or there is none.
+   * Requests the state found by the next owner; `told` receives whether the commit had happened, or null if the next
+   * owner left no record, or there is none.
    */
   async askNextOwner(
     told: (hasHappened: boolean | null) => void,

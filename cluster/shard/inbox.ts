@@ -90,7 +90,7 @@ export class ShardInbox {
     this.read()
   }
 
-  /** A worker is dead: its claims are looked for, after the outcomes that it left. */
+  /** A worker is dead, and its claims are read, after the outcomes that it left. */
   workerDied(): void {
     this.claimsDue = true
     this.outcomes.ring()

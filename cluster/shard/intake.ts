@@ -1,8 +1,9 @@
 /**
  * intake - what a shard has to do: asks, commands of other processes and due items, all in one queue.
  *
- * Guarantees: nothing is claimed before every outcome present when the shard was taken is committed, nor before those
- * have come that no owner took while the shard moved to another primary, nor once the shard is being released.
+ * Guarantees: nothing is claimed before every outcome present when the shard was taken is committed, nor before the
+ * arrival of outcomes that no owner accepted while the shard moved to another primary, nor once the shard is being
+ * released.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
@@ -20,7 +21,7 @@ import type { ShardWorld } from './world.ts'
 
 /** Asks that may wait at a shard. */
 export const ASKS_MAX = 2_000
-/** Within this of the end of a move every outcome that was refused during it has been sent once more, and read. */
+/** Within this time after a move every outcome refused during it has been sent again and read. */
 const OUTCOMES_COME_MS = 2 * RESEND_MS_MAX
 
 export interface IntakeDeps {
@@ -118,7 +119,7 @@ export class Intake {
     for (const work of this.queue.takeAsks(isOver)) answerWork(work, { kind: 'unavailable' })
   }
 
-  /** A commit is confirmed: the lanes and the cursor of outcomes advance. */
+  /** A commit is confirmed, and the lanes and the cursor of outcomes advance. */
   confirmed(plan: Plan): void {
     this.deps.items.lanes.confirmed(plan)
     this.inbox.confirmed(plan.outcomesCursor)
@@ -137,7 +138,7 @@ export class Intake {
 
   private found(source: Source, lane: string, item: string): void {
     const work = this.own.make(source, { lane, item, body: { lane, item } })
-    // A scan that was under way when the shard was closed: outcomes that were to come first have been let go.
+    // A scan was running when the shard was closed, and outcomes that should precede it have been dropped.
     if (work !== null && this.mayClaim) this.take(work)
   }
 }

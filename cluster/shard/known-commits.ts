@@ -11,7 +11,7 @@ const REMEMBERED = 64
 /** Commits that were confirmed and that the store no longer has. */
 export interface Loss {
   readonly commits: number
-  /** When the first of them was confirmed; for a larger loss, the first known one. Null if unknown. */
+  /** When the first lost commit was confirmed; for a larger loss, the first known one. Null if unknown. */
   readonly sinceMs: number | null
 }
 

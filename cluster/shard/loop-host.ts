@@ -6,19 +6,17 @@ import type { Work } from '../work.ts'
 export interface LoopHost {
   /** Whether anything is decided. */
   readonly isRunning: () => boolean
-  /** Whether the shard is being released: nothing more is read or claimed. */
+  /** Whether the shard is being released, after which nothing more is read or claimed. */
   readonly isStopping: () => boolean
   /** Nothing waits and nothing is under way. */
   readonly idle: () => void
   /** The store is torn. */
   readonly halted: (reason: string) => void
-  /**
-   * Another owner has the shard, or its cached state is wrong: `first` is to be decided again, before the rest.
-   */
+  /** Another owner has the shard, or its cached state is wrong; `first` must be decided again, before the rest. */
   readonly lost: (first: readonly Work[]) => void
 }
 
-/** The initial state of a shard: its row, the lower bounds of its lanes, and its valid claims. */
+/** The initial state of a shard, which is its row, the lower bounds of its lanes, and its valid claims. */
 export interface LoopStart {
   readonly meta: Meta
   readonly lanes: readonly (readonly [lane: string, atMs: number])[]
@@ -27,7 +25,7 @@ export interface LoopStart {
 
 /** Works that are let go. */
 export interface Drained {
-  /** Of a commit that was sent and has no verdict. */
+  /** Work of a commit that was sent and has no verdict. */
   readonly inDoubt: readonly Work[]
   readonly rest: readonly Work[]
 }

@@ -1,5 +1,5 @@
 /**
- * loop - read, decide, send, settle: the steady part of a shard.
+ * loop - the steady part of a shard, which reads, decides, sends and settles.
  *
  * At most one commit is in flight. While it is, the next batch reads its facts. It is decided when the commit is
  * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. Writes that a
@@ -33,7 +33,7 @@ export class CommitLoop {
   readonly intake: Intake
   /** State known to be in the store. */
   readonly knownCommits = new KnownCommits()
-  /** Counts progress: a shard that has work and does not count is stuck. */
+  /** Counts progress. A shard that has work and does not count is stuck. */
   turns = 0
   /** Monotonic time until which only work that finishes or frees something is committed, because the store is full. */
   fullUntilMs = 0
@@ -49,7 +49,7 @@ export class CommitLoop {
   private commits = 0
   private pausedUntilMs = 0
   private isWoken = false
-  /** Idle states are to be dropped when no batch uses them. */
+  /** Idle states must be dropped when no batch uses them. */
   private sweepDue = false
 
   constructor(id: number, world: ShardWorld, host: LoopHost) {
@@ -173,7 +173,7 @@ export class CommitLoop {
     this.reader.fields.clear()
   }
 
-  /** The output gate: a batch is decided and answered only when everything before it is confirmed. */
+  /** The output gate, by which a batch is decided and answered only when all earlier ones are confirmed. */
   protected mayDecide(): boolean {
     return this.inFlight === null
   }
@@ -186,12 +186,12 @@ export class CommitLoop {
   /** A plan is about to be sent. */
   protected sending(_plan: Plan): void {}
 
-  /** A commit was confirmed: its writes are laid over the reads that the next batch has sent in the meantime. */
+  /** A commit was confirmed, and its writes are laid over the reads that the next batch has sent in the meantime. */
   protected keepLaid(laid: Laid): void {
     this.laid = this.next === null ? [] : [laid]
   }
 
-  /** A plan did not become true: its reservations are returned and its draft is dropped. */
+  /** A plan did not become true, so its reservations are returned and its draft is dropped. */
   protected discard(plan: Plan): void {
     discardPlan(plan, this.items)
   }
@@ -230,7 +230,7 @@ export class CommitLoop {
     }
   }
 
-  /** A plan is committed: its callers are answered. */
+  /** A plan is committed, and its callers are answered. */
   protected finished(plan: Plan): void {
     this.turns += 1
     this.intake.finished(plan)
@@ -269,7 +269,7 @@ export class CommitLoop {
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })
     this.intake.confirmed(plan)
     log.committed({ shard: this.id, works: plan.works.length, ms: clock.monotonicMs() - sentAtMs })
-    this.wake() // What these answers bring about within this turn of the loop goes with the next commit.
+    this.wake() // Further asks from these answers within this turn of the loop go with the next commit.
     this.finished(plan)
     this.startClaims(plan.claims) // Some are performed there and then: after the answers.
     if (plan.signals.length > 0) store.signal(plan.signals)
@@ -283,7 +283,7 @@ export class CommitLoop {
       answerWork(work, { kind: 'unavailable' })
     }
     if (isFull) this.fullUntilMs = this.world.clock.monotonicMs() + FULL_MS
-    if (isFull || isAway) this.turns += 1 // The store has answered: a shard that is refused is not stuck.
+    if (isFull || isAway) this.turns += 1 // The store has answered, so a refused shard is not stuck.
     if (pauses) this.pause(RETRY_MS)
     this.requeue(flight, works)
     this.advance()
@@ -315,13 +315,13 @@ export class CommitLoop {
       if (hasHappened === null) return void this.host.lost([])
       if (!hasHappened) return void this.giveUp(flight)
       this.land(flight)
-      this.discard(flight.plan) // Its claims lapse: who took the shard believed this worker dead and has freed them.
+      this.discard(flight.plan) // Its claims lapse: the new owner considered this worker dead.
       this.finished(flight.plan)
       this.host.lost([])
     })
   }
 
-  /** The commit did not happen and the cached state is wrong: the next owner of the shard decides again. */
+  /** The commit did not happen and the cached state is wrong, so the next owner of the shard decides again. */
   private giveUp(flight: Flight): void {
     this.land(flight)
     this.discard(flight.plan)

@@ -11,7 +11,7 @@ const SILENCE_MAX_MS = 1_500
 /** An outcome that the store does not take, as during a move, is sent again within this. */
 export const RESEND_MS_MAX = 1_000
 
-/** This moment by the store's clock and by the monotonic one, and since when the store has answered nothing. */
+/** This moment by the store's clock and by the monotonic one, and the start of the store's silence. */
 export interface Moment {
   readonly nowMs: number
   readonly atMs: number
@@ -23,7 +23,7 @@ export function hasWaited({ deadlineMs, cameAtMs }: Work, { nowMs, atMs, silentM
   return nowMs > deadlineMs || (silentMs > SILENCE_MAX_MS && atMs - cameAtMs > SILENCE_MAX_MS)
 }
 
-/** Whether a verdict comes too late for any caller: the callers are released without an answer. */
+/** Whether a verdict comes too late for any caller, so that the callers are released without an answer. */
 export function isHopeless({ sentAtMs }: Flight, { atMs }: Moment): boolean {
   return atMs - sentAtMs > DOUBT_MAX_MS
 }

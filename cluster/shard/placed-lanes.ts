@@ -20,7 +20,7 @@ export interface PlacedLane extends Placed {
 export class PlacedLanes {
   private readonly lanes = new Map<string, PlacedLane>()
   private readonly items: Pick<ItemContext, 'shard' | 'pump' | 'lanes'>
-  /** The one that was asked for last: messages of one kind follow each other. */
+  /** The last result, because messages of one kind follow each other. */
   private last: PlacedLane | null = null
 
   constructor(items: Pick<ItemContext, 'shard' | 'pump' | 'lanes'>) {

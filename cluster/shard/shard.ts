@@ -113,7 +113,7 @@ export class Shard {
     return true
   }
 
-  /** One command of this process; `bytes` of content count against the batch. Never rejects. */
+  /** One command of this process, whose `bytes` of content count against the batch. Never rejects. */
   ask(command: Command, type: CommandType, bytes: number): Promise<AskResult> {
     const { clock } = this.world
     const { intake, fullUntilMs } = this.loop
@@ -208,7 +208,7 @@ export class Shard {
     this.leave()
   }
 
-  /** Someone else holds the shard: open work goes there, `first` before the rest. */
+  /** Another worker holds the shard, and open work goes there, `first` before the rest. */
   drop(first: readonly Work[] = []): void {
     if (this.phase === 'gone') return
     this.world.fence.lost(this.id)

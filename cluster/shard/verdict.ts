@@ -21,20 +21,20 @@ export type Action =
    */
   | { readonly kind: 'give up'; readonly storeSeq?: number; readonly storeNowMs?: number }
   /**
-   * The shard stops for good. `storeSeq`: the position of the store, if that is the reason. `isAgainstRules`: the
-   * commit was invalid.
+   * The shard stops for good. `storeSeq` is the position of the store, if that is the reason. `isAgainstRules` means
+   * that the commit was invalid.
    */
   | { readonly kind: 'halt'; readonly reason: string; readonly storeSeq?: number; readonly isAgainstRules?: true }
   | Again
   | Halve
 
-/** An invalid commit: its first half is committed alone, then the rest, until the offending command is found. */
+/** An invalid commit, whose first half is committed alone, then the rest, until the offending command is found. */
 export interface Halve {
   readonly kind: 'halve'
   readonly reason: string
   readonly first: readonly Work[]
   readonly rest: readonly Work[]
-  /** Set if `first` is that command: its turn ends with this fault. */
+  /** Set if `first` is that command, whose turn ends with this fault. */
   readonly blame: Fault | null
 }
 
@@ -45,14 +45,15 @@ export interface Again {
   /** Asks that are answered `unavailable`. */
   readonly refused: readonly Work[]
   /**
-   * The refused ones are also past their time: a command of the mailbox is refused by the commit that passes its entry.
+   * The refused ones are also past their deadline; a command of the mailbox is refused by the commit that passes its
+   * entry.
    */
   readonly areLate?: true
   /** The store's clock, which this process's was too far from. */
   readonly storeNowMs?: number
   /** The store takes only what finishes or frees, for a while. */
   readonly isFull?: true
-  /** The store has answered all the same: the shard is not stuck. */
+  /** The store has answered, so the shard is not stuck. */
   readonly isAway?: true
   /** Nothing is decided for a moment. */
   readonly pauses?: true
@@ -70,12 +71,12 @@ interface Judged {
 }
 
 /**
- * Returns what is to be done about a verdict, and changes nothing. A commit with an unknown outcome has no verdict yet:
- * `lost` is a fault.
+ * Returns the action for a verdict, and changes nothing. A commit with an unknown outcome has no verdict yet: `lost`
+ * is a fault.
  *
- * A commit with an unknown outcome may have been applied by a primary that was cut off and then lost. Everything read
- * since, lanes and facts alike, may have come from there. If the commit did not happen, these reads are worthless, and
- * they cannot be distinguished from others. The shard is read again as a whole.
+ * A commit with an unknown outcome may have been applied by a primary that was disconnected and then lost. Everything
+ * read since, lanes and facts alike, may have come from there. If the commit did not happen, these reads are
+ * worthless, and they cannot be distinguished from others. The shard is read again as a whole.
  */
 export function actionOn(verdict: Verdict, { plan, commit, isDoubted }: Judged): Action {
   if (isDoubted && DENIALS.has(verdict.kind)) {

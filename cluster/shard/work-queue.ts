@@ -1,5 +1,6 @@
 /**
- * work-queue - the pending work of a shard: asks of this process, commands of the mailbox, and the runtime's own work.
+ * work-queue - the pending work of a shard, with asks of this process, commands of the mailbox, and the runtime's own
+ * work.
  *
  * A batch takes at most half its places for the runtime's own work while asks wait, and local and mailbox commands in
  * turn, each in the order in which they came. Returned work keeps its place.
@@ -78,7 +79,10 @@ export class WorkQueue {
     return taken
   }
 
-  /** Drops work that the next owner finds in the store itself: all but asks of this process and its own outcomes. */
+  /**
+   * Drops work that the next owner finds in the store itself, which is all except asks of this process and its own
+   * outcomes.
+   */
   dropFindable(): void {
     this.mailbox = []
     this.own = this.own.filter(({ source, entryId }) => source === 'outcome' && entryId === '')

@@ -31,7 +31,7 @@ export interface ShardWorld {
   answered(): void
   /** Another owner has the shard: unfinished asks go to it. */
   forward(shard: number, works: readonly Work[]): void
-  /** An attempt ended: its outcome goes to the current owner of the shard. */
+  /** An attempt ended, and its outcome goes to the current owner of the shard. */
   reported(shard: number, claim: Claim, outcome: unknown): void
   gone(shard: number): void
   /** A verdict reported the store's time `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */

@@ -2,9 +2,9 @@
  * clear-slot - removes keys of a slot that another node holds from memory, files and replicas: copies of interrupted
  * moves, and the source of a move
  *
- * In Redis 7.0 a node that learns of another holder of its slot removes the keys from its memory only: neither its file
- * nor its replicas get the deletions. So every name that a replica still has is written once more by its primary, and
- * removed.
+ * In Redis 7.0 a node that learns of another holder of its slot removes the keys only from its memory, and the
+ * deletions reach neither its file nor its replicas. So every name that a replica still has is written once more by
+ * its primary, and removed.
  */
 import type { Redis } from 'ioredis'
 import { copyKey, metaKey } from '../keyspace.ts'
@@ -40,7 +40,7 @@ export interface Clearing {
   /** The holder among them. */
   readonly primaries: readonly MoveEnd[]
   readonly replicas: readonly Follower[]
-  /** Ids of all nodes of the cluster, also of those that do not answer. */
+  /** Ids of all nodes of the cluster, including those that do not answer. */
   readonly ids: ReadonlySet<string>
   /** Throws if another order may have taken over. */
   mustHold(): void
@@ -48,8 +48,8 @@ export interface Clearing {
 
 /**
  * Removes it everywhere but at the holder. In: ids of nodes that the slot came from; their keys are old, and still in
- * their files even if gone from memory. Returns ids of those that could not be cleared: they do not answer, or take no
- * writes. Throws Error, a sentence, at a node that has keys which no move has left.
+ * their files even if gone from memory. Returns the ids of nodes that could not be cleared, because they do not
+ * answer, or accept no writes. Throws Error, a sentence, at a node that has keys which no move has left.
  */
 export async function clearOthers(clearing: Clearing, sources: readonly string[] = []): Promise<string[]> {
   const { holder, ids, primaries, replicas } = clearing
@@ -80,8 +80,8 @@ async function clearAt(
   const followers = followersOf(clearing, end)
   const names = await namesAtAll(isSource ? [end, holder, ...followers] : [end, ...followers], slot)
   if (names.length === 0 && !isOpen) return true
-  // It gets no updates about a slot that it imports: the former holder may have become a replica, and then no node has
-  // it.
+  // It gets no updates about a slot that it imports. The former holder may have become a replica, and then no node has
+  // the slot.
   if (isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', holder.id)
   await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
   if (count > 0 && !isOld && !(await isCopy(client, shard))) {
@@ -96,7 +96,7 @@ async function clearAt(
       await clear(clearing, end, more)
     }
   } catch (error) {
-    // It accepts no writes, like a primary without its replicas: its keys are old, and stay until it does.
+    // It accepts no writes, like a primary without its replicas, so its keys are old, and stay until it does.
     if (!/^(?:NOREPLICAS|MISCONF|READONLY|OOM)/.test((error as Error).message)) throw error
     return false
   }
@@ -108,7 +108,9 @@ function followersOf({ replicas }: Clearing, { id }: MoveEnd): Follower[] {
   return replicas.filter(({ primary }) => primary === id)
 }
 
-/** Names of keys of a slot that any of these nodes has, each once. A node that ends in the meantime has none. */
+/**
+ * Names of keys of a slot that any of these nodes has, each once. A node that ends in the meantime contributes none.
+ */
 async function namesAtAll(ends: readonly MoveEnd[], slot: number): Promise<Buffer[]> {
   const lists = await Promise.all(ends.map(({ client }) => keysOf(client, slot)))
   const found = new Map(lists.flat().map((name) => [name.toString('latin1'), name]))

@@ -85,7 +85,7 @@ function describe(
   answers: ReadonlyMap<string, NodeAnswers>,
 ): Pick<ClusterLook, 'nodes' | 'uncovered' | 'common'> {
   const map = new SlotMap()
-  // The own answer of a node counts: other nodes may have old data about it, whatever epoch they know.
+  // The own answer of a node counts, because other nodes may have old data about it, whichever epoch they know.
   for (const [id, { nodes }] of answers) {
     const own = nodes.filter((line) => line.id === id || !answers.has(line.id))
     map.take(own, nodes.find((line) => line.id === id)?.address ?? '')
@@ -179,8 +179,8 @@ export function moverOf({ nodes }: ClusterLook): string | null {
 }
 
 /**
- * The silent node without which a move to `to` cannot be ended or restarted, because it may come back unchanged: the
- * source, which a replica may have replaced, or the target. Returns its name, or null.
+ * The silent node without which a move to `to` cannot be ended or restarted, because it may come back unchanged; this
+ * is the source, which a replica may have replaced, or the target. Returns its name, or null.
  */
 export function awayOf(
   { nodes }: ClusterLook,

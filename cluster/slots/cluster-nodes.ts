@@ -6,7 +6,7 @@
  * and later to a second. A silent node delays no other. If no primary answers, the seeds and every known node are
  * asked.
  *
- * Guarantee: a primary that no longer holds anything is deposed at once. Commands in flight there get an unknown
+ * Guarantee: a primary that no longer holds any slot is dropped at once. Commands in flight there get an unknown
  * outcome, and a retry reaches the current holder, however long the old one would have been silent.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -28,7 +28,7 @@ export const ASK_MS_MAX = 1_000
 /** All primaries are waited for; one that is away longer than this is waited for by its shards alone. */
 const OPEN_MS_MAX = 10_000
 const OPEN_STEP_MS = 50
-/** A node that holds nothing is dropped after this: its commands in flight have ended. */
+/** A node without slots is dropped after this time, when its commands in flight have ended. */
 const KEPT_MS = 10_000
 /** Nodes that send one command on. */
 const HOPS_MAX = 4

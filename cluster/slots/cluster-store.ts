@@ -4,9 +4,10 @@
  * Every request for a shard goes to the primary that the map names. Its answer decides (Redis Cluster specification,
  * "redirection and resharding"):
  *
- * MOVED: the same bytes to the node that it names, and the map is read. ASK: the same there, after ASKING, in one
- * write; the map stays. TRYAGAIN, CLUSTERDOWN, or a node that is not known yet: nothing ran, so `away`. A connection
- * that ends: `lost`, and the map is read from the others; a retry reaches the current holder of the slot.
+ * After MOVED the same bytes go to the node that it names, and the map is read. After ASK they go to the other node,
+ * behind ASKING, in one write, and the map stays. After TRYAGAIN, CLUSTERDOWN, or for an unknown node nothing ran, so
+ * the verdict is `away`. A connection that ends: `lost`, and the map is read from the others; a retry reaches the
+ * current holder of the slot.
  *
  * Guarantees that one unreachable primary does not stop the others; with `replica` an answer is given only after the
  * gate of its primary (`gate.ts`), whichever way it comes; the answers of an isolated primary move no slot back.
@@ -41,7 +42,7 @@ import { type RedisNodesOptions, redisNodes } from './redis-nodes.ts'
 import type { ShardNode } from './shard-node.ts'
 import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
 
-/** A primary of which every connection has owed an answer for so long is unreachable for every caller. */
+/** A primary is unreachable for every caller if all connections to it have owed answers for this time. */
 const AWAY_MS = 1_000
 
 /** Receives events about the nodes in addition to the store. */
@@ -103,7 +104,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return this.nodes.named(SHARD_SLOTS[shard] ?? 0)
   }
 
-  /** The Redis of a shard at this moment, for commands that are not the runtime's; throws if none is known. */
+  /** The Redis of a shard at this moment, for commands outside the runtime; throws if none is known. */
   viewsOf(shard: number | null): Redis {
     const node = this.nodes.named(shard === null ? COMMON_SLOT : (SHARD_SLOTS[shard] ?? 0))
     if (node === null) throw new Error('No node of the cluster is known to have the requested keys')
@@ -115,7 +116,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return [...this.nodes.all.values()]
   }
 
-  /** Addresses of nodes: the primaries that hold shards, as they are known now. */
+  /** Addresses of the primaries that hold shards, as far as they are known now. */
   get addresses(): readonly string[] {
     return this.primaries.map(({ address }) => address)
   }
@@ -133,8 +134,8 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
   }
 
   /**
-   * A node that is unreachable for every connection is left out while another is reachable: that is not a fault of this
-   * process.
+   * A node that is unreachable for every connection is left out while another is reachable, because that is not a
+   * fault of this process.
    */
   get lags(): readonly Lag[] {
     const found = this.primaries.map(({ name, isUp, store }) => {
@@ -169,7 +170,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return (await this.at(shard)?.store.read(shard, facts)) ?? null
   }
 
-  /** Gated too: later reads of the shard can be relied on, whoever wrote the data. */
+  /** It passes the gate too, so that later reads of the shard can be relied on, whichever process wrote the data. */
   async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
     const node = this.at(request.shard)
     if (node === null) return { kind: 'failed' }
@@ -298,7 +299,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     else end()
   }
 
-  /** A holder changed or a subscriber was added: all subscriptions move to the current holders. */
+  /** A holder changed or a subscriber was added, so all subscriptions move to the current holders. */
   private arrange(): void {
     const common = this.nodes.named(COMMON_SLOT)
     for (const listener of this.listeners) listener.arrange(this.nodes.all, common)
@@ -327,7 +328,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return this.nodes.at(SHARD_SLOTS[shard] ?? 0)
   }
 
-  /** The gate of a shard's primary, which must still be the one that was asked. */
+  /** Passes the gate of a shard's primary, which must still be the one that was asked. */
   private async kept(shard: number, node: Node): Promise<boolean> {
     return (await node.kept()) && this.nodes.named(SHARD_SLOTS[shard] ?? 0) === node
   }

@@ -2,11 +2,11 @@
  * copy-keys - keys of a slot are copied to another primary of a Redis Cluster, a few at a time, while the source keeps
  * them
  *
- * Not by MIGRATE: a source that was frozen or disconnected in the middle of one sends the rest when it comes back, and
- * overwrites newer values at the target. Here every byte goes over a connection of the order, which knows that
- * everything was answered. The next order ends these connections before it begins.
+ * MIGRATE is not used, because a source that was frozen or disconnected in the middle of one sends the rest when it
+ * comes back, and overwrites newer values at the target. Here every byte goes over a connection of the order, which
+ * knows that everything was answered. The next order ends these connections before it begins.
  *
- * Guarantees: a key is on the target's disk when this returns; keys that have expired in the meantime are skipped.
+ * Guarantees: a key is on the target's disk when this returns; keys that expired in the meantime are skipped.
  */
 import type { Redis } from 'ioredis'
 import { asking } from './asking.ts'
@@ -22,7 +22,7 @@ const SIZED_AT_ONCE = 500
 const BATCH_KEYS_MAX = 200
 const BATCH_BYTES_MAX = 1_048_576
 
-/** ARGV: name, end in ms since the epoch (0: none) and payload of each key. One write of the file for all of them. */
+/** ARGV: name, end in ms since the epoch (0: none) and payload of each key. All of them are one write of the file. */
 export const RESTORE = `#!lua
 for i = 1, #ARGV, 3 do redis.call('RESTORE', ARGV[i], ARGV[i + 1], ARGV[i + 2], 'REPLACE', 'ABSTTL') end
 return 1
@@ -44,7 +44,7 @@ export interface CopyWay {
   mustHold(): void
 }
 
-/** Receives the keys that are copied. */
+/** Receives the keys being copied. */
 export interface CopyHears {
   /** These are about to be copied. */
   begins?(names: readonly Buffer[]): void

@@ -2,12 +2,12 @@
  * finish-slot - a resharding in the manner of Redis that was cut off is ended, so that one node has the slot and all of
  * its keys (Redis Cluster specification, "resharding")
  *
- * `redis-cli --cluster reshard`, and earlier builds of `cluster move`, let a key go at its source as soon as the target
- * has it; a slot that they left half way has the mark MIGRATING at its source. A key that the source still has is the
- * newer one. The marks protect keys that are at neither side, so no fence is needed.
+ * `redis-cli --cluster reshard`, and earlier builds of `cluster move`, let a key go at its source as soon as the
+ * target has it; a slot that they left half way has the mark MIGRATING at its source. A key that the source still has
+ * is the newer one. The marks protect keys that are at neither side, so no fence is needed.
  *
- * Moves by Redis itself have a risk of Redis: a source that is frozen in the middle of a key, and comes back when
- * another one has its place, can put that key back.
+ * Moves by Redis itself have a risk: a source that is frozen in the middle of a key, and comes back when another node
+ * has its place, can put that key back.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { keysOf, type MoveEnd } from './copy-keys.ts'

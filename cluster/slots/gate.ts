@@ -2,16 +2,15 @@
  * gate - no commit is reported before replicas have it
  *
  * One connection to a primary, one pair of `PING` and `WAIT` under way; later callers wait for the next pair. `WAIT`
- * covers the writes of its own connection, and returns at once for a connection without writes: the `PING` before it
+ * covers the writes of its own connection, and returns at once for a connection without writes; the `PING` before it
  * moves its position to the end of everything written so far.
  *
- * Guarantees that a pass is given once the required number of replicas have acknowledged everything that the primary
- * had written at the request. A failed pass is requested again, five times in all; then the outcome of the commits is
- * unknown.
+ * Guarantees that a pass is given once the required number of replicas have acknowledged all writes of the primary
+ * before the request. A failed pass is requested again, five times in all; then the outcome of the commits is unknown.
  */
 import type { RedisLink } from '../redis/link.ts'
 
-/** `WAIT` returns after this with the replicas that have acknowledged. */
+/** `WAIT` returns after this time with the number of replicas that have acknowledged. */
 const WAIT_MS = 1_000
 /** Answers that fall short for one pass: five seconds, more than anybody who asks waits for. */
 const SHORT_MAX = 5
@@ -27,7 +26,7 @@ export class ReplicaGate {
   private waiting: Waiting[] = []
   private isAsking = false
 
-  /** `replicas`: the number that must have it. */
+  /** `replicas` is the number of replicas that must acknowledge. */
   constructor(link: Pick<RedisLink, 'call'>, replicas: number) {
     this.link = link
     this.replicas = replicas

@@ -1,7 +1,7 @@
 /**
  * key-watch - which keys of a shard are written to while they are copied, from keyspace notifications of their node
  *
- * Guarantee: a key that is not named has not been written to since it was last cleared. If the connection has ended, or
+ * Guarantee: a key that is not named has not been written since it was last cleared. If the connection has ended, or
  * too many keys are named, the answer is unknown.
  */
 import type { Redis } from 'ioredis'

@@ -1,9 +1,9 @@
 /**
- * move-fence - blocks all writes to a shard that is moved to another primary
+ * move-fence - blocks all writes to a shard that is being moved to another primary
  *
- * The fence is the owner in the shard's `meta`, `move:<source>:<target>` by the ids of both nodes, under its own token.
- * It is replicated and copied like any key, so a successor of either node has it. It never expires. Commits of the
- * previous owner fail by their token, no process takes the shard, no outcome is handed in.
+ * The fence is the owner in the shard's `meta`, `move:<source>:<target>` with the ids of both nodes, under its own
+ * token. It is replicated and copied like any key, so a successor of either node has it. It never expires. Commits of
+ * the previous owner fail by their token, no process takes the shard, no outcome is handed in.
  */
 import type { Redis } from 'ioredis'
 import { copyKey, fencedKey, metaKey, RELEASED_CHANNEL } from '../keyspace.ts'
@@ -23,8 +23,8 @@ return 1
 `
 
 /**
- * KEYS: meta, copy. ARGV: token, channel of workers that take shards, number of this one, ids of nodes that still have
- * to be cleared. Answers 1 when it is done.
+ * KEYS: meta, copy. ARGV: token, channel of workers that take shards, number of this shard, ids of nodes that still
+ * have to be cleared. Answers 1 when it is done.
  */
 export const FREE = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
@@ -41,7 +41,7 @@ return 1
 export interface FenceHolder {
   readonly owner: string
   readonly token: string
-  /** Ids of nodes that were unreachable when the shard left them: their files still have it. */
+  /** Ids of nodes that were unreachable when the shard left them, whose files still have it. */
   readonly uncleared: readonly string[]
 }
 
@@ -68,7 +68,7 @@ export async function noteUncleared(client: Redis, shard: number, ids: readonly 
   else await client.hset(metaKey(shard), 'uncleared', ids.join(','))
 }
 
-/** The move that an owner stands for; null for a worker or no owner. */
+/** The move that an owner represents; null for a worker or no owner. */
 export function moveOf(owner: string): MoveEnds | null {
   if (!owner.startsWith(MOVE_PREFIX)) return null
   const [source = '', target = ''] = owner.slice(MOVE_PREFIX.length).split(':')

@@ -3,9 +3,9 @@
  * slot changes its holder at once, then the source removes its keys
  *
  * States: copied ahead (the owner continues; `key-watch.ts` records its writes, which are copied again), fenced
- * (`move-fence.ts`: no one writes, everything is read at the source), copied (the target and its replicas have all
+ * (`move-fence.ts`: no process writes, all reads are at the source), copied (the target and its replicas have all
  * keys, `meta` with the fence last), switched (the target has the slot; the source removes its keys once it learns of
- * it), freed (anyone who takes the shard continues with it).
+ * it), freed (any process that takes the shard continues with it).
  *
  * Guarantees: at every moment the node that has the slot has all keys of the shard, and so has the replica that takes
  * its place; keys elsewhere are a copy, marked by the key `copy` or by the fence in its `meta`, and are ignored. So an
@@ -58,28 +58,28 @@ export interface SlotMove extends CopyWay {
   readonly primaries: readonly MoveEnd[]
   /** All replicas that answer. */
   readonly replicas: readonly Follower[]
-  /** Ids of all nodes, also of those that do not answer. */
+  /** Ids of all nodes, including those that do not answer. */
   readonly ids: ReadonlySet<string>
   /** Within this time every node learns of every other, ms. */
   readonly heardMs: number
   readonly clock: Waits
-  /** Of this order alone, for tokens. */
+  /** Used only by this order, for tokens. */
   readonly nonce: string
   /** Whether nothing counts before a replica has it. */
   readonly isReplicated: boolean
   /** Watches which keys of the shard are written to at the source; null if unknown. */
   watch?(): Promise<KeyWatch | null>
-  /** Hears of each step that is done. */
+  /** Called after each completed step. */
   at?(step: MoveStep): void | Promise<void>
 }
 
 /** How many keys there are, and how many have been copied. */
 export type MoveProgress = (moved: number, keys: number) => void
 
-/** Moves it. Returns the number of copied keys. Throws Error, a sentence: the same move resumes it. */
+/** Moves it. Returns the number of copied keys. Throws Error with a sentence; the same move then resumes it. */
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
   const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
-  // A lost target may have claimed the slot without any node learning of it.
+  // A lost target may have claimed the slot without the other nodes learning of it.
   if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move)
   // Fenced keys are not written to: they are copied as they are.
   const watch = isGoneOnWith ? null : ((await move.watch?.()) ?? null)
@@ -131,7 +131,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
 
 /**
  * Ends an interrupted move at `target`, the holder of the shard: after a switch, or to undo it. A lost target may have
- * claimed the slot without any node learning of it.
+ * claimed the slot without the other nodes learning of it.
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
@@ -244,7 +244,9 @@ function binary(name: string): Buffer {
   return Buffer.from(name, 'latin1')
 }
 
-/** Waits until the writes at a node are in its replicas: in all that follow it if they are quick, in one at least. */
+/**
+ * Waits until the writes at a node are in its replicas, in all connected ones if they are quick, and in at least one.
+ */
 async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): Promise<void> {
   const all = [...(await client.info('replication')).matchAll(/^slave\d+:.*state=online/gm)].length
   if (all === 0 && !isReplicated) return
@@ -279,8 +281,8 @@ async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promis
 }
 
 /**
- * Waits until every node says that the target has the slot: then no replica elected later can claim it. A node that has
- * marked it as coming gets no updates, and claims nothing.
+ * Waits until every node reports that the target has the slot, after which no replica elected later can claim it. A
+ * node that has marked it as coming gets no updates, and claims nothing.
  */
 async function mustAgree(
   { slot, target, primaries, replicas, clock }: Pick<SlotMove, 'slot' | 'target' | 'primaries' | 'replicas' | 'clock'>,

@@ -13,7 +13,7 @@ import { type ClusterNodeLine, COMMON_SLOT, hasSlot, parseNodes, SHARD_SLOTS } f
 const CONNECT_MS_MAX = 1_500
 const LOOK_MS_MAX = 4_000
 
-/** Names as CONFIG GET takes them: the settings by which a node is judged. */
+/** Names for CONFIG GET of the settings by which a node is judged. */
 const SETTINGS = [
   ...DURABLE_SETTINGS,
   'cluster-require-full-coverage',
@@ -31,7 +31,7 @@ export interface NodeAnswers {
   readonly info: ReadonlyMap<string, string>
   /** Names and values of CONFIG GET; empty if forbidden. */
   readonly settings: ReadonlyMap<string, string>
-  /** Whether it takes part: a node that sees less than half of the primaries does not. */
+  /** Whether it takes part; a node that sees less than half of the primaries does not. */
   readonly isWell: boolean
   /** All nodes as it knows them, itself among them. */
   readonly nodes: readonly ClusterNodeLine[]
@@ -41,9 +41,9 @@ export interface NodeAnswers {
   readonly moves: readonly { readonly shard: number; readonly ends: MoveEnds }[]
   /** Shards in its slots that other nodes, by their ids, still have in their files, by their `meta`. */
   readonly uncleared: readonly { readonly shard: number; readonly ids: readonly string[] }[]
-  /** The process that is moving shards, by its own name; null if there is none, or another node would know. */
+  /** The process that is moving shards, by its own name; null if there is none, or only another node knows it. */
   readonly mover: string | null
-  /** Its clock less that of this machine, ms; half of the round trip is uncertain. */
+  /** Its clock minus the local clock, ms; half of the round trip is uncertain. */
   readonly clockOffMs: number
 }
 

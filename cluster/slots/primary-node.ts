@@ -2,7 +2,7 @@
  * primary-node - one primary of a Redis Cluster: its store, its clock, its gate, notifications about its shards
  *
  * A pulse each second asks for its time, over the connection of the commits: that connection is then known to answer,
- * and the shards there go by this clock. Until it has answered once, nothing is sent to it.
+ * and the shards there go by this clock. No other command is sent to it before its first answer.
  */
 
 import { type Clock, makeClock } from '../clock.ts'
@@ -18,7 +18,7 @@ import { ShardEars } from './shard-ears.ts'
 import type { NodeEvents, ShardNode } from './shard-node.ts'
 
 const PULSE_MS = 1_000
-/** Of the pulses one was not answered. */
+/** Maximum age of an unanswered pulse. */
 const SILENT_MS = 1_500
 /** If a pulse waits this long, the connection is given up, as for a heartbeat. */
 const PULSE_SILENT_MS = 10_000
@@ -28,7 +28,7 @@ const GATE_SILENT_MS = 5_000
 const REPLICAS_WANTED = 1
 
 export interface PrimaryNodeOptions {
-  /** As an address of a store: scheme, user and password of the seeds, host and port of this one. */
+  /** In the form of a store address, with scheme, user and password of the seeds, host and port of this node. */
   readonly address: string
   /** `host:port`. */
   readonly name: string

@@ -9,7 +9,7 @@ import { pauseBy, type Waits } from '../clock.ts'
 import type { MoveEnd } from './copy-keys.ts'
 import { parseNodes } from './slot-map.ts'
 
-/** Above the newest known epoch: the one that a lost node may have, and one more. */
+/** Above the newest known epoch by one for that of a lost node, and one more. */
 const NEWER_BY = 2
 /** Each round makes the node's own newer by one at least. */
 const ROUNDS_MAX = 4
@@ -18,9 +18,9 @@ const HEARD_MS_MAX = 10_000
 const HEARD_STEP_MS = 20
 
 /**
- * Raises the epoch of a node, and waits until all answering nodes and its replicas know it: a replica that does not
- * know the epoch of its primary is not elected. Takes the primaries that answer, including the node; and the time in
- * which every node learns of every other (`heardMs`). Throws Error, a sentence.
+ * Raises the epoch of a node, and waits until all answering nodes and its replicas know it, because a replica that
+ * does not know the epoch of its primary is not elected. Takes the primaries that answer, including the node; and the
+ * time in which every node learns of every other (`heardMs`). Throws Error, a sentence.
  */
 export async function raiseEpoch(
   node: MoveEnd,

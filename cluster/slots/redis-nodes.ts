@@ -54,7 +54,10 @@ async function askApart(address: string): Promise<string | null> {
   return text
 }
 
-/** An answer from elsewhere is relied on when the replicas there have acknowledged it: no one else asks their gate. */
+/**
+ * An answer from another node counts when the replicas there have acknowledged it, because no other code passes that
+ * gate.
+ */
 async function sendThere(target: PrimaryNode, sending: Sending): Promise<StoreAnswer> {
   const answer = await target.store.sendHere(sending)
   if (answer.kind !== 'reply' || !target.isGated) return answer

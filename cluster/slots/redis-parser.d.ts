@@ -1,4 +1,4 @@
-/** redis-parser - the shape of the package of this name, which has no types of its own */
+/** redis-parser - the types of the package with this name, which has none of its own */
 declare module 'redis-parser' {
   export default class Parser {
     constructor(options: {

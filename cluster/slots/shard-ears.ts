@@ -1,8 +1,8 @@
 /**
  * shard-ears - receives messages published in the slots of single shards (`SSUBSCRIBE`) of one primary
  *
- * A separate connection with a reader for the needed part of the protocol. The client cannot do it: a subscription
- * answered by MOVED never settles there, and one that the server ends breaks its queue.
+ * A separate connection with a reader for the needed part of the protocol. The client cannot do this, because a
+ * subscription answered by MOVED never settles there, and one that the server ends breaks its queue.
  *
  * Subscriptions are repeated with each connection, and a second after a refusal. Messages published in the meantime are
  * lost. A connection that is silent for ten seconds is given up; it is asked each second.

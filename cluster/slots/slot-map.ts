@@ -1,8 +1,8 @@
 /**
  * slot-map - which primary of a Redis Cluster holds which shard, as its nodes report
  *
- * Guarantee: of two nodes that claim a slot the one with the higher epoch has it, as among themselves (Redis Cluster
- * specification, "configuration epoch"): the answer of a disconnected primary moves nothing back.
+ * Guarantee: if two nodes claim a slot, the one with the higher epoch has it, as among themselves (Redis Cluster
+ * specification, "configuration epoch"), so the answer of a disconnected primary moves nothing back.
  */
 import { SHARDS } from '../id.ts'
 import { CONF_KEY, shardTag } from '../keyspace.ts'
@@ -18,14 +18,16 @@ export interface ClusterNodeLine {
   readonly isPrimary: boolean
   /** Others agree that it does not answer. */
   readonly hasFailed: boolean
-  /** Of a replica the id of its primary; '' of a primary. */
+  /** For a replica the id of its primary; '' for a primary. */
   readonly primaryId: string
   readonly epoch: number
   /** First and last of each range. */
   readonly ranges: readonly (readonly [number, number])[]
 }
 
-/** Slot of a key (CRC16/XMODEM of its hash tag). The key must have a tag that is not empty, as all of ours do. */
+/**
+ * Slot of a key (CRC16/XMODEM of its hash tag). The key must have a tag that is not empty, which all our keys have.
+ */
 export function slotOf(key: string): number {
   const tag = key.slice(key.indexOf('{') + 1, key.indexOf('}'))
   let crc = 0
@@ -71,7 +73,7 @@ export function hasSlot({ ranges }: ClusterNodeLine, slot: number): boolean {
   return ranges.some(([first, last]) => slot >= first && slot <= last)
 }
 
-/** An address as a node names it; without a host it is that of the node that was asked. */
+/** An address in a node's answer; without a host it has that of the node that was asked. */
 export function addressFrom(named: string, asked: string): string {
   return /^:\d+$/.test(named) ? asked.slice(0, asked.lastIndexOf(':')) + named : named
 }
@@ -124,8 +126,8 @@ export class SlotMap {
   }
 
   /**
-   * Whether a node still belongs to the cluster, according to the node that answered now or to one that it knows: a
-   * node that was disconnected for long may never have learned of it.
+   * Whether a node still belongs to the cluster, according to the answering node or to a node that it knows, because a
+   * node that was disconnected for long may not know.
    */
   private isThere(address: string): boolean {
     if (this.known.has(address)) return true

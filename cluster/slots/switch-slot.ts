@@ -1,8 +1,8 @@
 /**
  * switch-slot - gives a slot to the node that has all its keys (Redis Cluster specification, "SETSLOT")
  *
- * Guarantee: a node that was frozen or disconnected when it got the order does not take the slot if it comes back after
- * the shard may have been moved back.
+ * Guarantee: a node that was frozen or disconnected when it got the order does not take the slot if it comes back
+ * after the shard may have been moved back.
  */
 import type { MoveEnd } from './copy-keys.ts'
 

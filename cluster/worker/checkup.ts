@@ -44,7 +44,7 @@ export class Checkup {
     return !this.recent.areRefused(atMs) && this.deps.lags().every(({ ms }) => ms <= LAG_MS_MAX)
   }
 
-  /** An ask of this process has ended; `isMine`: its shard is held here. */
+  /** An ask of this process has ended; `isMine` if its shard is held here. */
   asked({ kind }: AskResult, { isMine, atMs, askedAtMs }: { isMine: boolean; atMs: number; askedAtMs: number }): void {
     const isAnswered = kind === 'answer' || kind === 'fault'
     this.recent.note(kind === 'unavailable', atMs)

@@ -31,7 +31,7 @@ export interface HoldingsDeps {
   readonly makeShard: (id: number) => Shard
   /** Whether this worker is cut off from a part of the store. */
   readonly ails: () => boolean
-  /** The store has lost commits of a shard that was held here. */
+  /** The store has lost commits of a shard held here. */
   readonly lost: (shard: number, loss: Loss) => void
   /** Reads the records of all workers again. */
   readonly beat: () => Promise<boolean>
@@ -45,7 +45,7 @@ export class Holdings {
   private readonly freeSinceMs = new Map<number, number>()
   /** The last confirmed commit of a shard that ended here. The next owner must find it. */
   private readonly ended = new Map<number, KnownCommits>()
-  /** Shards whose store did not answer: no worker can take them, and none is at fault. */
+  /** Shards whose store did not answer; no worker can take them, and no shard is at fault. */
   private readonly unknown = new Set<number>()
   private isClosed = false
 

@@ -2,8 +2,8 @@
  * leaver - how a worker ends: work in progress ends first, its shards go to others, and how its attempts ended is
  * handed in before it goes.
  *
- * Without that, mail would be sent twice: its claims are free as soon as it is gone. So one that is cut off from a part
- * of the store and gives up waits for it, as long as its claims are.
+ * Without that, mail would be sent twice, because its claims are free as soon as it is gone. So a worker that is
+ * disconnected from a part of the store and gives up waits for that part, as long as its claims last.
  */
 import type { Clock } from '../clock.ts'
 import type { Pump } from '../items/pump.ts'

@@ -1,9 +1,9 @@
 /**
  * members - which workers live, judged by this process's own clock.
  *
- * A worker is dead when it has no record, when its record has not changed for ten seconds, when it has been silent for
- * three and a half and the store no longer knows its connection, or when its process on this machine is gone: its
- * shards are for others. A worker whose own heartbeats were late judges no other by silence for ten seconds.
+ * A worker is dead if it has no record, if its record has not changed for ten seconds, if it has been silent for three
+ * and a half and the store no longer knows its connection, or if its process on this machine is gone. Others then take
+ * its shards. A worker whose own heartbeats were late judges no other by silence for ten seconds.
  *
  * A dead worker may only be frozen or disconnected, and then knows the outcomes of its attempts. It counts as gone, and
  * its attempts are repeated, when its process is known to be gone, when it has no record, or after a minute of silence.
@@ -12,8 +12,8 @@ import type { WorkerRecord } from '../store.ts'
 
 const SILENT_MS = 10_000
 /**
- * After this silence the store is asked for the worker's connection: a heartbeat may be late, but is sent every three
- * seconds.
+ * After this silence the store is asked for the worker's connection, because a heartbeat may be late, but is sent
+ * every three seconds.
  */
 const SUSPECT_MS = 3_500
 const BEAT_LATE_MS = 6_000
@@ -78,7 +78,7 @@ export class Members {
     return this.silent(atMs, runId).map(({ record }) => record.clientId)
   }
 
-  /** Of the requested connections, the store knows `connected`: a worker without one that is still silent is dead. */
+  /** Of the requested connections, the store knows `connected`; a worker without one that is still silent is dead. */
   asked(
     clients: readonly number[],
     connected: ReadonlySet<number>,
@@ -109,7 +109,7 @@ export class Members {
     return this.seen.get(worker)?.record.ails === true
   }
 
-  /** Whether a worker had a record when they were last read. */
+  /** Whether a worker had a record at the last read. */
   knows(worker: string): boolean {
     return worker === this.me || this.seen.has(worker)
   }
@@ -139,7 +139,7 @@ export class Members {
     return atMs - this.calmAtMs
   }
 
-  /** Every worker with a record that is gone, and the record as it was read last. */
+  /** Every dead worker with a record, and the record as last read. */
   gone(atMs: number): { readonly worker: string; readonly text: string }[] {
     const all = [...this.seen].map(([worker, { text }]) => ({ worker, text }))
     return all.filter(({ worker }) => this.isGone(worker, atMs))

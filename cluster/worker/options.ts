@@ -42,9 +42,9 @@ export interface WorkerOptions {
   lostCommits?(commits: number): void
   /** Receives the notifications of turns to the operator, once their commit is confirmed. */
   noted?(note: Note): void
-  /** Shards got stuck repeatedly: the process should end. */
+  /** Shards got stuck repeatedly, so the process should end. */
   hopeless?(): void
-  /** Replaces the protocol of this release; tests combine two releases. */
+  /** Replaces the protocol of this release, so that tests can combine two releases. */
   readonly protocol?: Protocol
   /** Makes a shard; tests plant broken ones. */
   makeShard?(id: number, world: ShardWorld): Shard

@@ -1,8 +1,8 @@
 /**
  * outcome-sender - outcomes of attempts whose shard is no longer here, on their way to its next owner.
  *
- * Each is sent until the store acknowledges it, so it may be stored twice: a repeated outcome changes nothing. Bounded
- * by the attempts of a process: an attempt has one outcome.
+ * Each is sent until the store acknowledges it, so it may be stored twice; a repeated outcome changes nothing. Their
+ * number is bounded by the attempts of a process, because an attempt has one outcome.
  */
 import type { Command, OutcomeBody } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'

@@ -2,7 +2,7 @@
  * protocol - the version of the messages between processes, and the reaction of a new process that is incompatible with
  * the running ones: it waits for them to leave, and then refuses to start.
  *
- * A new process writes its record before it reads the others, so that of two that start together one sees the other:
+ * A new process writes its record before it reads the others, so that of two that start together one sees the other;
  * the earlier one, or a running one, continues. A starting process takes no shards.
  *
  * The number rises with every change of a parcel, a reply, an outcome or a worker's record that a process of the

@@ -1,5 +1,6 @@
 /**
- * recent-asks - the results of the asks of the last seconds: a process that refuses nearly all of them is not ready.
+ * recent-asks - the results of the asks of the last seconds, because a process that refuses nearly all of them is not
+ * ready.
  */
 
 const WITHIN_MS = 4_000

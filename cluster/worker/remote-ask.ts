@@ -28,7 +28,7 @@ const ASKS_MAX = 20_000
 const LOOK_MS = 500
 /** So many requests are under way before asks gather. */
 const UNDER_WAY_MAX = 2
-/** Asks wait no longer for those before them; twice, where both a parcel and requests are to be waited for. */
+/** Maximum wait of an ask for earlier ones, which it may wait twice, for a parcel and for requests. */
 const GATHER_MS = 5
 /** Looks that are due within so long are one. */
 const GRAIN_MS = 20
@@ -158,7 +158,7 @@ export class RemoteAsks {
     return parcel
   }
 
-  /** At the end of this turn of the loop if few requests are in flight, together with all others due then. */
+  /** Sends at the end of this turn of the loop if few requests are in flight, together with all others due then. */
   private sendSoon(line: Line): void {
     const isFirst = this.due.size === 0
     this.due.add(line)

@@ -1,5 +1,5 @@
 /**
- * rendezvous - assigns a shard to one of several workers: each computes the same result.
+ * rendezvous - assigns a shard to one of several workers, by a rule whose result each computes alike.
  *
  * A worker that comes takes its share from all others, one that goes leaves its own to all others; no other shard
  * moves.

@@ -1,9 +1,9 @@
 /**
  * soundness - whether a worker can do what askers want of its shards, judged by its connections and by its own asks.
  *
- * A worker that cannot reach a part of the store still sends heartbeats but serves no caller: its heartbeats test one
- * connection alone. So every connection is tested end to end, and the results of asks to its shards are observed.
- * States: healthy, unhealthy. An unhealthy worker marks its record, and others take its shards.
+ * A worker that cannot reach a part of the store still sends heartbeats but serves no caller, because its heartbeats
+ * test only one connection. So every connection is tested end to end, and the results of asks to its shards are
+ * observed. States: healthy, unhealthy. An unhealthy worker marks its record, and others take its shards.
  *
  * Guarantees: if every connection to a store is silent or slow, no worker is judged, because then the store is the
  * cause; nor while asks are refused at once, because then it is full.

@@ -1,5 +1,5 @@
 /**
- * stuck-count - how often shards of this process got stuck, while the store answers its heartbeats.
+ * stuck-count - counts how often shards of this process got stuck while the store answered its heartbeats.
  *
  * A shard without progress for ten seconds is dropped and acquired again; the third time in a minute shows that the
  * fault is in the process. Shards that get stuck together have one cause and count once. While the store is unreachable
@@ -30,7 +30,7 @@ export class StuckCount {
     this.lastBeatMs = atMs
   }
 
-  /** Whether heartbeats have been answered for so long that a shard which does not move is to blame itself. */
+  /** Whether heartbeats have been answered for so long that a shard without progress is itself at fault. */
   mayJudge(atMs: number): boolean {
     return atMs - this.lastBeatMs <= BEAT_AGE_MAX_MS && atMs - this.beatsSinceMs >= STUCK_MS
   }

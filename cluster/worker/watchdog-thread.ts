@@ -5,7 +5,7 @@ import { writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { workerData } from 'node:worker_threads'
 
-/** The main thread is given this long to show where it is: it may hang outside of our code. */
+/** Time for the main thread to show its position, because it may hang outside of our code. */
 const SHOW_MS_MAX = 1_000
 const FRAMES_MAX = 20
 
@@ -26,7 +26,7 @@ const timer = setInterval(() => {
 
 /** Input of the thread. */
 export interface WatchdogData {
-  /** One 32-bit number: the ticks of the main loop. */
+  /** One 32-bit number with the ticks of the main loop. */
   readonly ticks: SharedArrayBuffer
   readonly tickMs: number
   readonly ticksMax: number
@@ -43,7 +43,7 @@ function showWhere(): void {
   session.post('Debugger.pause')
 }
 
-/** Functions and positions only, none of their data. */
+/** Only functions and positions, without their data. */
 function framesOf(frames: readonly Debugger.CallFrame[], urls: ReadonlyMap<string, string>): string {
   return frames
     .slice(0, FRAMES_MAX)

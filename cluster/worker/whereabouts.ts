@@ -1,6 +1,6 @@
 /**
- * whereabouts - the store of a shard, as far as a worker judges by it: its clock, its silence, whether a shard there
- * that does not move is to blame itself
+ * whereabouts - the store of a shard from a worker's view, with its clock, its silence, and whether a shard without
+ * progress is itself at fault
  *
  * With one store the heartbeats decide; with several each shard is judged by its own.
  */
@@ -15,7 +15,7 @@ import { STUCK_MS, StuckCount } from './stuck-count.ts'
  */
 const SEVERAL_SWEEP_MS = 1_000
 
-/** For the single store: the state reported by heartbeats and commits. */
+/** For the single store, the state reported by heartbeats and commits. */
 export interface Whole {
   readonly clock: Clock
   /** Monotonic time of the last answered heartbeat or commit. */
@@ -33,7 +33,7 @@ export class Whereabouts {
     this.primaries = primaries
   }
 
-  /** Between two looks at the mailboxes of all shards, ms; of several stores each shard is looked at by itself. */
+  /** Between two polls of the mailboxes of all shards, ms; with several stores each shard is polled separately. */
   get sweepMs(): number {
     return this.primaries === null ? 0 : SEVERAL_SWEEP_MS
   }
@@ -73,7 +73,7 @@ export class Whereabouts {
     return this.primaryOf(shard)?.name ?? ''
   }
 
-  /** Since when the store of a shard has answered nothing. */
+  /** How long the store of a shard has not answered. */
   silentMs(shard: number, atMs: number): number {
     return atMs - (this.primaryOf(shard)?.answeredAtMs ?? this.whole.answeredAtMs())
   }

@@ -1,5 +1,5 @@
 /**
- * worker - one process of the cluster: its heartbeat, its shards, its effects, its asks to others.
+ * worker - one process of the cluster, with its heartbeat, its shards, its effects and its asks to others.
  *
  * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). A worker without shards asks
  * those with shards. States: running, leaving (its shards are released, attempts in progress end), ended.
@@ -40,11 +40,11 @@ const FIELDS_MAX = 200_000
 const LOOK_BEATS = 10
 /** For so long after a worker has come or gone shards may be on their way. */
 const MOVING_MS = 60_000
-/** Messages sent by another process while it lived have arrived by then. */
+/** Messages sent by another process before it ended have arrived by then. */
 const ALONE_MS = 60_000
 /** A lone process finds only its own commands in a mailbox, after a lost bell. */
 const ALONE_SWEEP_MS = 5_000
-/** Clocks of several stores differ by at most this: a deadline older than this by one clock has passed by all. */
+/** Clocks of several stores differ by at most this, so a deadline older than this by one clock has passed by all. */
 const PAST_CLOCKS_MS = 500
 
 const makeShard = (id: number, world: ShardWorld): Shard => new Shard(id, world)
@@ -148,7 +148,7 @@ export class Worker {
       joined: () => void this.look(true),
     })
     await this.holdings.check()
-    // Separate: a heartbeat waits for no other connection than its own.
+    // They are separate, because a heartbeat waits for no other connection than its own.
     this.rounds.every(BEAT_MS, async () => void (await this.beat()))
     this.rounds.every(BEAT_MS, () => this.checkShards())
     this.rounds.every(LOOK_MS, () => this.look())
@@ -163,7 +163,7 @@ export class Worker {
   connected(): void {
     if (this.listening === null || this.stopped) return
     void this.beat()
-    // One of several stores may have lost commits: its state is compared with the known one.
+    // One of several stores may have lost commits, so its state is compared with the known one.
     if (this.options.primaries !== undefined) void this.holdings.check()
   }
 
@@ -199,7 +199,7 @@ export class Worker {
     })
   }
 
-  /** Of each shard the worker to which it belongs among those that live, and the store that holds it. */
+  /** For each shard the live worker to which it belongs, and the store that holds it. */
   get shardPlaces(): readonly string[] {
     return this.holdings.wantedOwners().map((worker, shard) => `${worker}/${this.whereabouts.nameOf(shard)}`)
   }
@@ -290,7 +290,7 @@ export class Worker {
     return true
   }
 
-  /** Reads the records of the others, and asks for the connections of those that are silent. */
+  /** Reads the records of the others, and queries the connections of silent ones. */
   private async look(mayBeNew = false): Promise<void> {
     const askedAtMs = this.clock.monotonicMs()
     if (!mayBeNew && this.living.length === 0 && !this.holdings.someAreFree) return

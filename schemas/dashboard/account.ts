@@ -53,7 +53,7 @@ export const ACT_LIST = objectOf({
   next: UUID_OR_NULL,
 })
 
-/** Answer of GET /dashboard/api/checklist: the completed steps. */
+/** Answer of GET /dashboard/api/checklist, with the completed steps. */
 export const CHECKLIST = objectOf({
   message: { type: 'boolean' },
   webhook: { type: 'boolean' },
@@ -62,7 +62,7 @@ export const CHECKLIST = objectOf({
   secondAdministrator: { type: 'boolean' },
 })
 
-/** Body of POST /dashboard/api/find: an id of anything. */
+/** Body of POST /dashboard/api/find, with an id of any object. */
 export const FIND_BODY = objectOf({ text: { type: 'string', minLength: 1, maxLength: ADDRESS_CHARS_MAX } })
 
 export const FOUND_KIND = {

@@ -1,5 +1,6 @@
 /**
- * link - links into the dashboard: of the first start, by mail for signing in or a new password, invitations
+ * link - links into the dashboard: that of the first start, those mailed for signing in or a new password, and
+ * invitations
  *
  * A link's token is after `#` in its URL, so no server sees it there; the page reads and consumes it by POST.
  *
@@ -69,7 +70,7 @@ export const OPERATOR_LINK_BODY = {
   additionalProperties: false,
 } as const
 
-/** Answer of POST /v1/operator/accounts/{accountId}/link: the URL is shown only once. */
+/** Answer of POST /v1/operator/accounts/{accountId}/link, the only one with the URL. */
 export const LINK_MADE = objectOf({
   url: { type: 'string', examples: [LINK_EXAMPLE] },
   expiresAt: INSTANT,

@@ -23,7 +23,7 @@ export const MEMBER = objectOf({
   lastSeenAt: INSTANT_OR_NULL,
 })
 
-/** Answer of GET /dashboard/api/members: all of them. */
+/** Answer of GET /dashboard/api/members, with all members. */
 export const MEMBER_LIST = objectOf({ members: { type: 'array', maxItems: MEMBERS_MAX, items: MEMBER } })
 
 /** Body of PATCH /dashboard/api/members/{userId}: any subset. */
@@ -52,7 +52,7 @@ export const INVITATION = objectOf({
   expiresAt: INSTANT,
 })
 
-/** Answer of GET /dashboard/api/invitations: all of them. */
+/** Answer of GET /dashboard/api/invitations, with all invitations. */
 export const INVITATION_LIST = objectOf({
   invitations: { type: 'array', maxItems: INVITATIONS_MAX, items: INVITATION },
 })

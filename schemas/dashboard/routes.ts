@@ -79,7 +79,7 @@ function own<const Name extends string, const Body = null>(
   return row
 }
 
-/** A mail in a frame, the only page that is served here. It has no code of ours. */
+/** A mail in a frame, the only page that is served here. It has none of our code. */
 function mailFrame(): Route<'showMail', never, null> {
   const frame = own('showMail', 'GET', '/mail', {
     level: 'r',

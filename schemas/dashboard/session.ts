@@ -13,7 +13,7 @@ export const ROLE = { enum: ['administrator', 'member'] } as const
 export const SIGN_IN_ADDRESS = { type: 'string', format: 'address' } as const
 /** One that is chosen. */
 export const NEW_PASSWORD = { type: 'string', minLength: PASSWORD_CHARS_MIN, maxLength: PASSWORD_CHARS_MAX } as const
-/** An entered password: a long one is just wrong. */
+/** An entered password; one that is too long is just wrong. */
 export const TRIED_PASSWORD = { type: 'string', maxLength: 1024 } as const
 
 /** Proof of a completed step: made by this installation, bound to the browser, used once. */
@@ -49,7 +49,7 @@ export const PASSKEY_SIGN_IN_BODY = objectOf({ challenge: CHALLENGE, credential:
 /** Body of POST /dashboard/api/session/account. */
 export const SWITCH_ACCOUNT_BODY = objectOf({ accountId: UUID })
 
-/** Body of POST /dashboard/api/session/confirm: a password, a code, or a passkey; the first of them counts. */
+/** Body of POST /dashboard/api/session/confirm: a password, a code, or a passkey, of which the first counts. */
 export const CONFIRM_BODY = {
   type: 'object',
   properties: { password: TRIED_PASSWORD, code: FACTOR_CODE, challenge: CHALLENGE, credential: CREDENTIAL },
@@ -71,8 +71,8 @@ const SESSION_ACCOUNT = objectOf({
 const FACTORS = { type: 'array', maxItems: 2, items: { enum: ['totp', 'passkey'] } } as const
 
 /**
- * A signed-in browser in one account. `factors`: the second factors of its user. `needsFactor`: the account requires a
- * second factor that the user has not set up; until then only the user's own routes answer.
+ * A signed-in browser in one account. `factors` are the second factors of its user. `needsFactor` means that the
+ * account requires a second factor that the user has not set up; until then only the user's own routes answer.
  */
 export const SESSION = objectOf({
   sessionId: UUID,

@@ -1,8 +1,8 @@
 /**
  * declarations - the types of the TypeScript client, printed from the OpenAPI document of the public routes
  *
- * One file for each group of types, so that each stays short. A reference of the document is the type of that name.
- * Lists in request types are read-only, so that constant lists fit. Every enumeration is a union of its values.
+ * One file for each group of types, so that each stays short. A reference in the document becomes the type of that
+ * name. Lists in request types are read-only, so that constant lists fit. Every enumeration is a union of its values.
  *
  * Spec client.types
  */
@@ -10,7 +10,7 @@
 // biome-ignore lint/suspicious/noExplicitAny: a document is what OpenAPI says it is.
 type Node = any
 
-/** Where the schema of a type is: a component, or a part of an operation. */
+/** The place of a type's schema, which is a component, or a part of an operation. */
 type Place = { readonly component: string } | { readonly of: 'body' | 'query' | 'answer'; readonly route: string }
 
 const COLUMNS = 120
@@ -35,10 +35,10 @@ const EVENT_TYPES: Readonly<Record<string, string>> = {
   inbound: 'InboundEvent',
 }
 
-/** Events in the file of that name. */
+/** Events with their own type in the file of that name. */
 const OWN_EVENTS = Object.keys(EVENT_TYPES).filter((event) => event !== 'inbound')
 
-/** The files of types, by name: each type and where its schema is. */
+/** The files of types by name, with each type and the place of its schema. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
   sending: {
     Address: component('Address'),

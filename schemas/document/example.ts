@@ -1,7 +1,7 @@
 /**
  * example - a value that a schema allows, as a reader of the documents would write it
  *
- * Derived from the schema itself, so that every route has one and none becomes outdated: the name of a field selects
+ * Derived from the schema itself, so that every route has one and none becomes outdated. The name of a field selects
  * the value, its schema the allowed ones.
  *
  * Spec openapi.document
@@ -109,7 +109,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   base64: 'SGVsbG8=',
 }
 
-/** Fields of a body that only some requests have: an example with all of these would be misleading. */
+/** Fields of a body that only some requests have, because an example with all of them would be misleading. */
 const LEFT_OUT: readonly string[] = ['streamId', 'after', 'replyTo', 'sendAt']
 
 /**

@@ -327,7 +327,7 @@ function headersOf(status: number): Fields {
   }
 }
 
-/** A schema at its use: a reference if it has a name. */
+/** A schema at its use, which is a reference if it has a name. */
 function schemaOf(schema: unknown): Json {
   if (typeof schema !== 'object' || schema === null) return schema as Json
   if (Array.isArray(schema)) return schema.map(schemaOf)

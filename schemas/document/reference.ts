@@ -24,7 +24,7 @@ export function makeReference(document: Node): string {
   return [...groups, ...(types.length === 0 ? [] : ['## Types of fields', ...typeTexts])].join('\n\n')
 }
 
-/** Names of the types that fields of these bodies have, and fields of those types, in order. */
+/** Names of the types of fields of these bodies, and of fields of those types, in order. */
 function namedTypes(document: Node, bodies: readonly Node[]): string[] {
   const found = new Set<string>()
   const visit = (body: Node): void => {

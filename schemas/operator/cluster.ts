@@ -17,13 +17,13 @@ const REDIS_NODE = {
     /** `host:port`. */
     name: { type: 'string' },
     role: { enum: ['primary', 'replica'] },
-    /** Of a replica: whom it follows. */
+    /** For a replica, the primary that it follows. */
     primary: TEXT_OR_NULL,
     isUp: { type: 'boolean' },
     version: TEXT_OR_NULL,
     /** For a primary, its shards. */
     shards: { type: 'array', items: COUNT },
-    /** Of a primary: replicas that follow it without a gap. */
+    /** For a primary, the replicas that follow it without a gap. */
     replicasInStep: COUNT,
     /** For a replica: whether it is in sync, and how many bytes it is behind. */
     isInStep: { type: 'boolean' },
@@ -82,8 +82,8 @@ export const SHARD_LIST = {
         properties: {
           shard: COUNT,
           /**
-           * `moving`: being moved to another Redis of a cluster. `away`: its Redis does not answer, and its state is
-           * unknown.
+           * `moving`: being moved to another Redis of a cluster. `away` means that its Redis does not answer, and its
+           * state is unknown.
            */
           state: { enum: ['owned', 'free', 'torn', 'moving', 'away'] },
           owner: TEXT_OR_NULL,
@@ -117,7 +117,7 @@ export const SHARD_LIST = {
   additionalProperties: false,
 } as const
 
-/** Answer of GET /v1/operator/entities/{kind}/{id}: its last states, newest first. */
+/** Answer of GET /v1/operator/entities/{kind}/{id}, with its last states, newest first. */
 export const ENTITY = {
   type: 'object',
   properties: {

@@ -48,7 +48,7 @@ const FOUND_RECIPIENT = {
     dueAt: INSTANT_OR_NULL,
     /** The process that is at it. */
     worker: TEXT_OR_NULL,
-    /** Why it is held: its account is paused, or an operator holds its destination. */
+    /** The reason if it is held, because its account is paused, or an operator holds its destination. */
     heldBy: { enum: ['account', 'destination', null] },
     events: { type: 'array', items: FOUND_EVENT },
   },

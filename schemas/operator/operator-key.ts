@@ -40,7 +40,7 @@ export const OPERATOR_KEY = {
   additionalProperties: false,
 } as const
 
-/** Response to its creation: the only one that contains the value. */
+/** Response to its creation, the only one that contains the value. */
 export const OPERATOR_KEY_MADE = {
   type: 'object',
   properties: { ...PROPERTIES, token: { type: 'string' } },

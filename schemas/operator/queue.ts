@@ -29,7 +29,7 @@ export const QUEUE_BODY = {
   additionalProperties: false,
 } as const
 
-/** Response to the orders: the number of affected recipients, and whether the destination is held now. */
+/** Response to the orders, with the number of affected recipients, and whether the destination is held now. */
 export const QUEUE_ORDERED = {
   type: 'object',
   properties: {

@@ -2,7 +2,7 @@
  * role - the role of an operator's key, and the least role that each operator route takes
  *
  * `readOnly` reads, `support` also retries mail, lifts suppressions and reveals messages, `admin` does everything. A
- * key without a role is an admin's: an earlier version made it.
+ * key without a role was created by an earlier version, and is an admin's.
  */
 
 export const OPERATOR_ROLES = ['readOnly', 'support', 'admin'] as const
