@@ -1,6 +1,7 @@
 /**
- * broadcasts - the service and its Redis are killed by turns while three broadcasts are released, of which one is
- * cancelled: every recipient is in the log once or counts as failed, the sums hold, and nothing of a bucket is left.
+ * broadcasts - the service and its Redis are killed by turns while three broadcasts are released, one of which is
+ * cancelled. Every recipient is in the log once or counts as failed, the sums are exact, and nothing of a bucket is
+ * left.
  */
 import { Redis } from 'ioredis'
 import { freePort } from '../support/machine/port.ts'
@@ -11,7 +12,7 @@ import { makeRandom } from '../support/store/random-ops.ts'
 
 export interface BroadcastsOptions {
   readonly kills: number
-  /** Of each broadcast; there must be enough for the kills. */
+  /** Recipients of each broadcast, enough for the kills. */
   readonly recipients: number
   readonly seed: number
   readonly say: (line: string) => void
@@ -19,7 +20,7 @@ export interface BroadcastsOptions {
 
 export interface BroadcastsReport {
   readonly kills: { readonly service: number; readonly redis: number }
-  /** What was found, broadcast by broadcast. */
+  /** The results, broadcast by broadcast. */
   readonly found: readonly FoundBroadcast[]
   /** Names of keys that should have gone. */
   readonly left: readonly string[]
@@ -30,7 +31,7 @@ interface FoundBroadcast {
   readonly status: string
   readonly released: number
   readonly failed: number
-  /** Recipients in the log, and those that are there more than once. */
+  /** Recipients in the log, and those that occur more than once. */
   readonly logged: number
   readonly doubled: number
 }
@@ -43,7 +44,7 @@ const END_MS = 300_000
 const BETWEEN = 20
 const CANCELLED = 2
 
-/** What this file reads of answers. */
+/** The parts of answers that this file reads. */
 interface Said {
   readonly streamId: string
   readonly broadcastId: string
@@ -57,7 +58,7 @@ interface Said {
 
 type Call = (what: string, body?: object, isOperator?: boolean) => Promise<Said>
 
-/** Kills, and looks at what became of the broadcasts. Recipients of what is released last as long as the kills need. */
+/** Kills, and checks the result of the broadcasts. There are enough recipients for the number of kills. */
 export async function runBroadcasts(options: BroadcastsOptions): Promise<BroadcastsReport> {
   const scene = await setScene({ OPERATOR_PORT: String(await freePort()) })
   const store = new Redis(scene.redis.socketPath)
@@ -157,7 +158,7 @@ async function lookAt(call: Call, id: string): Promise<FoundBroadcast> {
   return { status, released, failed, logged: counts.size, doubled }
 }
 
-/** What of a report breaks a promise. */
+/** The parts of a report that break a promise. */
 export function failuresOfBroadcasts({ found, left, recipients }: BroadcastsReport): string[] {
   const failures = found.flatMap(({ status, released, failed, logged, doubled }, at) => {
     const isCancelled = at === CANCELLED

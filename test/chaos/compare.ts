@@ -1,8 +1,8 @@
 /**
- * compare - the ledger of the clients against the store and against what the API says, when all has calmed down.
+ * compare - the ledger of the clients against the store and against the API, when everything is calm.
  *
- * Lost: told and not there. Doubled: one key, two messages, or a message that nobody was told of. Counts: `used` of
- * each server and the account's counter must equal the ledger exactly.
+ * Lost: answered and not stored. Doubled: one key with two messages, or a message that no answer named. Counts: `used`
+ * of each server and the account's counter must equal the ledger exactly.
  */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
@@ -24,7 +24,7 @@ export interface Compared {
   readonly miscounted: readonly string[]
   /** Recipients without exactly one outcome. */
   readonly unclear: number
-  /** Recipients given up after five deaths of who had their attempt under way. */
+  /** Recipients abandoned after five deaths of the process that attempted them. */
   readonly abandoned: number
   readonly torn: number
   /** Messages that the API does not show as they must be. */
@@ -66,7 +66,7 @@ export async function compare(
   }
 }
 
-/** Items, claims, and what lies in mailboxes and outcomes. */
+/** Items, claims, and the entries in mailboxes and outcomes. */
 async function underWay(redis: Redis): Promise<number> {
   const pipeline = redis.pipeline()
   for (let shard = 0; shard < SHARDS; shard += 1) {
@@ -112,7 +112,7 @@ async function unshown(ledger: readonly Accepted[], port: number, abandoned: num
   return wrong
 }
 
-/** Asks again after a 503, as it says. */
+/** Asks again after a 503, as its header says. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
 function read(port: number, token: string, path: string): Promise<any> {
   const headers = { authorization: `Bearer ${token}`, connection: 'close' }

@@ -1,9 +1,9 @@
 /**
  * cutter - a socket between one process and the store that cuts its connections at any byte.
  *
- * Two ways to cut: both sides end at once; or the process' side ends and what it had sent reaches the store three
- * seconds later, as from a network that had kept it: a copy of a commit that must not run after the one that replaced
- * it.
+ * There are two ways to cut: both sides end at once; or the process' side ends and the bytes that it sent reach the
+ * store three seconds later, as from a network that had kept them: a copy of a commit that must not run after the one
+ * that replaced it.
  */
 import { rmSync } from 'node:fs'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
@@ -12,9 +12,7 @@ const LATE_MS = 3_000
 
 export interface Cutter {
   readonly path: string
-  /**
-   * Cuts one connection after so many more bytes of it; `isLate`: the store gets what was sent, three seconds later.
-   */
+  /** Cuts one connection after this many more bytes; `isLate`: the store gets the bytes three seconds later. */
   cut(afterBytes: number, isLate: boolean): void
   /** Connections that were cut. */
   readonly cuts: number
@@ -74,7 +72,7 @@ export async function openCutter(path: string, storePath: () => string): Promise
   return {
     path,
     cut(afterBytes, isLate) {
-      // The next one that says anything: those that are idle are cut when they wake.
+      // The next one that sends anything. Idle connections are cut when they resume.
       for (const pair of pairs)
         if (pair.leftBytes === Number.POSITIVE_INFINITY) {
           pair.leftBytes = afterBytes

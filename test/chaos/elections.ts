@@ -1,15 +1,18 @@
-/** elections - what a Redis Cluster did between the end of a primary and that of the election, by what its nodes log */
+/**
+ * elections - the course of a Redis Cluster from the end of a primary to that of the election, from the logs of its
+ * nodes
+ */
 import type { TestCluster } from '../support/store/redis-cluster.ts'
 
-/** Milliseconds since the primary ended; null where no node wrote of it. */
+/** Milliseconds since the primary ended; null if no node logged it. */
 export interface Election {
-  /** The others have agreed that it is away. */
+  /** The others have agreed that it has failed. */
   readonly failedMs: number | null
   /** A replica has its place. */
   readonly wonMs: number | null
-  /** Elections that were begun; one that is not won is begun anew after four times `cluster-node-timeout`. */
+  /** Elections that were begun. A lost one is repeated after four times `cluster-node-timeout`. */
   readonly tries: number
-  /** What the nodes wrote meanwhile of elections and of who follows whom. */
+  /** The nodes' log lines meanwhile about elections and replication. */
   readonly lines: readonly string[]
 }
 

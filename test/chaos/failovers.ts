@@ -1,7 +1,7 @@
 /**
- * failovers - a Redis Cluster whose replicas are behind: primaries and replicas are killed or cut off and shards moved
- * under load. Nothing that was acknowledged is lost, counters are exact, a key has made one message, accounts elsewhere
- * are refused nothing, and writes go on within seconds.
+ * failovers - a Redis Cluster whose replicas lag: primaries and replicas are killed or cut off and shards moved under
+ * load. Nothing acknowledged is lost, counters are exact, a key leads to one message, accounts elsewhere get no
+ * refusal, and writes continue within seconds.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -40,24 +40,24 @@ export interface FailoverReport {
   readonly messages: number
   /** Acknowledged, and not there. */
   readonly lost: number
-  /** Keys that were told of more than one message. */
+  /** Keys whose answers named more than one message. */
   readonly doubled: number
   readonly falselyRefused: number
   /** Servers whose counter is not what was accepted. */
   readonly miscounted: readonly string[]
   /** From the loss until a new message was accepted for every account of that primary, ms, in order. */
   readonly writesAfterMs: readonly number[]
-  /** Of that, what came after the election, ms, in order: what is not the cluster's own. */
+  /** The part of it after the election, ms, in order, which is not the cluster's own. */
   readonly afterElectionMs: readonly number[]
   /** Elections that were not won at once. */
   readonly electionsAgain: number
   /** Longest wait for the answer of a message that was under way at the loss, ms, in order. */
   readonly inDoubtMs: readonly number[]
-  /** Longest wait for an answer of each shard that was moved, ms, in order. */
+  /** Longest wait for an answer of each moved shard, ms, in order. */
   readonly stoodMs: readonly number[]
   /** The same of shards whose source, target or order was lost on the way. */
   readonly tornStoodMs: readonly number[]
-  /** Refusals of accounts on primaries that nobody had touched. */
+  /** Refusals of accounts on primaries without a fault. */
   readonly refusedBeside: number
 }
 
@@ -66,7 +66,7 @@ const CLIENTS = 8
 const EVERY_MS = 20
 const BETWEEN = 80
 const LOOK_MS = 50
-/** What took longer is told in full. */
+/** Longer losses are reported in full. */
 const SLOW_MS = 6_000
 /** A new message is tried so often while its primary is away, and so many times at most. */
 const PROBE_MS = 100
@@ -74,7 +74,7 @@ const PROBES_MAX = 600
 /** Messages of others while a primary stays dead. */
 const BLACKOUT = 300
 
-/** Kills one primary after the other, each time a replica takes over; who was killed comes back as a replica. */
+/** Kills one primary after the other. Each time a replica takes over, and the killed node returns as a replica. */
 export async function runFailovers(options: FailoverOptions): Promise<FailoverReport> {
   const { durability, lagsMs, nodeTimeoutMs, say } = options
   const fleet = await startClusterFleet({
@@ -107,9 +107,9 @@ class Failovers {
   private readonly stoodMs: number[] = []
   private readonly tornStoodMs: number[] = []
   private electionsAgain = 0
-  /** Tokens on the primary that is down, until writes go on there. */
+  /** Tokens on the failed primary, until writes continue there. */
   private touched: ReadonlySet<string> = new Set()
-  /** Until when tokens were touched that are not any more, by `performance.now()`. */
+  /** The end of the time for which tokens were affected, by `performance.now()`. */
   private readonly touchedUntilMs = new Map<string, number>()
   private refusedBeside = 0
 
@@ -128,7 +128,7 @@ class Failovers {
       recipient: (n) => `person${n}@example.com`,
       accepted: async (message) => void this.accepted.push(message),
       refused: ({ token, status, body, startedAtMs }) => {
-        // What was begun while its primary was away may be refused once that is back.
+        // A request that began while its primary was unreachable may be refused once that is back.
         if (this.touched.has(token) || startedAtMs < (this.touchedUntilMs.get(token) ?? 0)) return
         this.refusedBeside += 1
         const tookMs = Math.round(performance.now() - startedAtMs)
@@ -162,7 +162,7 @@ class Failovers {
     }
   }
 
-  /** Nobody's primary is touched any more. */
+  /** No primary is affected any more. */
   private leave(): void {
     for (const token of this.touched) this.touchedUntilMs.set(token, performance.now())
     this.touched = new Set()
@@ -177,7 +177,7 @@ class Failovers {
     this.leave()
   }
 
-  /** A shard moves, and what it needs for that is lost; any primary may be touched. */
+  /** A shard moves, and a node or order that the move needs is lost. Any primary may be affected. */
   private async tear(n: number): Promise<void> {
     const { cluster, keys } = this.fleet
     const [shard, tear] = [n % ACCOUNTS, tearOf(n)]
@@ -255,7 +255,7 @@ class Failovers {
     this.say(`replica ${n + 1}: ${replica?.name} killed and back`)
   }
 
-  /** A primary and its replicas stay dead: its accounts wait, no other one notices. */
+  /** A primary and its replicas stay dead: its accounts wait, no other account is affected. */
   private async blackOut(n: number): Promise<void> {
     const { cluster, keys } = this.fleet
     const { lost, there } = await this.choose(n)
@@ -282,8 +282,8 @@ class Failovers {
   }
 
   /**
-   * Tries new messages until one is accepted: `newMs` since the loss. `firstMs`: what the first of them, which may have
-   * been in doubt, has waited until it was accepted; by then all of them are.
+   * Tries new messages until one is accepted: `newMs` since the loss. `firstMs`: the wait of the first of them, whose
+   * outcome may have been unknown, until it was accepted; by then all of them are.
    */
   private async comesBack(token: string, startedAtMs: number): Promise<{ newMs: number; firstMs: Promise<number> }> {
     let back: (ms: number) => void = () => undefined
@@ -330,7 +330,7 @@ class Failovers {
     return lost
   }
 
-  /** What each server has used of its month is what was accepted over it: nothing lost, nothing twice. */
+  /** The month's usage of each server equals the number accepted over it: nothing lost, nothing twice. */
   private async miscounted(): Promise<string[]> {
     const found: string[] = []
     for (const token of this.fleet.keys) {
@@ -354,7 +354,7 @@ function newKey(): string {
   return `probe-${randomUUID()}`
 }
 
-/** What was promised and did not hold. In: within how many ms writes must go on, and a moved shard must accept. */
+/** The broken promises. In: the time in ms within which writes must continue, and a moved shard must accept. */
 export function failuresOfFailovers(
   report: FailoverReport,
   { writesMsMax, stoodMsMax }: { writesMsMax: number; stoodMsMax: number },

@@ -1,7 +1,7 @@
 /**
- * half-dead - processes of which one connection to the store is held or slow while the others work, side by side and
- * under load: what the shards of such an owner owe is served by others soon, and one that ails for the third time ends;
- * who only listens says that it is not ready, and that it is again once all is well.
+ * half-dead - processes with one blocked or slow connection to the store while the others work, side by side and under
+ * load. Other processes soon take over the work of such an owner's shards, and an owner that is impaired for the third
+ * time ends. A process that only listens reports itself as not ready, and as ready again once all is well.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -18,7 +18,7 @@ import { type Compared, compare } from './compare.ts'
 import { type Flow, FREE, HELD, type Valve } from './valve.ts'
 import { withValvedFleet } from './valved-fleet.ts'
 
-/** What befalls one connection of an owner. */
+/** The fault of one connection of an owner. */
 export interface Illness {
   readonly what: string
   readonly name: string
@@ -27,9 +27,9 @@ export interface Illness {
 }
 
 export interface HalfDeadReport extends Compared {
-  /** Until the shards of an owner had gone to others, where they go, and all accounts on them were served. */
+  /** Until the shards of an owner had moved to others, where they move, and all accounts on them were served. */
   readonly served: readonly { readonly what: string; readonly ms: number }[]
-  /** Until a listener said that it was not ready, and that it was again. */
+  /** Until a listener reported itself as not ready, and as ready again. */
   readonly unready: readonly { readonly what: string; readonly heldMs: number; readonly healedMs: number }[]
   /** Exit codes of owners that ailed for the third time. */
   readonly ended: readonly (number | null)[]
@@ -38,8 +38,8 @@ export interface HalfDeadReport extends Compared {
 
 const SLOW: Flow = { held: false, delayMs: 5_000 }
 /**
- * Five at a time: the fourth of them ails three times, the fifth serves its shards all the same, and those of the
- * others.
+ * Five at a time: the fourth of them is impaired three times, the fifth serves its shards all the same, and those of
+ * the others.
  */
 const ILLNESSES: readonly Illness[] = [
   { what: 'reads of which the answers are held', name: 'read', toStore: FREE, fromStore: HELD },
@@ -59,24 +59,24 @@ const OWNERS = SICK_OWNERS + 1
 const SERVES_ALL_THE_SAME = 'ears'
 /** Within ten minutes. */
 const TIMES_MAX = 3
-/** What is held of each listener, one after the other. */
+/** The blocked connections of each listener, one after the other. */
 const PARTS = [
   ['commit', 'read', 'views'],
   ['enqueue', 'told'],
 ] as const
-/** A key for each; an owner that has none of them would be served at once. */
+/** A key for each. An owner without one of them would be served at once. */
 const ACCOUNTS = 64
 const CLIENTS = 4
 const EVERY_MS = 50
 const LOOK_MS = 100
 const WAIT_MS = 60_000
 
-/** What a process says of itself. */
+/** The report of a process about itself. */
 interface Said extends WorkerRecord {
   readonly worker: string
 }
 
-/** Runs so many rounds, each with five owners and two listeners of which one connection is ill. */
+/** Runs this number of rounds, each with five owners and two listeners with one impaired connection. */
 export async function runHalfDead(rounds: number, say: (line: string) => void): Promise<HalfDeadReport> {
   const listeners = [...PARTS.map(() => 'http'), 'http']
   const roles = [...Array.from({ length: OWNERS }, () => 'actors'), ...listeners]
@@ -125,7 +125,7 @@ class Ward {
       accepted: async (message) => void this.ledger.push(message),
     })
     for (let round = 0; round < rounds; round += 1) {
-      // Not ready is whoever sees a shard that is on its way.
+      // A process that sees a moving shard is not ready.
       await this.balanced()
       await Promise.all(PARTS.map((parts, n) => this.playListener(this.listeners[n] as Vessel, parts)))
       const first = round * SICK_OWNERS
@@ -145,7 +145,10 @@ class Ward {
     }
   }
 
-  /** An owner falls ill: its shards are served by others. The one whose views are ill ails twice more and ends. */
+  /**
+   * An owner becomes impaired, and others serve its shards. The one with impaired views is impaired twice more and
+   * ends.
+   */
   private async playOwner(owner: Vessel, { what, name, toStore, fromStore }: Illness): Promise<void> {
     const valve = this.valves.get(owner.name) as Valve
     const rule = { names: [name], severs: false, toStore, fromStore }
@@ -180,7 +183,7 @@ class Ward {
       valve.set({ names: [name], severs: false, toStore: HELD, fromStore: FREE })
       await until(async () => !(await saysReady(listener)), WAIT_MS)
       const heldMs = Math.round(performance.now() - sinceMs)
-      // One that nothing befalls is ready meanwhile.
+      // One without a fault is ready meanwhile.
       await until(async () => (await saysReady(this.sound)) && !(await saysReady(listener)), WAIT_MS)
       valve.set(null)
       const healedAtMs = performance.now()
@@ -204,7 +207,7 @@ class Ward {
     this.falselyRefused += falselyRefused.length
   }
 
-  /** Whoever came first has nearly all shards, and would give them away a few at a time. */
+  /** The first process has nearly all shards, and would give them away a few at a time. */
   private async endTheFirst(): Promise<void> {
     const counts = await Promise.all(this.owners.map(async (one) => ({ one, count: (await this.shardsOf(one)).size })))
     const [first] = counts.toSorted((a, b) => b.count - a.count)
@@ -212,7 +215,7 @@ class Ward {
     this.owners = this.owners.filter((one) => one !== first?.one)
   }
 
-  /** Every owner runs and holds just the shards that are its own: none is to move any more. */
+  /** Every owner runs and holds exactly its own shards, so that none is about to move. */
   private async balanced(): Promise<void> {
     for (const owner of this.owners) if (!owner.host.isRunning()) await this.fleet.start(owner)
     await Promise.all(this.owners.map(isReady))
@@ -244,7 +247,7 @@ class Ward {
     return ((await pipeline.exec()) ?? []).map(([, one]) => String(one))
   }
 
-  /** What an owner says of itself; undefined where it has no record. */
+  /** The record of an owner about itself; undefined without one. */
   private async ails(owner: Vessel): Promise<boolean | undefined> {
     return (await this.recordOf(owner))?.ails
   }
@@ -264,7 +267,7 @@ async function saysReady({ operatorPort }: Vessel): Promise<boolean> {
   return (await fetch(url, { headers: { connection: 'close' } }).catch(() => null))?.status === 200
 }
 
-/** What was promised and did not hold. In: the most that the shards of an owner, and a listener, may take, ms. */
+/** The broken promises. In: the longest time for the shards of an owner, and for a listener, in ms. */
 export function failuresOfHalfDead(
   { served, unready, ended, falselyRefused, lost, doubled, miscounted, unclear }: HalfDeadReport,
   { servedMsMax, readyMsMax }: { servedMsMax: number; readyMsMax: number },

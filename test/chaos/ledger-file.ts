@@ -1,8 +1,8 @@
 /**
- * ledger-file - what clients were told, on disk before they go on: the one witness that no fault of the service
+ * ledger-file - the answers of clients, on disk before they continue: the one witness that no fault of the service
  * reaches.
  *
- * A line is written and fsynced together with those that came meanwhile.
+ * A line is written and fsynced together with those that arrived meanwhile.
  */
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import type { Accepted } from '../support/clients/ledger.ts'
@@ -48,7 +48,7 @@ async function write(file: FileHandle, text: string): Promise<void> {
   await file.datasync()
 }
 
-/** Every line, as it lies on disk. */
+/** Every line on disk. */
 export async function readLedgerFile(path: string): Promise<Accepted[]> {
   const text = await readFile(path, 'utf8')
   return text

@@ -1,6 +1,6 @@
 /**
- * live-load - mail to receivers that are slow, sent all the while through a fleet, and what they took against what was
- * accepted.
+ * live-load - mail to slow receivers, sent continuously through a fleet, and the received mail compared with the
+ * accepted one.
  */
 import { Redis } from 'ioredis'
 import { shardTag } from '../../cluster/keyspace.ts'
@@ -12,7 +12,7 @@ import { verifyDomain } from '../support/service/crash-live.ts'
 import type { Fleet } from '../support/service/fleet.ts'
 import { type SlowMx, startSlowMx } from './slow-mx.ts'
 
-/** What became of the mail. */
+/** The results of the mail. */
 export interface Taken {
   readonly messages: number
   /** Accepted, taken by no receiver, and not waiting for an attempt. */
@@ -21,7 +21,7 @@ export interface Taken {
   readonly waiting: number
   /** Taken more often than the lost answers explain. */
   readonly doubled: readonly string[]
-  /** Taken again because nobody heard the first answer. */
+  /** Received again because the first answer was lost. */
   readonly unheard: number
   readonly falselyRefused: number
   readonly refused: number
@@ -44,10 +44,10 @@ const ANSWER_MS_MAX = 2_500
 const SETTLE_MS_MAX = 300_000
 const DOMAIN = 'acme.example'
 
-/** Starts receivers whose answers take as long as `random` says. */
+/** Starts receivers whose answers take as long as `random` returns. */
 export async function openReceivers(random: () => number): Promise<Receivers> {
   const [zone, mx] = [await startZone(), await startSlowMx(() => random() * ANSWER_MS_MAX)]
-  // Each a site of its own: one alone would take what waits only slowly.
+  // Each is a separate site, because one alone would receive the queue only slowly.
   for (let n = 0; n < SITES; n += 1) {
     zone.set(`d${n}.example`, { type: 'MX', exchange: `mx.d${n}.example`, priority: 10 })
     zone.set(`mx.d${n}.example`, { type: 'A', address: '127.0.0.1' })
@@ -64,7 +64,7 @@ export async function openReceivers(random: () => number): Promise<Receivers> {
 }
 
 export class LiveLoad {
-  /** Of the account that sends, as a hash tag. */
+  /** The hash tag of the sending account. */
   readonly shard: string
   private readonly redis: Redis
   private readonly receivers: Receivers
@@ -97,7 +97,7 @@ export class LiveLoad {
     return this.load.passes(count)
   }
 
-  /** Sends no more, waits until all that was accepted was taken, and counts. */
+  /** Sends no more, waits until everything accepted was received, and counts. */
   async settle(): Promise<Taken> {
     const { told, falselyRefused, refusals } = await this.load.end()
     const all = new Map<string, { copies: number; unheard: number }>()

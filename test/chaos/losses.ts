@@ -1,6 +1,6 @@
 /**
- * losses - failovers by hand to a replica that was behind: each process says, once for each shard, how many
- * acknowledged commits the store has lost, and counts them.
+ * losses - manual failovers to a replica that lagged: each process reports, once for each shard, how many acknowledged
+ * commits the store has lost, and counts them.
  */
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -19,9 +19,9 @@ import { type ValvedFleet, withValvedFleet } from './valved-fleet.ts'
 export interface LossReport {
   /** Commits that were confirmed and that the store after the failover does not have. */
   readonly lost: number
-  /** What the processes counted. */
+  /** The counts of the processes. */
   readonly counted: number
-  /** Shards that lost some, and lines that say so. */
+  /** Shards with losses, and lines that report them. */
   readonly shards: number
   readonly lines: number
 }
@@ -32,7 +32,7 @@ const EVERY_MS = 20
 const MESSAGES = 60
 const FAILURE_MS_MAX = 60_000
 const SENTENCE = /The store has lost confirmed commits/g
-/** What is delivered of a message is committed by then: a look that finds the same twice. */
+/** The deliveries of a message are committed by then: two checks in a row find the same. */
 const CALM_MS = 1_500
 
 /** One failover. Every process reaches its store through a valve, which leads to the replica afterwards. */
@@ -100,7 +100,7 @@ async function send(fleet: Fleet, tokens: readonly string[]): Promise<void> {
   await load.end()
 }
 
-/** Commits of each shard, when none is made any more. */
+/** Commits of each shard, once no more are made. */
 async function settled(redis: Redis): Promise<number[]> {
   let last: number[] = []
   await until(async () => {
@@ -129,7 +129,7 @@ async function counted(fleet: Fleet): Promise<number> {
   return texts.reduce((sum, text) => sum + Number(/^\w*store_lost_commits\w* (\d+)/m.exec(text)?.[1] ?? 0), 0)
 }
 
-/** What was promised and did not hold. */
+/** The broken promises. */
 export function failuresOfLoss({ lost, counted, shards, lines }: LossReport): string[] {
   if (lost === 0) return ['A failover lost nothing: it proves nothing']
   const isTold = counted === lost && lines === shards

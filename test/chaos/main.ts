@@ -124,7 +124,7 @@ async function main(): Promise<number> {
   return failures.length === 0 && isAway ? 0 : 1
 }
 
-/** The machine loses its power. Out: the exit code. */
+/** The machine loses its power. Returns the exit code. */
 async function powerHolds(cuts: number, seed: number): Promise<number> {
   if (POWER_DISK_SKIP !== false) {
     console.error(POWER_DISK_SKIP)
@@ -139,7 +139,7 @@ async function powerHolds(cuts: number, seed: number): Promise<number> {
   return failures.length === 0 ? 0 : 1
 }
 
-/** What operators do by mistake. Out: what was found to be lost, or not refused. */
+/** Mistakes of operators. Returns what was lost, or not refused. */
 async function mistakesFound(
   { seed, say }: { seed: number; say: (line: string) => void },
   of: (text: string | undefined, fallback: number) => number,
@@ -151,14 +151,14 @@ async function mistakesFound(
   return failuresOfMistakes(report)
 }
 
-/** Processes of which one connection is ill. Out: what took too long, or was lost. */
+/** Processes with one impaired connection. Returns what took too long, or was lost. */
 async function halfDeadFound(rounds: number, say: (line: string) => void): Promise<string[]> {
   return rounds === 0
     ? []
     : failuresOfHalfDead(await runHalfDead(rounds, say), { servedMsMax: 20_000, readyMsMax: 5_000 })
 }
 
-/** Failovers by hand. Out: losses that were not told, or not once. */
+/** Manual failovers. Returns losses that were not reported exactly once. */
 async function lossesFound(times: number, say: (line: string) => void): Promise<string[]> {
   const failures: string[] = []
   for (let n = 0; n < times; n += 1) failures.push(...failuresOfLoss(await runLoss(say)))
@@ -196,7 +196,7 @@ async function clusterFound(of: (text: string | undefined, fallback: number) => 
   return failures.length === 0
 }
 
-/** Rolls from an earlier version. Out: what was lost, doubled or refused. */
+/** Rolls from an earlier version. Returns what was lost, doubled or refused. */
 async function upgradesFound(
   times: number,
   { seed, say }: { seed: number; say: (line: string) => void },

@@ -1,7 +1,7 @@
 /**
- * mistakes - what operators do to a running store, again and again under load, each 200 on disk before its client goes
- * on: two ways to start on one directory, a directory that is deleted, files that are removed or cut, settings changed
- * by hand.
+ * mistakes - mistakes of operators on a running store, again and again under load, with each 200 on disk before its
+ * client continues: two ways to start on one directory, a deleted directory, files that are removed or cut, settings
+ * changed by hand.
  */
 import { readdirSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ const MISTAKES: readonly Mistake[] = [
   ['maxmemory-policy allkeys-lru', (scene) => change(scene, 'maxmemory-policy', 'allkeys-lru')],
 ]
 
-/** Makes all of them; nothing that was acknowledged may be lost, and the report says how much was. */
+/** Makes all of them. Nothing acknowledged may be lost, and the report contains the amount. */
 export async function runMistakes({ ways, mistakes, random, say }: MistakesOptions): Promise<MistakesReport> {
   const clear: (() => unknown)[] = []
   const owner = { teardown: (act: () => unknown) => void clear.push(act) }
@@ -73,7 +73,7 @@ export async function runMistakes({ ways, mistakes, random, say }: MistakesOptio
   }
 }
 
-/** What the report of a run must not say. */
+/** The forbidden contents of a run's report. */
 export function failuresOfMistakes({ ways, lost }: MistakesReport): string[] {
   const found: string[] = []
   if (ways.mostAtOnce > 1) found.push(`${ways.mostAtOnce} redis processes were in one directory at once`)

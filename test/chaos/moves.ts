@@ -1,4 +1,4 @@
-/** moves - a shard of a Redis Cluster changes its primary under load, as `sendwright cluster move` has it done */
+/** moves - a shard of a Redis Cluster changes its primary under load, as with `sendwright cluster move` */
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -27,7 +27,9 @@ export async function moveShard({ cluster }: Pick<ClusterFleet, 'cluster'>, shar
   await give(cluster, shard, (await otherPrimary(cluster, shard)).name)
 }
 
-/** What is lost in the midst of a move, how, and once which step is done; an order is killed at any moment. */
+/**
+ * The lost part of a move, the kind of loss, and the step after which it happens; an order is killed at any moment.
+ */
 export interface Tear {
   readonly which: 'source' | 'target' | 'order'
   /** `frozen`: until the move is over. */
@@ -46,9 +48,9 @@ export function tearOf(n: number): Tear {
 }
 
 /**
- * Moves a shard to another primary, and on the way something is lost: the order is given again until the shard is
- * there, or with who has taken the place of its target, and what was lost comes back. Throws Error where the shard does
- * not get there, or keys of it are left elsewhere.
+ * Moves a shard to another primary with a loss on the way. The order is repeated until the shard has arrived at the
+ * target or its successor, and the lost node returns. Throws Error if the shard does not arrive, or keys of it are
+ * left elsewhere.
  */
 export async function tearMove({ cluster }: Pick<ClusterFleet, 'cluster'>, shard: number, tear: Tear): Promise<void> {
   const slot = SHARD_SLOTS[shard] ?? 0
@@ -75,7 +77,7 @@ export async function tearMove({ cluster }: Pick<ClusterFleet, 'cluster'>, shard
     const to = holders.find(({ name }) => goals.includes(name))?.name
     const failure = to === undefined ? 'nobody has its place' : await give(cluster, shard, to, at).catch(messageOf)
     if (failure === undefined) break
-    // Before the fence nobody goes on without it.
+    // Before the fence no move continues without it.
     if (tear.step === 'ahead') await comeBack()
     if (orders === ORDERS_MAX) throw new Error(`Shard ${shard} did not get to ${target.name}: ${failure}`)
     await pause(ORDER_MS_MAX)

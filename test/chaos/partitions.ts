@@ -1,8 +1,8 @@
 /**
- * partitions - owners of shards that are frozen, or cut off from the store in every way, while receivers are slow: each
- * message is taken once, but where its final answer was given to nobody.
+ * partitions - owners of shards that are frozen, or cut off from the store in every way, while receivers are slow:
+ * each message is received once, unless its final answer reached no process.
  *
- * A partition holds one way or both, of all connections or of one, or severs them first.
+ * A partition affects one direction or both, all connections or one, or ends them first.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -131,7 +131,7 @@ class Rounds {
     }, OWNER_MS_MAX)
   }
 
-  /** Who ended is started anew, and all are ready. */
+  /** Processes that ended are started again, and all are ready. */
   private async calm(): Promise<void> {
     const { fleet } = this.scene
     await pause(BETWEEN_MS)

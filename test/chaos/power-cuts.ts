@@ -99,7 +99,7 @@ async function cutAgainAndAgain(
   return { cuts, ...kept, doubled, ...found, firstRuns }
 }
 
-/** Cuts the power of a service: nothing of it writes while the copy is taken. */
+/** Cuts the power of a service: no part of it writes while the copy is taken. */
 async function cut(
   disk: PowerDisk,
   scene: Scene,
@@ -108,7 +108,7 @@ async function cut(
 ): Promise<void> {
   await disk.cut({
     async freeze() {
-      // The service first: an answer of Redis that it has not read is acknowledged to nobody.
+      // The service first, so that an answer of Redis that it has not read is never acknowledged.
       if (service.isRunning()) process.kill(service.pid, 'SIGSTOP')
       besides?.kill('SIGSTOP')
       for (const pid of scene.redisProcesses()) process.kill(pid, 'SIGSTOP')
@@ -127,7 +127,7 @@ async function hasEnded(child: ChildProcess | null): Promise<void> {
   if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
 }
 
-/** Begins a rewrite or a backup, which the cut interrupts. Out: the process to end, if there is one. */
+/** Begins a rewrite or a backup, which the cut interrupts. Returns the process to end, if there is one. */
 async function begin(kind: 'rewrite' | 'backup', scene: Scene, disk: PowerDisk) {
   if (kind === 'rewrite') {
     const redis = scene.store()
@@ -164,7 +164,7 @@ interface Others {
   found(): Promise<Pick<PowerCutsReport, 'batches' | 'batchesLost' | 'received' | 'receivedLost' | 'receivedBroken'>>
 }
 
-/** Batches with an attachment, and received mail, each until the load ends; what was not answered is forgotten. */
+/** Batches with an attachment, and received mail, until the load ends. Unanswered ones are not recorded. */
 async function startOthers(scene: Scene, mxPort: number): Promise<Others> {
   const { testServer, liveServer } = scene.firstRun
   const base = `http://127.0.0.1:${scene.settings.HTTP_PORT}`
@@ -237,7 +237,7 @@ async function startOthers(scene: Scene, mxPort: number): Promise<Others> {
   }
 }
 
-/** The control: messages that were acknowledged from memory alone and are lost. 0: the disk does not cut. */
+/** The control: messages that were acknowledged from memory alone and are lost. 0 means that the disk does not cut. */
 export async function lostByMemory(say: (line: string) => void): Promise<number> {
   const clear: (() => unknown)[] = []
   const owner = { teardown: (act: () => unknown) => void clear.unshift(act) }
@@ -260,7 +260,7 @@ export async function lostByMemory(say: (line: string) => void): Promise<number>
   }
 }
 
-/** What the report of a run must not contain. */
+/** The forbidden contents of a run's report. */
 export function failuresOfPowerCuts(report: PowerCutsReport): string[] {
   const { lost, doubled, batchesLost, receivedLost, receivedBroken } = report
   const counts = { lost, doubled, batchesLost, receivedLost, receivedBroken }

@@ -2,13 +2,13 @@
 import type { ClusterNode, TestCluster } from '../support/store/redis-cluster.ts'
 
 /**
- * `killed`: SIGKILL. `isolated`: cut off from all other nodes, while clients still reach it and it takes what they say;
- * `silent`: from clients as well. `planned`: CLUSTER FAILOVER.
+ * `killed`: SIGKILL. `isolated`: cut off from all other nodes, while clients still reach it and it executes their
+ * commands; `silent`: from clients as well. `planned`: CLUSTER FAILOVER.
  */
 export const WAYS = ['killed', 'isolated', 'silent', 'planned'] as const
 export type Way = (typeof WAYS)[number]
 
-/** Loses a primary. Out: what brings the node back, as a replica. */
+/** Loses a primary. Returns a function that restores the node as a replica. */
 export async function losePrimary(cluster: TestCluster, node: ClusterNode, way: Way): Promise<() => Promise<void>> {
   switch (way) {
     case 'killed':
@@ -26,7 +26,7 @@ export async function losePrimary(cluster: TestCluster, node: ClusterNode, way: 
   }
 }
 
-/** The replicas of a primary, as they say themselves. */
+/** The replicas of a primary, according to themselves. */
 export async function replicasOf({ nodes }: TestCluster, primary: ClusterNode): Promise<ClusterNode[]> {
   const id = (await primary.client.call('CLUSTER', 'MYID')) as string
   const found: ClusterNode[] = []

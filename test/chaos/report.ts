@@ -1,4 +1,4 @@
-/** report - what a run of chaos says, and what of it is a failure. */
+/** report - the output of a chaos run, and its failures. */
 import type { ChaosOptions, ChaosReport } from './run.ts'
 
 const SHOWN_MAX = 5
@@ -19,7 +19,7 @@ export function describeChaos(report: ChaosReport): string {
   ].join('\n')
 }
 
-/** What was promised and did not hold; a run that did less than was asked has failed too. */
+/** The broken promises. A run that did less than was requested has failed too. */
 export function failuresOf(report: ChaosReport, options: ChaosOptions): string[] {
   const { done } = report
   const failures: string[] = []

@@ -1,5 +1,5 @@
 /**
- * run - a fleet under load, one fault after the other, and what is left to say afterwards.
+ * run - a fleet under load, one fault after the other, and the final report.
  *
  * Faults (reliability F1 to F4, F12, F24): a process or the store is killed, all are killed together, an owner is
  * frozen for longer than it may be silent, processes are restarted one by one, connections to the store are cut at any
@@ -39,7 +39,7 @@ export interface ChaosOptions {
   readonly clients: number
   /** Waits for calm after each fault, so that a refusal is laid to the fault that it belongs to. */
   readonly isStrict: boolean
-  /** All shards must be served again after this, whatever was killed. */
+  /** All shards must be served again after this time, whatever was killed. */
   readonly recoveryMsMax: number
   readonly say: (line: string) => void
 }
@@ -57,27 +57,26 @@ export interface ChaosReport extends Compared {
   readonly refused: number
   /** Requests and refusals while processes were restarted one by one. */
   readonly rolled: { readonly requests: number; readonly refused: number }
-  /**
-   * Answers that no fault explains: other than 503, a 503 of a shard that nobody had touched, a request cut in a roll.
-   */
+  /** Answers that no fault explains: other than 503, a 503 of a shard without a fault, a request cut in a roll. */
   readonly unexplained: readonly string[]
   readonly ended: readonly string[]
 }
 
 const ACCOUNTS = 32
-/** Shards that the accounts lie on: any process that owns shards has some of these. */
+/** Shards of the accounts. Any process that owns shards has some of these. */
 const TAKEN_SHARDS = 8
 const SHARDS = 256
 const SERVED_MS_MAX = 30_000
 const BETWEEN_MS = 400
 const MESSAGES_BETWEEN = 70
 const CUTS_PER_ROUND = 10
-/** Ten minutes of load must leave room: a store that is nearly full refuses. */
+/** Ten minutes of load must leave room, because a store that is nearly full refuses. */
 const STORE_BYTES = 4 * 1024 ** 3
-/** What is not answered by then got no answer, on a machine that stands still too. */
+/** A request without an answer by then got none, even on a machine that freezes. */
 const TRY_MS_MAX = 30_000
 /**
- * What a client waits between two messages: the store is read whole after each of its kills, and compared in the end.
+ * The pause of a client between two messages. The store is read completely after each of its kills, and compared in
+ * the end.
  */
 const EVERY_MS = 30
 const BEHIND_CUTTER = 'actors-0'
@@ -257,7 +256,7 @@ class Chaos {
     this.recoveredMs.push(performance.now() - killedAtMs)
   }
 
-  /** An owner that is frozen for longer than it may be silent; what it does on waking must count for nothing. */
+  /** An owner that is frozen for longer than it may be silent. Its actions on resuming must count for nothing. */
   private async freeze(): Promise<void> {
     this.touch(null)
     const vessel = this.of(this.fleet.with('actors'))
@@ -271,7 +270,7 @@ class Chaos {
 
   private async roll(): Promise<void> {
     this.touch(null)
-    // What is refused from here on is laid to the restarts alone.
+    // Refusals from here on are attributed to the restarts alone.
     await this.calm()
     this.isRolling = true
     for (const vessel of this.fleet.vessels) {
@@ -329,7 +328,7 @@ class Chaos {
     }
   }
 
-  /** Nothing moves any more: then only what is done next explains a refusal. */
+  /** Nothing moves any more, so only the next action can explain a refusal. */
   private async settled(): Promise<void> {
     if (this.options.isStrict) await this.calm()
   }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A message that was taken whole. `isHeard`: the connection was there when its answer was given. */
+/** A message that was received completely. `isHeard`: the connection was open when its answer was sent. */
 export interface Copy {
   readonly recipient: string
   isHeard: boolean | null
@@ -14,7 +14,7 @@ export interface SlowMx {
   close(): void
 }
 
-/** Starts it; `waitMs` says how long it waits before each answer to a dot. */
+/** Starts it. `waitMs` returns its wait before each answer to a dot. */
 export async function startSlowMx(waitMs: () => number): Promise<SlowMx> {
   const copies: Copy[] = []
   const sockets = new Set<Socket>()

@@ -1,5 +1,5 @@
 /**
- * storm - 64 requests with one Idempotency-Key at once, each repeated until it has its 200: all must tell of one
+ * storm - 64 requests with one Idempotency-Key at once, each repeated until it has its 200. All answers must name one
  * message.
  */
 import { type Accepted, postEmail } from '../support/clients/ledger.ts'
@@ -15,7 +15,7 @@ export interface Storm {
   readonly accepted: (message: Accepted) => Promise<void>
 }
 
-/** Out: how many requests were told of another message than the first. */
+/** Returns the number of requests whose answer named another message than the first. */
 export async function storm({ ports, token, key, accepted }: Storm): Promise<{ differing: number }> {
   const body = { from: 'you@simulator.test', to: ['storm@example.com'], subject: 'Storm', text: 'A text.' }
   const one = async (n: number): Promise<string> => {

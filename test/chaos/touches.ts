@@ -1,11 +1,11 @@
 /**
- * touches - to which faults a refusal is laid
+ * touches - the attribution of refusals to faults
  *
- * An ask waits for its answer while owners change, and is refused when its deadline has passed: the fault that it fell
- * into may be long over by then. So a refusal belongs to every fault of the time in which its request lived.
+ * An ask waits for its answer while owners change, and is refused when its deadline has passed. The fault that caused
+ * it may be long over by then. So a refusal belongs to every fault during the life of its request.
  */
 
-/** Faults that are remembered; no request lives through so many. */
+/** The number of faults that are kept. No request lives through more. */
 const KEPT_MAX = 64
 
 interface Touch {
@@ -26,7 +26,7 @@ export class Touches {
     if (this.touches.length > KEPT_MAX) this.touches.shift()
   }
 
-  /** Whether a fault explains that a request of this shard, sent and heard at these instants, was refused. */
+  /** Whether a fault explains the refusal of a request of this shard, sent and answered at these times. */
   explain(shard: number, sentAtMs: number, heardAtMs: number): boolean {
     return this.touches.some(({ fromMs, shards }, place) => {
       const toMs = this.touches[place + 1]?.fromMs ?? Number.POSITIVE_INFINITY

@@ -89,7 +89,7 @@ export async function runUpgrade(
   }
 }
 
-/** What was promised and did not hold. */
+/** The broken promises. */
 export function failuresOfUpgrade({ compared, live, refusals, falselyRefused, ended }: UpgradeReport): string[] {
   const { lost, doubled, miscounted, unclear, torn, unshown, fencedWrites } = compared
   const counts = {

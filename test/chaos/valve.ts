@@ -1,10 +1,9 @@
 /**
- * valve - a socket between one process and the store that holds or delays what goes through it, connection by
- * connection.
+ * valve - a socket between one process and the store that blocks or delays the traffic, connection by connection.
  *
- * A connection is known by the name that its client gives it first (`CLIENT SETNAME`). What is held loses nothing: it
- * goes on once it is let go, as after a partition in which packets are sent again. What is severed ends at once, and
- * whoever connects anew meanwhile is taken and hears nothing.
+ * A connection is known by the name that its client sets first (`CLIENT SETNAME`). A blocked connection loses nothing:
+ * it continues once it is released, as after a partition in which packets are sent again. A severed one ends at once;
+ * a client that reconnects meanwhile is accepted and receives nothing.
  */
 import { rmSync } from 'node:fs'
 import { createConnection, createServer, type Socket } from 'node:net'
@@ -12,7 +11,7 @@ import { createConnection, createServer, type Socket } from 'node:net'
 /** Longer than any command before the name. */
 const NAME_BYTES_MAX = 4_096
 
-/** What befalls what goes one way: it is held, or comes so much later. */
+/** The fault of one direction: it is blocked, or delayed by this much. */
 export interface Flow {
   readonly held: boolean
   readonly delayMs: number
@@ -23,12 +22,12 @@ export interface Rule {
   readonly names: readonly string[] | null
   readonly toStore: Flow
   readonly fromStore: Flow
-  /** What is open is ended first. */
+  /** Open connections are ended first. */
   readonly severs: boolean
 }
 
 export interface Valve {
-  /** From now on; null: all goes through again. */
+  /** From now on; null: all traffic passes again. */
   set(rule: Rule | null): void
   close(): void
 }

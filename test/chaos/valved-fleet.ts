@@ -1,4 +1,4 @@
-/** valved-fleet - a fleet whose processes reach the store through valves, each through one of its own. */
+/** valved-fleet - a fleet whose processes reach the store through valves, each through its own. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export interface ValvedOptions {
   readonly store?: Readonly<Record<string, string>>
 }
 
-/** Starts the fleet for as long as `run` takes, and ends all of it, whatever became of it. */
+/** Starts the fleet for as long as `run` takes, and ends all of it, whatever its result. */
 export async function withValvedFleet<Result>(
   { roles, hasValve = () => true, settings = {}, store = {} }: ValvedOptions,
   run: (valved: ValvedFleet) => Promise<Result>,

@@ -1,4 +1,4 @@
-/** bench - what the benchmarks say is computed rightly: tables, medians, ratios, and the product's own figures. */
+/** bench - the calculations of the benchmarks: tables, medians, ratios, and the product's own figures. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -44,7 +44,7 @@ t.test('table: the first column is left, the others right', async (t) => {
   t.equal(formatTable([]), '')
 })
 
-t.test('table: numbers have thousands apart, and none is a dash', async (t) => {
+t.test('table: numbers have thousands separators, and a missing one is a dash', async (t) => {
   const cases: [number | null, number, string][] = [
     [1234567, 0, '1,234,567'],
     [0.567, 2, '0.57'],
@@ -63,7 +63,7 @@ t.test('table: the median is the middle one by value, of an even number the lowe
   t.ok(Number.isNaN(median([])))
 })
 
-t.test('ratio: a row holds the median, least and most of its rounds, and what one message cost', async (t) => {
+t.test('ratio: a row holds the median, minimum and maximum of its rounds, and the cost of one message', async (t) => {
   const [head, floor, product] = rowsOf([
     result('c', 4000, [80, 20]),
     result('a', 9000),
@@ -76,7 +76,7 @@ t.test('ratio: a row holds the median, least and most of its rounds, and what on
   t.match(product, [/^\(c\) product/, '4,000', '2,000', '5,000', '2.0', '9.0', '200', '50', '1.2'])
 })
 
-/** Stolen time of each run, and the run that counts; null: the kernel does not say. */
+/** Stolen time of each run, and the run that counts; null: the kernel does not report it. */
 const STOLEN: [(number | null)[], number][] = [
   [[3], 0],
   [[3.1, 0.5], 1],
@@ -85,26 +85,29 @@ const STOLEN: [(number | null)[], number][] = [
   [[null], 0],
 ]
 
-t.test('undisturbed: what others had the processor of is repeated, some times, whatever it measured', async (t) => {
-  for (const [stolen, expected] of STOLEN) {
-    let runs = 0
-    const told: number[] = []
-    const work = async (): Promise<{ stolenPercent: number | null; run: number }> => {
-      const run = runs++
-      return { stolenPercent: stolen[run] as number | null, run }
+t.test(
+  'undisturbed: a run that lost the processor to others is repeated, a few times, whatever it measured',
+  async (t) => {
+    for (const [stolen, expected] of STOLEN) {
+      let runs = 0
+      const told: number[] = []
+      const work = async (): Promise<{ stolenPercent: number | null; run: number }> => {
+        const run = runs++
+        return { stolenPercent: stolen[run] as number | null, run }
+      }
+      const best = await undisturbed(work, { tell: ({ run }) => told.push(run), restMs: 1 })
+      t.equal(best.run, expected, `of ${stolen}`)
+      t.equal(runs, stolen.length)
+      t.same(
+        told,
+        Array.from({ length: runs - 1 }, (_, run) => run),
+        'each that is repeated is told',
+      )
     }
-    const best = await undisturbed(work, { tell: ({ run }) => told.push(run), restMs: 1 })
-    t.equal(best.run, expected, `of ${stolen}`)
-    t.equal(runs, stolen.length)
-    t.same(
-      told,
-      Array.from({ length: runs - 1 }, (_, run) => run),
-      'each that is repeated is told',
-    )
-  }
-})
+  },
+)
 
-t.test('usage: the share of a process, and what was stolen of the machine', async (t) => {
+t.test('usage: the share of a process, and the time stolen from the machine', async (t) => {
   const { value, percents, stolenPercent } = await shareOfCore([process.pid, 2 ** 30], async () => {
     const until = performance.now() + 300
     while (performance.now() < until);
@@ -172,7 +175,7 @@ async function bench(...args: string[]): Promise<{ code: number; out: string; er
   return { code: code as number, out, err }
 }
 
-t.test('bench: --help lists what can be measured, and anything else is told what can be', async (t) => {
+t.test('bench: --help lists the measurements, and an unknown one is refused with that list', async (t) => {
   const help = await bench('--help')
   t.match(help, { code: 0, err: '' })
   for (const name of ['accept', 'memory', 'lifecycle', 'search', 'start'])

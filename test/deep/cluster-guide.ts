@@ -1,6 +1,6 @@
 /**
- * cluster-guide - the commands of docs/operate/cluster.md run against real Redis servers, each on ports of its own, and
- * the result is a cluster that the service accepts
+ * cluster-guide - the commands of docs/operate/cluster.md run against real Redis servers on their own ports, and the
+ * result is a cluster that the service accepts
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -166,7 +166,7 @@ t.test('guide: one Redis with its data becomes a cluster, and gets a second prim
   t.equal((await lookAtCluster([`redis://127.0.0.1:${other}`]))?.nodes.length, 2)
 })
 
-t.test('guide: what tries a cluster out starts Redis with the same settings', async (t) => {
+t.test('guide: the trial of a cluster starts Redis with the same settings', async (t) => {
   const wanted = [
     '--appendonly yes',
     '--appendfsync always',

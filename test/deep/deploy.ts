@@ -1,9 +1,9 @@
 /**
- * deploy - what is in docs/deploy/ and in the archive: units that systemd accepts, a Dockerfile and a compose file
- * that agree with docs/operate/install.md step by step, known settings, and an archive that holds only the files a
- * server needs
+ * deploy - the contents of docs/deploy/ and of the archive: units that systemd accepts, a Dockerfile and a compose
+ * file that agree with docs/operate/install.md step by step, known settings, and an archive that holds only the files
+ * a server needs
  *
- * `npm run trial` runs all of it on a machine of its own.
+ * `npm run trial` runs all of it on a separate machine.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { ROOT } from '../support/machine/root.ts'
 const EXPOSURE_MAX = 2
 /** Numbers of machines in ELF headers. */
 const ELF_MACHINES = { x64: 62, arm64: 183 }
-/** Keys of this systemd, which earlier ones warn of and leave out. */
+/** Keys of this systemd that earlier versions ignore with a warning. */
 const STEPS_SINCE = 254
 const STEPS = /^Restart(?:Steps|MaxDelaySec)=.*\n/gm
 const UNITS = ['sendwright.service', 'sendwright@.service', 'sendwright-store.service']
@@ -41,7 +41,7 @@ t.test(
   'deploy: systemd takes the units, and they are closed',
   { skip: systemd === 0 && 'no systemd-analyze' },
   async (t) => {
-    // A root with what the units name.
+    // A root with the files that the units name.
     const units = join(dir, 'etc/systemd/system')
     for (const folder of [units, join(dir, 'opt/sendwright'), join(dir, 'etc/sendwright')])
       mkdirSync(folder, { recursive: true })
@@ -80,7 +80,7 @@ t.test(
   },
 )
 
-t.test('deploy: the Dockerfile takes the steps of docs/operate/install.md one by one', async (t) => {
+t.test('deploy: the Dockerfile follows the steps of docs/operate/install.md one by one', async (t) => {
   const steps = [...textOf('docs/deploy/Dockerfile').matchAll(/^RUN (.*)$/gm)].map(([, step = '']) =>
     step.replaceAll('$VERSION', version),
   )
@@ -92,7 +92,7 @@ t.test('deploy: the Dockerfile takes the steps of docs/operate/install.md one by
     0,
     lines.findIndex((line) => line.includes('/etc/sendwright')),
   )
-  // An image has no systemd: no service of the package runs, and the unit's directory is made by a step.
+  // An image has no systemd, so no service of the package runs, and a step creates the unit's directory.
   const without = shared.filter((line) => !line.startsWith('systemctl '))
   t.same(steps, [...without, 'install -d -m 700 -o sendwright -g sendwright /var/lib/sendwright'])
   t.match(textOf('docs/deploy/Dockerfile'), `ARG VERSION=${version}\n`)
@@ -162,7 +162,7 @@ t.test('deploy: the archive holds what a server needs, and neither sources nor t
   ]
   for (const name of wanted) t.ok(names.includes(`package/${name}`), name)
   t.same(
-    // The client is a package of its own, with its declarations.
+    // The client is a separate package with its declarations.
     names.filter((name) => /^(?!.*\/client\/).*\.ts$|^package\/(test|bench)\/|build\/(test|bench)/.test(name)),
     [],
   )

@@ -1,9 +1,9 @@
 /**
- * go-live - a copy of the checkout is installed for production as README says, and started in each way that the
- * documents show
+ * go-live - a copy of the checkout is installed for production as the README describes, and started in each way that
+ * the documents show
  *
- * npm, TypeScript, Redis and the service are real; only ports, directories and the path of a certificate are others.
- * Packages are those of the checkout, as hard links: npm asks no registry.
+ * npm, TypeScript, Redis and the service are real. Only ports, directories and the path of a certificate differ.
+ * Packages are those of the checkout, as hard links, so npm sends no request to the registry.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -34,7 +34,10 @@ const INSTALLED_IN = '/opt/sendwright'
 const CERTIFICATE = '/etc/ssl/our-ca.pem'
 /** Processes of the largest cluster that a document shows, and Redis, and those that listen. */
 const PORTS = 16
-/** Redis of the cluster that a document shows, the last of those ports; there they are 7001 and up. */
+/**
+ * The Redis servers of the cluster that a document shows, on the last of those ports; in the document they are 7001
+ * and up.
+ */
 const NODES = 3
 
 mkdirSync(join(ROOT, 'build'), { recursive: true })
@@ -70,10 +73,10 @@ function copy(): boolean {
 const skip = !isLinked && 'packages cannot be linked here'
 t.teardown(() => rmSync(dir, { recursive: true, force: true }))
 
-/** Starts a line as a shell would, in a group of its own. */
+/** Starts a line as a shell would, in its own process group. */
 function begin(line: string, env: Readonly<Record<string, string>> = {}) {
-  // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
-  // In a terminal the shell outlives Ctrl-C.
+  // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` contains; env(1) removes it. In a
+  // terminal the shell outlives Ctrl-C.
   const args = ['-u', 'NODE_OPTIONS', 'sh', '-euc', `trap : INT\n${line}`]
   const child = spawn('/usr/bin/env', args, { cwd: dir, env: { ...ENV, ...env }, detached: true })
   child.stdin.end()
@@ -102,7 +105,7 @@ async function isReady(port: string | number): Promise<boolean> {
   return (await fetch(url, { headers: { connection: 'close' } }).catch(() => null))?.status === 200
 }
 
-/** Starts a line, waits until all its processes are ready, and ends it as Ctrl-C does. Out: what it has said. */
+/** Starts a line, waits until all its processes are ready, and ends it as Ctrl-C does. Returns its output. */
 async function startAndEnd(line: string, name: string, whileReady: () => Promise<void> = async () => undefined) {
   const env = await settings(name)
   const nodePort = (n: string): string => String(Number(env.NODES_PORT) + Number(n) - 1)
@@ -118,7 +121,7 @@ async function startAndEnd(line: string, name: string, whileReady: () => Promise
   return { ...(await ended), leftRedis: existsSync(join(dir, name, 'redis.sock')) }
 }
 
-/** The ports on which processes of a cluster say whether they are ready: all but Redis, as the Procfile counts them. */
+/** The readiness ports of a cluster's processes, all except Redis, as the Procfile counts them. */
 function clusterPorts(line: string, { OPERATOR_PORT, PORT }: Readonly<Record<string, string>>): number[] {
   const [, counts = 'redis=1 http=1 actors=2 mx=1 submission=1'] = /-- (.*)$/.exec(line) ?? []
   const names = counts.split(' ').flatMap((one) => {
@@ -138,7 +141,7 @@ function isAlive(group: number): boolean {
   }
 }
 
-t.test('go live: installed for production as README says, it runs without the tools', { skip }, async (t) => {
+t.test('go live: installed for production as the README describes, it runs without the tools', { skip }, async (t) => {
   const [, line = ''] =
     /Install for production in a permanent directory:\s+`([^`]+)`/.exec(readFileSync(join(dir, 'README.md'), 'utf8')) ??
     []
@@ -160,7 +163,8 @@ t.test('go live: every line with which a document starts the service does', { sk
   const all = DOCUMENTS.flatMap(blocksOf)
     .filter(({ language }) => language === 'text')
     .flatMap(({ code }) => startsOf(code))
-  // `npm start` alone was tried above, and `npm run cluster` is the beginning of a line that says how many of each.
+  // `npm start` alone was tried above, and `npm run cluster` is the beginning of a line with the number of each
+  // process.
   const lines = all.filter(
     (line) => !all.some((other) => other !== line && other.startsWith(line)) && line !== 'npm start',
   )
@@ -170,7 +174,7 @@ t.test('go live: every line with which a document starts the service does', { sk
 })
 
 t.test(
-  'go live: the unit for systemd starts it with the settings beside it, and ends it by telling it alone',
+  'go live: the unit for systemd starts it with the settings next to it, and ends it with a signal to it alone',
   { skip },
   async (t) => {
     const unit = readFileSync(join(dir, 'docs/deploy/sendwright.service'), 'utf8')

@@ -1,6 +1,6 @@
 /**
- * monitoring - what docs/monitoring/ holds works with what the service tells: the alerts are tried by promtool, and
- * each query of the dashboard and of the alerts is asked of a Prometheus that scrapes a running service.
+ * monitoring - the contents of docs/monitoring/ fit the service's metrics: promtool tests the alerts, and each query
+ * of the dashboard and of the alerts is sent to a Prometheus that scrapes a running service.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ const isThere = (program: string) => spawnSync(program, ['--version']).error ===
 const dashboard = JSON.parse(read('grafana.json')) as { readonly panels: readonly Panel[] }
 const panels = dashboard.panels.filter(({ type }) => type !== 'row')
 
-/** The queries of the dashboard with what Grafana puts in. */
+/** The queries of the dashboard with the variables that Grafana inserts. */
 const asked = panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => ({
     title,
@@ -42,7 +42,7 @@ const metricsIn = (text: string) => [...new Set(text.match(/\b(?:sendwright|http
 /** Only with a Redis Cluster; `service/cluster-life` looks at those. */
 const OF_CLUSTER = /^sendwright_redis_/
 
-t.test('monitoring: promtool takes settings and alerts, and each alert fires where it should', async (t) => {
+t.test('monitoring: promtool accepts settings and alerts, and each alert fires as expected', async (t) => {
   if (!isThere('promtool')) return t.comment('promtool is not installed: skipped')
   for (const args of [
     ['check', 'config', 'prometheus.yml'],
@@ -59,7 +59,7 @@ t.test('monitoring: promtool takes settings and alerts, and each alert fires whe
   }
 })
 
-t.test('monitoring: every panel says what it shows, under a number of its own', async (t) => {
+t.test('monitoring: every panel has a description and its own number', async (t) => {
   t.ok(panels.length > 20)
   t.same([...new Set(dashboard.panels.map(({ id }) => id))].length, dashboard.panels.length)
   for (const { title, description, targets } of panels) {
@@ -68,7 +68,7 @@ t.test('monitoring: every panel says what it shows, under a number of its own', 
   }
 })
 
-t.test('monitoring: what is asked for is on /metrics, and Prometheus answers each query', async (t) => {
+t.test('monitoring: each queried metric is on /metrics, and Prometheus answers each query', async (t) => {
   const service = await startTestService()
   // As after a backup.
   writeFileSync(join(service.config.dataDir, 'last-backup'), '')

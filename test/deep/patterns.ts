@@ -1,4 +1,4 @@
-/** Every regular expression is judged again: none without a bound is worse than linear. */
+/** Every regular expression is judged again: none on unbounded text is worse than linear. */
 import t from 'tap'
 import { judgePattern } from '../support/tidy/judge-pattern.ts'
 import { boundOf, keyOf, productPatterns } from '../support/tidy/product-patterns.ts'

@@ -1,4 +1,4 @@
-/** `npm run cluster`: the Procfile's processes side by side; one that is killed comes back, all end in order. */
+/** `npm run cluster`: the Procfile's processes side by side. A killed one is restarted, and all end in order. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -66,7 +66,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   const [pid] = actorsOf(child.pid as number)
   process.kill(pid as number, 'SIGKILL')
   await until(() => lines.some((line) => /^actors\.\d +ended \(SIGKILL\)/.test(line)), MS_MAX)
-  // The other one has its shards; what is asked before it has taken them may be cut.
+  // The other one has its shards. A request before it has taken them may be cut.
   await until(async () => (await send().catch(() => null)) === 200, MS_MAX)
   await until(() => actorsOf(child.pid as number).length === 2, MS_MAX)
   await until(areReady, MS_MAX)
@@ -78,7 +78,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   t.equal(ends.at(-1), 'redis')
 })
 
-t.test('cluster: a name that the Procfile does not know, and two of what has one port, are refused', async (t) => {
+t.test('cluster: a name that the Procfile does not have, and two processes with one port, are refused', async (t) => {
   for (const wrong of ['web=1', 'http=2', 'actors=33']) {
     const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'procfile.mjs'), wrong])
     t.same(await once(child, 'exit'), [2, null], wrong)
@@ -90,7 +90,7 @@ async function isReady(port: number): Promise<boolean> {
   return answer?.status === 200
 }
 
-/** Processes with actors below a process, from /proc: each is the only one of its shell, which it has replaced. */
+/** Processes with actors below a process, from /proc. Each is the only child of its shell, which it has replaced. */
 function actorsOf(parent: number): number[] {
   const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ').map(Number)
   return children.filter((pid) => /(^|\0)ROLES=actors\0/.test(readFileSync(`/proc/${pid}/environ`, 'latin1')))

@@ -3,7 +3,7 @@
  */
 import type { Machine } from './machine.ts'
 
-/** Debian's packages are fetched. Nothing else has a network: what is typed reaches no registry of packages. */
+/** Debian's packages are fetched. Nothing else has a network, so the typed commands reach no registry of packages. */
 const ONLINE = /^apt-get /m
 
 export interface Place {
@@ -13,7 +13,7 @@ export interface Place {
   say(line: string): void
 }
 
-/** Runs a command of the documents. Out: what it prints. Throws Error with its output if it fails. */
+/** Runs a command of the documents. Returns its output. Throws Error with its output if it fails. */
 export async function must({ machine }: Place, code: string): Promise<string> {
   const ran = await machine.run(code, { isOnline: ONLINE.test(code) })
   if (ran.code === 0) return ran.out

@@ -1,6 +1,6 @@
 /**
- * day - the operator's day: the blocks of `bash` in the documents, in their order, on one machine; between them what
- * an operator does that no command of ours can (editing settings, publishing records), and a look at what came of it
+ * day - the operator's day: the blocks of `bash` in the documents, in their order, on one machine; between them the
+ * actions of an operator that no command covers (editing settings, publishing records), and checks of the result
  */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -18,7 +18,7 @@ const REDIS = "cut -d ' ' -f 1,2,22 /proc/$(cat /var/lib/sendwright/redis.pid)/s
 const PROXY_PORT = 8088
 const BEFORE_ROLL = 40
 const AFTER_ROLL = 40
-/** On a machine that stands still a commit may be in doubt for longer than its client waits. */
+/** On a machine that freezes, the outcome of a commit may be unknown for longer than its client waits. */
 const REFUSED_SHARE_MAX = 0.02
 
 export interface Day extends Place {
@@ -28,7 +28,7 @@ export interface Day extends Place {
 
 type Ask = (order: Order) => Promise<unknown>
 
-/** Runs it. Throws Error with the command and what it said where anything is not as the documents say. */
+/** Runs it. Throws Error with the command and its output if anything differs from the documents. */
 export async function runDay(day: Day): Promise<void> {
   const { machine, archives } = day
   for (const path of archives.flatMap((archive) => [archive, `${archive}.sha256`]))
@@ -76,7 +76,7 @@ async function install(day: Day, ask: Ask, { dns, smtp }: { dns: string; smtp: n
   say('a mail from a verified domain is delivered')
 }
 
-/** The records of docs/reference/dns.md for the domain of the service, and those of somebody who is written to. */
+/** The records of docs/reference/dns.md for the domain of the service, and those of a recipient. */
 async function publishOwn(ask: Ask): Promise<void> {
   const address: ZoneRecord = { type: 'A', address: '127.0.0.1' }
   const mx: ZoneRecord = { type: 'MX', exchange: 'mx.svc.example', priority: 10 }
@@ -98,7 +98,7 @@ async function publish(ask: Ask, out: string): Promise<void> {
   }
 }
 
-/** A backup, a mail that comes after it, and the restore: the state of the copy point. */
+/** A backup, a mail after it, and the restore: the state of the copy point. */
 async function backUp(day: Day): Promise<void> {
   const [backup, keep, nightly, restore, ...others] = bashOf('docs/operate/backup.md')
   if (restore === undefined || others.length > 0) throw new Error('A backup, kept ones, the timer, and the restore')
@@ -106,7 +106,7 @@ async function backUp(day: Day): Promise<void> {
   // A backup is named by its second.
   const made = 'sleep 1; systemctl start sendwright-backup && ls /var/backups/sendwright'
   const kept = (await must(day, made)).trim().split('\n')
-  // One by hand, which has a name of its own; one of the block, and one of the timer's unit.
+  // A backup with a name of its own by hand, one of the block, and one of the timer's unit.
   if (kept.length !== 3 || !kept.includes('monday')) throw new Error(`Kept: ${kept}`)
   const subjects = async (): Promise<string> => await must(day, `${SETTINGS}sendwright message search --json`)
   const send = 'sendwright send --from a@simulator.test --to b@simulator.test --text T --wait --subject'
@@ -143,7 +143,7 @@ async function upgrade(day: Day): Promise<void> {
   day.say('restarts of both units left Redis alone')
 }
 
-/** From one process to many: what was there still is. */
+/** From one process to many: earlier data is still there. */
 async function grow(day: Day): Promise<void> {
   const [grown] = bashOf('docs/operate/many-processes.md')
   await must(day, grown?.code ?? '')

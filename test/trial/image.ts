@@ -1,6 +1,6 @@
 /**
- * image - the Dockerfile without Docker: its steps one by one on a machine of its own, then its command as its user
- * with the settings of compose.yaml, its health check, a sent mail, and the stop
+ * image - the Dockerfile without Docker: its steps one by one on a separate machine, then its command as its user with
+ * the settings of compose.yaml, its health check, a sent mail, and the stop
  */
 import { copyFileSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * machine - a machine with systemd to install on, made of this one's root or of another (debootstrap), on namespaces
- * of its own: nothing that is done in it is left, and its network reaches nobody
+ * machine - a machine with systemd for an installation, built from the root of this one or of another (debootstrap),
+ * in separate namespaces: nothing that is done in it remains, and its network reaches no other host
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,12 +33,12 @@ export class Machine {
     this.folder = folder
   }
 
-  /** Boots one over the folder `lower`. Throws Error where this machine lets nobody do that, and says why. */
+  /** Boots one over the folder `lower`. Throws Error with the reason if this machine does not allow that. */
   static async boot(lower: string): Promise<Machine> {
     const folder = mkdtempSync(join(tmpdir(), 'sendwright-trial-'))
     const args = [...SPACES, '--net', '--fork', '--kill-child', 'sh', join(ROOT, 'test/trial/boot.sh'), lower, folder]
     const child = spawn('unshare', args, { stdio: ['ignore', 'ignore', 'pipe'] })
-    // What ends this process ends the machine.
+    // The end of this process ends the machine.
     process.once('exit', () => child.kill('SIGKILL'))
     let said = ''
     child.stderr?.on('data', (piece: Buffer) => (said = (said + piece).slice(-2_000)))

@@ -1,12 +1,12 @@
 /**
- * main - `npm run trial`: the day of a new operator, with the commands of the documents and no others
+ * main - `npm run trial`: the day of a new operator, with only the commands of the documents
  *
  * From the archive on a machine with systemd to a verified domain, a delivered mail, a restored backup, an upgrade and
- * a downgrade, many processes, and a roll under load; and the archive alone on other versions of Node.js. Only Debian's
- * packages are fetched. `--root <folder>` takes an empty system (debootstrap) for the machine, and runs what installs
- * packages too; without it the machine is made of this one. Where none can be made, it says so and has passed. On an
- * empty one the steps of the Dockerfile are taken too. `--only versions`, `day` or `image` does one of it. Exit code 1:
- * something was not as the documents say.
+ * a downgrade, many processes, and a roll under load; and the archive alone on other versions of Node.js. Only
+ * Debian's packages are fetched. `--root <folder>` uses an empty system (debootstrap) as the machine, and also runs
+ * the commands that install packages; without it the machine is built from this one. If none can be built, it says so
+ * and passes. On an empty one the steps of the Dockerfile run too. `--only versions`, `day` or `image` runs one part.
+ * Exit code 1 means that something differed from the documents.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -49,7 +49,7 @@ try {
   rmSync(dir, { recursive: true, force: true })
 }
 
-/** Does it on a machine of its own, or says why there is none. */
+/** Runs it on a separate machine, or prints why there is none. */
 async function onMachine(act: (place: Place) => Promise<void>): Promise<void> {
   const machine = await Machine.boot(lower).catch((error: Error) => error)
   if (machine instanceof Error) return say(`SKIPPED on a machine of its own: ${machine.message}`)

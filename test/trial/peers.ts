@@ -8,7 +8,7 @@ import { type Load, startLoad } from '../support/clients/ledger.ts'
 import { startMx } from '../support/peers/mx.ts'
 import { startZone, type ZoneRecord } from '../support/peers/zone.ts'
 
-/** What is ordered: records of a name, a load, its end, or the mail that was received. */
+/** The orders: records of a name, a load, its end, or the received mail. */
 export type Order =
   | { readonly order: 'set'; readonly name: string; readonly records: readonly ZoneRecord[] }
   | { readonly order: 'load'; readonly port: number; readonly token: string }
@@ -16,16 +16,16 @@ export type Order =
   | { readonly order: 'end' }
   | { readonly order: 'mail' }
 
-/** What came of a load. */
+/** The result of a load. */
 export interface Loaded {
   /** Key and id of each message that has its 200. */
   readonly told: readonly (readonly [key: string, messageId: string])[]
-  /** How often each status came; 0: no answer. */
+  /** The number of answers by status; 0: no answer. */
   readonly statuses: Readonly<Record<string, number>>
 }
 
 const CLIENTS = 4
-/** Together less than what one client may ask by default. */
+/** Together fewer requests than one client may send by default. */
 const EVERY_MS = 250
 
 const zone = await startZone()

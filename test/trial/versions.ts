@@ -15,7 +15,7 @@ const CLOSED_REGISTRY = 'http://127.0.0.1:9'
 
 /**
  * Unpacks it in `dir` with the registry closed, starts it, sends a mail on the test server, and stops it. Throws Error
- * if any of it fails.
+ * if any step fails.
  */
 export async function tryVersion(
   major: string,

@@ -57,7 +57,7 @@ const { json: stream } = await service.call('POST /v1/streams', {
 
 zone.flood((name, type) => {
   if (type === 'TXT' && name.endsWith('.senders.test')) {
-    // A domain includes ten names, each with a record of its own.
+    // A domain includes ten names, each with its own record.
     const included = /^i(\d)\./.exec(name)?.[1]
     const includes = included === undefined ? MANY_HOSTS.map((n) => `include:i${n}.${name} `).join('') : ''
     const record = encodeSection([{ type: 'TXT', data: `v=spf1 ${includes}?all` }])

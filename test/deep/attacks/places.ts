@@ -16,9 +16,9 @@ const WAIT_MS = 60_000
 
 const service = await startAttacked(t, { SERVICE_DOMAIN: 'service.example' })
 
-/** Opens connections that greet; out: what ends them. With `isTalking` each says a command every half second. */
+/** Opens connections that greet. Returns what ends them. With `isTalking` each sends a command every half second. */
 async function flood(port: number, { connections, addresses, isTalking }: Flood): Promise<() => void> {
-  // Whoever speaks before the greeting is hung up on.
+  // A client that speaks before the greeting is disconnected.
   const greeted = new Set<Socket>()
   const sockets = Array.from({ length: connections }, (_, n) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: `127.0.77.${1 + (n % addresses)}` })

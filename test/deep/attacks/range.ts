@@ -1,4 +1,4 @@
-/** A Range header of a few kilobytes of blanks, on a received mail: its pattern was cubic in them. */
+/** A Range header of a few kilobytes of blanks, on a received mail. Its pattern used to be cubic in them. */
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
 import { deliverMail } from '../../support/peers/smtp-dialog.ts'

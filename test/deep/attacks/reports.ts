@@ -1,6 +1,6 @@
 /**
- * Mail to the addresses that take reports from anybody, made so that parsing it takes long: blanks, headers, parts and
- * boundaries without end. Other clients' reports are taken meanwhile.
+ * Mail to the addresses that accept reports from anyone, built so that parsing it takes long: endless blanks, headers,
+ * parts and boundaries. Reports of other clients are accepted meanwhile.
  */
 import t from 'tap'
 import { deliverMail } from '../../support/peers/smtp-dialog.ts'
@@ -14,7 +14,7 @@ const send = (role: string, mail: string) => deliverMail(service.mxPort, `${role
 // A thread that starts is not measured.
 await Promise.all(FLOOD.map((role) => send(role, 'Subject: A report\n\nOf a person.')))
 
-t.test('reports: those that take long to parse hold up no other client [bounce.unread]', async (t) => {
+t.test('reports: reports that take long to parse delay no other client [bounce.unread]', async (t) => {
   const harm = await service.during(async () => {
     const flood = Object.values(HOSTILE_REPORTS).flatMap((mail) => FLOOD.map((role) => send(role, mail)))
     for (const reply of await Promise.all(flood)) t.match(reply, /^250/)

@@ -1,4 +1,4 @@
-/** Sign-ins of invented addresses, more at once than may wait: a user from another network is not turned away. */
+/** Sign-ins of invented addresses, more at once than may wait. A user from another network is not turned away. */
 import t from 'tap'
 import { Browser } from '../../support/clients/browser.ts'
 import { isHarmless, startAttacked } from '../../support/service/attacked.ts'
@@ -11,11 +11,11 @@ const signIn = async (name: string, network: string): Promise<number> => {
 }
 await signIn('first', '192.0.2.1')
 
-t.test('sign-ins: a flood from two networks costs a third network none of its own', async (t) => {
+t.test('sign-ins: a flood from two networks does not slow sign-ins of a third one', async (t) => {
   let own: number[] = []
   const harm = await service.during(async () => {
     const flood = Array.from({ length: 50 }, (_, n) => signIn(`invented${n}`, `198.51.100.${n % 2}`))
-    // One of the flood was turned away: all places are taken.
+    // A sign-in of the flood was turned away, so all places are taken.
     t.equal(
       await Promise.any(flood.map(async (status) => ((await status) === 503 ? 503 : Promise.reject(status)))),
       503,

@@ -40,7 +40,7 @@ t.test('desk: the key opens it, every page is without a finding [dashboard.desk]
 })
 
 t.test(
-  'desk: an account is paused with a note, which stands in the audit log [dashboard.desk] [operator.note]',
+  'desk: an account is paused with a note, which is in the audit log [dashboard.desk] [operator.note]',
   async (t) => {
     const context = await chromium.newContext({ viewport: VIEWS[0], reducedMotion: 'reduce' })
     const { page, faults } = await watchedPage(context, origin)
@@ -61,7 +61,7 @@ t.test(
   },
 )
 
-t.test('desk: what happens on a server is told as it happens [dashboard.desk]', async (t) => {
+t.test('desk: events on a server are shown as they happen [dashboard.desk]', async (t) => {
   const other = await startTestService()
   t.teardown(() => other.stop())
   const at = `http://127.0.0.1:${other.config.operatorPort}`
@@ -78,7 +78,7 @@ t.test('desk: what happens on a server is told as it happens [dashboard.desk]', 
   await context.close()
 })
 
-t.test('desk: the key is kept nowhere; a link opens the view once [operator.link]', async (t) => {
+t.test('desk: the key is stored nowhere, and a link opens the view once [operator.link]', async (t) => {
   const context = await chromium.newContext({ viewport: VIEWS[0], reducedMotion: 'reduce' })
   const { page, faults } = await watchedPage(context, origin)
   const made = await service.operate('POST /v1/operator/link', { token: operatorToken, body: {} })

@@ -1,6 +1,6 @@
 /**
  * factors - second factors in a real browser: an authenticator and a passkey are set up, and each signs in, as does a
- * recovery code; what stands before the session is without a finding in both schemes and widths.
+ * recovery code. The pages before the session are without a finding in both schemes and widths.
  */
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -18,7 +18,7 @@ const VIEWS = [
   { width: 375, height: 812 },
 ] as const
 
-/** A page as it stands, in both schemes and widths. */
+/** The current page, in both schemes and widths. */
 async function look(page: Page, name: string) {
   for (const view of VIEWS)
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -39,7 +39,10 @@ async function signIn(page: Page) {
   await page.keyboard.press('Enter')
 }
 
-/** Sets up an authenticator on the user's own page. Out: its codes by their step, the recovery codes on the screen. */
+/**
+ * Sets up an authenticator on the user's own page. Returns its codes by their step, and the recovery codes on the
+ * screen.
+ */
 async function setUpTotp(page: Page) {
   await page.getByRole('button', { name: 'Set it up' }).click()
   const digits = page.getByLabel('Six digits')
@@ -95,7 +98,7 @@ t.test('factors: set up, signed in with, one after the other [session.factor] [s
   await page.keyboard.press('Enter')
   await page.waitForURL(/overview$/)
 
-  // Whoever looks with axe ends it: nobody does any more.
+  // The check with axe ends the wait, so no one polls any more.
   const devtools = await context.newCDPSession(page)
   await devtools.send('WebAuthn.enable')
   await devtools.send('WebAuthn.addVirtualAuthenticator', {
@@ -131,7 +134,7 @@ t.test('factors: set up, signed in with, one after the other [session.factor] [s
   await page.getByLabel('Code').fill(codes[0] ?? '')
   await page.keyboard.press('Enter')
   await page.waitForURL(/overview$/)
-  // The first factor has ended the session that he had elsewhere.
+  // The first factor has ended the user's session elsewhere.
   const session = (await page.context().cookies()).find(({ name }) => name === 'sendwright')
   rig.administrator.cookie = `sendwright=${session?.value}`
   await page.goto(`${origin}/dashboard/me`)
@@ -140,7 +143,7 @@ t.test('factors: set up, signed in with, one after the other [session.factor] [s
   await context.close()
 })
 
-t.test('factors: who has none where one is asked for sets it up first [session.factor] [dashboard.page]', async (t) => {
+t.test('factors: a user without a required factor sets one up first [session.factor] [dashboard.page]', async (t) => {
   const { accountId } = rig.service.firstRun.account
   const asked = await rig.administrator.call('PATCH /account', { requireSecondFactor: true })
   t.equal(asked.status, 200, asked.text)

@@ -1,6 +1,6 @@
 /**
- * hostile-mail - mail that wants out, in the frame of the dashboard in a real browser: nothing reaches anybody, and
- * neither the page nor the frame goes anywhere, whatever is clicked. Skipped where there is no Chromium.
+ * hostile-mail - hostile mail in the frame of the dashboard in a real browser: it reaches no host, and neither the
+ * page nor the frame navigates, whatever is clicked. Skipped if there is no Chromium.
  *
  * Every host name leads to one listener, which counts connections.
  */
@@ -85,7 +85,7 @@ await ada.call('POST /links/consume', {
   password: 'correct horse battery',
 })
 
-t.test('hostile mail: nothing of it reaches anybody from its frame [member.frame]', async (t) => {
+t.test('hostile mail: no part of it reaches a host from its frame [member.frame]', async (t) => {
   const from = 'news@acme.example'
   const messages = Object.values(CASES).map((html) => ({ from, to: ['bob@b.example'], subject: 'Hello', html }))
   const sent = await service.call('POST /v1/email/batch', { token: liveServer.token, body: { messages } })

@@ -1,6 +1,7 @@
 /**
- * journeys - what people come for, in a real browser against the real product: a domain to verified, a key, a role that
- * is taken away, by the keyboard alone where it is said. The first two are in `test/browser/first-journeys.ts`.
+ * journeys - the main tasks of users, in a real browser against the real product: a domain until it is verified, a
+ * key, the removal of a role, with the keyboard alone if the title says so. The first two are in
+ * `test/browser/first-journeys.ts`.
  */
 import t from 'tap'
 import { watchedPage } from '../../support/pages/chromium.ts'
@@ -16,7 +17,7 @@ t.teardown(async () => {
 const { service, origin, testServerId } = rig
 const VIEW = { viewport: { width: 1280, height: 860 }, reducedMotion: 'reduce' } as const
 
-t.test('journey: signs in by the keyboard alone and comes to the page that was wanted [dashboard.page]', async (t) => {
+t.test('journey: signs in with the keyboard alone and reaches the requested page [dashboard.page]', async (t) => {
   const context = await rig.chromium.newContext(VIEW)
   const { page, faults } = await watchedPage(context, origin)
   await page.goto(`${origin}/dashboard/domains`)
@@ -43,7 +44,7 @@ t.test('journey: signs in by the keyboard alone and comes to the page that was w
   await context.close()
 })
 
-t.test('journey: a domain from its records to verified, while it is watched [domain.verify]', async (t) => {
+t.test('journey: a domain from its records to verified, while its page is open [domain.verify]', async (t) => {
   const context = await rig.signedIn(VIEW)
   const { page, faults } = await watchedPage(context, origin)
   await page.goto(`${origin}/dashboard/domains`)
@@ -63,44 +64,47 @@ t.test('journey: a domain from its records to verified, while it is watched [dom
   await page.getByText('elsewhere.example').first().waitFor()
   zone.set(returnPath.host, { type: 'CNAME', domain: returnPath.value })
   zone.set(dkim.host, { type: 'TXT', data: dkim.value.match(/.{1,255}/g) })
-  // Nobody presses anything: the page looks by itself.
+  // Without a click: the page checks by itself.
   await page.getByText('Verified. Ready to send.').waitFor()
   t.same(faults, [])
   await context.close()
 })
 
-t.test('journey: a key is made after the password, shown once, revoked [key.create] [session.confirm]', async (t) => {
-  const context = await rig.chromium.newContext(VIEW)
-  const { page, faults } = await watchedPage(context, origin)
-  await page.goto(`${origin}/dashboard/sign-in`)
-  await page.getByLabel('Address').fill(rig.address)
-  await page.getByLabel('Password').fill(rig.password)
-  await page.keyboard.press('Enter')
-  await page.waitForURL(/overview$/)
-  await page.goto(`${origin}/dashboard/servers/${testServerId}/keys`)
-  await page.getByRole('button', { name: 'New key' }).click()
-  await page.getByLabel('Name').fill('web shop')
-  await page.keyboard.press('Enter')
-  const made = page.getByRole('dialog').locator('pre')
-  const asked = page.getByRole('heading', { name: 'Confirm that it is you' })
-  await made.or(asked).first().waitFor()
-  if (await asked.isVisible()) {
+t.test(
+  'journey: a key is created after the password, shown once, revoked [key.create] [session.confirm]',
+  async (t) => {
+    const context = await rig.chromium.newContext(VIEW)
+    const { page, faults } = await watchedPage(context, origin)
+    await page.goto(`${origin}/dashboard/sign-in`)
+    await page.getByLabel('Address').fill(rig.address)
     await page.getByLabel('Password').fill(rig.password)
-    await page.getByRole('button', { name: 'Confirm' }).click()
-  }
-  await made.waitFor()
-  const key = (await made.textContent()) ?? ''
-  t.match(key, /^sk_test_/)
-  t.equal((await service.call('GET /v1/server', { token: key })).status, 200)
-  await page.getByRole('button', { name: 'I have it' }).click()
-  const row = page.getByRole('row', { name: /web shop/ })
-  await row.getByRole('button', { name: 'Revoke' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-  await row.getByText('Revoked').waitFor()
-  t.equal((await service.call('GET /v1/server', { token: key })).status, 401)
-  t.same(
-    faults.filter((line) => !line.includes('403')),
-    [],
-  )
-  await context.close()
-})
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/overview$/)
+    await page.goto(`${origin}/dashboard/servers/${testServerId}/keys`)
+    await page.getByRole('button', { name: 'New key' }).click()
+    await page.getByLabel('Name').fill('web shop')
+    await page.keyboard.press('Enter')
+    const made = page.getByRole('dialog').locator('pre')
+    const asked = page.getByRole('heading', { name: 'Confirm that it is you' })
+    await made.or(asked).first().waitFor()
+    if (await asked.isVisible()) {
+      await page.getByLabel('Password').fill(rig.password)
+      await page.getByRole('button', { name: 'Confirm' }).click()
+    }
+    await made.waitFor()
+    const key = (await made.textContent()) ?? ''
+    t.match(key, /^sk_test_/)
+    t.equal((await service.call('GET /v1/server', { token: key })).status, 200)
+    await page.getByRole('button', { name: 'I have it' }).click()
+    const row = page.getByRole('row', { name: /web shop/ })
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await row.getByText('Revoked').waitFor()
+    t.equal((await service.call('GET /v1/server', { token: key })).status, 401)
+    t.same(
+      faults.filter((line) => !line.includes('403')),
+      [],
+    )
+    await context.close()
+  },
+)

@@ -1,4 +1,4 @@
-/** lists - filters and the search in a real browser: typed into at once, refused where they stand; received mail. */
+/** lists - filters and the search in a real browser: typed into at once, refused in place; received mail. */
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
 import { keepPictures, watchedPage } from '../../support/pages/chromium.ts'
@@ -46,7 +46,7 @@ t.test('lists: Esc closes the search with one press, whatever is typed [dashboar
   await context.close()
 })
 
-t.test('lists: received mail says what is hidden, and shows it once it is asked for [member.content]', async (t) => {
+t.test('lists: received mail names its hidden parts, and shows them on request [member.content]', async (t) => {
   const { token } = service.firstRun.liveServer
   const stream = await service.call('POST /v1/streams', { token, body: { kind: 'inbound', name: 'Help' } })
   const mail =

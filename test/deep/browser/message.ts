@@ -34,7 +34,7 @@ const WAIT_MS = 60_000
 /** A red pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
-/** Sends a message and waits until none of its recipients is new. */
+/** Sends a message and waits until every recipient has left the first status. */
 async function sendAndWait(body: object) {
   const { messageId } = (await service.call('POST /v1/email', { token, body })).json
   await until(async () => {
@@ -145,7 +145,7 @@ t.test('message: copied as the request that made it, with its real content [dash
   await context.close()
 })
 
-t.test('message: its images are shown while they are stored, then what became of them [member.frame]', async (t) => {
+t.test('message: its images are shown while they are stored, then their end [member.frame]', async (t) => {
   const { token, serverId } = service.firstRun.liveServer
   const image = { name: 'logo.png', content: PIXEL, contentType: 'image/png', contentId: 'logo@acme' }
   const send = async (to: string) => {

@@ -1,9 +1,9 @@
 /**
- * pages - every page of the dashboard in a real browser: without a finding of axe in both schemes, at 1,280 and 375 px
- * without anything over the edge, no line on the console, nothing asked of another host, few requests. The data is as
- * long as in real life: replies of large providers, a subject of 400 characters, an inbound stream.
+ * pages - every page of the dashboard in a real browser: without a finding of axe in both schemes, without an overflow
+ * at 1,280 and 375 px, without console output or requests to other hosts, with few requests. The data is as long as in
+ * real life: replies of large providers, a subject of 400 characters, an inbound stream.
  *
- * `PICTURES=folder` keeps a picture of each in both schemes and both widths, to be looked at.
+ * `PICTURES=folder` keeps a picture of each in both schemes and both widths for a review.
  */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -48,9 +48,12 @@ const { token } = service.firstRun.testServer
 const account = service.firstRun.account.token
 const LONG_SUBJECT = 'Your order 4711 of twelve umbrellas '.repeat(12).trim().slice(0, 400)
 const PICTURES = process.env.PICTURES
-/** Of a page with its data, files that are kept for good left out, and the mail and the feed that go on. */
+/**
+ * The requests of a page with its data, without files that are cached for good, and without mail and feed that
+ * continue.
+ */
 const REQUESTS_MAX = 10
-/** What a scheme decides. */
+/** The values that a scheme decides. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block']
 
 const send = async (body: object) => (await service.call('POST /v1/email', { token, body })).json.messageId as string
@@ -179,7 +182,7 @@ function nameOf(path: string): string {
 async function keep(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
-  // What is seen first: docs/guides/dashboard.md shows some of these.
+  // The first view. docs/guides/dashboard.md shows some of these.
   await page.screenshot({ path: join(PICTURES, `${name}-top.jpg`), quality: 72 })
 }
 

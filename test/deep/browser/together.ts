@@ -1,7 +1,7 @@
 /**
- * together - what people do with and beside each other, in a real browser against the real product: a stranger comes in
- * by a mailed invitation, a role is taken away while its member looks on, a link comes by mail, what happens is seen as
- * it happens, a delivery is posted once more, somebody goes to another account.
+ * together - users at work at the same time, in a real browser against the real product: a stranger joins by a mailed
+ * invitation, a role is removed while its member watches, a link arrives by mail, events are shown as they happen, a
+ * delivery is posted again, a user switches accounts.
  */
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -33,7 +33,7 @@ const { service, origin, testServerId } = rig
 const { token } = service.firstRun.testServer
 const pageOf = (name: string) => `${origin}/dashboard/servers/${testServerId}/${name}`
 
-/** The way in of the newest mail to somebody, on the address that the browser knows. */
+/** The link in the newest mail to a user, on the address that the browser knows. */
 async function wayIn(address: string): Promise<string> {
   const mail = await until(() => {
     const own = mx.sessions.flatMap(({ messages }) => messages).filter((one) => one.includes(`To: ${address}`))
@@ -51,7 +51,7 @@ async function send(to: string, subject: string): Promise<string> {
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
 
 t.test(
-  'together: a stranger comes in by a mailed invitation; a role ends under his hands [invitation.send]',
+  'together: a stranger joins by a mailed invitation; a role is removed during its use [invitation.send]',
   async (t) => {
     const [grace, bob] = [await rig.signedIn(VIEW), await rig.chromium.newContext(VIEW)]
     const her = await watchedPage(grace, origin)
@@ -76,7 +76,7 @@ t.test(
     await her.page.getByRole('dialog').getByLabel('Role').selectOption('reader')
     await her.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
     await row.getByText('Reads only').waitFor()
-    // His page shows the button still; what it asks is refused.
+    // The member's page still shows the button, and the request is refused.
     await his.page.getByRole('button', { name: 'New key' }).click()
     await his.page.getByLabel('Name').fill('shop')
     await his.page.keyboard.press('Enter')
@@ -84,7 +84,7 @@ t.test(
     await row.getByRole('button', { name: 'Remove' }).click()
     await her.page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     await row.waitFor({ state: 'detached' })
-    // The next thing that he does reads something, and there is nobody whom it is for.
+    // The next action reads data, and the session has no user any more.
     await his.page.keyboard.press('Escape')
     await his.page.waitForURL(/sign-in$/)
     t.same(her.faults, [])
@@ -92,7 +92,7 @@ t.test(
   },
 )
 
-t.test('together: a link comes by mail, and lets its owner in once [link.mail]', async (t) => {
+t.test('together: a link arrives by mail, and signs its owner in once [link.mail]', async (t) => {
   const context = await rig.chromium.newContext(VIEW)
   const { page, faults } = await watchedPage(context, origin)
   await page.goto(`${origin}/dashboard/forgot`)
@@ -112,7 +112,7 @@ t.test('together: a link comes by mail, and lets its owner in once [link.mail]',
   await Promise.all([context.close(), other.close()])
 })
 
-t.test('together: what happens is seen as it happens, and no row jumps away [member.live]', async (t) => {
+t.test('together: events are shown as they happen, and no row jumps away [member.live]', async (t) => {
   await send('delivered@simulator.test', 'Before')
   const context = await rig.signedIn(VIEW)
   const { page, faults, requests } = await watchedPage(context, origin)
@@ -141,7 +141,7 @@ t.test('together: what happens is seen as it happens, and no row jumps away [mem
   await context.close()
 })
 
-t.test('together: without a feed a page looks by itself [member.live]', async (t) => {
+t.test('together: without a feed a page refreshes by itself [member.live]', async (t) => {
   const context = await rig.signedIn(VIEW)
   const { page } = await watchedPage(context, origin)
   await page.route('**/events', (route) => route.fulfill({ status: 409, body: '{}' }))
@@ -152,7 +152,7 @@ t.test('together: without a feed a page looks by itself [member.live]', async (t
   await context.close()
 })
 
-t.test('together: a broadcast is resumed, and its progress moves by itself [broadcast.read]', async (t) => {
+t.test('together: a broadcast is resumed, and its progress updates by itself [broadcast.read]', async (t) => {
   const { streamId } = (await service.call('POST /v1/streams', { token, body: { kind: 'broadcast', name: 'News' } }))
     .json
   const messages = Array.from({ length: 30 }, (_, n) => ({ to: `delivered+${n}@simulator.test` }))
@@ -196,7 +196,7 @@ t.test('together: a delivery is posted once more [webhook.replay]', { skip: rece
   await context.close()
 })
 
-t.test('together: somebody goes to another account, by the keyboard alone [session.read]', async (t) => {
+t.test('together: a user switches accounts with the keyboard alone [session.read]', async (t) => {
   const { operatorToken } = service.firstRun
   const operate = (what: string, body: object) =>
     service.operate(`POST /v1/operator/accounts${what}`, { token: operatorToken, body })
@@ -233,7 +233,7 @@ t.test('together: somebody goes to another account, by the keyboard alone [sessi
   await other.getByRole('button', { name: `Switch from account ${name}` }).waitFor()
   await menu.click()
   await choice.click()
-  // The same choice as before is told anew.
+  // The same choice as before is announced again.
   await other.getByRole('button', { name: 'Switch from account First account' }).waitFor()
   await page.getByRole('button', { name: 'Switch from account First account' }).waitFor()
   await page.setViewportSize(PHONE)

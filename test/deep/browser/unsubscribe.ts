@@ -1,6 +1,6 @@
 /**
- * unsubscribe - the page in a real browser: the button, its undo, one that comes too late; light, dark and on a phone,
- * without a finding of axe. Skipped where there is no Chromium.
+ * unsubscribe - the page in a real browser: the button, its undo, an undo that comes too late; light, dark and on a
+ * phone, without a finding of axe. Skipped if there is no Chromium.
  */
 import t from 'tap'
 import { formatUnsubscribeToken } from '../../../src/mail/unsubscribe-token.ts'
@@ -25,7 +25,7 @@ const secrets = makeSecrets(service.config.secretKey as string)
 const call = (what: string, body: object) => service.call(what, { token, body })
 const { streamId } = (await call('POST /v1/streams', { kind: 'broadcast', name: 'News' })).json
 
-/** Sends to an address. Out: its link, as the mail has it. */
+/** Sends to an address. Returns the link in the mail. */
 async function linkOf(address: string, name = 'Acme "News" <b>'): Promise<string> {
   const from = { email: 'news@simulator.test', name }
   const { json } = await call('POST /v1/email', { from, to: [address], subject: 'News', text: 'Hello', streamId })
@@ -63,7 +63,7 @@ t.test('unsubscribe: a person clicks, undoes it, clicks again [unsubscribe.page]
 })
 
 t.test(
-  'unsubscribe: by the keyboard alone, and an undo that comes too late says so [unsubscribe.minute]',
+  'unsubscribe: with the keyboard alone, and an undo that comes too late [unsubscribe.minute]',
   { skip: MOVED_CLOCK_SKIP },
   async (t) => {
     const address = 'delivered+b@simulator.test'

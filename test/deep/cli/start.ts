@@ -1,4 +1,4 @@
-/** start - signals become a stop, and exit codes say how the service ended. Each case is a process of its own. */
+/** start - signals lead to a stop, and exit codes show how the service ended. Each case is a separate process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -15,7 +15,7 @@ const MAIN = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url))
 const WAIT_MS_MAX = 30_000
 const NO_SUBMISSION = { SUBMISSION_PORT: '0', SUBMISSION_TLS_PORT: '0' }
 
-/** A process that runs the service `service` (source text) and says `up` once its signals are handled. */
+/** A process that runs the service `service` (source text) and prints `up` once its signals are handled. */
 function run(service: string, { hasTerminal = true } = {}): ChildProcess {
   const code = `
     import { runUntilStopped } from ${JSON.stringify(MODULE)}
@@ -24,7 +24,7 @@ function run(service: string, { hasTerminal = true } = {}): ChildProcess {
     console.log('ended')
     process.exit(code)`
   const args = ['--input-type=module', '-e', code]
-  // A process that leads a session of its own has no controlling terminal.
+  // A process that leads its own session has no controlling terminal.
   return hasTerminal ? spawnNode(args) : spawn(process.execPath, args, { detached: true })
 }
 
@@ -98,7 +98,7 @@ t.test('start: wrong settings are all listed and exit 2', async (t) => {
   for (const name of ['HTTP_PORT', 'ROLES', 'LOG_LEVEL']) t.match(said, new RegExp(`^ {2}${name}: `, 'm'))
 })
 
-t.test('start: in a directory without data it says that it makes an installation, once', async (t) => {
+t.test('start: in a directory without data it reports a new installation, once', async (t) => {
   const folder = t.testdir()
   const start = async () => {
     const ports = { HTTP_PORT: String(await freePort()), OPERATOR_PORT: '0', MX_PORT: '0', ...NO_SUBMISSION }
@@ -151,7 +151,7 @@ t.test('start: a file that a setting names and that cannot be used exits 2, with
   )
 })
 
-t.test('start: what cannot run says why in a sentence and exits 1', async (t) => {
+t.test('start: a service that cannot run prints the reason in a sentence and exits with 1', async (t) => {
   const folder = t.testdir({ file: '' })
   const wrong = { DATA_DIR: `${folder}/file/data` }
   const other = createServer().listen(0, '127.0.0.1')

@@ -73,7 +73,7 @@ mkdirSync(join(application, 'node_modules', 'sendwright'), { recursive: true })
 await run('tar', ['-xzf', archive, '-C', join(application, 'node_modules', 'sendwright'), '--strip-components=1'])
 writeFileSync(join(application, 'package.json'), '{"type": "module"}')
 
-/** Installs a package once; null where the registry does not answer. */
+/** Installs a package once; null if the registry does not answer. */
 async function fetched(name: string, spec: string): Promise<string | null> {
   const place = join(CACHE, name.replace(/\W+/g, '-'))
   if (existsSync(join(place, 'installed'))) return place
@@ -108,7 +108,7 @@ t.test('client: the archive is small and holds the client alone [client.package]
   t.equal(manifest.dependencies, undefined)
 })
 
-t.test('client: its declarations compile alone, and refuse what is wrong [client.package]', async (t) => {
+t.test('client: its declarations compile alone, and refuse wrong calls [client.package]', async (t) => {
   const old = await fetched('typescript-5', 'typescript@5.9.3')
   const compilers: [string, string][] = [['7', join(ROOT, 'node_modules/typescript')]]
   if (old === null) t.pass('TypeScript 5', { skip: 'the registry of npm does not answer' })

@@ -1,5 +1,5 @@
 /**
- * Objects of received mail that are damaged or missing: every read of them is an error with its own code, never an
+ * Objects of received mail that are damaged or missing. Every read of them is an error with its own code, never an
  * empty text; doctor names them; other mail is served.
  */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ const content = join(service.dataDir, 'content')
 
 const read = (path: string) => service.call(`GET /v1/inbound/${path}`, { token })
 
-/** All objects, with the largest last: the raw mail is larger than its parsed form. */
+/** All objects, with the largest last, because the raw mail is larger than its parsed form. */
 function objects(): string[] {
   return readdirSync(content, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -33,7 +33,7 @@ function objects(): string[] {
     .sort((a, b) => statSync(a).size - statSync(b).size)
 }
 
-/** Delivers a mail with an attachment. Out: its id, its raw object and its parsed one. */
+/** Delivers a mail with an attachment. Returns its id, its raw object and its parsed one. */
 async function deliver(): Promise<{ id: string; raw: string; parsed: string }> {
   const before = new Set(objects())
   const dialog = await openDialog(service.config.mxPort)

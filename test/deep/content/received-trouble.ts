@@ -1,7 +1,7 @@
 /**
- * Received mail while its content store or Redis is in trouble: a disk that fills or is read-only, a bucket that is
- * away, a store that does not answer. The sender is told to come again, nothing is half there, and what was taken is
- * parsed once the trouble is over.
+ * Received mail while its content store or Redis has a fault: a disk that is full or read-only, an unreachable bucket,
+ * a store that does not answer. The sender gets a temporary refusal, no object is left incomplete, and accepted mail
+ * is parsed once the fault is over.
  */
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -58,7 +58,7 @@ async function setUp(
 const idOf = (reply: string): string => /accepted (\S+)/.exec(reply)?.[1] ?? ''
 
 t.test(
-  'received: a disk that fills puts mail off, in the midst of it too, and leaves nothing half [inbound.recipient]',
+  'received: a full disk defers mail, even in the middle of one, and leaves nothing incomplete [inbound.recipient]',
   { skip: SMALL_DISK_SKIP },
   async (t) => {
     const disk = mountSmallDisk(60 * MB)
@@ -92,7 +92,7 @@ t.test(
 )
 
 t.test(
-  'received: a read-only disk puts mail off, and does not lose what came before [inbound.receive]',
+  'received: a read-only disk defers mail, and does not lose earlier mail [inbound.receive]',
   { skip: SMALL_DISK_SKIP },
   async (t) => {
     const disk = mountSmallDisk(60 * MB)
@@ -119,27 +119,24 @@ t.test(
   },
 )
 
-t.test(
-  'received: a store that stands still puts mail off, and nothing comes of it later [inbound.recipient]',
-  async (t) => {
-    const { service, begin, deliver, subjects } = await setUp(t, {})
-    t.match(await deliver('before'), /^250 /)
-    const { dialog } = await begin()
-    await service.redis.kill('SIGSTOP')
-    t.match((await begin()).reply, /^451 4\.3\.0 /)
-    await dialog.say('DATA')
-    const late = dialog.say(`Subject: late\r\n\r\nx\r\n.`)
-    const said = await late
-    t.match(said, /^451 4\.3\.0 |^$/)
-    await service.redis.kill('SIGCONT')
-    await until(async () => (await deliver('after')).startsWith('250'), WAIT_MS)
-    await until(async () => (await subjects()).includes('after'), WAIT_MS)
-    t.notOk((await subjects()).includes('late'), 'what was put off is not there')
-    dialog.end()
-  },
-)
+t.test('received: a frozen store defers mail, and nothing of it appears later [inbound.recipient]', async (t) => {
+  const { service, begin, deliver, subjects } = await setUp(t, {})
+  t.match(await deliver('before'), /^250 /)
+  const { dialog } = await begin()
+  await service.redis.kill('SIGSTOP')
+  t.match((await begin()).reply, /^451 4\.3\.0 /)
+  await dialog.say('DATA')
+  const late = dialog.say(`Subject: late\r\n\r\nx\r\n.`)
+  const said = await late
+  t.match(said, /^451 4\.3\.0 |^$/)
+  await service.redis.kill('SIGCONT')
+  await until(async () => (await deliver('after')).startsWith('250'), WAIT_MS)
+  await until(async () => (await subjects()).includes('after'), WAIT_MS)
+  t.notOk((await subjects()).includes('late'), 'what was put off is not there')
+  dialog.end()
+})
 
-t.test('received: in a bucket, which goes away and comes back [inbound.raw]', { skip: SWIFT_SKIP }, async (t) => {
+t.test('received: in a bucket that becomes unreachable and returns [inbound.raw]', { skip: SWIFT_SKIP }, async (t) => {
   const swift = await startSwift()
   t.teardown(() => swift.stop())
   await swift.makeBucket('mail')

@@ -98,7 +98,7 @@ t.test('s3: a real server', { skip: SWIFT_SKIP }, async (t) => {
     t.same(await paged.home.days('008/in'), [])
   })
 
-  await t.test('s3: an identity is there for who comes second', async (t) => {
+  await t.test('s3: an identity exists for the second caller', async (t) => {
     t.equal(await store.home.readId(), null)
     await store.home.writeId('an-id')
     t.equal(await store.home.readId(), 'an-id')
@@ -118,7 +118,7 @@ t.test('s3: a real server', { skip: SWIFT_SKIP }, async (t) => {
     }
   })
 
-  await t.test('s3: an upload that breaks off is made again, and a half one is none', async (t) => {
+  await t.test('s3: an interrupted upload is repeated, and an incomplete one is not an object', async (t) => {
     const bytes = randomBytes(5 * MB)
     const cutter = await startCutter(t, new URL(swift.endpoint).port)
     const through = open(t, { ...place, endpoint: cutter.endpoint })
@@ -189,7 +189,7 @@ t.test('s3: 503 and 500 are tried again, 403 and 501 are not or end', async (t) 
   }
 })
 
-t.test('s3: a copy that fails takes away what was written', async (t) => {
+t.test('s3: a copy that fails removes what was written', async (t) => {
   const server = await startFake(t, (request, answer) => {
     answer
       .writeHead(200)
@@ -207,7 +207,7 @@ function placeAt(endpoint: string): S3Place {
   return { endpoint, region: 'us-east-1', bucket: 'mail', prefix: '', accessKeyId: 'a', secretAccessKey: 'b' }
 }
 
-/** A server that answers as it is told. */
+/** A server whose answers the test sets. */
 async function startFake(t: Test, answer: (request: IncomingMessage, answer: ServerResponse) => void) {
   const asked: string[] = []
   const server = createHttpServer((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * A service whose content store is in trouble: a disk that fills, that is read-only, a bucket that is away. New mail is
- * refused and says when to come back, what was accepted is finished once the trouble is over.
+ * A service whose content store has a fault: a disk that is full or read-only, an unreachable bucket. New mail is
+ * refused with a time to retry, and accepted mail is finished once the fault is over.
  */
 import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ async function statusOf(service: TestService, messageId: string): Promise<string
 }
 
 t.test(
-  'content: a disk that fills refuses new mail, says so, and finishes what it has',
+  'content: a full disk refuses new mail, reports it, and finishes accepted mail',
   { skip: SMALL_DISK_SKIP },
   async (t) => {
     const disk = mountSmallDisk(20 * MB)

@@ -8,7 +8,7 @@ import { failuresOfBroadcasts, runBroadcasts } from '../../chaos/broadcasts.ts'
 const KILLS = Number(process.env.KILLS ?? 4)
 const SEED = Number(process.env.SEED ?? 1)
 const RECIPIENTS_MIN = 400
-/** What goes out between two kills, at the pace, while processes start. */
+/** The number released between two kills, at the pace, while processes start. */
 const RECIPIENTS_PER_KILL = 100
 
 t.test(`crash: ${KILLS} kills while broadcasts are released [broadcast.release] [broadcast.read]`, async (t) => {

@@ -18,7 +18,7 @@ const OPTIONS = {
   storms: 1,
   clients: 16,
   isStrict: false,
-  // The machine may run much else; the real bound is that of `npm run chaos`.
+  // The machine may be busy. The real bound is that of `npm run chaos`.
   recoveryMsMax: 60_000,
 }
 

@@ -20,7 +20,7 @@ import type { CrashPoint } from '../../support/store/crash-shard.ts'
 const MESSAGES = 24
 const WAIT_MS = 30_000
 const PAST_ALL_AGES_DAYS = 40
-/** Steps of the turn at which large content is named, or is not any more. */
+/** Steps of the turn at which large content gets or loses its name. */
 const TURN_POINTS: readonly CrashPoint[] = ['decided', 'committed, reply lost', 'outcome not committed']
 
 t.jobs = 1
@@ -85,7 +85,7 @@ for (const point of TURN_POINTS) {
   })
 }
 
-t.test('crash: past all ages no file is left of what was killed', { skip: MOVED_CLOCK_SKIP }, async (t) => {
+t.test('crash: past all ages no file of the killed processes is left', { skip: MOVED_CLOCK_SKIP }, async (t) => {
   t.ok(orphans > 0, 'there are orphans to sweep')
   clock?.moveTo(PAST_ALL_AGES_DAYS)
   host = await startHost(settings)

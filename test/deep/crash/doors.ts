@@ -1,6 +1,6 @@
 /**
- * doors - kill -9 in the middle of batches through each door: with an Idempotency-Key the repeats and the log agree;
- * without one, a message that was accepted is in the log. `SEED=n` for other moments, `KILLS=n` for more of them.
+ * doors - kill -9 in the middle of batches through each door. With an Idempotency-Key the repeats and the log agree;
+ * without one, every accepted message is in the log. `SEED=n` for other moments, `KILLS=n` for more of them.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
@@ -83,7 +83,7 @@ const DOORS: Readonly<Record<string, Door>> = {
   },
 }
 
-/** Posts a request once. Out: the ids of a 200; null: no answer, or none that accepts. */
+/** Posts a request once. Returns the ids of a 200, or null without an answer that accepts. */
 async function post({ path, headers, body, idsOf }: Door, tag: string, key?: string): Promise<string[] | null> {
   const form = path.startsWith('/v3/') ? { 'content-type': 'application/x-www-form-urlencoded' } : {}
   const keyed = key === undefined ? {} : { 'idempotency-key': key }

@@ -1,6 +1,6 @@
 /**
- * erasure - processes that are killed while a person is erased: every message to it and every received one from it is
- * counted once, nothing of it is left in any key, and mail that was taken after the order is untouched.
+ * erasure - processes that are killed while a person is erased. Every message to the person and every received one
+ * from it is counted once, nothing of it is left in any key, and mail accepted after the order is untouched.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -19,7 +19,7 @@ const BATCHES = 4
 const BATCH = 100
 const RECEIVED = 12
 const WAIT_MS = 120_000
-/** A walk of so many messages takes about so long: the kill falls anywhere in it, sooner after some that came late. */
+/** The duration of a walk of this many messages. The kill happens anywhere in it, earlier after late arrivals. */
 const KILL_MS_MAX = 90
 /** Letters and digits that nothing has but the persons. */
 const WORD = `q${Math.random().toString(36).slice(2).padEnd(12, 'x')}q`
@@ -43,7 +43,7 @@ const { account, liveServer, testServer } = firstRun
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
 type Json = any
 
-/** A request that is made again until a process answers it: each has a key, so nothing is done twice. */
+/** A request that is repeated until a process answers it. Each has a key, so nothing is done twice. */
 async function call(what: string, body?: object, { token = testServer.token, key = '' } = {}): Promise<Json> {
   const [method = 'GET', path = '/'] = what.split(' ')
   return until(async () => {
@@ -65,7 +65,7 @@ async function call(what: string, body?: object, { token = testServer.token, key
 
 const mail = (to: string, text: string) => ({ from: 'hello@simulator.test', to: [to], subject: text, text })
 
-/** A mail from an address, taken once; where nobody answers, or not with 250, it is tried again. */
+/** A mail from an address, accepted once. It is sent again without an answer, or after one other than 250. */
 async function receive(address: string, to: string, subject: string): Promise<void> {
   const text = `From: ${address}\nTo: x@example.org\nSubject: ${subject}\n\nWords\n`
   await until(async () => {
@@ -92,7 +92,7 @@ t.test(`crash: ${KILLS} kills while people are erased [erasure.states] [erasure.
       await call('POST /v1/email/batch', { messages }, { key: `${word} ${batch}` })
     }
     kept += (BATCHES * BATCH) / 10
-    // Some of them are not parsed yet when the order comes: their headers are read.
+    // Some of them are not parsed yet when the order arrives, so their headers are read.
     for (let n = 0; n < RECEIVED; n += 1) await receive(person, inboundAddress, `From ${word}`)
     const ordered = await call('POST /v1/erasures', { address: person }, of)
     const later = call('POST /v1/email', mail(person, 'later mail'), { key: `${word} later` })

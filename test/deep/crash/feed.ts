@@ -1,6 +1,6 @@
 /**
- * feed - processes are killed while a feed is open: it goes on, elsewhere too, and no event is missed or told twice.
- * The search of events then lists what the feed got, event for event.
+ * feed - processes are killed while a feed is open: it continues, on another process too, and no event is missed or
+ * repeated. The search of events then lists the same events as the feed.
  */
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
@@ -35,7 +35,7 @@ interface Heard {
   readonly events: unknown[]
 }
 
-/** Reads one connection of a feed until it ends. Out: the status, or null where there was no answer. */
+/** Reads one connection of a feed until it ends. Returns the status, or null without an answer. */
 async function read(vessel: Vessel, heard: Heard, stop: AbortSignal): Promise<number | null> {
   const last: Record<string, string> = heard.lastId === null ? {} : { 'last-event-id': heard.lastId }
   try {
@@ -87,14 +87,14 @@ async function walk(vessel: Vessel): Promise<{ id: string }[]> {
   }
 }
 
-t.test('feed: kill -9 of the process that tells it, and of the owners [event.feed] [event.search]', async (t) => {
+t.test('feed: kill -9 of the process that serves it, and of the owners [event.feed] [event.search]', async (t) => {
   const [near, far] = fleet.with('http') as [Vessel, Vessel]
   const [first, second] = fleet.with('actors') as [Vessel, Vessel]
   const heard: Heard = { lastId: null, ids: [], delivered: new Set(), events: [] }
   const stop = new AbortController()
   const statuses = new Set<number | null>()
   const listening = (async () => {
-    // Whichever is there; a feed that ended goes on after what was heard last.
+    // Any living process. A feed that ended continues after the last received event.
     for (let turn = 0; !stop.signal.aborted; turn += 1)
       statuses.add(await read([near, far][turn % 2] as Vessel, heard, stop.signal))
   })()

@@ -1,7 +1,7 @@
 /**
- * The process is ended when the receiving server has the whole message and has not yet said what becomes of it. After a
- * SIGKILL the next start must deliver the message; the receiver may get it once more, not oftener, and the same
- * message. A SIGTERM waits for a server that answers in time, and it gets nothing twice.
+ * The process is ended when the receiving server has the whole message and has not yet answered. After a SIGKILL the
+ * next start must deliver the message; the receiver may get it once more, not more often, and it is the same message.
+ * A SIGTERM waits for a server that answers in time, and that server gets nothing twice.
  */
 import t, { type Test } from 'tap'
 import { checkSettled } from '../../support/clients/crash-check.ts'

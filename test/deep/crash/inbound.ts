@@ -1,7 +1,7 @@
 /**
- * The process is ended with SIGKILL at each step of a mail's way in: in the content store, in the commit, in parsing,
- * and at moments of chance. What was answered 250 is there once for each recipient, byte for byte; what was not is
- * there once or not at all.
+ * The process is ended with SIGKILL at each step of receiving a mail: in the content store, in the commit, in parsing,
+ * and at random moments. A mail answered with 250 is stored once for each recipient, byte for byte; any other is
+ * stored once or not at all.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,14 +17,14 @@ import { CONTENT_POINTS } from '../../support/store/crash-content.ts'
 import type { CrashPoint } from '../../support/store/crash-shard.ts'
 
 const MAILS = 24
-/** Of these mails every other one is large: it has an unfinished name. */
+/** Every second one of these mails is large, so that it has an unfinished name. */
 const LARGE_IN = 2
 const SENDERS = 4
 const WAIT_MS = 60_000
-/** What was claimed by four processes that were killed waits a minute before it is tried once more. */
+/** A claim of four killed processes waits a minute before its last try. */
 const PARSED_MS_MAX = 180_000
 const KILLS = Number(process.env.KILLS ?? 2)
-/** A start takes its time: without `EVERY_POINT` only the steps at which most can go wrong are tried. */
+/** A start takes its time. Without `EVERY_POINT` only the most critical steps are tried. */
 const isEvery = process.env.EVERY_POINT === '1'
 const seed = Number(process.env.SEED ?? 7)
 const TURN_POINTS: readonly CrashPoint[] = isEvery
@@ -98,7 +98,7 @@ function files(): string[] {
   return names.filter((name) => name !== '.id' && statSync(join(root, name), { throwIfNoEntry: false })?.isFile())
 }
 
-/** Looks at all that was sent under a name. */
+/** Checks everything that was sent under a name. */
 async function check(t: Test, name: string, sent: readonly SentMail[]): Promise<void> {
   const all = (await received()).filter(({ subject }) => subject?.startsWith(`${name} `) === true)
   const told = sent.filter(({ reply }) => reply.startsWith('250'))
@@ -145,17 +145,17 @@ async function killedAt(t: Test, name: string, dying: () => Promise<Host>): Prom
 
 for (const point of CONTENT_POINTS.filter((one) => (isEvery ? one !== 'removed' : one === 'names on the disk')))
   t.test(
-    `crash: killed when a mail is ${point}, nothing answered is lost, nothing is there twice [inbound.receive]`,
+    `crash: killed when a mail is ${point}, nothing answered is lost, nothing is stored twice [inbound.receive]`,
     (t) => killedAt(t, `content ${point}`, () => startHost({ ...settings, CONTENT_POINT: point })),
   )
 
 for (const point of TURN_POINTS)
   t.test(
-    `crash: killed when a mail is ${point}, nothing answered is lost, nothing is there twice [inbound.receive]`,
+    `crash: killed when a mail is ${point}, nothing answered is lost, nothing is stored twice [inbound.receive]`,
     (t) => killedAt(t, `turn ${point}`, () => startHost(settings, { point })),
   )
 
-t.test('crash: killed in the midst of DATA, nothing of the mail is left [inbound.receive]', async (t) => {
+t.test('crash: killed during DATA, nothing of the mail is left [inbound.receive]', async (t) => {
   const before = (await received()).length
   const dialog = await openDialog(port)
   for (const line of ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${made.inboundAddress}>`, 'DATA']) await dialog.say(line)

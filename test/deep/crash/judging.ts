@@ -1,6 +1,6 @@
 /**
- * The process is ended with SIGKILL in a round of judging: when its claim is committed, and when its outcome is not.
- * The next process looks again; what is found is stored once, and no second event follows.
+ * The process is ended with SIGKILL in a round of judging: after the commit of its claim and before that of its
+ * outcome. The next process judges again; the result is stored once, and no second event follows.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -64,7 +64,7 @@ const judgedSince = (id: string, before: string | null) =>
     return told.checkedAt === before ? null : told
   }, WAIT_MS)
 
-/** Makes the round due while nobody owns it. */
+/** Makes the round due while it has no owner. */
 async function makeDue(): Promise<void> {
   for (const lane of await redis.keys('*:due:judge/*')) {
     for (const item of await redis.zrange(lane, 0, -1)) await redis.zadd(lane, 1, item)

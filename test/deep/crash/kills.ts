@@ -1,7 +1,7 @@
 /**
- * Again and again, by chance, the service or its Redis is ended with SIGKILL under load and started again: no accepted
- * message is lost, no Idempotency-Key makes two, counters are exact. `KILLS=50` asks for more, `SEED=n` for
- * other choices; `npm run chaos` goes on for longer.
+ * Again and again, at random, the service or its Redis is ended with SIGKILL under load and started again. No accepted
+ * message is lost, no Idempotency-Key leads to two, counters are exact. `KILLS=50` asks for more, `SEED=n` for other
+ * choices; `npm run chaos` runs longer.
  */
 import t from 'tap'
 import { startLoad } from '../../support/clients/ledger.ts'
@@ -51,7 +51,7 @@ t.test(`crash: ${KILLS} kills of service and Redis under load lose and double no
   const { serverId } = testServer
   const found = await settle(redis.socketPath, { serverId, accountId: account.accountId, ledger })
   t.comment(JSON.stringify({ kills, found, statuses: Object.fromEntries(ledger.statuses) }))
-  // Where kills follow each other faster than attempts end, the fifth claim ends a recipient: told, and not lost.
+  // If kills follow each other faster than attempts end, the fifth claim ends a recipient. It is reported, not lost.
   t.match(found, SETTLED)
   t.same(ledger.falselyRefused, [], 'no message was refused and yet made')
   t.equal(found.logged, found.told, 'every message is in the log once')

@@ -1,6 +1,6 @@
 /**
- * Limits hold exactly whoever is asked: 64 clients at once send to two processes that listen, two others decide, and of
- * the limit of a minute each message is accepted and not one more. `LIMITS=n` sets the number of rounds.
+ * Limits are exact on all processes: 64 clients send to two listening processes while two others decide, and exactly
+ * the number of messages of the minute's limit is accepted. `LIMITS=n` sets the number of rounds.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -14,7 +14,7 @@ const CLIENTS = 64
 const LIMIT = 300
 const REQUESTS = 360
 const TRIES_MAX = 8
-/** Rounds are by turns on so many shards: each of the two that decide has some of them. */
+/** Rounds take turns on this many shards, so that each of the two deciding processes owns some of them. */
 const SHARDS = 16
 /** A round that would not end within its minute begins with the next one. */
 const ROUND_MS_MAX = 15_000

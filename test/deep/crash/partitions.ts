@@ -1,12 +1,12 @@
 /**
- * A small part of what `npm run chaos` does to owners that are away: frozen and cut off while receivers are slow, each
- * in a fleet of its own.
+ * A small part of the partitions in `npm run chaos`: owners frozen and cut off while receivers are slow, each in its
+ * own fleet.
  */
 import t from 'tap'
 import { describePartitions, runPartitions } from '../../chaos/partitions.ts'
 
 const SEED = Number(process.env.SEED ?? 1)
-/** Longer than others believe in a worker. */
+/** Longer than other processes consider a worker alive. */
 const AWAY_MS = [14_000, 15_000] as const
 const FAULTS = [
   ['frozen', { freezes: 1, partitions: 0 }],

@@ -1,6 +1,6 @@
 /**
- * sealed - processes that are killed while segments of the log are sealed and a person is erased from them: every
- * message is there once, every erased one is counted once, and no object is left that nothing names.
+ * sealed - processes that are killed while segments of the log are sealed and a person is erased from them. Every
+ * message exists once, every erased one is counted once, and no unnamed object is left.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -107,7 +107,7 @@ t.test('crash: kills while the log is sealed and erased', { skip: MOVED_CLOCK_SK
       await restart()
       kills += 1
     }
-    // Claims of the process that is gone come back after their time at most.
+    // Claims of the ended process return after their time at most.
     await until(async () => (await rows()).filter(({ generation }) => generation > 0).length > round * 2, WAIT_MS)
     for (const [to, ids] of sentTo) {
       if (to.includes(WORD) && to !== victim) continue

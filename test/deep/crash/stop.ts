@@ -1,6 +1,6 @@
 /**
- * SIGTERM under load: what was sent is answered, the process ends by itself within 10 s, and nothing is lost between
- * one start and the next.
+ * SIGTERM under load: requests in flight are answered, the process ends by itself within 10 s, and nothing is lost
+ * between one start and the next.
  */
 import t from 'tap'
 import { checkSettled, oddRefusals } from '../../support/clients/crash-check.ts'
@@ -12,7 +12,7 @@ import { type Host, startHost } from '../../support/service/host.ts'
 const ROUNDS = Number(process.env.STOPS ?? 4)
 const MESSAGES_BETWEEN = 100
 const STOP_MS_MAX = 10_000
-/** Clients hear whatever the answer is. */
+/** Clients receive any answer. */
 const TRY_MS_MAX = 60_000
 
 const { redis, settings, firstRun, end } = await setScene()

@@ -1,5 +1,5 @@
 /**
- * Many requests with one Idempotency-Key at once, the process killed among them, then all of them again: one message.
+ * Many requests with one Idempotency-Key at once, the process killed during them, then all of them again: one message.
  * The same key with another body is refused.
  */
 import t from 'tap'

@@ -1,7 +1,7 @@
 /**
- * The service, or its Redis, is ended with SIGKILL while messages come over SMTP, also between the final dot and the
- * reply: no message that had its 250 is lost, one with an Idempotency-Key is there once, and one without is there twice
- * only where a 250 did not come. `KILLS=50` asks for more, `SEED=n` for other choices.
+ * The service, or its Redis, is ended with SIGKILL while messages arrive over SMTP, also between the final dot and the
+ * reply. No message with a 250 is lost, one with an Idempotency-Key exists once, and one without exists twice only if
+ * its 250 was lost. `KILLS=50` asks for more, `SEED=n` for other choices.
  */
 import t, { type Test } from 'tap'
 import { freePort } from '../../support/machine/port.ts'
@@ -33,7 +33,7 @@ interface Handed {
   readonly isKeyed: boolean
   /** Tries that may have been accepted, and whose 250 did not come. */
   unanswered: number
-  /** Ids that a 250 told. */
+  /** The ids in replies with 250. */
   readonly told: string[]
 }
 
@@ -47,7 +47,7 @@ function startClients(name: string) {
     while (!isOver) {
       const subject = `${name}-${next}`
       const one: Handed = { isKeyed: next % 2 === 0, unanswered: 0, told: [] }
-      // Every tenth is too large for the commit: its content is written before.
+      // Every tenth is too large for the commit, so its content is written before.
       const text = next % 10 === 0 ? `${'x'.repeat(70)}\n`.repeat(2000) : 'Hello\n'
       next += 1
       handed.set(subject, one)
@@ -69,7 +69,7 @@ function startClients(name: string) {
       if (id !== undefined) one.told.push(id)
       else if (!/^4\d\d /.test(reply)) wrong.push(reply)
     } catch {
-      // Nobody listens, or the session ended before its login: the next try.
+      // No process listens, or the session ended before its login. The next try follows.
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }
@@ -89,7 +89,7 @@ function startClients(name: string) {
   }
 }
 
-/** Ids in the log by subject, and which of them are not delivered yet. */
+/** Ids in the log by subject, and the ones that are not delivered yet. */
 async function readLog(): Promise<{ ids: Map<string, string[]>; open: string[] }> {
   const ids = new Map<string, string[]>()
   const open: string[] = []

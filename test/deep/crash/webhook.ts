@@ -13,7 +13,7 @@ import { startHost } from '../../support/service/host.ts'
 import { startRedis } from '../../support/store/redis.ts'
 
 const WAIT_MS = 60_000
-/** A claim of a process that is gone stands this long. */
+/** A claim of an ended process is valid for this long. */
 const HOLD_MS = 15_000
 
 t.test('webhook: killed before the outcome is committed, the delivery is posted again', async (t) => {
@@ -76,7 +76,7 @@ t.test('webhook: killed before the outcome is committed, the delivery is posted 
     ],
   )
 
-  // Answered with 200 and heard, while the store stands still: the outcome is on its way to a store that dies too.
+  // Answered with 200 and received, while the store is frozen: the outcome is on its way to a store that ends too.
   const heard = new Promise<void>((resolve) => {
     receiver.react((_request, response, socket) => {
       void redis.kill('SIGSTOP')

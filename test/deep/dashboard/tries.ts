@@ -1,4 +1,4 @@
-/** tries - the limits of signing in, exact with fifty at once on two processes, the same whoever has the address. */
+/** tries - the limits of sign-ins, exact with fifty at once on two processes, the same for every address. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { Browser, type Page } from '../../support/clients/browser.ts'
@@ -46,13 +46,13 @@ function fifty(make: (n: number) => { readonly client: string; readonly what: st
 }
 
 const passed = (pages: readonly Page[]) => pages.filter(({ status }) => status !== 429).length
-/** Clients of networks of their own. */
+/** Clients in separate networks. */
 const clientOf = (n: number, net: number) => `2001:db8:${net}:${n.toString(16)}::1`
 const signIn = (address: string) => ({ what: 'POST /session', body: { address, password: 'not the right one' } })
 const link = (address: string) => ({ what: 'POST /links', body: { address, purpose: 'reset' } })
 const invite = (address: string) => ({ what: 'POST /invitations', body: { address, role: 'member' } })
 
-t.test('tries: 10 of an address, 30 of a client, whoever has the address [session.limits]', async (t) => {
+t.test('tries: 10 for an address, 30 for a client, whoever has the address [session.limits]', async (t) => {
   const known = await fifty((n) => ({ client: clientOf(n, 1), ...signIn(n % 2 ? KNOWN : KNOWN.toUpperCase()) }))
   t.equal(passed(known), 10)
   const refused = known.find(({ status }) => status === 429)
@@ -63,7 +63,7 @@ t.test('tries: 10 of an address, 30 of a client, whoever has the address [sessio
   t.equal(passed(unknown), 30)
   const [one, other] = [known, unknown].map((pages) => pages.find(({ status }) => status !== 429))
   t.same([one?.status, one?.text], [401, other?.text], 'the same words for an address that nobody has')
-  // One counts for its address too only where its client's limit has let it pass.
+  // A try counts for its address only if its client's limit let it pass.
   t.equal((await redis.keys('*:tries:sign-in.a.*')).length, 1 + 30)
   const again = await new Browser(origins[1] as string, '203.0.113.30').call('POST /session', signIn(KNOWN).body)
   t.match(again.json, { error: 'too_many_tries' })

@@ -1,7 +1,7 @@
 /**
- * The proof of erasure: a person whose address nobody else has is used in every feature, and sought in every key and
+ * The proof of erasure: a person with a unique address is used in every feature, and searched for in every key and
  * field of Redis, its append-only file, every file under DATA_DIR, opened objects of the content store and the log.
- * Each place is found before the erasure, and after it none but an operator's note.
+ * Each place is found before the erasure, and after it none except an operator's note.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ import { seekInObjects } from '../../support/store/seek-objects.ts'
 
 const WAIT_MS = 60_000
 const DOMAIN = 'acme.example'
-/** Letters and digits that nothing else has. */
+/** Letters and digits that occur nowhere else. */
 const WORD = `q${Array.from({ length: 23 }, () => Math.floor(Math.random() * 36).toString(36)).join('')}`
 const PERSON = `Jo.${WORD}@${DOMAIN}`
 const OTHER = `ann@${DOMAIN}`
@@ -62,7 +62,7 @@ const {
     SUBMISSION_PORT: String(await freePort()),
     LOG_LEVEL: 'debug',
   },
-  // What is compressed cannot be sought in a file.
+  // A compressed word cannot be found in a file.
   { settings: { rdbcompression: 'no' } },
 )
 const env = { ...settings, NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') }
@@ -128,7 +128,7 @@ const mail = (to: unknown, more: object = {}) => ({
 })
 const send = async (body: object, headers = {}) => (await ask('POST /v1/email', { body, headers })).messageId as string
 
-/** Has Redis write its file anew, and waits for the end of it. */
+/** Makes Redis rewrite its file, and waits for its end. */
 async function rewriteFile(): Promise<void> {
   await redis.bgrewriteaof()
   const isRunning = /aof_rewrite_(?:in_progress|scheduled):1/
@@ -137,7 +137,7 @@ async function rewriteFile(): Promise<void> {
 
 /** Every place that holds the word. */
 async function seekAll() {
-  // What is under way between processes ends first.
+  // Work in flight between processes ends first.
   await rewriteFile()
   return {
     keys: await seekInRedis(redis, seeker),
@@ -148,7 +148,7 @@ async function seekAll() {
   }
 }
 
-/** The first word of a key, and of content its part. */
+/** The first word of a key; for content, its part. */
 const kindOf = (key: string) => {
   const [, kind = '', , part = ''] = key.replace(/^\{\w+\}/, '').split(':')
   return kind === 'content' ? `content ${part.replace(/\d.*$/, '')}` : kind
@@ -156,7 +156,7 @@ const kindOf = (key: string) => {
 
 const BUSY = (line: string) => `451 4.3.0 ${line.toLowerCase().includes(WORD) ? `jo.${WORD}` : 'somebody'} is busy`
 
-/** What the receiving server says from now on, on sessions that are open too. */
+/** The reply of the receiving server from now on, on open sessions too. */
 function script(what: Parameters<typeof mx.script>[0]): void {
   mx.script(what)
   mx.sever()
@@ -213,7 +213,7 @@ async function useEverywhere() {
     port: settings.OPERATOR_PORT,
     body: { pacePerMinute: 1 },
   })
-  // What comes next waits for a minute.
+  // The next one waits for a minute.
   await ask('POST /v1/broadcasts', {
     body: { streamId, from: `news@${DOMAIN}`, subject: 'Hi', text: 'Hi', messages: [{ to: OTHER }] },
   })
@@ -300,7 +300,7 @@ async function useReports(): Promise<void> {
   script({ rcpt: BUSY })
 }
 
-/** Sends to the person; the webhook has not answered yet, and does once it is told to. */
+/** Sends to the person. The webhook has not answered yet, and does so on demand. */
 async function sendUnanswered(): Promise<{ readonly messageId: string; answer(): void }> {
   let answer = (): void => undefined
   const asked = new Promise<void>((resolve) => {

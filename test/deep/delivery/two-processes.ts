@@ -1,4 +1,4 @@
-/** Two processes that deliver to one site: together they have no more connections than one alone would. */
+/** Two processes that deliver to one site have together no more connections than one alone would have. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { FLEET_SECRET, type Fleet, startFleet } from '../../support/service/flee
 const CONNECTIONS = 4
 /** Rounds in which the server lets every connection wait at the dot. */
 const ROUNDS = 5
-/** One on each of the first shards: that one process owns all of these is one in thirty thousand. */
+/** One on each of the first shards. That one process owns all of these has a chance of one in thirty thousand. */
 const ACCOUNTS = 16
 
 t.test('two processes share a site’s connections [delivery.site.share]', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * webhooks - ten thousand first attempts in the order of their events, the figures of an operator, and the schedule of
- * retries by a clock that is moved: the real service, a real store, a receiver on TLS.
+ * webhooks - ten thousand first attempts in the order of their events, the operator's statistics, and the schedule of
+ * retries with a moved clock: the real service, a real store, a receiver on TLS.
  */
 import t from 'tap'
 import { WEBHOOK_RETRIES_SECONDS } from '../../../schemas/limits.ts'
@@ -11,12 +11,12 @@ import { isSigned, type Reaction, startReceiver } from '../../support/peers/rece
 import { startTestService } from '../../support/service/service.ts'
 
 const WEBHOOKS = 4
-/** For each webhook: each hears of a stream of its own. */
+/** For each webhook, which gets the events of its own stream. */
 const EVENTS = 2_500
 const DELIVERIES_PAGE = 1_000
 const RECIPIENTS = 50
 const SENDERS = 5
-/** Of the posts to every second webhook one in so many fails. */
+/** Of the posts to every second webhook, one in this many fails. */
 const FAILING = 10
 const WAIT_MS = 300_000
 /** Beside times in which the machine gave this process nothing. */
@@ -149,7 +149,7 @@ t.test('webhooks: 10,000 first attempts under load, in the order of their events
   }
   t.ok(fails > (WEBHOOKS / 2) * (EVENTS / FAILING) - WEBHOOKS, `${fails} attempts failed in between`)
   const values = await until(async () => {
-    // Retries fail meanwhile: the page has what had failed before it was asked for.
+    // Retries fail meanwhile. The page contains the failures before its request.
     const failed = fails
     const now = await metrics()
     const grown = (result: string) => resultOf(now, result) - resultOf(before, result)
@@ -171,7 +171,7 @@ t.test(
     const { deliveryId } = (await call(`POST /v1/webhooks/${webhookId}/test`, { event: 'bounced' })).json
     const path = `/v1/webhooks/${webhookId}/deliveries/${deliveryId}`
     const read = async () => (await call(`GET ${path}`)).json
-    /** What has been attempted so often, once that is committed. */
+    /** The deliveries with this number of attempts, once that is committed. */
     const attempted = (attempts: number) =>
       until(async () => {
         const record = await read()
@@ -190,7 +190,7 @@ t.test(
         `planned ${lateMs} ms after ${seconds} s`,
       )
       beganAtMs = performance.now()
-      // Shortly before it is due; whoever commits next is told the time.
+      // Shortly before it is due. The next commit gets the time.
       clock?.moveTo(Math.floor((dueAtMs - Date.now()) / 1000 - 1) / DAY_S)
       await call('POST /v1/email', {
         from: 'shop@simulator.test',

@@ -28,7 +28,7 @@ const { token } = firstRun.testServer
 
 const OWNER = { authorization: `Bearer ${firstRun.account.token}` }
 
-/** What the routes of a door are asked with: credentials, a whole body, and names of parameters. */
+/** The parts of requests to a door: credentials, a whole body, and names of parameters. */
 interface Kind {
   readonly headers: Readonly<Record<string, string>>
   readonly bodies: readonly object[]

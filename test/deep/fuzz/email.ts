@@ -131,7 +131,7 @@ test(`fuzz email: ${HTTP_RUNS} bodies over HTTP: 200 or a refusal of the error s
 
 function isTold(issues: readonly { path: string; message: string }[]): boolean {
   const exact = issues.map(({ path }) => path).filter((path) => !path.includes('…'))
-  // The fast validator and the walk agree: the sentence for a disagreement never comes.
+  // The fast validator and the walk agree: the sentence for a disagreement never appears.
   return (
     issues.every(({ message }) => message !== 'Must match the schema') &&
     new Set(exact).size === exact.length &&

@@ -1,8 +1,8 @@
 /**
- * Fuzz of the feed of events: clients that come, read, stand still, are cut off and go on at random while messages are
- * sent, and ids that no feed has said. Each client that goes on after its last event has in the end heard each event
- * once, in one order for all; every other answer is one of the contract; no place and no memory stays. FUZZ_RUNS sets
- * how many messages.
+ * Fuzz of the feed of events: clients that connect, read, pause, are cut off and continue at random while messages are
+ * sent, and ids that no feed has issued. Each client that continues after its last event gets each event once, in one
+ * order for all. Every other answer is one of the contract. No place and no memory is leaked. FUZZ_RUNS sets the
+ * number of messages.
  */
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -38,7 +38,7 @@ function drawer(seed: number): (below: number) => number {
   }
 }
 
-/** An answer as it begins. Rejects when there is none. */
+/** The begin of an answer. Rejects if there is none. */
 function open(lastId: string | null): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { authorization, ...(lastId !== null && { 'last-event-id': lastId }) }
@@ -55,7 +55,7 @@ interface Heard {
   readonly what: string
 }
 
-/** A client that goes on after its last event however often it is cut off. */
+/** A client that continues after its last event however often it is cut off. */
 class Laptop {
   readonly heard: Heard[] = []
   readonly statuses = new Map<number, number>()
@@ -67,7 +67,7 @@ class Laptop {
     this.draw = drawer(seed)
   }
 
-  /** Listens until it is stopped. In: what is called once it listens for the first time. */
+  /** Listens until it is stopped. In: a function that is called once it listens for the first time. */
   async run(listening: () => void): Promise<void> {
     while (!this.isOver) {
       const answer = await open(this.heard.at(-1)?.id ?? null)
@@ -89,7 +89,7 @@ class Laptop {
   /** Reads until it is cut off by its own hand, or the service's. */
   private async listen(answer: IncomingMessage, listening: () => void): Promise<void> {
     let rest = ''
-    // The first connection hears something: without a last event the next one would begin anew.
+    // The first connection gets an event, because without a last event the next one would start from scratch.
     const eventsMax = this.heard.length + 1 + this.draw(60)
     answer.on('error', () => undefined)
     try {
@@ -123,7 +123,7 @@ async function feedsOpen(): Promise<number> {
   return Number(/^sendwright_feeds_open (\d+)$/m.exec(came.text)?.[1])
 }
 
-t.test(`fuzz: ${CLIENTS} clients that are cut off hear ${MESSAGES} messages whole [event.feed]`, async (t) => {
+t.test(`fuzz: ${CLIENTS} clients that are cut off receive ${MESSAGES} messages completely [event.feed]`, async (t) => {
   t.comment(`SEED=${SEED}`)
   const draw = drawer(SEED)
   const before = residentMb(host.pid)
@@ -154,7 +154,7 @@ t.test(`fuzz: ${CLIENTS} clients that are cut off hear ${MESSAGES} messages whol
   }
   await until(() => laptops.every(({ heard }) => heard.length >= expected), WAIT_MS)
   for (const one of laptops) one.stop()
-  // Something to hear, so that each of them looks up.
+  // Events for each of them, so that each has a lookup.
   await sendAgain({
     port: PORTS.http,
     method: 'POST',
@@ -179,7 +179,7 @@ t.test(`fuzz: ${CLIENTS} clients that are cut off hear ${MESSAGES} messages whol
   t.ok(residentMb(host.pid) - before < GROWTH_MB_MAX, 'memory stays bounded')
 })
 
-/** Asks for what came after an id. Out: the status, and what is wrong with the answer. */
+/** Requests the events after an id. Returns the status, and the fault of the answer. */
 async function askAfter(id: string): Promise<{ status: number; fault: string | null }> {
   const answer = await open(id)
   const status = answer.statusCode ?? 0
@@ -194,7 +194,7 @@ async function askAfter(id: string): Promise<{ status: number; fault: string | n
   return { status, fault: fault ?? (status === (isId ? 410 : 400) || status === 409 ? null : `status ${status}`) }
 }
 
-t.test(`fuzz: ${ODD_IDS} ids that a feed may have said or not [event.feed]`, async (t) => {
+t.test(`fuzz: ${ODD_IDS} ids that a feed may have issued or not [event.feed]`, async (t) => {
   const digits = (most: number) => fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: most })
   const near = fc.tuple(digits(17), fc.constantFrom('-', '--', '', ' - '), digits(21)).map((parts) => parts.join(''))
   const latin = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) })

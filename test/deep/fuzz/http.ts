@@ -16,7 +16,9 @@ const AT_ONCE = 8
 const GROWTH_MB_MAX = 150
 /** A head of so many bytes is taken; a longer one may be refused. */
 const HEAD_BYTES_SURE = 3_500
-/** Making samples holds the loop: kept connections that the service ended meanwhile are noticed within this. */
+/**
+ * Generating samples blocks the loop. Kept connections that the service ended meanwhile are detected within this time.
+ */
 const NOTICE_MS = 50
 const SEED = Number(process.env.SEED ?? 1)
 const UNKNOWN_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
@@ -31,20 +33,20 @@ t.teardown(async () => {
 const PORTS = { public: Number(settings.HTTP_PORT), operator: Number(settings.OPERATOR_PORT) }
 const TOKENS = { S: firstRun.testServer.token, A: firstRun.account.token, O: firstRun.operatorToken }
 
-/** Routes that take a body. What an order ends, others still use: those come last. */
+/** Routes that take a body. Orders that end objects come last, because others still use these. */
 const LAST = ['addDomain', 'createWebhook', 'patchAccount', 'pauseAccount', 'closeAccount']
 const ROUTES_WITH_BODY: readonly Route[] = Object.values<Route>(ROUTES)
   .filter(({ body, method }) => body !== null && method !== 'DELETE')
   .sort((a, b) => LAST.indexOf(a.name) - LAST.indexOf(b.name))
-/** Each order of these costs a pair of keys. */
+/** Each of these orders costs a key pair. */
 const COSTLY = ['addDomain']
 
-/** Fields that no generated value fits: a time must be a little ahead, a way out needs a header of its own. */
+/** Fields that no generated value fits: a time must be a little ahead, an unsubscribe URL needs its own header. */
 const UNFIT = ['sendAt', 'unsubscribe']
 
 type Ids = Readonly<Record<string, string>>
 
-/** Objects for paths and bodies of each listener: an account beside the first one, and what the keys of that own. */
+/** Objects for paths and bodies of each listener: an account next to the first one, and the objects of its keys. */
 const IDS: Readonly<Record<Route['listener'], Ids>> = await makeIds()
 
 async function makeIds(): Promise<Record<Route['listener'], Ids>> {
@@ -66,7 +68,7 @@ async function makeIds(): Promise<Record<Route['listener'], Ids>> {
 }
 
 /**
- * The schema with objects that exist where it names any, a sender that a test server may use, and an index that every
+ * The schema with existing objects in place of its ids, a sender that a test server may use, and an index that every
  * list has.
  */
 function known(schema: BodySchema, ids: Ids): BodySchema {

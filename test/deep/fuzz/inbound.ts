@@ -1,6 +1,6 @@
 /**
- * Mutated mails over real SMTP into a running service: each that is answered 250 is there, byte for byte, parsed, shown
- * as the contract allows and told of; none takes the service down. `FUZZ_MAILS` asks for more.
+ * Mutated mails over real SMTP into a running service: each one answered with 250 is stored, byte for byte, parsed,
+ * shown as the contract allows and announced. None ends the service. `FUZZ_MAILS` asks for more.
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'
@@ -29,7 +29,7 @@ const body = { inboundPerMinuteLimit: 1_000_000 }
 await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, { token: operatorToken, body })
 const stream = (await service.call('POST /v1/streams', { token, body: { kind: 'inbound', name: 'Mail' } })).json
 
-/** Lines as SMTP has them (RFC 5321 4.5.2): a dot at the beginning of a line is doubled; a line ends in CRLF alone. */
+/** Lines of SMTP (RFC 5321 4.5.2): a dot at the beginning of a line is doubled, and a line ends only in CRLF. */
 function stuffed(raw: Buffer): Buffer {
   return Buffer.from(raw.toString('latin1').replace(/(^|\r\n)\./g, '$1..'), 'latin1')
 }

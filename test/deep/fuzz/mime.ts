@@ -1,6 +1,6 @@
 /**
- * 10,000 mails of the corpus with bytes cut, doubled, moved and replaced: the parser ends each without a fault, tells
- * within its limits, and leaves the raw bytes as they are.
+ * 10,000 mails of the corpus with bytes cut, doubled, moved and replaced: the parser ends each without a fault,
+ * reports within its limits, and leaves the raw bytes unchanged.
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'
@@ -14,13 +14,13 @@ const SEED = Number(process.env.SEED ?? 21)
 const MAILS = 10_000
 const ISSUES: ReadonlySet<string | null> = new Set([null, ...HARD_ISSUES, ...SOFT_ISSUES])
 
-/** Every text of a result, wherever it stands. */
+/** Every text of a result, at any place. */
 function texts(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : []
 }
 
-/** What a result says that it may not. */
+/** The forbidden parts of a result. */
 function faults(raw: Buffer, mail: ReceivedMail): string[] {
   const found: string[] = []
   const shown = [

@@ -1,6 +1,6 @@
 /**
  * The largest requests, over HTTP against the whole service: the exact limits of body, message and recipients, and
- * bodies that are all weight or all depth. Memory stays bounded and nothing is answered with 5xx.
+ * bodies of extreme size or depth. Memory stays bounded and no answer is a 5xx.
  */
 import t from 'tap'
 import { agent, type Came, residentMb, sendAgain, wrongOf } from '../../support/clients/crash-http.ts'
@@ -34,7 +34,7 @@ t.test(`size: ${ATTACHMENTS} attachments, ${MAX} bytes as built pass, one more d
       content: Buffer.alloc(370_000, n).toString('base64'),
     })),
   })
-  // Under the limit of the body, over that of the message: the refusal says by how much.
+  // Under the limit of the body, over that of the message: the refusal contains the excess.
   const first = await post(whole(400_000))
   t.equal(first.status, 422)
   const { sizeBytes, max } = JSON.parse(first.text)
@@ -112,7 +112,7 @@ t.test('size: heavy and deep bodies, many at once, keep memory bounded [fuzz.hea
   t.ok(most < RESIDENT_MB_MAX, `at most ${Math.round(most)} MB`)
 })
 
-/** Finds the text's length at which the message is exactly as large as may be, near a first guess. */
+/** Finds the text's length at which the message has the maximum size, near a first guess. */
 async function fit(whole: (textBytes: number) => object, guess: number): Promise<number> {
   let bytes = guess + 200
   for (let tries = 0; tries < 8; tries += 1) {
@@ -134,7 +134,7 @@ function linesOf(bytes: number): string {
   return lines + 'x'.repeat(bytes - lines.length)
 }
 
-/** A body of so many bytes, valid but for what its message would weigh. */
+/** A body of this many bytes, valid except for the size of its message. */
 function bodyOf(bytes: number): string {
   const frame = JSON.stringify({ ...MESSAGE, text: '', attachments: [{ name: 'a', content: '' }] })
   const left = bytes - frame.length

@@ -10,7 +10,7 @@ import { type IncomingMail, startMxListener } from '../../../src/reception/mx-li
 import { makeParseRoom } from '../../../src/reception/returned/parse-room.ts'
 import { deliverMail } from '../../support/peers/smtp-dialog.ts'
 
-/** A run of its own may ask for more. */
+/** A longer run may be requested. */
 const SESSIONS = Number(process.env.FUZZ_SESSIONS ?? 1500)
 const AT_ONCE = 250
 const SESSION_MS_MAX = 30_000
@@ -94,7 +94,7 @@ t.test(`fuzz: ${SESSIONS} sessions of random bytes [mx.commands] (seed ${seed})`
     const startedAtMs = performance.now()
     const socket = connect({ port: listener.port, host: '127.0.0.1' })
     socket.on('error', () => undefined).resume()
-    // A session that stands in a handshake is waited for by the listener, as it should be; not by this client.
+    // The listener waits for a session in a handshake, as it should. This client does not.
     socket.setTimeout(IDLE_MS_MAX, () => socket.destroy())
     // Half of them do not wait for the greeting.
     const closed = once(socket, 'close').catch(() => undefined)
@@ -142,7 +142,7 @@ const PIECES = [
   '?=',
 ]
 
-t.test(`fuzz: mail of random pieces is read, or said to be unreadable, in bounded time (seed ${seed})`, async (t) => {
+t.test(`fuzz: mail of random pieces is read, or reported as unreadable, in bounded time (seed ${seed})`, async (t) => {
   const room = makeParseRoom()
   for (let round = 0; round < 400; round += 1) {
     const text = Array.from({ length: 1 + random(60) }, () =>

@@ -1,6 +1,6 @@
 /**
- * Random sessions, before TLS, in its handshake, under it and logged in: the listener answers or hangs up, and lives
- * on.
+ * Random sessions, before TLS, in its handshake, under it and logged in: the listener answers or disconnects, and
+ * continues.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -13,7 +13,7 @@ import { readSubmittedHeader } from '../../../src/sending/submitted-header.ts'
 import { openSubmission, plainToken, submitMail } from '../../support/peers/submission.ts'
 import { RIG_KEY, startRig } from '../../support/service/submission-rig.ts'
 
-/** A run of its own may ask for more. */
+/** A longer run may be requested. */
 const SESSIONS = Number(process.env.FUZZ_SESSIONS ?? 400)
 const AT_ONCE = 40
 const SESSION_MS_MAX = 30_000
@@ -143,7 +143,7 @@ t.test(`fuzz: ${SESSIONS} sessions of submission [submission.commands] (seed ${s
       )
       if (random(4) === 0) raw.destroy()
       await closed
-      // What was cut off may lack its end.
+      // An interrupted session may lack its end.
       const lines = text.split('\r\n').slice(0, -1)
       odd.push(...lines.filter((line) => !/^[2345]\d\d(?:[ -][ -~]*)?$/.test(line)))
     }

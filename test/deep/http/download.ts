@@ -1,4 +1,4 @@
-/** Answers that stream: whole, by ranges, to clients that are slow, stop or leave; and what they cost together. */
+/** Streamed answers: complete, by ranges, to clients that are slow, stop or leave; and their cost together. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -242,7 +242,7 @@ async function open(port: number): Promise<Socket> {
   return socket
 }
 
-/** Clients in a process of their own, so that only the service's memory is measured. Each pauses after a megabyte. */
+/** Clients in a separate process, so that only the service's memory is measured. Each pauses after a megabyte. */
 async function takenByOthers(port: number, clients: number): Promise<number[]> {
   const script = `
     const { connect } = require('node:net')

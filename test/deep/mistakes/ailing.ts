@@ -1,21 +1,22 @@
-/**
- * A Redis that is frozen, or ended again and again: told in a sentence, with what is to be seen of it; nothing is lost.
- */
+/** A Redis that is frozen, or ended again and again: reported in a sentence with the evidence, and nothing is lost. */
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
 import { hears, isReady, Scene } from '../../support/mistakes/scene.ts'
 
 const WAIT_MS = 60_000
-/** On a machine that stands still for ten seconds a series begins anew. */
+/** On a machine that freezes for ten seconds a series starts again. */
 const ENDS_MAX = 20
-/** One account sends: its shard, and one that a chore is at. Each doubts once, however often it tries again. */
+/**
+ * One account sends, so its shard and one with a periodic job each report an unknown outcome once, however often they
+ * retry.
+ */
 const SHARDS_DOUBTED_MAX = 2
 
 const scene = await Scene.make(t)
 const service = await scene.start()
 const load = await scene.load(service)
 
-t.test('mistakes: Redis is frozen; it is said by what, and mail is taken again', async (t) => {
+t.test('mistakes: Redis is frozen; the report names the signal, and mail is accepted again', async (t) => {
   await load.passes(50)
   const [pid] = scene.redisProcesses()
   process.kill(pid as number, 'SIGSTOP')
@@ -27,7 +28,7 @@ t.test('mistakes: Redis is frozen; it is said by what, and mail is taken again',
   await load.passes(50)
 })
 
-t.test('mistakes: Redis is ended again and again; it is said what it said, ever more rarely', async (t) => {
+t.test('mistakes: Redis is ended again and again; its own words are reported, less and less often', async (t) => {
   const told = (): string[] =>
     service
       .said()

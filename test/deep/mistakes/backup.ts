@@ -1,6 +1,6 @@
 /**
- * A backup that is taken under load: the directory starts, and holds exactly what the store held at the copy point,
- * which is all that was answered before, nothing of what came after, and of what lies between all up to some message.
+ * A backup under load: the directory starts, and holds exactly the store at the copy point, which has everything
+ * answered before, nothing submitted after, and of the time in between everything up to some message.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -28,7 +28,7 @@ async function command(scene: Scene, ...args: string[]) {
   return { out, err, code: code as number | null }
 }
 
-/** The installation of a directory that another one was copied into, on ports of its own. */
+/** The installation of a copied directory, on its own ports. */
 async function restored(t: Test, from: string): Promise<Scene> {
   const scene = await Scene.make(t)
   renameSync(from, scene.dataDir)
@@ -64,7 +64,7 @@ async function answered({ ledgerPath }: Scene): Promise<string[]> {
   return (await readLedgerFile(ledgerPath)).map(({ messageId }) => messageId)
 }
 
-/** Recipients that the first account's test servers have used of this month and the one before. */
+/** Recipients that the first account's test servers have used in this month and the one before. */
 async function countedIn(redis: Redis, accountId: string): Promise<number> {
   const { testMonth = [] } = JSON.parse((await redis.hget('{s000}:counters', `account:${accountId}`)) ?? '{}') as {
     testMonth?: number[]
@@ -97,7 +97,7 @@ t.test('backup: taken under load, it is the installation as it was at one moment
   )
 
   t.match(await scene.lost(), { lost: 0 }, 'the one that was copied has lost nothing')
-  // What it attempts is its own while it lives.
+  // Its attempts are its own while it lives.
   await service.kill('SIGTERM')
   const copy = await restored(t, target)
   const again = await copy.start({ settings: { ROLES: 'all' } })
@@ -122,7 +122,7 @@ t.test('backup: taken under load, it is the installation as it was at one moment
   t.equal(await again.kill('SIGTERM'), 0)
 })
 
-t.test('backup: a folder keeps the newest backups; an archive is one that starts', async (t) => {
+t.test('backup: a folder keeps the newest backups; an archive can be started', async (t) => {
   const scene = await Scene.make(t)
   const service = await scene.start()
   const folder = join(scene.top, 'backups')
@@ -166,7 +166,7 @@ t.test('backup: a folder keeps the newest backups; an archive is one that starts
   t.equal(await started.kill('SIGTERM'), 0)
 })
 
-t.test('backup: of a store that nobody runs; what cannot be made is told, and leaves nothing', async (t) => {
+t.test('backup: of a store without a service; a backup that fails is reported, and leaves nothing', async (t) => {
   const scene = await Scene.make(t)
   t.match(await command(scene, 'backup', join(scene.top, 'none')), { code: 1, err: /No store in .*: set DATA_DIR/ })
   const service = await scene.start()

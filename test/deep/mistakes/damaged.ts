@@ -1,6 +1,6 @@
 /**
- * The files of the store are removed, cut or replaced while the service runs: Redis writes what it holds anew, and
- * nothing acknowledged is lost, neither in memory nor on disk.
+ * The files of the store are removed, cut or replaced while the service runs: Redis writes its data again, and nothing
+ * acknowledged is lost, neither in memory nor on disk.
  */
 import { cpSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,10 @@ type Mistake = readonly [name: string, make: (world: World) => unknown, sentence
 const incrOf = ({ scene }: World, seq: number): string =>
   join(scene.dataDir, 'appendonlydir', `appendonly.aof.${seq}.incr.aof`)
 
-/** The service under load; one mistake after the other: everything is there, and mail is taken again; a clean stop. */
+/**
+ * The service under load, one mistake after the other: everything is stored, and mail is accepted again; then a clean
+ * stop.
+ */
 async function survives(t: Test, mistakes: readonly Mistake[], atEnd: (scene: Scene) => void): Promise<void> {
   const scene = await Scene.make(t)
   const service = await scene.start()
@@ -81,7 +84,7 @@ const CUT_AFTER_REWRITE: Mistake = [
     await redis.bgrewriteaof()
     const file = incrOf(world, 3)
     await until(() => statSync(file, { throwIfNoEntry: false })?.size, WAIT_MS)
-    // A look must have seen it: what is cut before is less than what is written until the next one.
+    // A check must have seen it. Bytes cut earlier are fewer than those written until the next check.
     const seenAt = new Date().toISOString()
     await until(() => (readMark(scene.dataDir)?.at ?? '') > seenAt, WAIT_MS)
     redis.disconnect()
@@ -102,12 +105,12 @@ const BACKUP_LAID_OVER: Mistake = [
   /appendonlydir was removed or replaced while Redis runs/,
 ]
 
-void t.test('mistakes: files that are cut while they are written; Redis writes anew', { buffered: true }, (t) =>
+void t.test('mistakes: files that are cut while they are written; Redis writes them again', { buffered: true }, (t) =>
   survives(t, [CUT, CUT_AFTER_REWRITE], cutAll),
 )
 
 void t.test(
-  'mistakes: appendonlydir is removed, or a backup laid over it; Redis writes anew',
+  'mistakes: appendonlydir is removed, or replaced by a backup; Redis writes it again',
   { buffered: true },
   (t) => survives(t, [BACKUP_LAID_OVER, REMOVED], removeAll),
 )

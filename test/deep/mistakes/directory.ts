@@ -18,7 +18,7 @@ interface World {
 }
 
 void t.test(
-  'mistakes: the data directory is moved, and refused until it is back; then it is deleted, and written anew',
+  'mistakes: the data directory is moved, and mail refused until it is back; then it is deleted, and written again',
   { buffered: true },
   async (t) => {
     const scene = await Scene.make(t)
@@ -39,7 +39,7 @@ void t.test(
 )
 
 void t.test(
-  'mistakes: rm -rf of the data directory of a cluster; the process that runs Redis writes all of it anew',
+  'mistakes: rm -rf of the data directory of a cluster; the process that runs Redis writes all of it again',
   { buffered: true },
   async (t) => {
     const scene = await Scene.make(t)
@@ -69,7 +69,7 @@ async function isMoved(t: Test, { scene, service, load }: World): Promise<void> 
   t.match(await scene.lostOnDisk(), { lost: 0 }, 'moved')
 }
 
-/** Everything is there, and mail is taken again; it is stopped then. */
+/** Everything is stored, and mail is accepted again; then it is stopped. */
 async function isDeleted(t: Test, { scene, service, load }: World, sentence: RegExp): Promise<void> {
   const from = service.said().length
   rmSync(scene.dataDir, { recursive: true })
@@ -86,7 +86,7 @@ async function isDeleted(t: Test, { scene, service, load }: World, sentence: Reg
   t.same(scene.redisProcesses(), [])
 }
 
-/** From the look on nothing is acknowledged any more. */
+/** From this check on nothing is acknowledged. */
 async function isRefused(t: Test, load: Sending): Promise<void> {
   const sinceMs = performance.now()
   await until(() => performance.now() - Math.max(sinceMs, load.lastAtMs) > STILL_ACKNOWLEDGED_MS, WAIT_MS)

@@ -1,6 +1,6 @@
 /**
- * A store that was emptied while the service runs, and one that is somebody else's: a sentence, and what brings all
- * back.
+ * A store that was emptied while the service runs, and a store of another installation: a sentence, and the steps that
+ * restore it.
  */
 import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,25 +43,31 @@ for (const order of ['FLUSHALL', 'FLUSHDB'] as const)
     },
   )
 
-t.test('mistakes: a store of somebody else is refused with what rescues it, before anything is written', async (t) => {
-  const settings = {
-    REDIS_URL: `unix://${scene.socketPath}`,
-    DATA_DIR: join(scene.top, 'other'),
-    SECRET_KEY: 's'.repeat(32),
-  }
-  const redis = scene.store()
-  const conf = await redis.hgetall('{cl}:conf')
-  const from = service.said().length
-  // Stopped, or its own look sets it right before the other one reads it.
-  process.kill(service.pid, 'SIGSTOP')
-  await redis.config('SET', 'appendonly', 'no')
-  const other = await scene.start({ settings, ready: false })
-  t.equal(await endOf(other), 1)
-  process.kill(service.pid, 'SIGCONT')
-  t.match(other.said(), /appendonly must be yes\. What it took without its file is in memory alone: do not stop Redis/)
-  t.same(await redis.hgetall('{cl}:conf'), conf)
-  redis.disconnect()
-  await hears(service, /is durable again/, from)
-  t.equal(await service.kill('SIGTERM'), 0)
-  t.match(await scene.lostAlone(), { lost: 0 })
-})
+t.test(
+  'mistakes: a store of another installation is refused with the remedy, before anything is written',
+  async (t) => {
+    const settings = {
+      REDIS_URL: `unix://${scene.socketPath}`,
+      DATA_DIR: join(scene.top, 'other'),
+      SECRET_KEY: 's'.repeat(32),
+    }
+    const redis = scene.store()
+    const conf = await redis.hgetall('{cl}:conf')
+    const from = service.said().length
+    // Stopped, or its own look sets it right before the other one reads it.
+    process.kill(service.pid, 'SIGSTOP')
+    await redis.config('SET', 'appendonly', 'no')
+    const other = await scene.start({ settings, ready: false })
+    t.equal(await endOf(other), 1)
+    process.kill(service.pid, 'SIGCONT')
+    t.match(
+      other.said(),
+      /appendonly must be yes\. What it took without its file is in memory alone: do not stop Redis/,
+    )
+    t.same(await redis.hgetall('{cl}:conf'), conf)
+    redis.disconnect()
+    await hears(service, /is durable again/, from)
+    t.equal(await service.kill('SIGTERM'), 0)
+    t.match(await scene.lostAlone(), { lost: 0 })
+  },
+)

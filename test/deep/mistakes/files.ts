@@ -45,7 +45,7 @@ async function makeKilled(): Promise<void> {
   const load = await killed.load(service)
   await load.passes(100)
   await load.end()
-  // Of what came in the last two seconds before a kill nobody knows how much it was.
+  // The amount of data from the last two seconds before a kill is unknown.
   const sentAt = new Date().toISOString()
   await until(() => (readMark(killed.dataDir)?.at ?? '') > sentAt, WAIT_MS)
   await service.kill('SIGKILL')
@@ -53,7 +53,7 @@ async function makeKilled(): Promise<void> {
   await until(() => killed.redisProcesses().length === 0, WAIT_MS)
 }
 
-/** A start that is refused with a sentence, and leaves every file as it was. Out: the sentence. */
+/** A start that is refused with a sentence, and leaves every file unchanged. Returns the sentence. */
 async function refused(t: Test, scene: Scene, sentence: RegExp): Promise<string> {
   const before = listing(scene)
   const service = await scene.start({ ready: false })
@@ -97,7 +97,7 @@ for (const [how, fixture] of [
   ['a stop', stopped],
   ['a kill', killed],
 ] as const)
-  t.test(`mistakes: a file that was cut after ${how} is refused, and taken as it is once that is said`, async (t) => {
+  t.test(`mistakes: a file that was cut after ${how} is refused, and accepted as it is on request`, async (t) => {
     const scene = await Scene.copyOf(t, fixture)
     const file = incrOf(scene)
     const { size } = statSync(file)
@@ -120,7 +120,7 @@ for (const [how, fixture] of [
     await service.kill('SIGTERM')
   })
 
-t.test('mistakes: a file that was cut, and written on by a Redis that was started by hand, is refused', async (t) => {
+t.test('mistakes: a file that was cut, and continued by a Redis that was started by hand, is refused', async (t) => {
   const scene = await Scene.copyOf(t, stopped)
   const file = incrOf(scene)
   const { size } = statSync(file)
@@ -152,7 +152,7 @@ t.test('mistakes: a last write that was torn is no reason to refuse', async (t) 
   await isWhole(t, scene)
 })
 
-t.test('mistakes: an older copy laid over a newer directory is refused; the step that is told mends it', async (t) => {
+t.test('mistakes: an older copy in a newer directory is refused; the printed step repairs it', async (t) => {
   const scene = await Scene.copyOf(t, stopped)
   cpSync(backup, folderOf(scene), { recursive: true })
   const said = await refused(
@@ -164,7 +164,7 @@ t.test('mistakes: an older copy laid over a newer directory is refused; the step
   await isWhole(t, scene)
 })
 
-t.test('mistakes: an older copy in place of a newer directory is refused with what is missing', async (t) => {
+t.test('mistakes: an older copy in place of a newer directory is refused with the missing files', async (t) => {
   const scene = await Scene.copyOf(t, stopped)
   const newer = join(scene.top, 'newer')
   renameSync(folderOf(scene), newer)
@@ -175,7 +175,7 @@ t.test('mistakes: an older copy in place of a newer directory is refused with wh
   await isWhole(t, scene)
 })
 
-t.test('mistakes: without its manifest a store is refused; the step that is told mends it', async (t) => {
+t.test('mistakes: without its manifest a store is refused; the printed step repairs it', async (t) => {
   const scene = await Scene.copyOf(t, stopped)
   rmSync(join(folderOf(scene), 'appendonly.aof.manifest'))
   const said = await refused(t, scene, /append-only files but no manifest\. Their data is not lost/)
@@ -183,7 +183,7 @@ t.test('mistakes: without its manifest a store is refused; the step that is told
   await isWhole(t, scene)
 })
 
-t.test('mistakes: without its appendonlydir a store is not begun anew', async (t) => {
+t.test('mistakes: without its appendonlydir a store is not created again', async (t) => {
   const scene = await Scene.copyOf(t, stopped)
   const elsewhere = join(scene.top, 'elsewhere')
   renameSync(folderOf(scene), elsewhere)

@@ -1,6 +1,6 @@
 /**
- * A store that fills up, and a disk that is full: who is refused and why is said in every place that an operator looks
- * at.
+ * A store that fills up, and a full disk: the refusals and their reason are shown in every place that an operator
+ * checks.
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ const BODY = { from: 'you@simulator.test', to: ['someone@simulator.test'], subje
 t.jobs = 3
 
 void t.test(
-  'mistakes: a store that fills up is warned of, refuses, says so, and takes mail again',
+  'mistakes: a store that fills up is announced, refuses, reports it, and accepts mail again',
   { buffered: true },
   async (t) => {
     const scene = await Scene.make(t, { REDIS_MAXMEMORY: `${MEMORY_MB}mb` })
@@ -58,7 +58,7 @@ void t.test(
 )
 
 void t.test(
-  'mistakes: a full disk ends Redis, and is named; nothing acknowledged is lost, and no line is repeated without end',
+  'mistakes: a full disk ends Redis, and is named; nothing acknowledged is lost, and no line is repeated endlessly',
   { buffered: true, skip: SMALL_DISK_SKIP },
   async (t) => {
     const disk = mountSmallDisk(32 * MB)
@@ -85,7 +85,7 @@ void t.test(
     t.ok(refused <= REFUSED_A_SECOND * (seconds + 1), `${refused} lines of refused requests in ${seconds} s`)
     const ended = lines.filter((line) => line.includes('Recipient ended')).length
     t.ok(ended <= load.acknowledged, `${ended} lines of recipients that ended, of ${load.acknowledged}`)
-    // Lines of its work are counted by themselves: the others are of what is wrong.
+    // Lines about its work are counted separately, because the others describe faults.
     const others = lines.length - refused - ended
     t.ok(others < LINES_MAX, `${others} lines`)
     t.equal(await service.kill('SIGTERM'), 0)
@@ -94,7 +94,7 @@ void t.test(
 )
 
 void t.test(
-  'mistakes: the disk of a cluster is nearly full; who takes mail refuses it though another process runs Redis',
+  'mistakes: the disk of a cluster is nearly full; the HTTP process refuses mail though another process runs Redis',
   { buffered: true, skip: SMALL_DISK_SKIP },
   async (t) => {
     const disk = mountSmallDisk(32 * MB)
@@ -120,7 +120,7 @@ async function operatorPage({ operatorPort }: Started, path: string): Promise<st
   return await answer.text()
 }
 
-/** What `sendwright doctor` prints; it fails for records that nobody made here. */
+/** The output of `sendwright doctor`. It fails because the DNS records do not exist here. */
 function doctor({ settings }: Scene): string {
   const env = { PATH: process.env.PATH, DATA_DIR: settings.DATA_DIR, OPERATOR_PORT: settings.OPERATOR_PORT }
   const args = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'build/src/cli/main.js'), 'doctor']

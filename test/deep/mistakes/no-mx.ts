@@ -1,4 +1,6 @@
-/** A cluster in which nobody takes bounces and complaints: its log says so, and so does doctor, with what mends it. */
+/**
+ * A cluster without a process for bounces and complaints: its log reports that, and so does doctor, with the remedy.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -10,7 +12,7 @@ const WAIT_MS = 60_000
 t.test('mistakes: a cluster without mx is warned of', async (t) => {
   const scene = await Scene.make(t)
   const service = await scene.cluster(['redis=1', 'http=1', 'actors=1'])
-  // Who only listens does not wait for the first account.
+  // A process that only listens does not wait for the first account.
   await until(() => existsSync(join(scene.dataDir, 'first-run.json')), WAIT_MS)
   const doctor = async () => {
     const headers = { authorization: `Bearer ${scene.firstRun.operatorToken}`, connection: 'close' }

@@ -1,6 +1,6 @@
 /**
- * The secret of a store: one, whichever way it is started; the right one of two, a wrong one, none; and a port that is
- * taken.
+ * The secret of a store: one for every way to start it; the right one of two, a wrong one, none; and a port that is in
+ * use.
  */
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { endOf, Scene } from '../../support/mistakes/scene.ts'
 
 const WAIT_MS = 60_000
 
-// One directory: each case leaves it as it was.
+// One directory: each case leaves it unchanged.
 const scene = await Scene.make(t)
 const secretPath = join(scene.dataDir, 'secret-key')
 
@@ -30,7 +30,7 @@ t.test('mistakes: start, stop, cluster, stop: one secret', async (t) => {
 })
 
 t.test(
-  'mistakes: a second secret of an earlier release lies beside the first; the one that the store confirms wins',
+  'mistakes: a second secret of an earlier release next to the first; the one that the store confirms is used',
   async (t) => {
     const right = readFileSync(secretPath, 'utf8')
     renameSync(secretPath, join(scene.dataDir, 'cluster-secret'))
@@ -40,7 +40,7 @@ t.test(
   },
 )
 
-t.test('mistakes: a secret that was deleted is told from a wrong one, and none is made', async (t) => {
+t.test('mistakes: a deleted secret is distinguished from a wrong one, and none is created', async (t) => {
   for (const name of readdirSync(scene.dataDir).filter((one) => /secret/.test(one)))
     renameSync(join(scene.dataDir, name), join(scene.top, name))
   const missing = await scene.start({ ready: false })

@@ -14,7 +14,7 @@ const CHANGED: readonly [name: string, value: string, sentence: RegExp][] = [
   ['maxmemory-policy', 'allkeys-lru', /maxmemory-policy must be noeviction\. .* Repairing it now/],
 ]
 
-// One service, and one load until it is stopped: what one case leaves behind is the next one's store.
+// One service and one load until it is stopped. The store that one case leaves is that of the next.
 const scene = await Scene.make(t)
 let service = await scene.start()
 let load: Sending = await scene.load(service)

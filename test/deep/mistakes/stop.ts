@@ -1,4 +1,4 @@
-/** A stop beside receivers of webhooks that hang: it ends in its ten seconds, whatever is under way. */
+/** A stop with receivers of webhooks that hang: it ends in its ten seconds, whatever is in flight. */
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -15,7 +15,7 @@ const receiver = await startReceiver()
 const skip = receiver === null && 'openssl is not installed'
 t.teardown(() => receiver?.close())
 
-/** A service with so many webhooks at a receiver that never answers, once all of them are attempted. */
+/** A service with this many webhooks at a receiver that never answers, once all of them are attempted. */
 async function posting(t: Test, webhooks: number): Promise<{ scene: Scene; service: Started }> {
   const { url, ca, received, react } = receiver as Receiver
   react(() => undefined)

@@ -6,7 +6,7 @@ import { makeRandom } from '../../support/store/random-ops.ts'
 
 /** Either one is first once; `npm run chaos` plays many. */
 const ROUNDS = 2
-/** Draws one at once and one after the other, and of both a kill and a stop. */
+/** Draws one at once and one after the other, and in both a kill and a stop. */
 const SEED_WITH_ALL = 8
 
 t.test(

@@ -1,6 +1,5 @@
 /**
- * Who may read and who may run: a directory that is open to others, another user's, and a first start whose file is
- * broken.
+ * Permissions: a directory that is open to others, another user's directory, and a first start whose file is broken.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
@@ -29,7 +28,7 @@ function openToOthers(folder: string): string[] {
   return [folder, ...names].filter((path) => (statSync(path).mode & OTHERS) !== 0)
 }
 
-t.test('mistakes: a data directory that is open to everybody; nothing in it is, from the first start on', async (t) => {
+t.test('mistakes: a data directory that is open to all users; nothing in it is, from the first start on', async (t) => {
   const scene = await Scene.make(t)
   mkdirSync(scene.dataDir)
   chmodSync(scene.dataDir, 0o755)
@@ -47,7 +46,7 @@ t.test('mistakes: a data directory that is open to everybody; nothing in it is, 
   await service.kill('SIGTERM')
 })
 
-t.test('mistakes: another user runs it, loses nothing, and is told whose directory it is', { skip }, async (t) => {
+t.test('mistakes: another user runs it, loses nothing, and learns the owner of the directory', { skip }, async (t) => {
   const scene = await Scene.make(t)
   chownSync(scene.top, NOBODY, NOBODY)
   const service = await scene.start({ uid: NOBODY })

@@ -44,7 +44,7 @@ const name: string | undefined = accounts.data?.accounts[0]?.name
 console.log(JSON.stringify({ id, status, found: found.data?.messages.length, secret, code, name }))
 `
 
-/** Each is one line that must not compile: the types say more than "anything". */
+/** Each is one line that must not compile, so the types are more precise than "anything". */
 const WRONG = [
   `export const wrong1: components['schemas']['Email'] = { to: ['a@b.example'], subject: 'No from' }`,
   `export const wrong2: components['schemas']['Email'] = { from: 'a@b.example', to: 'a@b.example', subject: 'No list', text: 'x' }`,

@@ -1,4 +1,4 @@
-/** openapi - the served document: valid, whole, and true of what the routes take and answer. */
+/** openapi - the served document: valid, complete, and true for the requests and answers of the routes. */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -168,7 +168,7 @@ t.test('openapi: the example of a send is sent [openapi.document]', async (t) =>
 })
 
 t.test(
-  `openapi: bodies made of the document are taken, and answers are as it says (seed ${SEED}) [openapi.document]`,
+  `openapi: bodies generated from the document are accepted, and answers match it (seed ${SEED}) [openapi.document]`,
   async (t) => {
     const generate = makeGenerator(SEED, resolve)
     for (const at of operations.filter(({ operation }) => operation.requestBody !== undefined)) {
@@ -191,7 +191,7 @@ t.test(
   },
 )
 
-t.test('openapi: answers of routes without a body are as the document says [openapi.document]', async (t) => {
+t.test('openapi: answers of routes without a body match the document [openapi.document]', async (t) => {
   for (const at of operations.filter(
     ({ operation, method, path }) =>
       operation.requestBody === undefined && method !== 'DELETE' && !path.endsWith('/events'),

@@ -1,7 +1,7 @@
 /**
- * cluster-life - everything that an installation does, once, over a Redis Cluster of three primaries: processes of each
- * role, two of which know one node alone; mail out by HTTP and SMTP, in, by broadcast; webhooks, search, figures, the
- * dashboard, what operators look at, an erasure.
+ * cluster-life - everything that an installation does, once, over a Redis Cluster of three primaries: processes of
+ * each role, two of which know only one node; mail out by HTTP and SMTP, in, by broadcast; webhooks, search,
+ * statistics, the dashboard, the operator's views, an erasure.
  */
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -57,7 +57,7 @@ t.teardown(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-/** Starts a process of a role. In: how many nodes it is told of. */
+/** Starts a process of a role. In: the number of nodes in its settings. */
 async function start(roles: string, seeds: number): Promise<void> {
   const operatorPort = await freePort()
   operatorPorts[roles] = operatorPort
@@ -131,7 +131,7 @@ const mail = (to: string, more: object = {}) => ({
   ...more,
 })
 
-t.test('mail goes out by HTTP and SMTP, is told to webhooks, searched and counted', async (t) => {
+t.test('mail goes out by HTTP and SMTP, is announced to webhooks, searched and counted', async (t) => {
   zone.set('dest.example', { type: 'MX', exchange: 'mx.dest.example', priority: 10 })
   zone.set('mx.dest.example', { type: 'A', address: '127.0.0.1' })
   await raiseLimits(operatorPorts.http ?? 0, firstRun)
@@ -190,7 +190,7 @@ t.test('mail comes in, and broadcasts are released', async (t) => {
   t.match(done, { total: 3, released: 3, failed: 0 })
 })
 
-t.test('events are heard in the feed of another process than the one that tells them', async () => {
+t.test('the feed of another process than the announcing one gets the events', async () => {
   const stop = new AbortController()
   const headers = { authorization: `Bearer ${liveServer.token}` }
   const feed = await fetch(`http://127.0.0.1:${httpPort}/v1/events`, { headers, signal: stop.signal })
@@ -294,42 +294,45 @@ t.test('a person is erased from all of them', async (t) => {
   )
 })
 
-t.test('with the Redis of operators and processes away the others are served, and status says so', async (t) => {
-  const command = async (...args: readonly string[]) => {
-    const env = {
-      PATH: process.env.PATH,
-      DATA_DIR: dataDir,
-      REDIS_URL: cluster.seeds.join(','),
-      SECRET_KEY: FLEET_SECRET,
+t.test(
+  'while the Redis of operators and processes is unreachable the others are served, and status shows it',
+  async (t) => {
+    const command = async (...args: readonly string[]) => {
+      const env = {
+        PATH: process.env.PATH,
+        DATA_DIR: dataDir,
+        REDIS_URL: cluster.seeds.join(','),
+        SECRET_KEY: FLEET_SECRET,
+      }
+      const child = spawnNode([MAIN, ...args], { env })
+      const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+      return { out, code: code as number }
     }
-    const child = spawnNode([MAIN, ...args], { env })
-    const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
-    return { out, code: code as number }
-  }
-  const made = await command('operator-key', '--json')
-  t.equal(made.code, 0, made.out)
-  const { token } = JSON.parse(made.out) as { token: string }
-  const url = `http://127.0.0.1:${operatorPorts.http}`
-  const status = () => command('cluster', 'status', '--url', url, '--token', token)
-  const before = await status()
-  t.equal(before.code, 0, before.out)
-  t.equal(before.out.match(/ primary +up +8\d|primary +up +9\d/g)?.length, 3, before.out)
-  const gone = await cluster.primaryOf(COMMON_SLOT)
-  t.equal(await primaryOf(0), gone.name, 'it has the keys of operators too')
-  await gone.kill()
-  await until(async () => (await status()).out.includes('AWAY'), WAIT_MS)
-  t.equal((await status()).code, 1)
-  await until(async () => (await readinessAt(operatorPorts.http ?? 0)) === 200, WAIT_MS)
-  const asked = await Promise.all(
-    servers.map(async ({ primary, token }) => {
-      const body = { from: 'you@simulator.test', to: ['one@example.com'], subject: 's', text: 't' }
-      const answer = await postEmail({ port: httpPort, token }, body, `key-${primary}`)
-      return [primary === gone.name, answer?.status]
-    }),
-  )
-  t.same(
-    asked.filter(([isGone]) => !isGone).map(([, code]) => code),
-    [200, 200],
-  )
-  await gone.start()
-})
+    const made = await command('operator-key', '--json')
+    t.equal(made.code, 0, made.out)
+    const { token } = JSON.parse(made.out) as { token: string }
+    const url = `http://127.0.0.1:${operatorPorts.http}`
+    const status = () => command('cluster', 'status', '--url', url, '--token', token)
+    const before = await status()
+    t.equal(before.code, 0, before.out)
+    t.equal(before.out.match(/ primary +up +8\d|primary +up +9\d/g)?.length, 3, before.out)
+    const gone = await cluster.primaryOf(COMMON_SLOT)
+    t.equal(await primaryOf(0), gone.name, 'it has the keys of operators too')
+    await gone.kill()
+    await until(async () => (await status()).out.includes('AWAY'), WAIT_MS)
+    t.equal((await status()).code, 1)
+    await until(async () => (await readinessAt(operatorPorts.http ?? 0)) === 200, WAIT_MS)
+    const asked = await Promise.all(
+      servers.map(async ({ primary, token }) => {
+        const body = { from: 'you@simulator.test', to: ['one@example.com'], subject: 's', text: 't' }
+        const answer = await postEmail({ port: httpPort, token }, body, `key-${primary}`)
+        return [primary === gone.name, answer?.status]
+      }),
+    )
+    t.same(
+      asked.filter(([isGone]) => !isGone).map(([, code]) => code),
+      [200, 200],
+    )
+    await gone.start()
+  },
+)

@@ -1,6 +1,6 @@
 /**
- * cluster-tls - a Redis Cluster that speaks TLS alone, with an authority of its own and a user with a password: the
- * service starts, mail goes through a mailbox, bells are heard, and the commands of the operator reach every node.
+ * cluster-tls - a Redis Cluster with TLS only, its own certificate authority and a user with a password: the service
+ * starts, mail passes through a mailbox, bells arrive, and the commands of the operator reach every node.
  */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -102,7 +102,7 @@ async function sends(key: string): Promise<number | undefined> {
   return (await postEmail({ port: httpPort, token: firstRun.testServer.token }, body, key))?.status
 }
 
-t.test('mail is accepted through a mailbox, and bells are heard in the slots of shards', async (t) => {
+t.test('mail is accepted through a mailbox, and bells arrive in the slots of shards', async (t) => {
   t.equal(await sends('first'), 200)
   await until(async () => {
     const heard = await Promise.all(primaries.map(({ client }) => client.call('PUBSUB', 'SHARDCHANNELS')))
@@ -135,7 +135,7 @@ t.test('answers wait for a replica, over TLS too', async (t) => {
     return status
   })
   await until(async () => (await entryOf()) !== before, WAIT_MS)
-  // Replicas are waited for in vain, and asked for again.
+  // The wait for replicas fails, and is repeated.
   const waits = await waitsOf()
   await until(async () => (await waitsOf()) > waits + 1, WAIT_MS)
   t.equal(isAnswered, false, 'it is committed, and nobody is told')
@@ -172,7 +172,7 @@ t.test('status, doctor and plan reach every node, and a shard moves', async (t) 
   )
 })
 
-t.test('an authority that is not known, and a password that is wrong, are told as what they are', async (t) => {
+t.test('an unknown authority and a wrong password are reported as such', async (t) => {
   const unknown = await run(['cluster', 'plan'], ENV)
   t.not(unknown.code, 0)
   t.match(unknown.out + unknown.err, /The certificate of .* is not trusted/)
@@ -190,7 +190,7 @@ t.test('an authority that is not known, and a password that is wrong, are told a
   t.match(refused.out + refused.err, /refuses the user and password/)
 })
 
-t.test('nothing that was said names the password or warns of TLS', async (t) => {
+t.test('no output contains the password or a warning about TLS', async (t) => {
   for (const service of services) {
     const gone = once(service, 'exit')
     service.kill('SIGTERM')

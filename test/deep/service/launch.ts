@@ -1,4 +1,4 @@
-/** launch - the launcher and the build in a small project of its own: it runs what is compiled, or says what to do. */
+/** launch - the launcher and the build in a small separate project: it runs compiled code, or prints the next step. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ const OPTIONS = {
 }
 const PARTS = ['sendwright', ...['launch', 'built', 'build'].map((name) => `src/service/${name}.mjs`)]
 const PROJECT = 'tsconfig.service.json'
-/** The pages and the client have tests of their own. */
+/** The pages and the client have their own tests. */
 const BUNDLE = `export async function bundle() {}\n`
 const CLIENT = `export async function makeClientPackage() {}\n`
 
@@ -53,7 +53,7 @@ function project(t: Test) {
     built: join(dir, 'build', 'src', 'cli', 'main.js'),
     write(source: string) {
       writeFileSync(main, source)
-      // Later than whatever was built before, however fast the test runs.
+      // Later than any earlier build, however fast the test runs.
       const at = Date.now() / 1000 - 600 + ++writes
       utimesSync(main, at, at)
     },
@@ -88,7 +88,7 @@ t.test('launch: without a build one sentence names the command, with one it runs
   t.equal(statSync(built).mtimeMs, builtAt, 'a second start does not compile')
 })
 
-t.test('launch: what is older than its sources is not run, and is built again where a start asks for it', async (t) => {
+t.test('launch: a build older than its sources is not run, and is repeated if a start allows it', async (t) => {
   const { write, touch, launch, build } = project(t)
   write(SAY('first'))
   await build()
@@ -104,7 +104,7 @@ t.test('launch: what is older than its sources is not run, and is built again wh
   t.match(await launch(), { code: 0, out: /^third /, err: '' })
 })
 
-t.test('launch: what does not compile is not run', async (t) => {
+t.test('launch: code that does not compile is not run', async (t) => {
   const { write, launch, build } = project(t)
   write(SAY('first'))
   await build()
@@ -113,7 +113,7 @@ t.test('launch: what does not compile is not run', async (t) => {
   t.match(await launch(), { code: 1, out: '', err: NOT_COMPILED })
 })
 
-t.test('launch: without TypeScript it runs what is built, and says what is missing when nothing is', async (t) => {
+t.test('launch: without TypeScript it runs the existing build, and names what is missing without one', async (t) => {
   const { write, launch, build, forget, forgetModules } = project(t)
   write(SAY('first'))
   await build()
@@ -125,7 +125,7 @@ t.test('launch: without TypeScript it runs what is built, and says what is missi
   t.match(await build('--stale'), { code: 1, out: '', err: 'TypeScript is not installed: run npm install\n' })
 })
 
-t.test('launch: a build that was cut short is none', async (t) => {
+t.test('launch: an interrupted build does not count', async (t) => {
   const { write, launch, build, forget } = project(t)
   write(SAY('first'))
   for (const gone of [

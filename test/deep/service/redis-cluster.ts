@@ -1,4 +1,6 @@
-/** redis-cluster - the whole service over a Redis Cluster of three primaries, one of which is away for a while. */
+/**
+ * redis-cluster - the whole service over a Redis Cluster of three primaries, one of which is unreachable for a while.
+ */
 import t from 'tap'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { startLoad } from '../../support/clients/ledger.ts'
@@ -7,7 +9,7 @@ import { startClusterFleet } from '../../support/service/cluster-fleet.ts'
 const ACCOUNTS = 12
 
 t.test(
-  'redis-cluster: accepted over all primaries; with one killed the accounts of the others hear no refusal',
+  'redis-cluster: accepted over all primaries; with one killed the accounts of the others get no refusal',
   async (t) => {
     const fleet = await startClusterFleet({ accounts: ACCOUNTS, durability: 'fsync' })
     t.teardown(() => fleet.end())

@@ -1,6 +1,6 @@
 /**
  * rolls - every process is restarted, one after another, while clients send and a probe connects to each port every 20
- * ms: no connection is refused or reset. SMTP has sockets that its supervisor holds; two HTTP processes share a port.
+ * ms. No connection is refused or reset. A supervisor holds the SMTP sockets, and two HTTP processes share a port.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,9 +1,11 @@
-/** planted - thirty-seven mistakes put in on purpose: the simulation proves something only if it sees each of them. */
+/**
+ * planted - thirty-seven mistakes planted on purpose. The simulation proves something only if it detects each of them.
+ */
 import { test } from 'tap'
 import { BUGS } from '../../simulation/bugs/bugs.ts'
 import { simulate } from '../../simulation/run.ts'
 
-/** The rarest of them shows in one seed of eighty or so. */
+/** The rarest of them appears in one seed of eighty or so. */
 const SEEDS = Array.from({ length: 200 }, (_, n) => n + 1)
 
 test('planted: there are thirty-seven', async (t) => {

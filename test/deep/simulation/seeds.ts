@@ -1,8 +1,8 @@
 /**
- * seeds - the runtime under simulated faults, one seed after the other; none may break a promise.
+ * seeds - the runtime under simulated faults, one seed after the other. No seed may break a promise.
  *
- * `SEEDS` sets how many (200). `SEED=n` runs one and shows its trace. `SEEDS=from..to` runs a slice on one primary, and
- * with `PRIMARIES=2` on two: every seed of it that breaks a promise is named.
+ * `SEEDS` sets their number (200). `SEED=n` runs one and shows its trace. `SEEDS=from..to` runs a slice on one
+ * primary, and with `PRIMARIES=2` on two, and names every seed that breaks a promise.
  */
 import { type Test, test } from 'tap'
 import { type SimResult, simulate } from '../../simulation/run.ts'

@@ -19,7 +19,7 @@ function idOf(ms: number, n: number): string {
   return `${digits.slice(0, 8)}-${digits.slice(8)}-7${count}-a000-0123456789ab`
 }
 
-/** A quarter of an hour; some requests take minutes, and stand in a later entry than others that came after. */
+/** A quarter of an hour. Some requests take minutes, and are in a later entry than others that came after them. */
 function fill(world: World, { accountId, live, test }: Tenant): RequestRow[] {
   const rows: RequestRow[] = []
   const entries = { answered: new Map<number, RequestRow[]>(), refused: new Map<number, RequestRow[]>() }
@@ -57,7 +57,7 @@ function fill(world: World, { accountId, live, test }: Tenant): RequestRow[] {
   return rows.reverse()
 }
 
-/** Rows of a second in one of the three ways in which they may lie there: plain, deflated, and as once. */
+/** Rows of a second in one of their three stored forms: plain, deflated, and the earlier one. */
 function textOf(rows: readonly RequestRow[], second: number): [name: string, text: string] {
   const text = packRequests(rows)
   if (second % 3 === 0) return ['p', text]

@@ -29,7 +29,7 @@ const NOTHING = {
   webhookOldestSecondsFailing: 0,
 }
 
-t.test('webhook figures: the oldest is found wherever it stands in its lane [webhook.backlog]', async (t) => {
+t.test('webhook figures: the oldest is found wherever it is in its lane [webhook.backlog]', async (t) => {
   const store = await startRedis()
   const redis = new Redis(store.socketPath)
   t.teardown(async () => {

@@ -1,7 +1,7 @@
 /**
- * What a listener is used for, on each engine that this Node.js loads: a send, ten megabytes, a feed, a download, slow
- * clients, a body that breaks off, ten thousand requests over one connection. `versions.ts` runs it on every Node.js
- * that is supported.
+ * The uses of a listener, on each engine that this Node.js loads: a send, ten megabytes, a feed, a download, slow
+ * clients, an interrupted body, ten thousand requests over one connection. `versions.ts` runs it on every supported
+ * Node.js.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -23,7 +23,7 @@ const READ = `GET /v1/server HTTP/1.1\r\nHost: a\r\n${KEY}\r\n\r\n`
 const POST = `POST /v1/email HTTP/1.1\r\nHost: a\r\n${KEY}\r\nContent-Type: application/json\r\n`
 const KEPT_REQUESTS = 10_000
 const WAIT_MS = 30_000
-/** A silent client is cut after 10 s; the timers of both engines are coarse, and the machine may be busy. */
+/** A silent client is disconnected after 10 s. The timers of both engines are coarse, and the machine may be busy. */
 const IDLE_MS_MIN = 9_000
 const IDLE_MS_MAX = 30_000
 
@@ -174,7 +174,7 @@ function cutAfter(port: number, begins: string, goesOn: string): Promise<number>
   })
 }
 
-/** What a client gets of an answer that it does not read at first. */
+/** The part of an answer that a client gets if it does not read at first. */
 function readLate(port: number): Promise<number> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

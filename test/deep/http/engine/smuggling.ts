@@ -1,6 +1,6 @@
 /**
  * Requests whose end another server on the way may see elsewhere, on both engines: each disguise of Transfer-Encoding
- * that smuggler knows, with a body that ends later by its chunks, and one that ends later by its length.
+ * that smuggler has, with a body that ends later by its chunks, and one that ends later by its length.
  */
 
 import { readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const HIDDEN = `GET /v1/messages/hidden HTTP/1.1\r\nHost: a\r\n${KEY}\r\n\r\n`
 const AT_ONCE = 40
 const QUIET_MS = 150
 
-/** Reads as the field for a strict reader: whatever its value, the length beside it must not count. */
+/** A strict reader sees this field. Whatever its value, the length next to it must not count. */
 const IS_CODED = /(?:^|\n)transfer-encoding:/i
 
 interface Probe {

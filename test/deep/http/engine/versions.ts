@@ -1,6 +1,6 @@
 /**
- * The table of engines and versions of Node.js: the tests of the engines, run by each supported version beside this
- * one. uWebSockets.js loads on 20 and 22. What it answers here is what `node:http` has to answer everywhere.
+ * The table of engines and versions of Node.js: the tests of the engines, run by each supported version in addition to
+ * this one. uWebSockets.js loads on 20 and 22. Its answers here are those that `node:http` must give everywhere.
  */
 
 import { spawn } from 'node:child_process'
@@ -23,7 +23,7 @@ const dir = mkdtempSync(join(tmpdir(), 'sendwright-versions-'))
 const answers = join(dir, 'answers.json')
 const own = process.versions.node.split('.')[0]
 
-/** Runs a test file. Out: how it ended, and what it printed. */
+/** Runs a test file. Returns its exit, and its output. */
 async function run(node: string, file: string): Promise<{ code: number; out: string }> {
   const { NODE_OPTIONS: _loader, ...environment } = process.env
   const env = { ...environment, TAP: '1', ANSWERS: answers }

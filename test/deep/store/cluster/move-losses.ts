@@ -1,7 +1,7 @@
 /**
- * move-losses - the source, the target, or the order itself is ended or frozen after a step of a move: every key of the
- * shard is what it was, the order goes on by itself or when it is given again, and the service goes on. `LOSSES`: a
- * pattern of those that are tried, such as `frozen`.
+ * move-losses - the source, the target, or the order itself is ended or frozen after a step of a move. Every key of
+ * the shard is unchanged, the order continues by itself or when it is given again, and the service continues.
+ * `LOSSES`: a pattern of the ones to try, such as `frozen`.
  */
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -51,7 +51,7 @@ async function elsewhere(): Promise<ClusterNode> {
   throw new Error('There are three primaries')
 }
 
-/** Takes some messages: the service goes on. */
+/** Accepts some messages: the service continues. */
 async function serves(name: string): Promise<void> {
   const load = startLoad({ port: httpPort, token: keys, clients: 3, recipient: (n) => `${name}${n}@example.com` })
   await load.passes(9)
@@ -60,7 +60,7 @@ async function serves(name: string): Promise<void> {
   t.same(ledger.falselyRefused, [])
 }
 
-/** Who has any key of the shard: its primary and that one's replicas, and nobody else. */
+/** The holders of keys of the shard: its primary and that primary's replicas, and no other node. */
 async function havingKeys(): Promise<ClusterNode[]> {
   const counts = await Promise.all(cluster.nodes.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)))
   return cluster.nodes.filter((_, place) => Number(counts[place]) > 0)
@@ -73,7 +73,10 @@ async function isFenced(): Promise<boolean> {
 
 const held = async (): Promise<[string, string][]> => [...(await shardKeys(await cluster.primaryOf(slot), SHARD))]
 
-/** What is lost, how, and once which step is done. `frozen`: it stands still until another one has its place. */
+/**
+ * The lost part, the kind of loss, and the step after which it happens. `frozen`: it freezes until another one has its
+ * place.
+ */
 interface Loss {
   readonly which: 'source' | 'target' | 'order'
   readonly how: 'killed' | 'frozen'
@@ -93,7 +96,7 @@ const chosen = LOSSES.filter(({ which, how, step }) =>
   new RegExp(process.env.LOSSES ?? '').test(`${which} ${how} ${step}`),
 )
 
-/** Has a process of its own move the shard, which ends once a step is done. */
+/** Lets a separate process move the shard, which ends once a step is done. */
 async function loseOrder(to: string, step: MoveStep): Promise<void> {
   const child = spawnNode([ORDER, cluster.seeds.join(','), String(SHARD), to, step])
   child.stdout.resume()
@@ -112,9 +115,9 @@ for (const { which, how, step } of chosen)
     let isStruck = which === 'order'
     let compared = 0
     const at = async (now: MoveStep): Promise<void> => {
-      // From the fence to its end nobody writes.
+      // From the fence to its end nothing is written.
       if (now === 'fenced' && before.length === 0) before = await held()
-      // What was freed before is written to again.
+      // The keys that were freed before are written again.
       if (now === 'agreed' && (await isFenced())) {
         t.same(await held(), before, 'every key is what it was')
         compared += 1
@@ -128,11 +131,12 @@ for (const { which, how, step } of chosen)
     if (which === 'order' && step !== 'ahead') before = await held()
     await move(target.name, at).catch(({ message }: Error) => t.comment(message))
     t.ok(isStruck)
-    // What was on its way to it comes to it now, or is never read.
+    // What was on its way to the node arrives now, or is never read.
     if (how === 'frozen') struck.signal('SIGCONT')
     else if (which !== 'order') await struck.start()
     await wellAgain(cluster)
-    // What is lost before the fence is no reason to go on: the shard is served, and the order is given anew.
+    // After a loss before the fence the move does not continue by itself: the shard is served, and the order is given
+    // again.
     if (compared === 0) await move((await elsewhere()).name, at)
     t.ok(compared > 0)
     t.not(await cluster.primaryOf(slot), source, 'it has gone')

@@ -1,4 +1,4 @@
-/** move-shards - shards go to another Redis under load: nothing that was answered is lost, and half a move ends. */
+/** move-shards - shards move to another Redis under load: nothing answered is lost, and an unfinished move ends. */
 import t from 'tap'
 import type { MoveStep } from '../../../../cluster/slots/move-slot.ts'
 import { COMMON_SLOT, SHARD_SLOTS } from '../../../../cluster/slots/slot-map.ts'
@@ -67,7 +67,7 @@ t.test('move: a shard for which its target has no room stays where it is, and is
 })
 
 t.test('move: a source that comes back after its move is over is named, and cleared for good', async (t) => {
-  // Without the one of what belongs to no shard no order can go on.
+  // Without the node of the slots without a shard no order can continue.
   const common = (await cluster.primaryOf(COMMON_SLOT)).name
   const names = await Promise.all(Array.from({ length: 6 }, (_, one) => nameOf(one)))
   const shard = names.findIndex((name) => name !== common)
@@ -96,7 +96,7 @@ t.test('move: a source that comes back after its move is over is named, and clea
   await until(async () => (await readState(settings)).nodes.every(({ isWell }) => isWell), WAIT_MS)
 })
 
-t.test('move: one that was cut off goes on, and no other begins before', async (t) => {
+t.test('move: an interrupted one continues, and no other begins before', async (t) => {
   const slot = SHARD_SLOTS[2] ?? 0
   const source = await cluster.primaryOf(slot)
   const to = await elsewhere(2)
@@ -114,19 +114,22 @@ t.test('move: one that was cut off goes on, and no other begins before', async (
   t.ok([...(await load.end()).told.values()].every(({ size }) => size === 1))
 })
 
-t.test('move: not to what is no primary, and not while one is away; the plan evens out what was moved', async (t) => {
-  await t.rejects(move([1], '127.0.0.1:1'), /^This cluster has no node 127\.0\.0\.1:1: its nodes are/)
-  const [one, two, three] = cluster.nodes
-  const holders = await readHolders(settings)
-  for (const planned of planMoves(holders)) await move(planned.shards, planned.to)
-  const counts = (await readHolders(settings)).map(({ shards }) => shards.length).sort()
-  t.same(counts, [85, 85, 86])
-  await three?.kill()
-  await t.rejects(move([await shardAt(one?.name ?? '')], two?.name ?? ''), /unhealthy: .* does not answer/)
-  await three?.start()
-})
+t.test(
+  'move: not to a node that is no primary, and not while one is unreachable; the plan evens out the moves',
+  async (t) => {
+    await t.rejects(move([1], '127.0.0.1:1'), /^This cluster has no node 127\.0\.0\.1:1: its nodes are/)
+    const [one, two, three] = cluster.nodes
+    const holders = await readHolders(settings)
+    for (const planned of planMoves(holders)) await move(planned.shards, planned.to)
+    const counts = (await readHolders(settings)).map(({ shards }) => shards.length).sort()
+    t.same(counts, [85, 85, 86])
+    await three?.kill()
+    await t.rejects(move([await shardAt(one?.name ?? '')], two?.name ?? ''), /unhealthy: .* does not answer/)
+    await three?.start()
+  },
+)
 
-t.test('move: where the nodes want a password it goes with each key', async (t) => {
+t.test('move: if the nodes need a password it is sent with each key', async (t) => {
   for (const { client } of cluster.nodes) {
     await client.config('SET', 'requirepass', 'p@ss word')
     await client.call('AUTH', 'p@ss word')
