@@ -114,6 +114,7 @@ export const REFUSALS = [
     'index',
   ]),
   row('internal_error', 500, 'Internal error: quote the Request-Id to support'),
+  row('data_damaged', 503, 'Stored data of this request is damaged: restore the store from a backup'),
   row('content_damaged', 503, 'The stored content is damaged or missing: restore the content store from a backup'),
   row('unavailable', 503, 'Service unavailable: nothing was accepted, try again'),
 ] as const

@@ -2,6 +2,7 @@
 import type { Fact, FactValue, Ref } from '../behaviour.ts'
 import { Fault } from '../fault.ts'
 import { countersKey, entityKey } from '../keyspace.ts'
+import { DamagedValue, withoutSum } from '../sum.ts'
 import type { EntityTable, Memory } from './memory.ts'
 
 export interface StateAsk {
@@ -71,9 +72,9 @@ function stateOf(ref: Ref, entries: readonly Entryish[], types: EntityTable): un
  */
 function parsed(packed: string): unknown {
   try {
-    return JSON.parse(packed)
-  } catch {
-    return new Fault('A state is not JSON')
+    return JSON.parse(withoutSum(packed, 'state'))
+  } catch (error) {
+    return error instanceof DamagedValue ? error : new Fault('A state is not JSON')
   }
 }
 

@@ -24,6 +24,7 @@ import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, stagedKey
 import { cursorAfter, firstKept } from '../mailbox/cursor.ts'
 import { ParcelReplies } from '../mailbox/replies.ts'
 import { packStaged } from '../mailbox/staged.ts'
+import { withSum } from '../sum.ts'
 import { stagedOf, type Work } from '../work.ts'
 import { PlacedLanes } from './placed-lanes.ts'
 import { keepSaidOps, threwOps } from './poison.ts'
@@ -258,7 +259,7 @@ class PlanBuilder {
     for (const { ref, events, state, by } of this.draft.entities.values()) {
       const key = entityKey(this.context.items.shard, ref.kind, ref.id)
       const version = String(this.context.entities.get(ref.kind)?.version ?? 0)
-      const fields = ['ev', JSON.stringify(events), 'st', JSON.stringify(state), 'v', version, 'by', by]
+      const fields = ['ev', JSON.stringify(events), 'st', withSum(JSON.stringify(state)), 'v', version, 'by', by]
       this.push({ key, write: 'XADD', args: [this.draft.entryId, ...fields] })
       const kept = this.context.memory.entriesAfter(ref, this.draft.entryId)
       if (kept.length >= 16) this.push({ key, write: 'XTRIM', args: ['MINID', kept[0]!] })
@@ -269,7 +270,7 @@ class PlanBuilder {
       const ended: string[] = []
       for (const [owner, value] of this.draft.counters) {
         if (value === null) ended.push(owner)
-        else args.push(owner, JSON.stringify(value))
+        else args.push(owner, withSum(JSON.stringify(value)))
       }
       if (args.length > 0) this.push({ key, write: 'HSET', args })
       if (ended.length > 0) this.push({ key, write: 'HDEL', args: ended })

@@ -208,7 +208,7 @@ export function refusalsOf(route: Route): Refusal[] {
   const codes = new Set<RefusalCode>(route.refusals)
   const add = (condition: boolean, ...more: RefusalCode[]) => condition && more.map((code) => codes.add(code))
   const isOperator = route.listener === 'operator'
-  add(true, 'internal_error', 'unavailable')
+  add(true, 'internal_error', 'data_damaged', 'unavailable')
   add(keys.length > 0, 'unauthorized')
   // The operator listener accepts no other kind, so any other is just unauthorized there.
   add(keys.length > 0 && !isOperator, 'wrong_token_kind')

@@ -123,6 +123,7 @@ export const COMMON: readonly string[] = [
   'unsupported_media_type',
   'invalid_request',
   'internal_error',
+  'data_damaged',
   'unavailable',
 ]
 

@@ -19,6 +19,7 @@ import { readConfig } from '../process/config.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
 import { print } from './console/print.ts'
+import { formatValues, inStore } from './store.ts'
 
 const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 'WARN', failed: 'FAIL' }
 
@@ -26,11 +27,35 @@ const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 
  * Has the running service examine itself and prints what was found.
  * @returns 0 if nothing has failed, or only the records are requested; otherwise 1
  */
-export async function runDoctor(options: ClientOptions & { zone?: boolean }): Promise<number> {
+export async function runDoctor(options: ClientOptions & { zone?: boolean; deep?: boolean }): Promise<number> {
+  if (options.deep === true) return runDeep(options)
   const health = await makeClient(options, 'operator').get<Health>('/v1/operator/health')
   if (options.json) console.log(JSON.stringify(health))
   else console.log(options.zone ? formatZone(health.records.map(zoneRecordOf)).trimEnd() : formatHealth(health))
   return health.ok || (options.zone === true && !options.json) ? 0 : 1
+}
+
+/**
+ * Compares all stored values and files with their sums. Uses the store itself, with the settings of the service.
+ * @returns 0 if nothing is damaged, otherwise 1
+ */
+async function runDeep({ json }: ClientOptions): Promise<number> {
+  const { checkStore } = await import('../store/repair/check-store.ts')
+  const found = await inStore(checkStore)
+  const { values, files, tornShards } = found
+  const wrong = files.filter(({ damagedBlocks }) => damagedBlocks > 0)
+  const isWell = values.damaged === 0 && wrong.length === 0 && tornShards.length === 0
+  if (json) console.log(JSON.stringify({ ok: isWell, ...found }))
+  else {
+    for (const line of formatValues(values)) console.log(line)
+    for (const { path, bytes, damagedBlocks } of files)
+      console.log(
+        damagedBlocks === 0 ? `${path}: ${bytes} bytes compared` : `${path}: ${damagedBlocks} blocks are damaged`,
+      )
+    for (const shard of tornShards) console.log(`Shard ${shard} is torn: sendwright repair ${shard}`)
+    console.log(isWell ? 'Nothing is damaged' : 'Check the memory and the disk of this machine, and restore a backup')
+  }
+  return isWell ? 0 : 1
 }
 
 function zoneRecordOf({ remark, ...record }: Health['records'][number]): ZoneFileRecord {

@@ -100,6 +100,10 @@ export function makeProgram(ended: (code: number) => void): Command {
     .description(
       'check the requirements of delivery (DNS, ports, certificate, store) and print a fix for each problem; exit code 1 if there are problems. With --mail-file: check and explain the authentication of a message in a file',
     )
+    .option(
+      '--deep',
+      'compare every stored value and file of the store with its checksum, on a machine that reaches the store',
+    )
     .option('--zone', 'print every DNS record that the installation needs, as a zone file')
     .option(
       '--mail-file <file>',

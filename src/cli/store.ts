@@ -4,7 +4,8 @@
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'
 import type { Backup } from '../store/backup/copy.ts'
-import type { ShardSides } from '../store/repair.ts'
+import type { ValuesFound } from '../store/repair/check-values.ts'
+import type { ShardSides } from '../store/repair/repair.ts'
 import { isAgreed } from './console/agreed.ts'
 import { CommandFailure } from './console/failure.ts'
 import { parseInteger } from './console/options.ts'
@@ -110,12 +111,13 @@ function summaryOf({ directory, installation, at, storeBytes, objects, objectByt
 }
 
 async function repairShard(shard: number, { yes, json }: RepairOptions): Promise<number> {
-  const { readSides, repairShard: repair } = await import('../store/repair.ts')
-  const sides = await inStore((config) => readSides(config, shard))
-  if (!json) console.log(formatSides(sides))
+  const { readSides, repairShard: repair } = await import('../store/repair/repair.ts')
+  const { sides, values } = await inStore((config) => readSides(config, shard))
+  if (!json) console.log([formatSides(sides), ...formatValues(values)].join('\n'))
   if (!sides.isTorn) {
-    console.log(json ? JSON.stringify({ isRepaired: false, sides }) : `\nShard ${shard} is whole: nothing to do`)
-    return 0
+    const said = values.damaged > 0 ? 'restore them from a backup' : 'nothing to do'
+    console.log(json ? JSON.stringify({ isRepaired: false, sides, values }) : `\nShard ${shard} is whole: ${said}`)
+    return values.damaged > 0 ? 1 : 0
   }
   if (!yes && !(await isAgreed(`Take shard ${shard} as the store holds it?`)))
     throw new CommandFailure(`Shard ${shard} was not changed: confirm with --yes`)
@@ -124,8 +126,15 @@ async function repairShard(shard: number, { yes, json }: RepairOptions): Promise
   return 0
 }
 
+/** Damaged values, one a line. */
+export function formatValues({ checked, damaged, places }: ValuesFound): string[] {
+  if (damaged === 0) return [`${checked} stored values are what was written`]
+  const lines = places.map(({ key, field }) => `  ${key}${field === null ? '' : ` ${field}`}`)
+  return [`${damaged} of ${checked} stored values are damaged:`, ...lines]
+}
+
 /** Runs an act with the settings of the environment; its errors are sentences. */
-async function inStore<Result>(act: (config: Config) => Promise<Result>): Promise<Result> {
+export async function inStore<Result>(act: (config: Config) => Promise<Result>): Promise<Result> {
   const settings = readConfig()
   if (!settings.ok) throw new CommandFailure(`Wrong settings: ${settings.mistakes.join('; ')}`)
   return await act(settings.config).catch((error: Error) => {

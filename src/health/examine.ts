@@ -8,6 +8,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
+import { damagedValues } from '../../cluster/sum.ts'
 import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/operator/health.ts'
 import type { Contents } from '../content/contents.ts'
 import type { Resolver } from '../dns/resolve.ts'
@@ -106,7 +107,8 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
 /** The store, either one Redis or every node of a cluster. */
 async function examineRedis({ config, store, storeFault }: ExamineDeps, isOwn: boolean): Promise<Finding[]> {
   const { cluster } = store
-  if (cluster === null) return [await one('store', () => examineStore(store, { isOwn, fault: storeFault() }))]
+  if (cluster === null)
+    return [await one('store', () => examineStore(store, { isOwn, fault: storeFault(), damaged: damagedValues() }))]
   const found = await within('store', async () => {
     let state = await cluster()
     if (state !== null && state.dissent.length > 0) {

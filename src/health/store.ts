@@ -20,12 +20,14 @@ export interface StoreKnown {
   readonly isOwn: boolean
   /** The fault found by the periodic check; null if there is none. */
   readonly fault: string | null
+  /** Stored values that were damaged when they were read, by the kind of row. */
+  readonly damaged: ReadonlyMap<string, number>
 }
 
 /** The findings about its settings, its memory and its last write while it runs. */
 export async function examineStore(
   store: Pick<StoreCondition, 'refusal' | 'info'>,
-  { isOwn, fault }: StoreKnown,
+  { isOwn, fault, damaged }: StoreKnown,
 ): Promise<Finding> {
   if (fault !== null)
     return failed(
@@ -36,6 +38,12 @@ export async function examineStore(
   const refusal = await store.refusal()
   if (refusal !== null)
     return failed('store', refusal, 'Set them in redis.conf, and at once with CONFIG SET; then restart the service')
+  if (damaged.size > 0)
+    return failed(
+      'store',
+      `Stored values were damaged when they were read since the start: ${[...damaged].map((one) => one.join(' ')).join(', ')}`,
+      'Run sendwright doctor --deep: it lists the rows. Check the memory and the disk, and restore a backup',
+    )
   const text = await store.info()
   const info = parseInfo(text)
   if (info.get('aof_last_write_status') === 'err')

@@ -3,11 +3,11 @@
  *
  * States: receiving (head known, body coming), draining (refused: the rest of the body is counted and discarded),
  * working (the handler has it), over (answered, closed or aborted). Guarantees: at most one answer; nothing is written
- * after an abort; a handler's error becomes a 500 without details.
- *
+ * after an abort; a handler's error becomes a 500 or 503 without details.
  * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
 
+import { DamagedValue } from '../../cluster/sum.ts'
 import type { Route } from '../../schemas/routes.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
 import { admit, REPEATED, readKey, unauthorized } from './admit.ts'
@@ -309,7 +309,7 @@ export class Exchange implements Receiver, Connection {
 
   #fail(fault: unknown): void {
     this.#logFault(fault, 'Request faulted')
-    this.#answer(refuse('internal_error'))
+    this.#answer(refuse(fault instanceof DamagedValue ? 'data_damaged' : 'internal_error'))
   }
 
   // Spec request.body.max

@@ -14,6 +14,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { LaneType } from '../../cluster/behaviour.ts'
 import type { Pass } from '../../cluster/fence.ts'
 import { NotPerformed } from '../../cluster/items/pump.ts'
+import { DamagedValue } from '../../cluster/sum.ts'
 import { type AttemptOutcome, reportOutcome } from '../actors/message/attempt-outcome.ts'
 import { attemptOutcome } from '../actors/message/attempted.ts'
 import { type AttemptJob, type JobMessage, prepareAttempt } from '../actors/message/prepare-attempt.ts'
@@ -242,6 +243,13 @@ async function readPatiently<Value>(read: () => Promise<Value | undefined>, sign
   throw new NotPerformed('The store did not answer')
 }
 
+/** Reads content; null once it is gone. Damaged content is never sent: it counts as gone. */
 function patiently(signal: AbortSignal): Insist {
-  return (read) => readPatiently(read, signal)
+  return <Content>(read: () => Promise<Content | undefined>) =>
+    readPatiently(() => read().catch((error: unknown) => goneIfDamaged(error) as Content), signal)
+}
+
+function goneIfDamaged(error: unknown): null {
+  if (error instanceof DamagedValue) return null
+  throw error
 }

@@ -4,8 +4,8 @@
  * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and the number of suppression lists it is
  * on, if any, or `r` if it has only sent to us, and so has a number and no address; then `s` if it was ever the sender
  * of a message of the account. Senders have no postings, so a search for them reads the log. Number -> address in
- * lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out. The month is
- * stored with the number, because one read returns both.
+ * lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out. Rows other
+ * than `#` end with a sum. The month is stored with the number, because one read returns both.
  *
  * An erasure removes the row of the HMAC, and the address gets a new number when it is named again.
  *
@@ -17,6 +17,7 @@
  */
 
 import type { Fact, Facts, Known, Op } from '../../cluster/behaviour.ts'
+import { withoutSum, withSum } from '../../cluster/sum.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from './keys.ts'
 
 /** The row of an HMAC. */
@@ -78,13 +79,14 @@ export function keyOfNumber(shard: number, accountId: string, number: number): s
 
 /** Packs the row of an HMAC. */
 export function packPerson({ number, month, suppressions, isNumberOnly, sends }: PersonRow): string {
-  if (isNumberOnly === true) return `${number} ${month} ${NUMBER_ONLY}`
-  if (sends === true) return `${number} ${month} ${suppressions}${SENDS}`
-  return suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`
+  if (isNumberOnly === true) return withSum(`${number} ${month} ${NUMBER_ONLY}`)
+  if (sends === true) return withSum(`${number} ${month} ${suppressions}${SENDS}`)
+  return withSum(suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`)
 }
 
 /** Unpacks the row of an HMAC. */
-export function unpackPerson(text: string): PersonRow {
+export function unpackPerson(packed: string): PersonRow {
+  const text = withoutSum(packed, 'person')
   const space = text.indexOf(' ')
   const number = Number(text.slice(0, space))
   const month = text.slice(space + 1, space + 7)
@@ -95,8 +97,14 @@ export function unpackPerson(text: string): PersonRow {
 }
 
 /** The address, or pseudonym, in the row of a number. */
-export function addressOfRow(text: string): string {
+export function addressOfRow(packed: string): string {
+  const text = withoutSum(packed, 'address')
   return text.slice(text.indexOf(' ') + 1)
+}
+
+/** Packs the row of a number. */
+function packAddress(address: string): string {
+  return withSum(address.toLowerCase())
 }
 
 /** Domain of all pseudonyms (RFC 2606: it never resolves). */
@@ -112,11 +120,12 @@ export function formatPseudonym(name: string): string {
  * part.
  */
 export function packErased(month: string, name: string): string {
-  return `${month} ${formatPseudonym(name)}`
+  return withSum(`${month} ${formatPseudonym(name)}`)
 }
 
 /** `yyyymm` of an erased person's row, null for one that is not. */
-export function erasedMonthOf(text: string): string | null {
+export function erasedMonthOf(packed: string): string | null {
+  const text = withoutSum(packed, 'address')
   const space = text.indexOf(' ')
   return space < 0 ? null : text.slice(0, space)
 }
@@ -307,7 +316,7 @@ export class PersonNumbers {
     const row = { number, month, suppressions: 0, isNumberOnly }
     rows.writes.push(hmac, packPerson(row))
     // The spelling of a request is stored in the head of its message.
-    if (address !== null) rows.writes.push(String(number), address.toLowerCase())
+    if (address !== null) rows.writes.push(String(number), packAddress(address))
     return { rows, row }
   }
 
@@ -335,6 +344,6 @@ function stamp(rows: Rows, { person, packed, month }: { person: Numbered; packed
   if (before.month >= month && !isNamedFirst) return { rows, row: before }
   const row = { ...before, month: before.month < month ? month : before.month, isNumberOnly }
   rows.writes.push(hmac, packPerson(row))
-  if (isNamedFirst) rows.writes.push(String(row.number), address.toLowerCase())
+  if (isNamedFirst) rows.writes.push(String(row.number), packAddress(address))
   return { rows, row }
 }

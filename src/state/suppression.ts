@@ -15,6 +15,7 @@
 
 import type { Entry, Fact, Facts } from '../../cluster/behaviour.ts'
 import { entryIdOf, idOfShort, shortId } from '../../cluster/id.ts'
+import { withoutSum, withSum } from '../../cluster/sum.ts'
 import type { SUPPRESSION_REASONS } from '../../schemas/suppression.ts'
 import { suppressedKey, suppressionsKey } from './keys.ts'
 import { bucketOfHmac } from './person.ts'
@@ -87,12 +88,12 @@ export function packSuppression(entry: Suppression): string {
   const packed: (string | number)[] = [shortId(suppressionId), number, LETTERS[reason]]
   packed.push(messageId === null ? 0 : shortId(messageId), code ?? 0, response ?? 0)
   while (packed.at(-1) === 0) packed.pop()
-  return JSON.stringify(packed)
+  return withSum(JSON.stringify(packed))
 }
 
 /** Unpacks an entry. */
 export function unpackSuppression(text: string): Suppression {
-  const [short, number, letter, message, code, response] = JSON.parse(text) as [
+  const [short, number, letter, message, code, response] = JSON.parse(withoutSum(text, 'suppression')) as [
     string,
     number,
     keyof typeof REASONS,

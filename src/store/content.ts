@@ -2,8 +2,8 @@
  * content - the content of a message: packed for the store, written, read back
  *
  * Parts: `body` is text and html, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it came;
- * `raw` is a whole message as it came, in place of attachments. A part's first chunk begins with one byte of encoding
- * and two with the number of its chunks.
+ * `raw` is a whole message as it came, in place of attachments. A part's first chunk begins with its header
+ * (state/message/part-header.ts).
  *
  * Small content rides in the commit of its message. Large content is written before, under its final name with a
  * lifetime of a minute. The commit requires every chunk to exist and sets the real expiry, so content without a message
@@ -15,14 +15,15 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { contentKey } from '../state/keys.ts'
+import { attachmentPart, BODY_PART, bodyPlace, CHUNK_BYTES_MAX, RAW_PART } from '../state/message/content-part.ts'
 import {
-  attachmentPart,
-  BODY_PART,
-  bodyPlace,
-  CHUNK_BYTES_MAX,
+  checkPart,
+  chunkCountOf,
+  headerBytesOf,
   PART_HEADER_BYTES,
-  RAW_PART,
-} from '../state/message/content-part.ts'
+  partEncoding,
+  writePartHeader,
+} from '../state/message/part-header.ts'
 import type { Nodes } from './nodes.ts'
 
 /** Parts of up to this many bytes in all ride in the commit. */
@@ -109,18 +110,19 @@ function packTexts({ text, html }: Body): Buffer | null {
   const textEnd = at
   if (html !== null) at += small.write(html, at)
   if (at - PART_HEADER_BYTES > DEFLATE_BYTES_MIN) return null
-  writeHeader(small, ENCODING_TEXTS, 1)
   small[PART_HEADER_BYTES] = (text === null ? 0 : 1) | (html === null ? 0 : 2)
   small.writeUInt16BE(textEnd - PART_HEADER_BYTES - TEXTS_HEAD_BYTES, PART_HEADER_BYTES + 1)
   const chunk = Buffer.allocUnsafe(at)
   small.copy(chunk, 0, 0, at)
+  writePartHeader(chunk, ENCODING_TEXTS, 1)
   return chunk
 }
 
 function unpackTexts(bytes: Buffer): Body {
-  const has = bytes[PART_HEADER_BYTES] ?? 0
-  const start = PART_HEADER_BYTES + TEXTS_HEAD_BYTES
-  const textEnd = start + bytes.readUInt16BE(PART_HEADER_BYTES + 1)
+  const headEnd = headerBytesOf(bytes)
+  const has = bytes[headEnd] ?? 0
+  const start = headEnd + TEXTS_HEAD_BYTES
+  const textEnd = start + bytes.readUInt16BE(headEnd + 1)
   return {
     text: has & 1 ? bytes.toString('utf8', start, textEnd) : null,
     html: has & 2 ? bytes.toString('utf8', textEnd) : null,
@@ -162,7 +164,10 @@ export function writeParts(
   return store.writeContent(shard, values)
 }
 
-/** Reads one part back: null once it is gone; undefined when the store did not answer. */
+/**
+ * Reads one part back: null once it is gone; undefined when the store did not answer. Throws DamagedValue if it is not
+ * what was written.
+ */
 export async function readPart(
   store: ContentStore,
   place: { shard: number; contentId: string; part: string; test: boolean },
@@ -170,7 +175,7 @@ export async function readPart(
   const { shard, contentId, part } = place
   const first = await readFirst(store, place)
   if (first === null || first === undefined) return first
-  const count = Math.min(first.readUInt16BE(1), CHUNKS_MAX)
+  const count = Math.min(chunkCountOf(first), CHUNKS_MAX)
   const chunks = [first]
   while (chunks.length < count) {
     const from = chunks.length
@@ -184,6 +189,7 @@ export async function readPart(
       chunks.push(chunk)
     }
   }
+  checkPart(chunks)
   return unpackPart(chunks)
 }
 
@@ -204,43 +210,35 @@ async function readFirst(
 /** The body in its only chunk, at once; null if there are more, or it was deflated. */
 export function readPlainBody(chunks: readonly Uint8Array[]): Body | null {
   const [chunk] = chunks
-  return chunk === undefined || chunk[0] !== ENCODING_TEXTS ? null : unpackTexts(asBuffer(chunk))
+  return chunk === undefined || partEncoding(chunk) !== ENCODING_TEXTS ? null : unpackTexts(asBuffer(chunk))
 }
 
 /** A plain part's bytes from its only chunk, at once; null if there are more, or it was deflated. */
 export function readPlainPart(chunks: readonly Uint8Array[]): Buffer | null {
   const [chunk] = chunks
-  return chunk === undefined || chunks.length > 1 || chunk[0] !== ENCODING_PLAIN
+  return chunk === undefined || chunks.length > 1 || partEncoding(chunk) !== ENCODING_PLAIN
     ? null
-    : asBuffer(chunk).subarray(PART_HEADER_BYTES)
+    : asBuffer(chunk).subarray(headerBytesOf(chunk))
 }
 
 /** The bytes of a part from its chunks in order. */
 export async function unpackPart(chunks: readonly Uint8Array[]): Promise<Buffer> {
-  const encoding = chunks[0]?.[0]
-  if (encoding === ENCODING_TEXTS) return Buffer.from(JSON.stringify(unpackTexts(asBuffer(chunks[0]!))))
-  const joined =
-    chunks.length === 1
-      ? asBuffer(chunks[0]!).subarray(PART_HEADER_BYTES)
-      : Buffer.concat(chunks).subarray(PART_HEADER_BYTES)
+  const first = asBuffer(chunks[0]!)
+  const encoding = partEncoding(first)
+  if (encoding === ENCODING_TEXTS) return Buffer.from(JSON.stringify(unpackTexts(first)))
+  const joined = (chunks.length === 1 ? first : Buffer.concat(chunks)).subarray(headerBytesOf(first))
   return encoding === ENCODING_DEFLATE ? inflate(joined, { maxOutputLength: INFLATED_BYTES_MAX }) : joined
 }
 
 function packPart(part: string, bytes: Uint8Array, encoding: number): PackedPart {
   const count = Math.max(1, Math.ceil((bytes.length + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
   const whole = Buffer.allocUnsafe(bytes.length + PART_HEADER_BYTES)
-  writeHeader(whole, encoding, count)
   whole.set(bytes, PART_HEADER_BYTES)
+  writePartHeader(whole, encoding, count)
   const chunks = Array.from({ length: count }, (_, index) =>
     whole.subarray(index * CHUNK_BYTES_MAX, (index + 1) * CHUNK_BYTES_MAX),
   )
   return { part, chunks }
-}
-
-function writeHeader(chunk: Buffer, encoding: number, count: number): void {
-  chunk[0] = encoding
-  chunk[1] = count >> 8
-  chunk[2] = count & 0xff
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

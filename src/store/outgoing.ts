@@ -12,6 +12,7 @@
  * Spec retention.content, retention.attachments
  */
 
+import { damagedValue } from '../../cluster/sum.ts'
 import type { Contents } from '../content/contents.ts'
 import { makeMailKey, openMailKey } from '../content/mail-key.ts'
 import { fillListed, UNFILLED_LINK } from '../mail/compose/listed.ts'
@@ -180,8 +181,8 @@ export function readRaw(
 }
 
 /**
- * An object that cannot be decrypted counts as missing, because the key of its mail differs, or its bytes were
- * changed.
+ * Null if the object is gone, or its mail's key cannot be opened.
+ * Throws DamagedValue if its bytes were changed.
  */
 async function readObject(
   { contents, contentKey }: OutgoingStore,
@@ -193,6 +194,7 @@ async function readObject(
   if (contents === null) return undefined
   const found = await contents.read({ name: nameOf(place, part), mailKey, kind: part })
   if (typeof found !== 'string') return found
+  if (found === 'broken') throw damagedValue('content')
   return found === 'away' ? undefined : null
 }
 

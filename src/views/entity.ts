@@ -6,6 +6,7 @@
 
 import type { Entry, FactOf, Ref } from '../../cluster/behaviour.ts'
 import { countersKey, entityKey } from '../../cluster/keyspace.ts'
+import { withoutSum } from '../../cluster/sum.ts'
 
 /** Why a read is refused: either the key is not live, or the store did not answer. */
 export type Unseen = 'unauthorized' | 'unavailable'
@@ -19,7 +20,7 @@ export function entityFact(shard: number, { kind, id }: Ref): FactOf<'last'> {
 export function stateOf<State>(value: readonly Entry[] | undefined): State | null {
   const fields = value?.[0]?.fields
   const at = fields?.indexOf('st') ?? -1
-  return fields === undefined || at < 0 ? null : (JSON.parse(fields[at + 1] as string) as State)
+  return fields === undefined || at < 0 ? null : (JSON.parse(withoutSum(fields[at + 1] as string, 'state')) as State)
 }
 
 /** The fact that holds the counters of owners. */
@@ -29,5 +30,5 @@ export function countersFact(shard: number, owners: readonly string[]): FactOf<'
 
 /** The counters in the result of `countersFact`, in the order of the owners; null for an owner without one. */
 export function countersOf<Counter>(values: readonly (string | null)[] | undefined): readonly (Counter | null)[] {
-  return (values ?? []).map((text) => (text === null ? null : (JSON.parse(text) as Counter)))
+  return (values ?? []).map((text) => (text === null ? null : (JSON.parse(withoutSum(text, 'counters')) as Counter)))
 }

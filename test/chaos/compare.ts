@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
+import { withoutSum } from '../../cluster/sum.ts'
 import type { Accepted } from '../support/clients/ledger.ts'
 import { messagesLogged, tornShards, uncertainRecipients } from '../support/clients/settle.ts'
 import { until } from '../support/machine/until.ts'
@@ -86,7 +87,8 @@ async function miscounted(redis: Redis, ledger: readonly Accepted[], port: numbe
     const hash = createHash('sha256').update(token).digest('hex')
     const [key = ''] = await redis.keys(`*:key:${hash}`)
     const accountId = await redis.hget(key, 'accountId')
-    const counters = JSON.parse((await redis.hget(`${key.slice(0, 6)}:counters`, `account:${accountId}`)) ?? '{}')
+    const packed = (await redis.hget(`${key.slice(0, 6)}:counters`, `account:${accountId}`)) ?? '{}'
+    const counters = JSON.parse(withoutSum(packed, 'counters'))
     const [, month = 0, before = 0] = (counters.testMonth ?? []) as number[]
     const { limits } = await read(port, token, '/v1/server')
     const used = limits?.find(({ period }: { period: string }) => period === 'month')?.used

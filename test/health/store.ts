@@ -14,7 +14,7 @@ const of = (durability: 'fsync' | 'memory') =>
     oneNode(() => redis),
     durability,
   )
-const OURS = { isOwn: true, fault: null } as const
+const OURS = { isOwn: true, fault: null, damaged: new Map<string, number>() } as const
 t.teardown(async () => {
   redis.disconnect()
   await server.stop()

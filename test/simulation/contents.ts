@@ -1,6 +1,7 @@
 /** contents - reads the simulated store directly, past all faults. */
 import type { Entry, Fact } from '../../cluster/behaviour.ts'
 import { claimsKey, countersKey, inboxKey, laneKey } from '../../cluster/keyspace.ts'
+import { withoutSum } from '../../cluster/sum.ts'
 import { LANES_USED } from './client.ts'
 import { SHARDS } from './process.ts'
 import type { Simulation } from './simulation.ts'
@@ -31,7 +32,8 @@ export async function laneAt(
 }
 
 export async function countersAt(sim: Simulation, shard: number): Promise<ReadonlyMap<string, string>> {
-  return hashAt(sim, shard, countersKey(shard))
+  const stored = await hashAt(sim, shard, countersKey(shard))
+  return new Map([...stored].map(([owner, packed]) => [owner, withoutSum(packed, 'counters')]))
 }
 
 /**

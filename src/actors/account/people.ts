@@ -11,6 +11,7 @@
 
 import type { CommandType, Due, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { PERSON_MONTHS } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from '../../state/keys.ts'
@@ -63,11 +64,12 @@ function rowOps(
   for (const [field, value] of rows) {
     if (field === COUNT_FIELD) continue
     const isNumber = isNumberField(field)
-    const erased = isNumber ? erasedMonthOf(value) : null
+    const erased = isNumber ? unlessDamaged(() => erasedMonthOf(value)) : null
     if (erased !== null) judge(erased, [field])
     if (isNumber) continue
-    const person = unpackPerson(value)
-    if (person.suppressions > 0) left += 1
+    const person = unlessDamaged(() => unpackPerson(value))
+    // A damaged row names no month: `repair` removes it.
+    if (person === null || person.suppressions > 0) left += 1
     else judge(person.month, [field, String(person.number)])
   }
   if (past.length === 0) return []

@@ -21,6 +21,7 @@
 import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, isEntryIdAbove, msOf, shortId } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
@@ -173,7 +174,7 @@ interface Message {
 
 function messagesOf(entries: readonly Entry[], { step }: { step: Step; segment: string }): Message[] {
   return entries.flatMap((entry) => {
-    const streamId = receivedEntryOf(entry)?.streamId
+    const streamId = unlessDamaged(() => receivedEntryOf(entry))?.streamId
     if (streamId === undefined) return []
     const messageId = idOfEntry(entry.id, step.shard)
     const key = contentHeadKey(step.shard, step.serverId, messageId)
@@ -183,8 +184,8 @@ function messagesOf(entries: readonly Entry[], { step }: { step: Step; segment: 
 
 /** The removals of the objects in a head row. */
 function unlinks(context: { shard: number; nowMs: number }, serverId: string, packed: string): Due[] {
-  const { objectId, parsedId } = unpackContentHead(packed)
-  return [objectId, parsedId]
+  const head = unlessDamaged(() => unpackContentHead(packed))
+  return [head?.objectId ?? null, head?.parsedId ?? null]
     .filter((id) => id !== null)
     .map((objectId) => unlinkReceivedDue(context, serverId, objectId))
 }

@@ -28,6 +28,7 @@ import type {
 } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, shortId } from '../../../cluster/id.ts'
 import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
@@ -283,7 +284,7 @@ function removeOldest(
   const statuses: string[] = []
   for (const entry of entries) {
     const short = shortId(idOfEntry(entry.id, shard))
-    const message = logEntryOf(entry)
+    const message = unlessDamaged(() => logEntryOf(entry))
     heads.push(short)
     if (message === null) continue
     for (const index of message.recipients.keys()) statuses.push(statusField(short, index))

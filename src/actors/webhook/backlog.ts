@@ -11,6 +11,7 @@
 import type { CommandType, Context, Decision, Fact, Facts, TimerBody } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deadKey, deliveryKey, queueKey } from '../../state/keys.ts'
 import {
@@ -72,13 +73,11 @@ function trimStep(
     .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
     .filter((fact) => !facts.has(fact))
   if (missing.length > 0) return { kind: 'need', facts: missing }
-  const records = entries.map((one) => {
-    const key = deliveryKey(shard, webhookId, slice)
-    const record = unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId))
-    return {
-      ...one,
-      record: { ...record, attempts: attemptsMade(record, facts.field(claimsKey(shard), one.name)) },
-    }
+  const records = entries.flatMap((one) => {
+    const packed = facts.field(deliveryKey(shard, webhookId, slice), shortId(one.deliveryId))
+    const record = unlessDamaged(() => unpackRecord(packed, msOf(one.deliveryId)))
+    if (record === null) return []
+    return [{ ...one, record: { ...record, attempts: attemptsMade(record, facts.field(claimsKey(shard), one.name)) } }]
   })
   const dead = records.filter(({ record }) => record.status === 'pending').slice(0, excess)
   const isEnough = dead.length === excess

@@ -10,6 +10,7 @@
 import type { CommandType, Decision, Due, Entry, Fact, Facts, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
@@ -88,7 +89,8 @@ function thin(entries: readonly Entry[], facts: Facts, at: SweepTurn & { slice: 
   const ops: Op[] = [{ key: queueKey(shard, webhookId, slice), write: 'XTRIM', args: ['MINID', idAfter(entries)] }]
   for (const { name, deliveryId } of items) {
     const short = shortId(deliveryId)
-    const { status } = unpackRecord(facts.field(key, short), msOf(deliveryId))
+    const record = unlessDamaged(() => unpackRecord(facts.field(key, short), msOf(deliveryId)))
+    const status = record?.status ?? 'delivered'
     if (status === 'delivered') delivered.push(short)
     else if (status === 'pending')
       ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZADD', args: [String(deadScore(deliveryId)), name] })

@@ -41,5 +41,6 @@ export type RefusalCode =
   | 'cap_reached'
   | 'scheduled_limit'
   | 'internal_error'
+  | 'data_damaged'
   | 'content_damaged'
   | 'unavailable'

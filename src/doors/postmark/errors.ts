@@ -56,6 +56,7 @@ const SHAPES: Readonly<Record<string, readonly [status: number, code: number]>> 
   rate_limited: [429, CODES.notAllowedToSend],
   scheduled_limit: [429, CODES.notAllowedToSend],
   internal_error: [500, CODES.maintenance],
+  data_damaged: [503, CODES.maintenance],
   unavailable: [503, CODES.maintenance],
 }
 

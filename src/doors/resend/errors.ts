@@ -30,6 +30,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   scheduled_limit: { statusCode: 429, name: 'rate_limit_exceeded' },
   cap_reached: { statusCode: 429, name: 'monthly_quota_exceeded' },
   internal_error: { statusCode: 500, name: 'internal_server_error' },
+  data_damaged: { statusCode: 503, name: 'application_error' },
   unavailable: { statusCode: 503, name: 'application_error' },
 }
 const MISSING = 'Required'

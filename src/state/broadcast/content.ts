@@ -15,6 +15,7 @@ import type { Op } from '../../../cluster/behaviour.ts'
 import { DAY_MS, HOUR_MS } from '../calendar.ts'
 import { contentKey } from '../keys.ts'
 import type { InlinePart } from '../message/content-part.ts'
+import { headerBytesOf, PART_HEADER_BYTES, partEncoding, writePartHeader } from '../message/part-header.ts'
 import { bucketOfHmac } from '../person.ts'
 import { type BroadcastState, broadcastEndsAtMs, type SharedPart } from './broadcast.ts'
 
@@ -26,7 +27,6 @@ const BUCKET_RECIPIENTS = 200
 const BUCKET_BYTES = 128 * 1024
 
 const ENCODING_LISTED = 3
-const HEADER_BYTES = 3
 const BUCKET_BITS = 9
 const SIX_BITS = 6
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -99,18 +99,17 @@ export function unpackBucket(text: string, after = ''): BucketRow[] {
 /** Packs the content of a released message into one chunk. */
 export function packListed({ contentId, substitutions }: OwnContent): Uint8Array {
   const json = JSON.stringify([contentId, substitutions])
-  const chunk = Buffer.alloc(HEADER_BYTES + Buffer.byteLength(json))
-  chunk[0] = ENCODING_LISTED
-  chunk[2] = 1
-  chunk.write(json, HEADER_BYTES)
+  const chunk = Buffer.alloc(PART_HEADER_BYTES + Buffer.byteLength(json))
+  chunk.write(json, PART_HEADER_BYTES)
+  writePartHeader(chunk, ENCODING_LISTED, 1)
   return chunk
 }
 
 /** The content of a released message, from its only chunk; null if that is a body of another kind. */
 export function readListed([chunk]: InlinePart['chunks']): OwnContent | null {
-  if (chunk === undefined || chunk[0] !== ENCODING_LISTED) return null
+  if (chunk === undefined || partEncoding(chunk) !== ENCODING_LISTED) return null
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-  const [contentId, substitutions] = JSON.parse(bytes.toString('utf8', HEADER_BYTES)) as [
+  const [contentId, substitutions] = JSON.parse(bytes.toString('utf8', headerBytesOf(chunk))) as [
     string,
     OwnContent['substitutions'],
   ]

@@ -17,10 +17,9 @@ import { msOfCmdId } from '../../../cluster/cmd-id.ts'
 import { SHARDS } from '../../../cluster/id.ts'
 import { attachmentExpiresAtMs, contentExpiresAtMs } from '../age.ts'
 import { bodiesKey, contentKey } from '../keys.ts'
+import { PART_HEADER_BYTES } from './part-header.ts'
 
 export const CHUNK_BYTES_MAX = 256 * 1024
-/** Bytes before a part's own: encoding, number of chunks. */
-export const PART_HEADER_BYTES = 3
 export const BODY_PART = 'body'
 /** A message that came whole. It replaces the attachments, and expires like them. */
 export const RAW_PART = 'raw'

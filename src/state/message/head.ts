@@ -9,6 +9,7 @@
  * `[the mail's key, sealed; letters of the objects]` for content in the content store, which cannot be read without
  * the head. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message has only its own values,
  * and `[broadcast short, contentId, chunks of attachments]`; the rest is in the broadcast's head.
+ * A sum is at the end.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -16,6 +17,7 @@
  */
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 
 /** An attachment without its bytes. */
 export interface HeadAttachment {
@@ -112,13 +114,13 @@ export function packHead(head: Head): string {
     head.sendAtMs ?? 0,
     head.ownsList ? 1 : 0,
   ]
-  return JSON.stringify(trim(packed))
+  return withSum(JSON.stringify(trim(packed)))
 }
 
 /** Unpacks a head of a message with `recipients` recipients. */
 export function unpackHead(text: string, recipients: number): Head {
   const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAtMs, ownsList] =
-    JSON.parse(text) as [
+    JSON.parse(withoutSum(text, 'head')) as [
       unknown,
       (string | 0)[] | 0 | undefined,
       unknown,

@@ -13,6 +13,7 @@
 
 import type { Fact, Facts, Op } from '../../../cluster/behaviour.ts'
 import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { IDEMPOTENCY_HOURS } from '../../../schemas/limits.ts'
 import type { RefusalCode } from '../../../schemas/refusals.ts'
 import { DAY_MS, dayName, HOUR_MS } from '../calendar.ts'
@@ -63,7 +64,7 @@ export function findRecord(
   for (const shiftMs of DAYS) {
     const packed = facts.field(keyOf(shard, hash, nowMs + shiftMs), hash)
     if (packed === null) continue
-    const [known, answeredAtMs, shorts, refused] = JSON.parse(packed) as PackedRecord
+    const [known, answeredAtMs, shorts, refused] = JSON.parse(withoutSum(packed, 'idempotency')) as PackedRecord
     if (nowMs - answeredAtMs >= IDEMPOTENCY_HOURS * HOUR_MS) continue
     return {
       same: known === fingerprint.slice(0, FINGERPRINT_CHARS),
@@ -87,7 +88,7 @@ export function recordOps(
   )
   const expiresAtMs = (Math.floor(nowMs / DAY_MS) + 2) * DAY_MS + HOUR_MS
   return [
-    { key, write: 'HSET', args: [hash, record] },
+    { key, write: 'HSET', args: [hash, withSum(record)] },
     { key, write: 'PEXPIREAT', args: [String(expiresAtMs)] },
   ]
 }

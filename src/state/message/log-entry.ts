@@ -3,7 +3,8 @@
  *
  * Packed in the field `m`: `[contentId, stream, sender, [recipients], kinds, tag hash, source letter]`. The stream is
  * a short id, 0 for the server's default stream; persons are numbers; kinds is one letter (t c b) a recipient. Left
- * off at the end are the source `a` (api), and then an absent tag. The entry's id is the message's.
+ * off at the end are the source `a` (api), and then an absent tag. A sum follows. The entry's id is
+ * the message's.
  *
  * Key: `log:<server>:<segment>`
  *
@@ -12,6 +13,7 @@
 
 import type { Entry } from '../../../cluster/behaviour.ts'
 import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 
 /** How a message came: over the API, over SMTP, out of a broadcast. */
 export type SourceLetter = 'a' | 's' | 'b'
@@ -42,12 +44,12 @@ export function packLogEntry(entry: LogEntry): string {
   const packed: unknown[] = [entry.contentId, stream, entry.sender, entry.recipients, kinds]
   if (entry.tagHash !== null || entry.source !== 'a') packed.push(entry.tagHash ?? 0)
   if (entry.source !== 'a') packed.push(entry.source)
-  return JSON.stringify(packed)
+  return withSum(JSON.stringify(packed))
 }
 
 /** Unpacks an entry's field. */
 export function unpackLogEntry(text: string): LogEntry {
-  const [contentId, stream, sender, recipients, kinds, tagHash, source] = JSON.parse(text) as [
+  const [contentId, stream, sender, recipients, kinds, tagHash, source] = JSON.parse(withoutSum(text, 'log')) as [
     string,
     string | 0,
     number,

@@ -15,6 +15,7 @@
 
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { msOf } from '../../../cluster/id.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { DAY_MS, dayName } from '../calendar.ts'
 import { receivedHeadKey } from '../keys.ts'
 import { RECEIVED_DAYS } from '../object-name.ts'
@@ -77,30 +78,27 @@ export function freshHead(of: Pick<ContentHead, 'objectId' | 'key' | 'sender' | 
 /** Packs a row. */
 export function packContentHead(head: ContentHead): string {
   const { named, session } = head
-  return JSON.stringify(
-    trimZeros<unknown>([
-      head.objectId,
-      head.key,
-      head.parsedId ?? 0,
-      head.sender ?? 0,
-      head.fromAddress ?? 0,
-      head.fromName ?? 0,
-      head.subject ?? 0,
-      head.dateMs === null ? 0 : String(head.dateMs),
-      named.isWhole && named.hashes === '' ? 0 : (named.isWhole ? '' : MORE) + named.hashes,
-      session === null ? 0 : session.ip,
-      session === null ? 0 : session.helo,
-    ]),
-  )
+  const packed = trimZeros<unknown>([
+    head.objectId,
+    head.key,
+    head.parsedId ?? 0,
+    head.sender ?? 0,
+    head.fromAddress ?? 0,
+    head.fromName ?? 0,
+    head.subject ?? 0,
+    head.dateMs === null ? 0 : String(head.dateMs),
+    named.isWhole && named.hashes === '' ? 0 : (named.isWhole ? '' : MORE) + named.hashes,
+    session === null ? 0 : session.ip,
+    session === null ? 0 : session.helo,
+  ])
+  return withSum(JSON.stringify(packed))
 }
 
 /** Unpacks a row. */
 export function unpackContentHead(text: string): ContentHead {
-  const [objectId, key, parsedId, sender, address, name, subject, date, named, ip, helo] = JSON.parse(text) as [
-    string,
-    string,
-    ...(string | 0 | undefined)[],
-  ]
+  const [objectId, key, parsedId, sender, address, name, subject, date, named, ip, helo] = JSON.parse(
+    withoutSum(text, 'received-head'),
+  ) as [string, string, ...(string | 0 | undefined)[]]
   const dateText = textOrNull(date)
   const ipText = textOrNull(ip)
   return {

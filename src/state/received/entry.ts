@@ -11,6 +11,7 @@
 
 import type { Entry, Fact } from '../../../cluster/behaviour.ts'
 import { entryIdOf, idOfShort, shortId } from '../../../cluster/id.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { receivedKey } from '../keys.ts'
 import { trimZeros } from './trim.ts'
 
@@ -26,12 +27,12 @@ export const RECEIVED_FIELD = 'r'
 
 /** Packs an entry's field. */
 export function packReceivedEntry({ streamId, sender, plusHash }: ReceivedEntry): string {
-  return JSON.stringify(trimZeros([shortId(streamId), sender, plusHash ?? 0]))
+  return withSum(JSON.stringify(trimZeros([shortId(streamId), sender, plusHash ?? 0])))
 }
 
 /** Unpacks an entry's field. */
 export function unpackReceivedEntry(text: string): ReceivedEntry {
-  const [stream, sender, plusHash] = JSON.parse(text) as [string, number?, (string | 0)?]
+  const [stream, sender, plusHash] = JSON.parse(withoutSum(text, 'received')) as [string, number?, (string | 0)?]
   return { streamId: idOfShort(stream), sender: sender ?? 0, plusHash: plusHash || null }
 }
 

@@ -10,6 +10,7 @@
  * Spec inbound.summary
  */
 
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import {
   ARC_VERDICTS,
   DKIM_VERDICTS,
@@ -66,35 +67,26 @@ export function freshStanding(of: Pick<ReceivedStanding, 'sizeBytes' | 'mailboxH
 /** Packs a standing. In: when the message was received. */
 export function packStanding(standing: ReceivedStanding, receivedAtMs: number): string {
   const { hasText, hasHtml, isParsed, parseIssue, authentication, checkedAtMs } = standing
-  return JSON.stringify(
-    trimZeros<unknown>([
-      standing.sizeBytes,
-      (hasText ? TEXT : 0) + (hasHtml ? HTML : 0) + (isParsed ? PARSED : 0),
-      standing.attachmentCount,
-      parseIssue === null ? 0 : ISSUES.indexOf(parseIssue).toString(BASE),
-      checkedAtMs === null ? 0 : packVerdicts(authentication),
-      // Never 0, which means that nothing was checked.
-      checkedAtMs === null ? 0 : Math.max(1, checkedAtMs - receivedAtMs),
-      standing.mailboxHash ?? 0,
-      standing.spelledId ?? 0,
-      standing.from,
-    ]),
-  )
+  const packed = trimZeros<unknown>([
+    standing.sizeBytes,
+    (hasText ? TEXT : 0) + (hasHtml ? HTML : 0) + (isParsed ? PARSED : 0),
+    standing.attachmentCount,
+    parseIssue === null ? 0 : ISSUES.indexOf(parseIssue).toString(BASE),
+    checkedAtMs === null ? 0 : packVerdicts(authentication),
+    // Never 0, which means that nothing was checked.
+    checkedAtMs === null ? 0 : Math.max(1, checkedAtMs - receivedAtMs),
+    standing.mailboxHash ?? 0,
+    standing.spelledId ?? 0,
+    standing.from,
+  ])
+  return withSum(JSON.stringify(packed))
 }
 
 /** Unpacks a standing. */
 export function unpackStanding(text: string, receivedAtMs: number): ReceivedStanding {
-  const [size, flags = 0, attachments, issue, verdicts, checkedAfterMs, plus, spelled, from] = JSON.parse(text) as [
-    number,
-    number?,
-    number?,
-    (string | 0)?,
-    (string | 0)?,
-    number?,
-    (string | 0)?,
-    (string | 0)?,
-    number?,
-  ]
+  const [size, flags = 0, attachments, issue, verdicts, checkedAfterMs, plus, spelled, from] = JSON.parse(
+    withoutSum(text, 'standing'),
+  ) as [number, number?, number?, (string | 0)?, (string | 0)?, number?, (string | 0)?, (string | 0)?, number?]
   return {
     sizeBytes: size,
     isParsed: (flags & PARSED) !== 0,

@@ -18,6 +18,7 @@
 import type { Entry, Fact, FactOf, Op } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, partsOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { isPastAge } from '../age.ts'
 import { DAY_MS } from '../calendar.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../keys.ts'
@@ -93,12 +94,12 @@ function packRecord(record: DeliveryRecord, createdAtMs: number): string {
   const packed: Packed = [LETTERS[status], attempts, lastStatusCode ?? 0, since(deliveredAtMs), lastError ?? 0]
   packed.push(since(nextAttemptAtMs), base, failures, since(record.queuedAtMs), record.lastResponse ?? 0)
   while (packed.length > 2 && packed.at(-1) === 0) packed.pop()
-  return JSON.stringify(packed)
+  return withSum(JSON.stringify(packed))
 }
 
 /** Unpacks a result of `packRecord`; null, for a missing record, is a fresh delivery. */
 export function unpackRecord(text: string | null, createdAtMs: number): DeliveryRecord {
-  const packed = (text === null ? ['p'] : JSON.parse(text)) as Packed
+  const packed = (text === null ? ['p'] : JSON.parse(withoutSum(text, 'delivery'))) as Packed
   const [letter, attempts = 0, code = 0, delivered = 0, error = 0, next = 0, base = 0, failures = 0] = packed
   const [queued = 0, answer = 0] = packed.slice(8)
   const status = STATUSES[letter]

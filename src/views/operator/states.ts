@@ -11,6 +11,7 @@
 import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
 import { shardOf } from '../../../cluster/id.ts'
 import { entityKey } from '../../../cluster/keyspace.ts'
+import { withoutSum } from '../../../cluster/sum.ts'
 import type { Entity } from '../../../schemas/operator/cluster.ts'
 import type { Reader } from '../key.ts'
 import { readCommand } from '../read-command.ts'
@@ -43,7 +44,7 @@ function formatEntry({ id, fields }: Entry): Entity['states'][number] {
     command: of('by'),
     version: Number(of('v')),
     events: shown(of('ev')) as unknown[],
-    state: shown(of('st')) as Record<string, unknown> | null,
+    state: shown(withoutSum(of('st'), 'state')) as Record<string, unknown> | null,
   }
 }
 

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { withoutSum } from '../../../cluster/sum.ts'
 import { readLedgerFile } from '../../chaos/ledger-file.ts'
 import { messagesLogged, tornShards, uncertainRecipients } from '../../support/clients/settle.ts'
 import { ROOT } from '../../support/machine/root.ts'
@@ -66,9 +67,8 @@ async function answered({ ledgerPath }: Scene): Promise<string[]> {
 
 /** Recipients that the first account's test servers have used in this month and the one before. */
 async function countedIn(redis: Redis, accountId: string): Promise<number> {
-  const { testMonth = [] } = JSON.parse((await redis.hget('{s000}:counters', `account:${accountId}`)) ?? '{}') as {
-    testMonth?: number[]
-  }
+  const packed = (await redis.hget('{s000}:counters', `account:${accountId}`)) ?? '{}'
+  const { testMonth = [] } = JSON.parse(withoutSum(packed, 'counters')) as { testMonth?: number[] }
   return (testMonth[1] ?? 0) + (testMonth[2] ?? 0)
 }
 

@@ -3,6 +3,7 @@ import type { Op } from '../../../cluster/behaviour.ts'
 import { countersKey, mailboxKey, outcomesKey } from '../../../cluster/keyspace.ts'
 import { firstKept } from '../../../cluster/mailbox/cursor.ts'
 import { type Commit, changeStore, type Ears, type Store } from '../../../cluster/store.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 
 /** Reads of outcomes that find nothing. */
 const LATE_READS = 4
@@ -145,8 +146,8 @@ export function withIncrements(store: Store): Store {
     const key = countersKey(commit.shard)
     const values = (await store.read(commit.shard, [{ read: 'hash', key }]))?.[0] as ReadonlyMap<string, string>
     const incremented = (account: string): string => {
-      const { n } = JSON.parse(values.get(account) ?? '{"n":0}') as { n: number }
-      return JSON.stringify({ n: n + (extra.get(account) ?? 0) + (added.get(account) ?? 0) })
+      const { n } = JSON.parse(withoutSum(values.get(account) ?? '{"n":0}', 'counters')) as { n: number }
+      return withSum(JSON.stringify({ n: n + (extra.get(account) ?? 0) + (added.get(account) ?? 0) }))
     }
     const ops = commit.ops.map((op) => (op.key === key ? { ...op, args: pairs(op, incremented) } : op))
     const verdict = await store.commit({ ...commit, ops })

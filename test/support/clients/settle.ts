@@ -1,5 +1,6 @@
 /** settle - what must hold once a load has ended and everything has calmed down, read from API and store alone. */
 import { Redis } from 'ioredis'
+import { withoutSum } from '../../../cluster/sum.ts'
 import { until } from '../machine/until.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -54,7 +55,7 @@ export async function settle(
     await until(async () => (await openItems(redis, String(tag))) === 0, SETTLE_MS_MAX)
     const logged = await logOf(redis, `${tag}:log:${serverId}:*`)
     const ids = new Set([...ledger.told.values()].flatMap((told) => [...told]))
-    const counters = JSON.parse((await redis.hget(`${tag}:counters`, `account:${accountId}`)) ?? '{}')
+    const counters = parse((await redis.hget(`${tag}:counters`, `account:${accountId}`)) ?? '{}')
     const unclear = await unclearOf(redis, `${tag}:log:${serverId}:*`)
     const abandoned = unclear.filter(isAbandoned)
     return {
@@ -124,7 +125,7 @@ async function unclearOf(redis: Redis, pattern: string): Promise<string[]> {
   for (const key of await redis.keys(pattern)) {
     const rows = Object.values(await redis.hgetall(key.replace(':log:', ':status:')))
     for (const packed of rows) {
-      const events = (JSON.parse(packed) as unknown[]).filter(Array.isArray)
+      const events = (parse(packed) as unknown[]).filter(Array.isArray)
       if (events.filter(([letter]) => letter === 'd').length !== 1) unclear.push(packed)
     }
     const named = await recipientsOf(redis, key)
@@ -134,12 +135,18 @@ async function unclearOf(redis: Redis, pattern: string): Promise<string[]> {
   return unclear
 }
 
+/** A packed row. */
+// biome-ignore lint/suspicious/noExplicitAny: the caller knows the row.
+function parse(packed: string): any {
+  return JSON.parse(withoutSum(packed, 'row'))
+}
+
 type Hour = [hour: number, streams: Record<string, number[]>]
 
 /** By how much figures and log of a server differ, and the figures of all streams from those of each. */
 async function miscountedOf(redis: Redis, tag: string, serverId: string): Promise<number> {
   const owners = [`server:${serverId}`, `hour:${serverId}`]
-  const [server, hour] = (await redis.hmget(`${tag}:counters`, ...owners)).map((text) => JSON.parse(text ?? '{}'))
+  const [server, hour] = (await redis.hmget(`${tag}:counters`, ...owners)).map((text) => parse(text ?? '{}'))
   let [accepted, delivered, apart] = [0, 0, 0]
   for (const running of [server.hour, hour] as (Hour | undefined)[])
     for (const row of Object.values(running?.[1] ?? {})) {
@@ -158,7 +165,7 @@ async function miscountedOf(redis: Redis, tag: string, serverId: string): Promis
   for (const key of await redis.keys(`${tag}:log:${serverId}:*`)) {
     named += await recipientsOf(redis, key)
     for (const packed of Object.values(await redis.hgetall(key.replace(':log:', ':status:'))))
-      if ((JSON.parse(packed) as unknown[]).some((event) => Array.isArray(event) && event[0] === 'd')) ended += 1
+      if ((parse(packed) as unknown[]).some((event) => Array.isArray(event) && event[0] === 'd')) ended += 1
   }
   const grouped = await deliveredGroups(redis, tag, serverId)
   const outside = ['s', 'm'].map((letter) => Math.abs((grouped.get(letter) ?? 0) - ended))
@@ -181,7 +188,7 @@ async function deliveredGroups(redis: Redis, tag: string, serverId: string): Pro
 async function recipientsOf(redis: Redis, key: string): Promise<number> {
   let count = 0
   for (const [, [, packed = '[]']] of await redis.xrange(key, '-', '+')) {
-    const [, , , numbers] = JSON.parse(packed) as [string, unknown, number, number[]]
+    const [, , , numbers] = parse(packed) as [string, unknown, number, number[]]
     count += numbers.length
   }
   return count
@@ -190,7 +197,7 @@ async function recipientsOf(redis: Redis, key: string): Promise<number> {
 /** Five claims without an outcome, whose one event says that the item failed. */
 function isAbandoned(packed: string): boolean {
   if (!packed.startsWith('[')) return false
-  const [attempts, , ...rest] = JSON.parse(packed) as [number, number, ...unknown[]]
+  const [attempts, , ...rest] = parse(packed) as [number, number, ...unknown[]]
   const letters = rest.filter(Array.isArray).map(([letter]) => letter)
   return attempts === CLAIMS_MAX && letters.join('') === 'f'
 }

@@ -28,6 +28,7 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
     'src/store',
     /new (?:Error|InstallationMismatch|WrongDirectory)\(|return \(\s*(?=['`])|return (?=['`](?:The store|\$\{path))/g,
   ],
+  ['src/store/repair', /new Error\(/g],
   ['src/store/backup', /new Error\(/g],
   ['src/store/cluster', /never\(|notYet\(|new (?:OtherOrder|NoRoom|Error)\(/g],
   ['src/process/listening', /new Error\(/g],

@@ -1,6 +1,7 @@
 /** seek-objects - whether a word is in the content store, with its objects opened by the keys in head rows */
 import { readdirSync } from 'node:fs'
 import type { Redis } from 'ioredis'
+import { withoutSum } from '../../../cluster/sum.ts'
 import { makeContents } from '../../../src/content/contents.ts'
 import { contentFolder, makeFileHome } from '../../../src/content/files.ts'
 import { openMailKey } from '../../../src/content/mail-key.ts'
@@ -19,11 +20,11 @@ interface SoughtObjects {
 async function sealedKeys(redis: Redis): Promise<string[]> {
   const keys: string[] = []
   for (const name of await redis.keys('*:received-head:*'))
-    for (const row of await redis.hvals(name)) keys.push((JSON.parse(row) as string[])[1] as string)
+    for (const row of await redis.hvals(name)) keys.push((JSON.parse(withoutSum(row, 'row')) as string[])[1] as string)
   for (const name of await redis.keys('*:head:*'))
     if ((await redis.type(name)) === 'hash')
       for (const row of await redis.hvals(name)) {
-        const stored = (JSON.parse(row) as unknown[])[6]
+        const stored = (JSON.parse(withoutSum(row, 'row')) as unknown[])[6]
         if (Array.isArray(stored)) keys.push(stored[0] as string)
       }
   return keys

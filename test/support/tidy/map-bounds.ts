@@ -146,6 +146,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/webhooks/secrets.ts opened': { entries: 10_000, entryBytes: NAME, by: 'OPENED_MAX' },
   'src/mail/mime/charset.ts known': { entries: 100, entryBytes: KB, by: 'KNOWN_MAX' },
   'src/mail/mime/walk.ts boundaries': { entries: 50, entryBytes: 2 * KB, by: 'DEPTH_MAX' },
+  'cluster/sum.ts found': { entries: 20, entryBytes: KB, by: 'kinds of rows, named in the code' },
   'cluster/items/pump.ts underWay': {
     entries: 8_192,
     entryBytes: KB,

@@ -14,12 +14,13 @@
  * Spec operator.repair
  */
 
-import { newCmdId } from '../../cluster/cmd-id.ts'
-import { journalKey, metaKey } from '../../cluster/keyspace.ts'
-import { MOVE_PREFIX } from '../../cluster/store.ts'
-import type { Config } from '../process/config.ts'
-import type { Nodes } from './nodes.ts'
-import { withStore } from './with-store.ts'
+import { newCmdId } from '../../../cluster/cmd-id.ts'
+import { journalKey, metaKey } from '../../../cluster/keyspace.ts'
+import { MOVE_PREFIX } from '../../../cluster/store.ts'
+import type { Config } from '../../process/config.ts'
+import type { Nodes } from '../nodes.ts'
+import { withStore } from '../with-store.ts'
+import { checkValues, type ValuesFound } from './check-values.ts'
 
 /** Journal entries that are shown. */
 const ENTRIES_SHOWN = 5
@@ -47,9 +48,11 @@ redis.call('HSET', KEYS[1], 'owner', '', 'tok', string.format('%.0f', epoch) .. 
 return 'repaired'
 `
 
-/** Reads both sides of a shard. */
-export function readSides(config: Config, shard: number): Promise<ShardSides> {
-  return withStore(config, (nodes) => sidesOf(nodes, shard))
+/** Reads both sides of a shard, and compares its stored values with their sums. */
+export function readSides(config: Config, shard: number): Promise<{ sides: ShardSides; values: ValuesFound }> {
+  return withStore(config, async (nodes) => {
+    return { sides: await sidesOf(nodes, shard), values: await checkValues(nodes, shard) }
+  })
 }
 
 /** Repairs a shard; out: both sides as they are then, and whether anything was done. */
@@ -62,7 +65,7 @@ export function repairShard(config: Config, shard: number): Promise<{ isRepaired
   })
 }
 
-async function sidesOf(nodes: Nodes, shard: number): Promise<ShardSides> {
+export async function sidesOf(nodes: Nodes, shard: number): Promise<ShardSides> {
   const redis = nodes.nodeOf(shard)
   const [owner, seq, commit] = await redis.hmget(metaKey(shard), 'owner', 'seq', 'last')
   const entries = await redis.xrevrange(journalKey(shard), '+', '-', 'COUNT', ENTRIES_SHOWN)

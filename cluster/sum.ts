@@ -1,0 +1,71 @@
+/**
+ * sum - a checksum at the end of a stored value, so that a value which the disk or the memory has changed is an error
+ *
+ * Stored: `<text>~~<CRC32 of the text, 6 letters of base64url>`. A row stays readable in redis-cli. A value without a
+ * sum is one of an earlier release and is returned as it is: no single changed bit takes both marks away.
+ */
+
+import { crc32 } from 'node:zlib'
+import { Fault } from './fault.ts'
+
+const MARK = '~~'
+const MARK_CODE = 0x7e
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+const SUFFIX_CHARS = MARK.length + 6
+
+/** How many values of each kind were found damaged since the start of this process. */
+const found = new Map<string, number>()
+
+/** A stored value that is not what was written. Views answer 503 `data_damaged`; a turn fails alone. */
+export class DamagedValue extends Fault {}
+
+/** Counts a damaged value and returns the error. `name`: the kind of the row, for the log. */
+export function damagedValue(name: string): DamagedValue {
+  found.set(name, (found.get(name) ?? 0) + 1)
+  return new DamagedValue('A stored value is damaged', { value: name })
+}
+
+/** Damaged values that were read since the start, by kind. */
+export function damagedValues(): ReadonlyMap<string, number> {
+  return found
+}
+
+/** The value as it is stored. */
+export function withSum(text: string): string {
+  return text + suffixOf(text)
+}
+
+/**
+ * The value that was stored. `name`: the kind of the row, for the log.
+ * @throws DamagedValue if it is not what was stored
+ */
+export function withoutSum(stored: string, name: string): string {
+  const at = stored.length - SUFFIX_CHARS
+  if (at < 0 || (stored.charCodeAt(at) !== MARK_CODE && stored.charCodeAt(at + 1) !== MARK_CODE)) return stored
+  const text = stored.slice(0, at)
+  if (!stored.endsWith(suffixOf(text))) throw damagedValue(name)
+  return text
+}
+
+/** Reads for a sweep, which removes what is past its age whether it can be read or not. Null if a value is damaged. */
+export function unlessDamaged<Value>(read: () => Value): Value | null {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof DamagedValue) return null
+    throw error
+  }
+}
+
+function suffixOf(text: string): string {
+  const sum = crc32(text)
+  return (
+    MARK +
+    LETTERS[sum >>> 26] +
+    LETTERS[(sum >>> 20) & 63] +
+    LETTERS[(sum >>> 14) & 63] +
+    LETTERS[(sum >>> 8) & 63] +
+    LETTERS[(sum >>> 2) & 63] +
+    LETTERS[sum & 3]
+  )
+}

@@ -1,0 +1,41 @@
+/**
+ * check-store - everything in the store that has a sum or a counterpart, compared: `sendwright doctor --deep`
+ *
+ * Spec operator.health
+ */
+
+import { readAofFiles } from '../../../cluster/embedded/aof-files.ts'
+import { compareSums } from '../../../cluster/embedded/aof-sums.ts'
+import { SHARDS } from '../../../cluster/id.ts'
+import { type Config, isOwnStore } from '../../process/config.ts'
+import { withStore } from '../with-store.ts'
+import { checkValues, type ValuesFound } from './check-values.ts'
+import { sidesOf } from './repair.ts'
+
+/** What was compared, and what differs. */
+export interface StoreFound {
+  readonly values: ValuesFound
+  /** Append-only files of the embedded Redis; empty for a Redis of another machine. */
+  readonly files: readonly { readonly path: string; readonly bytes: number; readonly damagedBlocks: number }[]
+  /** Shards whose journal and sequence number differ while no commit is made. */
+  readonly tornShards: readonly number[]
+}
+
+/** Compares all of it. Throws Error, a sentence, if there is no store. */
+export function checkStore(config: Config): Promise<StoreFound> {
+  return withStore(config, async (nodes) => {
+    const tornShards: number[] = []
+    for (let shard = 0; shard < SHARDS; shard += 1) {
+      const isTorn = async () => (await sidesOf(nodes, shard)).isTorn
+      // A commit between the two reads looks the same, but not twice.
+      if ((await isTorn()) && (await isTorn()) && (await isTorn())) tornShards.push(shard)
+    }
+    return { values: await checkValues(nodes), files: await checkFiles(config), tornShards }
+  })
+}
+
+async function checkFiles(config: Config): Promise<StoreFound['files']> {
+  if (!isOwnStore(config)) return []
+  const found = await compareSums(config.dataDir, readAofFiles(config.dataDir)?.named ?? [])
+  return found.map(({ path, bytes, damaged }) => ({ path, bytes, damagedBlocks: damaged.length }))
+}

@@ -1,0 +1,80 @@
+/**
+ * Stored values of which a bit has changed, one of each kind: what reads them answers 503 `data_damaged`, never a wrong
+ * text or address; other messages are served; doctor and the check of all values name them.
+ */
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { checkStore } from '../../src/store/repair/check-store.ts'
+import { startTestService } from '../support/service/service.ts'
+
+const service = await startTestService()
+const redis = new Redis({ path: service.redis.socketPath })
+t.teardown(async () => {
+  redis.disconnect()
+  await service.stop()
+})
+const { token } = service.firstRun.testServer
+const { operatorToken } = service.firstRun
+const read = (id: string) => service.call(`GET /v1/messages/${id}`, { token })
+const damages: { key: string; field: string }[] = []
+
+/** Sends a message whose texts have a name. Out: its id. */
+async function send(name: string): Promise<string> {
+  const texts = { subject: `Subject of ${name}`, text: `Text of ${name}` }
+  const body = { from: 'shop@simulator.test', to: [`${name}@simulator.test`], ...texts }
+  const { json } = await service.call('POST /v1/email', { token, body })
+  return json.messageId
+}
+
+/** Changes one bit of the value that contains the text, in a hash whose key matches. */
+async function damage(t: Test, of: RegExp, text: string): Promise<void> {
+  for (const key of (await redis.keys('*')).filter((one) => of.test(one)))
+    for (const [field, value] of Object.entries(await redis.hgetallBuffer(key))) {
+      const at = value.indexOf(text)
+      if (at < 0) continue
+      value[at] = (value[at] ?? 0) ^ 1
+      await redis.hset(key, field, value)
+      damages.push({ key, field })
+      return
+    }
+  t.fail(`no value with ${text} under ${of}`)
+}
+
+const sound = await send('sound')
+
+t.test('damaged values: nothing is found in a sound store', async (t) => {
+  const { values, tornShards } = await checkStore(service.config)
+  t.match({ values, tornShards }, { values: { damaged: 0, places: [] }, tornShards: [] })
+  t.ok(values.checked > 20)
+})
+
+t.test('damaged values: a subject, an address or a text is an error, not a wrong text', async (t) => {
+  for (const [name, of, text] of [
+    ['head', /:head:/, 'Subject of head'],
+    ['address', /:person:/, 'address@simulator.test'],
+    ['body', /:bodies:/, 'Text of body'],
+  ] as const) {
+    const id = await send(name)
+    t.match(await read(id), { status: 200, json: { subject: `Subject of ${name}`, text: `Text of ${name}` } })
+    await damage(t, of, text)
+    t.match(await read(id), { status: 503, json: { error: 'data_damaged' } }, name)
+  }
+  t.match(await read(sound), { status: 200, json: { text: 'Text of sound' } }, 'others are served')
+})
+
+t.test('damaged values: counters of an account are an error', async (t) => {
+  const { accountId } = service.firstRun.account
+  await damage(t, /:counters$/, '"testMonth"')
+  const answer = await service.operate(`GET /v1/operator/accounts/${accountId}`, { token: operatorToken })
+  t.match(answer, { status: 503, json: { error: 'data_damaged' } })
+})
+
+t.test('damaged values: doctor and the check of the store name them [operator.health]', async (t) => {
+  const { json } = await service.operate('GET /v1/operator/health', { token: operatorToken })
+  const finding = json.findings.find(({ name }: { name: string }) => name === 'store')
+  t.match(finding, { status: 'failed', message: /values were damaged.*head|content|address/, fix: /doctor --deep/ })
+  const { values } = await checkStore(service.config)
+  t.equal(values.damaged, damages.length)
+  const byKey = (one: { key: string }, other: { key: string }) => (one.key < other.key ? -1 : 1)
+  t.same([...values.places].sort(byKey), damages.sort(byKey))
+})
