@@ -1,4 +1,6 @@
-/** broadcast - `sendwright broadcast send|preview|list|show|cancel|pause|resume`: one message to many people. */
+/**
+ * broadcast - `sendwright broadcast send|preview|list|show|cancel|pause|resume` for one message to many recipients.
+ */
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'

@@ -1,4 +1,6 @@
-/** dashboard-link - `sendwright dashboard-link`: a dashboard link for a user who is locked out, or gets no mail. */
+/**
+ * dashboard-link - `sendwright dashboard-link` makes a dashboard link for a user who is locked out, or gets no mail.
+ */
 import type { Command } from 'commander'
 import type { Account } from '../../schemas/account.ts'
 import type { LinkMade } from '../../schemas/dashboard/link.ts'

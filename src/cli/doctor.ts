@@ -1,6 +1,6 @@
 /**
- * doctor - `sendwright doctor`: the external requirements of delivery and a fix for each problem; and the
- * authentication of a message in a file, explained in sentences.
+ * doctor - `sendwright doctor` checks the external requirements of delivery with a fix for each problem, and explains
+ * the authentication of a message in a file.
  *
  * The latter needs no running service: it queries the DNS itself, through DNS_SERVERS if set.
  */

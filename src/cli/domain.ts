@@ -1,4 +1,4 @@
-/** domain - `sendwright domain add|list|show|verify|test-use|rotate-dkim|remove`: the account's sending domains. */
+/** domain - `sendwright domain add|list|show|verify|test-use|rotate-dkim|remove` for the account's sending domains. */
 import type { Command } from 'commander'
 import type { Domain, DomainChecked } from '../../schemas/domain.ts'
 import { formatZone } from '../mail/zone-file.ts'
@@ -125,7 +125,7 @@ async function verifyDomain(domain: string, options: ClientOptions): Promise<num
   return found.verified ? 0 : 1
 }
 
-/** The id of a domain that is given by its name or its id. */
+/** The id of a domain given by its name or its id. */
 async function idOf(client: Client, name: string): Promise<string> {
   if (UUID.test(name)) return name
   const found = (await allDomains(client)).find(({ domain }) => domain === name.toLowerCase())
@@ -137,7 +137,7 @@ function allDomains(client: Client): Promise<Domain[]> {
   return readAll<Domain>(client, '/v1/domains', 'domains')
 }
 
-/** Its records; a third one while another DKIM key is to follow. */
+/** Its records, with a third one while a new DKIM key is pending. */
 function recordsOf({ returnPath, dkim, pendingDkim }: Domain) {
   return pendingDkim === undefined ? [returnPath, dkim] : [returnPath, dkim, pendingDkim]
 }

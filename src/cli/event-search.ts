@@ -1,4 +1,4 @@
-/** event-search - `sendwright events search`: the events of a server of the last 30 days, oldest first. */
+/** event-search - `sendwright events search` lists the events of a server in the last 30 days, oldest first. */
 import { type Command, Option } from 'commander'
 import { EVENTS } from '../../schemas/webhook.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'

@@ -2,7 +2,7 @@
  * events - a server's events as they happen: `sendwright tail` prints them, `sendwright listen <url>` forwards them
  * too.
  *
- * With a server's key they come from the public listener, and a lost connection resumes where it ended; with `--server`
+ * With a server's key they come from the public listener, and a lost connection resumes at its end; with `--server`
  * they come from the operator's, beginning now.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -167,7 +167,7 @@ function reasonOf(error: Error): string {
   return error.name === 'AbortError' ? 'silent' : (cause?.code ?? cause?.message ?? error.message)
 }
 
-/** Posts an event as a webhook would; returns the status, or why there was none. */
+/** Posts an event like a webhook; returns the status, or the reason for a failure. */
 async function forward(url: string, { text, event, secret }: Told & { secret: string }): Promise<string> {
   const unixSeconds = Math.floor(Date.now() / 1000)
   const headers = eventHeaders({ deliveryId: event.id, event: event.event, body: text, secrets: [secret], unixSeconds })
@@ -187,7 +187,7 @@ async function forward(url: string, { text, event, secret }: Told & { secret: st
   )
 }
 
-/** One line: a summary in a terminal, everything for other programs. */
+/** One line, which is a summary in a terminal, and the whole event for other programs. */
 function formatEvent(body: EventBody, terminal: Terminal): string {
   const { event, occurredAt, receivedAt, recipient, messageId, details, ...rest } = body
   const at = timeOfDay(occurredAt ?? receivedAt ?? '', terminal)

@@ -1,7 +1,7 @@
 /**
  * import - `sendwright import suppressions`: the suppression list that another provider exports, onto a stream's list
  *
- * The file is streamed. An address that is listed already is not listed twice, so an import that was cut off is
+ * The file is streamed. An address that is already listed is not listed twice, so an interrupted import can be
  * repeated as a whole. Rows that cannot be read are listed with their line and skipped.
  */
 

@@ -27,7 +27,7 @@ export interface StartOptions {
   readonly acceptServiceDomain?: boolean
   /** Whether a missing redis-server is installed without a question. */
   readonly installRedis?: boolean
-  /** Whether no mail leaves and none is received. */
+  /** Whether mail is neither sent nor received. */
   readonly testOnly?: boolean
 }
 
@@ -117,7 +117,7 @@ export async function runUntilStopped(startService: () => Promise<RunningService
   return await Promise.race([service.stop().then(() => 0), givenUp()])
 }
 
-/** Whether the process has a controlling terminal, whatever its standard streams are. */
+/** Whether the process has a controlling terminal, even if its standard streams are redirected. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'))

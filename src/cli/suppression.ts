@@ -1,4 +1,4 @@
-/** suppression - `sendwright suppression list|show|add|lift`: the suppressed addresses of a server. */
+/** suppression - `sendwright suppression list|show|add|lift` for the suppressed addresses of a server. */
 import type { Command } from 'commander'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
@@ -61,7 +61,7 @@ interface LiftOptions extends ClientOptions {
   server?: string
 }
 
-/** Lifts one entry, or all entries of an address. Throws CommandFailure if the address has none. */
+/** Lifts one entry, or all entries of an address. Throws CommandFailure if the address has no entry. */
 async function lift(target: string, options: LiftOptions): Promise<number> {
   const { operator = false, note } = options
   const client = makeClient(options, operator ? 'operator' : 'server')

@@ -1,6 +1,6 @@
 /**
- * token - `sendwright token create|list|revoke`: the keys of an account or of a server; `sendwright key generate`: a
- * key for the first start.
+ * token - `sendwright token create|list|revoke` for the keys of an account or of a server; `sendwright key generate`
+ * for a key of the first start.
  *
  * By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`;
  * otherwise they are the keys of the server whose key is used.

@@ -1,4 +1,4 @@
-/** webhook - `sendwright webhook ...`: the webhooks of a server, and their deliveries. */
+/** webhook - `sendwright webhook ...` for the webhooks of a server, and their deliveries. */
 import { type Command, Option } from 'commander'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import {
@@ -190,7 +190,7 @@ async function replayDeliveries(
   return 0
 }
 
-/** The newest matching deliveries, page after page: a page may have none and yet not be the last. */
+/** The newest matching deliveries, page after page, because a page may be empty and yet not the last. */
 async function readDeliveries(client: Client, path: string, options: DeliveriesOptions): Promise<DeliveryList> {
   const query = new URLSearchParams()
   for (const name of ['status', 'event', 'limit'] as const)

@@ -57,7 +57,7 @@ export function tryOwnPassword(
   return tryOwn(deps, session, (user) => compare(user, password, client))
 }
 
-/** The same with a code of his or a passkey. */
+/** The same with the user's code or passkey. */
 function tryFactor(
   deps: DashboardDeps,
   session: SessionKey,

@@ -118,7 +118,7 @@ export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
       )
       if (issues.length > 0) return refuse('invalid_request', { issues })
       const recipients = found.recipients.filter(({ recipient }) => chosen.includes(recipient))
-      // Bcc recipients stay hidden from each other: without To and Cc only one of them can be addressed.
+      // Bcc recipients must not see each other, so without To and Cc only one of them can be addressed.
       if (recipients.length > 1 && recipients.every(({ kind }) => kind === 'bcc')) {
         const message = 'Select one Bcc recipient only, or a To or Cc recipient as well'
         return refuse('invalid_request', { issues: [{ path: 'recipients', message }] })
@@ -152,8 +152,8 @@ type Person = ReturnType<typeof withName>
 type People = Readonly<Partial<Record<'to' | 'cc' | 'bcc', readonly Person[]>>>
 
 /**
- * A message needs a To: without one its Cc recipients move there, which all recipients can see, otherwise the one of
- * Bcc.
+ * A message needs a To. Without one its Cc recipients move there, who are visible to all recipients anyway, otherwise
+ * the single Bcc recipient.
  */
 function addressed({ to = [], cc = [], bcc = [] }: People): People {
   if (to.length > 0) return { to, ...(cc.length > 0 && { cc }), ...(bcc.length > 0 && { bcc }) }

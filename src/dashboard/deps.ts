@@ -21,7 +21,9 @@ export interface DashboardDeps extends OrderDeps {
   readonly edge: DashboardEdge
 }
 
-/** A request of one of the dashboard's own routes; its session where the route takes one, or where there is one. */
+/**
+ * A request of one of the dashboard's own routes, with its session if the route requires one, or the request has one.
+ */
 export type DashboardRequest<Name extends DashboardRouteName = DashboardRouteName> = EdgeRequest<
   SessionKey | null,
   DashboardBodyOf<Name>
@@ -35,7 +37,7 @@ export function sessionOf({ key }: { readonly key: SessionKey | null }): Session
   return key
 }
 
-/** Sends a command as a member: its effect is logged, for an automatic check only if it changes something. */
+/** Sends a command as a member, whose effect is logged; that of an automatic check only if it changes something. */
 export function askAs(
   ask: OrderDeps['ask'],
   { key, route, params }: Pick<EdgeRequest<SessionKey | null>, 'key' | 'route' | 'params'>,
@@ -47,7 +49,7 @@ export function askAs(
   return (shard, command) => ask(shard, { ...command, body: { ...(command.body as object), ...as } })
 }
 
-/** Gives an order of the request's member about his account: it proves itself by his session, and is logged. */
+/** Gives an order of the request's member about the account; the session is its proof, and it is logged. */
 export function orderAs<Reply extends { readonly kind: string }>(
   deps: OrderDeps,
   request: DashboardRequest,

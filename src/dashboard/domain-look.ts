@@ -1,8 +1,8 @@
 /**
  * domain-look - POST /dashboard/api/domains/{id}/look: the automatic check by the page of an unverified domain
  *
- * Like `POST /v1/domains/{id}/verify`, except for the log: an open page checks every few seconds, and only changes are
- * logged, not checks.
+ * Like `POST /v1/domains/{id}/verify`, except for the log, because an open page checks every few seconds, and only
+ * changes are logged, not checks.
  *
  * Spec member.audit, domain.verify
  */

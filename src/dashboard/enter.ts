@@ -1,9 +1,9 @@
 /**
  * enter - opens a session in one of the accounts of an authenticated user, and ends surplus ones
  *
- * Steps: the session is added to its user's list, then opened on its account's shard, which checks membership. A
+ * First the session is added to its user's list, then it is opened on its account's shard, which checks membership. A
  * process that ends in between leaves an entry without a session. Ending a session is the reverse: its row ends first,
- * then its list entry is removed, so that every live session is visible to its user.
+ * then its list entry is removed, so every live session is visible to its user.
  *
  * Spec session.life, session.sign-in
  */
@@ -33,11 +33,11 @@ export interface Entrant {
   /** The account; null for the first that still lists the user. */
   readonly accountId: string | null
   readonly userAgent: string
-  /** Of the request. */
+  /** Cookies of the request. */
   readonly cookies: string
-  /** He has just shown who he is; a session alone shows it not. */
+  /** Whether the user has just entered a proof; a session alone is not one. */
   readonly isConfirmed: boolean
-  /** Until when a second factor that he has shown counts as just shown, in ms; 0: he has shown none. */
+  /** Time until which a second factor counts as just used, in ms; 0 if none was used. */
   readonly factorMs: number
   /** When the session that this one takes the place of began, in ms; null: it is the first. */
   readonly sinceMs: number | null
@@ -59,7 +59,7 @@ interface Opened {
   readonly deviceId: string
 }
 
-/** Null: he is no member there. */
+/** Null if the user is not a member there. */
 async function openIn(
   deps: DashboardDeps,
   { user, accountId, userAgent, cookies, isConfirmed, factorMs, sinceMs }: Entrant & { readonly accountId: string },

@@ -31,7 +31,7 @@ import { noteSession } from './session-routes.ts'
 
 const LAST_ONE = 'One of your accounts requires a second factor, and this is your last one'
 
-/** POST /dashboard/api/me/totp: nothing is stored before one of its codes was entered. */
+/** POST /dashboard/api/me/totp, which stores nothing before one of its codes is entered. */
 export function makeBeginTotp(deps: DashboardDeps): DashboardHandler<'beginTotp'> {
   return async (request) => {
     const user = await mayChange(deps, request)
@@ -124,7 +124,7 @@ export function makeDeletePasskey(deps: DashboardDeps): DashboardHandler<'delete
   return (request) => remove(deps, request, { kind: 'remove-passkey', passkeyId: passkeyIdOf(request) })
 }
 
-/** POST /dashboard/api/me/recovery-codes: the previous ones stop working. */
+/** POST /dashboard/api/me/recovery-codes, after which the previous codes stop working. */
 export function makeCreateRecoveryCodes(deps: DashboardDeps): DashboardHandler<'createRecoveryCodes'> {
   return async (request) => {
     const user = await mayChange(deps, request)
@@ -180,7 +180,8 @@ async function isFactorTaken({ read }: DashboardDeps, { accounts }: User): Promi
 }
 
 /**
- * The user of a request about factors: a user with a factor must have just used one, a password alone is not enough.
+ * The user of a request about factors. A user with a factor must have just used one, because a password alone is not
+ * enough.
  */
 async function mayChange(deps: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
   const user = await userOf(deps, request)

@@ -14,14 +14,14 @@ import { findLinks } from '../mail/links.ts'
 export interface FrameInput {
   readonly text: string | null
   readonly html: string | null
-  /** Whether images may be fetched from elsewhere: by a button, once. */
+  /** Whether images may be fetched from elsewhere, once, after a click. */
   readonly images: boolean
   readonly mode: 'live' | 'test'
   /** Content-ID -> data URL. */
   readonly files: ReadonlyMap<string, string>
 }
 
-/** Of all data URLs that are put into a page: files of 4 MiB as base64. */
+/** Maximum characters of all data URLs inserted into a page, which is 4 MiB of files as base64. */
 const INLINED_CHARS_MAX = 6 * 1024 * 1024
 const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
 /**
@@ -30,8 +30,8 @@ const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
  */
 const OPENING = /<(\/?)(iframe|frame|object|embed|portal|fencedframe|link|meta|base)/gi
 /**
- * The attribute of a link: a browser may connect to its target when the mouse button goes down. The characters allowed
- * around an attribute's name are in HTML 13.2.5.32 to 39.
+ * The attribute of a link, removed because a browser may connect to its target when the mouse button goes down. The
+ * characters allowed around an attribute's name are in HTML 13.2.5.32 to 39.
  */
 const HREF = /(?<=[\s/"':])href(?=[\s/>=])/gi
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", apos: "'" }

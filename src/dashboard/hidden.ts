@@ -23,7 +23,7 @@ export type ContentRule =
 
 type Json = Record<string, unknown>
 
-/** Of a file in a mail. */
+/** Position of a file in a mail. */
 const POSITION = /^\d{1,9}$/
 const AS_IT_IS: ContentRule = { shown: (answer) => answer }
 /** A download is nothing that a browser runs or shows. */
@@ -90,7 +90,7 @@ export async function refuseContent(
   { accountId, row }: SessionKey,
   of: { readonly server: ServerState; readonly act: string; readonly targets: Readonly<Record<string, string>> },
 ): Promise<Answer | null> {
-  // Records contain only ids and numbers, whatever is in the path.
+  // Records contain only ids and numbers, so any other text in the path is refused.
   if (!Object.values(of.targets).every((target) => isId(target.toLowerCase()) || POSITION.test(target)))
     return refuse('not_found')
   const isHidden = await isContentHidden(deps, accountId)

@@ -100,7 +100,7 @@ export async function leave(
 ): Promise<Answer | null> {
   const shard = homeShard(accountId)
   for (let turn = 0; turn < LEAVES_MAX; turn += 1) {
-    // The count comes first: a later join shows in the count, an earlier one in the account.
+    // The count is read first, so that a later join changes the count, and an earlier one the account.
     const user = await readUser(deps.read, userId)
     if (user === 'unavailable') return refuse('unavailable')
     if (user === null) return null

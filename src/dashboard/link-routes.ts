@@ -2,8 +2,8 @@
  * link-routes - links are ordered, read and consumed: /dashboard/api/links and below
  *
  * A link that makes a member of an account is bound to an address, or asks for it (first start). An existing user with
- * that address needs their password or session, or chooses a new password if an operator made the link; anyone else
- * chooses a name and a password.
+ * that address needs the password or a session, or sets a new password if an operator made the link; a new user sets a
+ * name and a password.
  *
  * Spec link.once, link.purpose, link.mail, link.operator
  */
@@ -33,7 +33,7 @@ import { askFactor, enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
 import { judgeTry } from './tries.ts'
 
-/** POST /dashboard/api/links: the same answer for every address. */
+/** POST /dashboard/api/links, with the same answer for every address. */
 export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {
   return async ({ body, client, cookies }) => {
     const { address, purpose } = body
@@ -93,7 +93,7 @@ function needOf({ purpose }: StoredLink, known: User | null): Link['needsPasswor
   return purpose === 'invitation' && known !== null ? 'enter' : 'choose'
 }
 
-/** Whether an operator made the link for an address: its user needs no old password, and chooses a new one. */
+/** Whether an operator made the link for an address, so that its user needs no old password, and sets a new one. */
 function isVouched({ purpose, address }: StoredLink): boolean {
   return purpose === 'setup' && address !== null
 }
@@ -108,7 +108,7 @@ export function makeConsumeLink(deps: DashboardDeps): DashboardHandler<'consumeL
   }
 }
 
-/** A user comes in by a link that was mailed to him, with a new password or without. */
+/** Signs a user in by a mailed link, with or without a new password. */
 async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Consuming): Promise<Answer> {
   const { body, userAgent, cookies } = request
   const isReset = link.purpose === 'reset'
@@ -206,11 +206,11 @@ async function renew(deps: DashboardDeps, user: User, changes: ChangeUserBody['c
 
 interface Joining {
   readonly user: User
-  /** Hashed, and the user's once the link is used; null: he keeps the one that he has. */
+  /** Hash of the new password, stored once the link is used; null to keep the present one. */
   readonly newPassword: string | null
 }
 
-/** The joining user: a known one who is verified or has an operator's link, or a new one. */
+/** The joining user, who is either a known one, verified or with an operator's link, or a new one. */
 async function whoJoins(
   deps: DashboardDeps,
   link: StoredLink,
@@ -252,7 +252,7 @@ async function makeUser(
   const body: AddUserBody = { hmac, address, name: name.slice(0, NAME_CHARS_MAX), password: hashed }
   const { reply, answer } = await giveOrder<UserReply>(deps, bucketOfHmac(hmac), { name: 'add-user', body })
   if (answer !== undefined) return answer
-  // Of two concurrent requests, the other one has created the user, with another password.
+  // If two requests run at once, the other one has created the user, with another password.
   if (!reply.isNew) return refuse('sign_in_failed')
   const user = await readUser(deps.read, reply.userId)
   return user === null || user === 'unavailable' ? refuse('unavailable') : user

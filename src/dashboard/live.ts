@@ -2,8 +2,8 @@
  * live - GET /dashboard/api/servers/{serverId}/events: the live events of a server for a page
  *
  * It reads the references recorded while a feed is open, like a feed of the API (`routes/events.ts`), and sends each
- * event as a webhook would get it, received mail as a reference. Accepted messages are only signalled, not recorded: a
- * page that misses one still reads its list again.
+ * event as a webhook would get it, received mail as a reference. Accepted messages are only signalled, not recorded,
+ * because a page that misses one still reads its list again.
  *
  * Guarantees: a busy server costs a feed a bounded number of reads a second: further events are left out, which
  * `missed` reports; a feed ends with its session, with its member's role, and with its server.
@@ -31,7 +31,7 @@ import { formatInstant } from '../views/instant.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
 import { findServer } from './mirror.ts'
 
-/** An empty line keeps proxies from ending the connection, and detects a client that is gone. */
+/** An empty line keeps proxies from ending the connection, and detects a disconnected client. */
 const BEAT_MS = 15_000
 /** Interval of the reads, and maximum events of one read, because a page shows no more. */
 const REST_MS = 500
@@ -116,7 +116,7 @@ function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, r
     start(sink) {
       const lines = new LiveLines(deps, { server, sink, position })
       if (isBehind) sink.send(missedLine(position))
-      // A session that has ended, or a server that was removed, is refused.
+      // A session that has ended, or a removed server, is refused.
       const renew = async (): Promise<void> => {
         if ((await listening()).refused != null) sink.end()
       }

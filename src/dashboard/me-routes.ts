@@ -41,7 +41,7 @@ export function makePatchMe(deps: DashboardDeps): DashboardHandler<'patchMe'> {
 }
 
 /**
- * POST /dashboard/api/me/password: the user's other sessions end before the change, and those begun in the meantime
+ * POST /dashboard/api/me/password ends the user's other sessions before the change, and those begun in the meantime
  * after it. If one cannot be ended, nothing is changed, or it stays on the list.
  */
 export function makeChangePassword(deps: DashboardDeps): DashboardHandler<'changePassword'> {

@@ -5,7 +5,7 @@ import type { User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import { type DashboardDeps, type DashboardRequest, sessionOf } from './deps.ts'
 
-/** Said where a second factor is to be shown and a password is not enough. */
+/** Message if a second factor is required and a password is not enough. */
 export const SHOW_FACTOR = 'Confirm with a code or a passkey: you have a second factor'
 
 /** The user of a request. */

@@ -1,9 +1,9 @@
 /**
  * password - passwords are hashed and compared: scrypt of `node:crypto`, two at once in a process
  *
- * 32 MiB and a quarter of a second each. Twenty wait, served by client network; beyond these a try is refused (`null`),
- * so that a flood takes neither the memory nor the threads from everything else. A network with fewer waiting replaces
- * one of the network with the most.
+ * 32 MiB and a quarter of a second each. Up to twenty wait, served by client network. Beyond these a try is refused
+ * (`null`), so that a flood cannot use up memory or threads. A network with fewer waiting replaces one of the network
+ * with the most.
  *
  * Spec session.password
  */
@@ -27,7 +27,7 @@ const NOBODY = `$scrypt$ln=${LN},r=${BLOCK},p=${PARALLEL}$${'A'.repeat(22)}$${'A
 let underWay = 0
 const waiting = new FairQueue<(mayRun: boolean) => void>(WAITING_MAX, () => performance.now())
 
-/** Hashes a password that was chosen. Takes the client's network. Null if too many wait. */
+/** Hashes a new password. Takes the client's network. Null if too many wait. */
 export async function hashPassword(password: string, client: string): Promise<string | null> {
   const salt = randomBytes(SALT_BYTES)
   const hash = await derive(password, salt, client)
@@ -36,8 +36,8 @@ export async function hashPassword(password: string, client: string): Promise<st
 }
 
 /**
- * Whether a password is the stored one. A null `stored` stands for an unknown user, and takes as long. Takes the
- * client's network. Null if too many wait.
+ * Whether a password is the stored one. A null `stored` means an unknown user, and takes as long. Takes the client's
+ * network. Null if too many wait.
  */
 export async function isPassword(password: string, stored: string | null, client: string): Promise<boolean | null> {
   const [, salt = '', hash = ''] = STORED.exec(stored ?? NOBODY) ?? []

@@ -50,9 +50,9 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
 }
 
 /**
- * DELETE /dashboard/api/members/{userId}: the user's list records the leave and the operator's links for the user end,
- * then the membership ends, then the account is removed from the list. Until then, repeating the request completes an
- * interrupted one.
+ * DELETE /dashboard/api/members/{userId} first records the leave on the user's list and ends the operator's links for
+ * the user, then ends the membership, then removes the account from the list. Until then, repeating the request
+ * completes an interrupted one.
  */
 export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
   return async (request) => {
@@ -91,7 +91,7 @@ export function makeListInvitations({ read, nowMs }: DashboardDeps): DashboardHa
   }
 }
 
-/** POST /dashboard/api/invitations: the same answer, whether or not the address is known. */
+/** POST /dashboard/api/invitations, with the same answer whether or not the address is known. */
 export function makeCreateInvitation(deps: DashboardDeps): DashboardHandler<'createInvitation'> {
   return async (request) => {
     const { address, role, readOnly } = request.body
@@ -138,7 +138,7 @@ export function makeDeleteInvitation(deps: DashboardDeps): DashboardHandler<'del
 
 /**
  * Counts an invitation, of its client and of the address. If a limit refuses, it is logged for the member. If nothing
- * could be counted, none was reached.
+ * could be counted, no limit was reached.
  */
 async function refuseInvitation(
   deps: DashboardDeps,

@@ -119,7 +119,7 @@ interface Begun {
   readonly user: User
 }
 
-/** The begun step of a request; null if none of this browser. `named` is the user in a passkey. */
+/** The pending step of a request; null if this browser has none. `named` is the user in a passkey. */
 async function readBegun(
   { read, secrets, edge, nowMs }: DashboardDeps,
   { body, cookies }: { readonly body: { readonly challenge: string }; readonly cookies: string },

@@ -68,7 +68,7 @@ export async function compare(user: User | null, password: string, client: strin
 export function makeReadSession(deps: DashboardDeps): DashboardHandler<'readSession'> {
   return async (request) => {
     const { row, hash } = sessionOf(request)
-    // Its account may no longer require a factor: the session checks again.
+    // The account may no longer require a factor, so the session is checked again.
     return row.needsFactor ? noteSession(deps, row.accountId, { hash, isConfirmed: false }) : answerRow(deps, row)
   }
 }

@@ -39,7 +39,7 @@ interface Trying {
   readonly client: string
   /** Null if it cannot lock out a user. */
   readonly address: string | null
-  /** Of the request. */
+  /** Cookies of the request. */
   readonly cookies: string
 }
 
@@ -66,7 +66,7 @@ export async function judgeTry(
   return ofAddress && { answer: ofAddress, isOfAddress: 'status' in ofAddress && ofAddress.status === 429 }
 }
 
-/** The device of a user that a request's cookies name; null if it is none of this user's. */
+/** The user's device named in a request's cookies; null if it is not one of this user's. */
 export function deviceIn({ secrets, edge }: DashboardDeps, cookies: string, user: User): string | null {
   const device = parseDevice(secrets.deviceKey, readDevice(edge, cookies))
   return device?.userId === user.userId && user.devices.includes(device.deviceId) ? device.deviceId : null

@@ -1,5 +1,6 @@
 /**
- * user-look-lane - the performer of looks at users: each of their accounts is asked whether he is a member
+ * user-look-lane - performs the checks of users, which ask each account on a user's list whether it has the user as a
+ * member
  *
  * A few users at a time, because no request waits for it.
  *

@@ -2,11 +2,11 @@
  * bounded-cache - a cache for values whose size others choose: bounded in entries, in bytes and in age.
  *
  * The least recently used entry is evicted first. Expired entries are removed within a minute of the next write, used
- * or not. Bytes are a high estimate of the heap: the caller passes the size of a value, and the size of the key and the
- * entry is added here.
+ * or not. Bytes are a high estimate of the heap. The caller passes the size of a value, and the size of the key and
+ * the entry is added here.
  */
 
-/** Heap of an entry apart from its value: the Map's slot, two objects, the head of the key. */
+/** Heap of an entry apart from its value, which is the Map's slot, two objects, and the head of the key. */
 const ENTRY_BYTES = 256
 const SWEEP_MS = 60_000
 

@@ -49,8 +49,8 @@ export interface CertificateLog {
 }
 
 /**
- * Reads the certificate that the operator named, or the installation's own. A new pair is made if there is none, if it
- * ends soon, or if its files are damaged, which is logged.
+ * Reads the certificate that the operator named, or the installation's own. A new pair is created if there is none, if
+ * it expires soon, or if its files are damaged, which is logged.
  * @throws WrongFile if the operator's files are not a certificate and its key
  */
 export function openCertificate(
@@ -86,7 +86,7 @@ function readCertificate(certPath: string, keyPath: string): Certificate {
   return { cert, key }
 }
 
-/** Why TLS refuses a pair, such as a chain that was cut off; null if it does not. */
+/** Why TLS refuses a pair, for example because of a truncated chain; null if it does not. */
 export function faultOfChain(pair: Certificate): string | null {
   try {
     createSecureContext({ ...pair, minVersion: 'TLSv1.2' })

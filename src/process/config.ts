@@ -117,7 +117,7 @@ const INSTALLED_IN = fileURLToPath(new URL('../../..', import.meta.url))
 export const FILES_IN_NO_REPLICA =
   'CONTENT_STORE: files of one machine are in no replica; with DURABILITY=replica it is s3://bucket/prefix or redis'
 
-/** Values that may contain a password: a mistake about them names only the variable. */
+/** Values that may contain a password, so a mistake about them names only the variable. */
 const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay', 'word', 'password']
 
 /**
@@ -138,7 +138,7 @@ export function readConfig(environment: Environment = process.env): ConfigResult
   }
   const config = collect(read)
   mistakes.push(...contradictions(config, environment))
-  // No child of this process inherits them.
+  // They are removed, so that no child of this process inherits them.
   if (environment === process.env) for (const name of FIRST_KEYS) delete process.env[name]
   return mistakes.length === 0 ? { ok: true, config } : { ok: false, mistakes }
 }

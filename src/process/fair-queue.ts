@@ -13,7 +13,7 @@ export class FairQueue<Item> {
   readonly #nowMs: () => number
   /** Queued jobs by client; no list is empty. */
   readonly #waiting = new Map<string, Item[]>()
-  /** Milliseconds of this minute, by client. */
+  /** Cost of each client in this minute, in milliseconds. */
   readonly #cost = new Map<string, number>()
   #minute = 0
   #size = 0
@@ -46,7 +46,10 @@ export class FairQueue<Item> {
     return most.pop() as Item
   }
 
-  /** The next item of a client that may be served; null for none. Of two that cost the same, who waits longer. */
+  /**
+   * The next item of a client that may be served; null for none. If two have cost the same, the one that has waited
+   * longer is next.
+   */
   take(mayServe: (client: string) => boolean = () => true): { readonly client: string; readonly item: Item } | null {
     this.#forget()
     let least: string | null = null

@@ -1,4 +1,4 @@
-/** fence - the fence of this process (`cluster/fence.ts`), with a clock that all its threads share. */
+/** fence - the fence of this process (`cluster/fence.ts`), with a clock shared by all its threads. */
 
 import { Fence, type FenceCells, makeFenceCells } from '../../cluster/fence.ts'
 

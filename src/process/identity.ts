@@ -28,7 +28,7 @@ export function processIdentity(): ProcessIdentity {
   }
 }
 
-/** True only when the record is of this machine's boot and namespace and its process has ended. */
+/** True only if the record is of this machine's boot and namespace and its process has ended. */
 export function isProcessGone(record: ProcessIdentity, self: ProcessIdentity = processIdentity()): boolean {
   if (self.bootId === '' || self.pidNamespace === '') return false
   if (record.bootId !== self.bootId || record.pidNamespace !== self.pidNamespace) return false
@@ -48,7 +48,7 @@ function startTimeOf(pid: number): string | null {
   return isEnded ? '' : (fields[START_TIME_FIELD] ?? '')
 }
 
-/** Signal 0 fails with EPERM for another user's process, and with ESRCH if there is none. */
+/** Signal 0 fails with EPERM for another user's process, and with ESRCH if the process does not exist. */
 function exists(pid: number): boolean {
   try {
     return process.kill(pid, 0)

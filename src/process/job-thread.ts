@@ -1,13 +1,15 @@
 /**
  * job-thread - one thread that does one job at a time, within the job's time and the thread's memory.
  *
- * States: no thread; starting, once; idle; busy with one job. A job that takes too long or too much memory ends the
+ * States: no thread; starting (once); idle; busy with one job. A job that takes too long or too much memory ends the
  * thread, and the next job gets a new one. The time of a job begins when the thread has loaded its code.
  */
 
 import { Worker } from 'node:worker_threads'
 
-/** Messages of a thread: once it has loaded, partial results, the end of the job. `failed`: the job threw. */
+/**
+ * Messages of a thread: once it has loaded, partial results, the end of the job. `failed` means that the job threw.
+ */
 export type ThreadMessage<Result, Told = Result> =
   | { readonly ready: true }
   | { readonly told: Told }
@@ -30,7 +32,7 @@ export interface ThreadOptions {
   readonly body: URL
   /** Memory of the thread, of its buffers too. */
   readonly heapMbMax: number
-  /** Buffers of a job that are handed over, not copied. */
+  /** Buffers of a job that are transferred, not copied. */
   readonly transfer?: (job: never) => readonly ArrayBuffer[]
 }
 

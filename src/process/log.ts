@@ -75,7 +75,7 @@ export function makeLogs({ level, isTerminal, sink }: LogOptions): Logs {
   const destination = isTerminal ? forPeople(sink) : (sink ?? inTheBackground())
   const log = pino(optionsOf(level), destination)
   if (!log.isLevelEnabled('info')) return { log, records: NO_RECORDS }
-  // Searching each line for personal fields costs a hundred times the line, and these have none.
+  // Searching each line for personal fields costs a hundred times as much as the line, and these lines have none.
   const write = (facts: object, msg: string): void => {
     const line = JSON.stringify({ level: 'info', time: new Date().toISOString(), ...facts, msg })
     destination.write(`${withoutAddresses(line)}\n`)
@@ -99,7 +99,7 @@ function optionsOf(level: LogOptions['level']): LoggerOptions {
 }
 
 function forPeople(sink: DestinationStream | undefined): DestinationStream {
-  // Only a terminal needs it, and a start is to be short.
+  // It is loaded only for a terminal, to keep a start short.
   const pretty: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
   return pretty({ colorize: sink === undefined, sync: true, ...(sink ? { destination: sink } : {}) })
 }
@@ -131,10 +131,10 @@ function withoutCommand(error: unknown): unknown {
   return { type: error.name, message: error.message, ...(code === undefined ? {} : { code }), stack: error.stack ?? '' }
 }
 
-/** A line of a bounded length: what is longer is the start of it, as the text of another line. */
+/** A line of bounded length; a longer one is replaced by a line with its start as text. */
 function cutLine(line: string): string {
   if (line.length <= LINE_CHARS_MAX) return line
-  // Half of it: an address that the first cut divides is no address to what blanks them.
+  // Only half of it is kept, because an address divided by the first cut is not recognized as an address.
   const start = withoutAddresses(line.slice(0, LINE_CHARS_MAX)).slice(0, LINE_CHARS_MAX / 2)
   return `${JSON.stringify({ level: 'warn', msg: 'A line was too long', start })}\n`
 }

@@ -56,7 +56,7 @@ export interface RedisOnPage {
   readonly share: number
   readonly replicas: number
   readonly replicasWanted: number
-  /** Its clock less that of this machine. */
+  /** Its clock minus the local clock. */
   readonly clockOffMs: number
 }
 
@@ -162,7 +162,7 @@ function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readon
       gauges.up.set({ redis: name }, isUp ? 1 : 0)
       gauges.fill.set({ redis: name }, share)
       gauges.wanted.set({ redis: name }, replicasWanted)
-      // The last report of a process that is gone is not current.
+      // The last report of an unreachable node is not current.
       if (!isUp) continue
       gauges.replicas.set({ redis: name }, replicas)
       gauges.clock.set({ redis: name }, clockOffMs / 1_000)

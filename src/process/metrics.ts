@@ -23,7 +23,7 @@ export interface ContentActEnd {
 
 /** Counters of one process. */
 export interface Metrics {
-  /** A send of `recipients` was accepted `ms` after its request had arrived whole: including the commit. */
+  /** A send of `recipients` was accepted `ms` after its request had arrived completely, including the commit. */
   accepted(recipients: number, ms: number): void
   /** A commit was confirmed after `ms`. */
   committed(ms: number): void
@@ -37,15 +37,15 @@ export interface Metrics {
    * A send was answered 503: `memory` or `disk` have no room, `content` was not kept, or how its ask ended.
    */
   notTaken(why: string): void
-  /** An attempt ended: its result, class and route. */
+  /** An attempt ended, with its result, class and route. */
   attempted(ended: AttemptEnd): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
   /** Messages were scheduled, cancelled, or moved to a new time. */
   scheduled(result: 'accepted' | 'cancelled' | 'moved', messages: number): void
-  /** A mail that came in or came back, or a recipient that was refused, by kind. */
+  /** A received or returned mail, or a refused recipient, by kind. */
   received(kind: string): void
-  /** A request to an unsubscribe link: its action and result. */
+  /** A request to an unsubscribe link, by action and result. */
   unsubscribed(act: string, result: string): void
   /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
   submitted(what: 'login' | 'message', code: string): void
@@ -55,7 +55,7 @@ export interface Metrics {
   watchCertificate(expiresMs: () => number): void
   /** A received mail was parsed, in `ms`, with an issue or null. */
   parsed(issue: string | null, ms: number): void
-  /** A received mail was judged, in `ms`: each check with its verdict. */
+  /** A received mail was judged in `ms`, with the verdict of each check. */
   judged(verdicts: object, ms: number): void
   /** An attempt at a webhook ended: `delivered`, or the error. */
   posted(result: string): void

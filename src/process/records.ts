@@ -1,8 +1,8 @@
 /**
  * records - log lines of single events: the outcome of a recipient or a broadcast, a refused request
  *
- * Guarantees: only ids, names and numbers, never an address; a limited number of lines a second, then one that counts
- * the others, so that neither a flood of requests nor a burst of mail fills the disk.
+ * Guarantees: records have only ids, names and numbers, never an address; a limited number of lines a second, then one
+ * that counts the others, so that neither a flood of requests nor a burst of mail fills the disk.
  */
 
 /** Writes a line of the log at `info`. */

@@ -5,7 +5,7 @@
  * hide the one with the cause.
  */
 
-/** Of one sentence in a minute. */
+/** Maximum lines of one sentence in a minute. */
 const TIMES_MAX = 20
 const WINDOW_MS = 60_000
 /** Sentences are constants. The bound protects the memory if a caller builds varying ones. */

@@ -47,7 +47,7 @@ export class RequestTally {
   }
 }
 
-/** The tallies of a process: one for each requested route, created by name. */
+/** The tallies of a process, one for each requested route, created by name. */
 export class RequestTallies {
   private readonly tallies = new Map<string, RequestTally>()
 
@@ -61,7 +61,7 @@ export class RequestTallies {
     return made
   }
 
-  /** The text of the page about all that were answered. */
+  /** The page's text about all answered requests. */
   format(): string {
     const told = [...this.tallies.values()].filter(({ isEmpty }) => !isEmpty)
     const lines = [

@@ -36,8 +36,8 @@ const NON_ASCII = /[^\p{ASCII}]/u
 /** Everything that needs the installation's secret. */
 export interface Secrets {
   /**
-   * HMAC of an address within its account, whatever its case, and whether its domain is written in A-labels or
-   * U-labels: 22 characters.
+   * HMAC of an address within its account, independent of case and of A-labels or U-labels in its domain, in 22
+   * characters.
    */
   addressHmac(accountId: string, address: string): string
   /** The same of a sender; the last one of each account is cached for ten minutes at most. */
@@ -51,7 +51,7 @@ export interface Secrets {
   idempotencyHash(serverId: string, idempotencyKey: string): string
   /** HMAC of a tag within its server: 8 characters. */
   tagHash(serverId: string, tag: string): string
-  /** HMAC of the address of a sign-in, whatever its case; its first byte names the user's shard. */
+  /** HMAC of the address of a sign-in, independent of case, whose first byte determines the user's shard. */
   loginHmac(address: string): string
   /** The same of a client's network. */
   clientHmac(client: string): string
@@ -77,7 +77,7 @@ export interface Secrets {
   readonly check: string
 }
 
-/** The identity of an address: its lower-case form, with its domain as it is in the DNS. */
+/** The identity of an address, which is its lower-case form with its domain in the form of the DNS. */
 function knownAs(address: string): string {
   const text = address.toLowerCase()
   if (!NON_ASCII.test(text)) return text
@@ -145,7 +145,7 @@ function makeKeyedHash(key: Buffer, chars: number): (text: string) => string {
   }
 }
 
-/** Caches the last hash of each owner: a busy server sends most mail from one address with one tag. */
+/** Caches the last hash of each owner, because a busy server sends most mail from one address with one tag. */
 function rememberLast(compute: OwnedHash): OwnedHash {
   const last = new Map<string, { readonly text: string; readonly hashed: string }>()
   return function ownedHash(ownerId, text) {

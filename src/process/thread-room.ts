@@ -1,9 +1,9 @@
 /**
  * thread-room - threads that work off jobs, each within its time and each thread within its memory.
  *
- * Guarantees: `run` never rejects; a job costs the others no more than its time; the queue is bounded, and the client
- * whose jobs cost the least is served first (`fair-queue.ts`). If there are several threads, one client has all but one
- * at most: another client's job never waits for its jobs alone.
+ * Guarantees: `run` never rejects; a job delays the others only by its own time; the queue is bounded, and the client
+ * whose jobs cost the least is served first (`fair-queue.ts`). If there are several threads, one client has all but
+ * one at most: another client's job never waits for its jobs alone.
  */
 
 import { FairQueue } from './fair-queue.ts'

@@ -12,7 +12,7 @@ export function replaceFile(path: string, text: string): void {
   moveFile(writeFresh(path, text), path)
 }
 
-/** The same for a file that must not exist yet: of several processes the first one wins. */
+/** The same for a file that must not exist yet, which the first of several processes creates. */
 export function createFile(path: string, text: string): void {
   const fresh = writeFresh(path, text)
   try {
@@ -30,7 +30,7 @@ export function moveFile(from: string, to: string): void {
   syncFolder(to)
 }
 
-/** Writes `text` beside `path`, under a name of this process: several may start at once. */
+/** Writes `text` next to `path`, under a name of this process, because several may start at once. */
 function writeFresh(path: string, text: string): string {
   const fresh = `${path}.${process.pid}.new`
   const file = openSync(fresh, 'w', OWNER_ONLY)

@@ -1,8 +1,8 @@
 /**
  * build - `npm run build`: compiles the service and makes the dashboard's pages and the client.
  *
- * `--stale` does nothing if both are as new as their sources. A TypeScript project may be named: the tests name the one
- * that includes them (`npm run build:test`). Killed at any point, it leaves a build that is marked as incomplete.
+ * `--stale` does nothing if both are as new as their sources. A TypeScript project may be given; the tests give the
+ * one that includes them (`npm run build:test`). If it is killed at any point, the build is marked as incomplete.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'

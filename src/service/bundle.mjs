@@ -4,8 +4,8 @@
  * Guarantees: the output of one run is complete and consistent: names of files have a digest of their content, and the
  * shells name them. Each text is also stored with br and gz, compressed here and not at each request.
  *
- * Three builds, so that the sign-in pages load nothing else: `app` (a chunk for each page), `door` (signing in, links),
- * `desk` (the operator).
+ * There are three builds, so that the sign-in pages load nothing else: `app` (a chunk for each page), `door` (signing
+ * in, links), `desk` (the operator).
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 const ENTRIES = ['app', 'door', 'desk']
 const TITLES = { app: 'Sendwright', door: 'Sign in · Sendwright', desk: 'Operator · Sendwright' }
 const TEXTS = /\.(?:js|css|html|svg)$/
-/** Of a file's path: its package. */
+/** Reduces a file's path to its package. */
 const PACKAGE = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/
 const FONT = /inter-.*\.woff2$/
 

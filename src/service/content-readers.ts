@@ -25,7 +25,7 @@ interface ReadersInput {
   readonly parsing: Parsing
 }
 
-/** Makes the readers. In: the parts of the service, the store's time in ms. */
+/** Makes the readers. Takes the parts of the service and the store's time in ms. */
 export function makeContentReaders(parts: ReadersInput, nowMs: () => number): ContentReaders {
   const { config, outgoing, secrets, serviceKey, mailRoom } = parts
   return {
@@ -44,7 +44,7 @@ export function makeContentReaders(parts: ReadersInput, nowMs: () => number): Co
   }
 }
 
-/** What the service writes into messages. */
+/** The names that the service writes into messages. */
 export function namesOf({ baseUrl, smtpHostname }: Config, { tokenKey, addressHmac, senderId }: Secrets): NameDeps {
   return { tokenKey, addressHmac, baseUrl, senderId, smtpHostname }
 }

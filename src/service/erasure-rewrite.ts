@@ -2,9 +2,9 @@
  * erasure-rewrite - makes the embedded Redis rewrite its append-only file after an erasure, because until then the file
  * has the erased data
  *
- * States: nothing to do -> an erasure was done -> a rewrite was begun, some minutes later -> it has ended well.
- * Short-lived data has expired by then: the content of commands between processes, unclaimed content. A rewrite that
- * was refused or failed, or whose Redis was restarted, is requested again.
+ * States: nothing to do -> an erasure was done -> a rewrite was begun, some minutes later -> it has succeeded.
+ * Short-lived data has expired by then, such as the content of commands between processes, and unclaimed content. A
+ * rewrite that was refused or failed, or whose Redis was restarted, is requested again.
  *
  * Guarantees: at most one in ten minutes for all processes together; a successful one is known to all processes, after
  * a start too; continuous erasures do not delay it.

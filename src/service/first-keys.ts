@@ -1,9 +1,9 @@
 /**
  * first-keys - keys that settings name for the first account, so that compose files and CI know them before
  *
- * They are read while the store has no account, and never again: later ones that differ are ignored, with a line in the
- * log. A test key may be a setting. The others open real mail and data: where the API listens on more than the loopback
- * they come from a file that its owner alone can read.
+ * They are read while the store has no account, and never again: later ones that differ are ignored, with a line in
+ * the log. A test key may be a setting. The others give access to real mail and data, so if the API listens on more
+ * than the loopback they must come from a file that only its owner can read.
  *
  * Spec key.first-run
  */
@@ -21,7 +21,7 @@ import type { PendingKeys } from './first-start.ts'
 const DIFFERENT_CHARS_MIN = 14
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const FILE_BYTES_MAX = 1_024
-/** The first account lives on shard 0, as its keys say. */
+/** The first account is on shard 0, which its keys contain. */
 const SHARD = 0
 
 type Given = Partial<Pick<PendingKeys, 'operatorToken' | 'accountToken' | 'liveToken' | 'testToken'>>

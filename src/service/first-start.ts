@@ -1,11 +1,11 @@
 /**
  * first-start - the first account of an empty store, and the file with its keys
  *
- * States of the data directory: nothing -> `first-run.json.pending` (keys, fsynced) -> commit -> `first-run.json`.
+ * States of the data directory: empty -> `first-run.json.pending` (keys, fsynced) -> commit -> `first-run.json`.
  *
- * Guarantees: the keys are on disk before the store has them, so a crash at any point neither loses them nor makes a
- * second account: the next start finds the pending keys in the store and finishes, or requests the same keys again. One
- * process does it, under a lock in the store. Both files are readable by their owner only.
+ * Guarantees: the keys are on disk before the store has them, so a crash at any point neither loses them nor creates a
+ * second account; the next start finds the pending keys in the store and finishes, or requests the same keys again.
+ * One process does it, under a lock in the store. Both files are readable by their owner only.
  *
  * Keys: `{cl}:first-start` (the lock), `key:<sha256>`, `accounts`.
  */
@@ -28,7 +28,7 @@ import type { ServedUrls } from './served-urls.ts'
 /** Shards are on their way while several processes start together. With the last ask, shorter than the lock lives. */
 const CREATE_MS_MAX = 20_000
 const CREATE_AGAIN_MS = 100
-/** Operator keys live on shard 0, and so does the account that is made together with one. */
+/** Operator keys are on shard 0, and so is an account that is created together with one. */
 const FIRST_SHARD = 0
 const FILE = 'first-run.json'
 const PENDING = 'first-run.json.pending'
@@ -79,9 +79,9 @@ export interface FirstAccount {
 export interface FirstStartDeps {
   readonly nodes: Nodes
   readonly dataDir: string
-  /** Keys in place of made ones. Throws if one of them cannot be used. */
+  /** Given keys instead of new ones. Throws if one of them cannot be used. */
   readonly givenKeys?: () => Partial<PendingKeys>
-  /** Finds the URLs that are written down. */
+  /** Finds the URLs for the file. */
   readonly findUrls: () => Promise<ServedUrls>
   /** The URL of a link into the dashboard at this URL. */
   readonly linkUrl: (baseUrl: string, linkId: string) => string
@@ -91,7 +91,9 @@ export interface FirstStartDeps {
   createAccount(shard: number, account: FirstAccount): Promise<boolean>
 }
 
-/** Makes the first account if the store has none. Returns its keys and the path of their file; null if it has one. */
+/**
+ * Creates the first account if the store has none. Returns its keys and the path of their file; null if it has one.
+ */
 export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: FirstRun; path: string } | null> {
   const pendingPath = join(deps.dataDir, PENDING)
   if (!existsSync(pendingPath) && (await hasAccount(deps.nodes))) return null
@@ -109,9 +111,9 @@ export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: Firs
 }
 
 /**
- * The text printed once: the path of the keys, the link into the dashboard, and a working request with the test
- * server's key. On a terminal the link and the key are shown; elsewhere, because a journal keeps the output, only their
- * path.
+ * The text printed once, with the path of the keys, the link into the dashboard, and a working request with the test
+ * server's key. On a terminal the link and the key are shown; elsewhere, because a journal keeps the output, only
+ * their path.
  */
 export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl }: FirstRun, isShown: boolean): string {
   const body = JSON.stringify({

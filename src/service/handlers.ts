@@ -44,7 +44,7 @@ export interface ListenerDeps {
   readonly nodes: Nodes
 }
 
-/** Routes of the operator listener that every process answers, whatever its roles. */
+/** Routes of the operator listener that every process answers, with any roles. */
 const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMetrics']
 
 /** Starts the listeners of a role; null if its settings open none. */
@@ -65,8 +65,8 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
 }
 
 /**
- * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's: with `http` all
- * its routes, without it only those about this process. Throws Error if a port is taken.
+ * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's. With the role
+ * `http` that has all its routes, otherwise only those about this process. Throws Error if a port is taken.
  */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
   const held = new HeldBytes()

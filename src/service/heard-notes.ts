@@ -1,6 +1,6 @@
 /**
- * heard-notes - notes of commits for the operator: a line for each end of a recipient and of a broadcast, and the
- * figures of broadcasts
+ * heard-notes - notes of commits for the operator, with a line for each final state of a recipient and of a broadcast,
+ * and the figures of broadcasts
  */
 
 import type { Note } from '../../cluster/behaviour.ts'

@@ -1,14 +1,14 @@
 /**
  * mx-watch - checks that a process of the cluster receives bounces and complaints, and warns if none does
  *
- * A starting process gives the others time to start, and a replaced one leaves a gap: neither is reported.
+ * A starting process gives the others time to start, and a replaced one leaves a gap, so neither is reported.
  */
 
 import type { ClusterLog } from '../../cluster/cluster-log.ts'
 import { NO_MX_LISTENER, NO_MX_LISTENER_FIX } from '../health/mx-listener.ts'
 
 const LOOK_MS = 5_000
-/** `npm run cluster` has all of its lines up by then, and a process that was killed has a successor. */
+/** All processes of `npm run cluster` are running by then, and a killed process has a successor. */
 const ABSENT_MS = 10_000
 
 export interface MxWatchDeps {

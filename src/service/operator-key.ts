@@ -30,7 +30,7 @@ export interface MadeOperatorKey {
   readonly tokenId: string
   /** The value: it is shown once. */
   readonly token: string
-  /** Ids of the keys that were revoked. */
+  /** Ids of the revoked keys. */
   readonly revoked: readonly string[]
   /** The file with the new key for commands on this machine; null if there is no usable one. */
   readonly path: string | null

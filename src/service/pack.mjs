@@ -1,11 +1,11 @@
 /**
- * pack - `npm run pack`: makes the archive that a server installs from, `sendwright-<version>.tgz`, in build/pack/, or
- * in the folder that is named (`npm run pack -- /srv/archives`), and its digest beside it. Prints its path last.
+ * pack - `npm run pack` makes the archive that a server installs from, `sendwright-<version>.tgz`, in build/pack/, or
+ * in a given folder (`npm run pack -- /srv/archives`), and its digest next to it. Prints its path last.
  *
- * The archive holds the compiled service, the dashboard's pages, the client, the documents with the site built from
- * them, what else `files` of package.json names, and the packages that package-lock.json of this checkout installs
- * without tools: a server fetches nothing. Native modules are those of Linux on x64 and arm64. THIRD-PARTY-NOTICES,
- * sbom.cdx.json and SHA256SUMS describe the content.
+ * The archive has the compiled service, the dashboard's pages, the client, the documents with the site built from
+ * them, the other entries of `files` in package.json, and the packages that package-lock.json of this checkout
+ * installs without tools, so a server downloads nothing. Native modules are those of Linux on x64 and arm64.
+ * THIRD-PARTY-NOTICES, sbom.cdx.json and SHA256SUMS describe the content.
  *
  * `npm install` goes before. Nothing is touched but the folder of the archive.
  */
@@ -21,9 +21,9 @@ import { copyModules } from './pack/modules.mjs'
 import { noticesOf } from './pack/notices.mjs'
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-/** What is compiled: the service, without benchmarks and tests. */
+/** The compiled parts are those of the service, without benchmarks and tests. */
 const COMPILED = ['schemas', 'cluster', 'src']
-/** Scripts of package.json that need nothing but what is installed. */
+/** Scripts of package.json that need only installed packages. */
 const SCRIPTS = ['start', 'cluster']
 /** The name of the archive's folder, as in archives of npm. */
 const TOP = 'package'
@@ -62,7 +62,7 @@ try {
   rmSync(above, { recursive: true, force: true })
 }
 
-/** Copies what `files` names and lies in the checkout, without sources: what is compiled stands for them. */
+/** Copies the entries of `files` that are in the checkout, without sources, which are shipped compiled. */
 function copyNamed() {
   const isShipped = (path) => !/\.ts$|\.vitepress/.test(path) && !/src\/(?:dashboard\/page|service\/pack)/.test(path)
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE', ...manifest.files.map((one) => one.replace(/\/$/, ''))])
@@ -77,12 +77,12 @@ function compile() {
   for (const name of COMPILED) if (!existsSync(join(stage, 'build', name))) throw new Error(`${name} was not compiled`)
 }
 
-/** package.json of the archive: without tools and what is done with them. */
+/** package.json of the archive, without tools and their scripts. */
 function manifestOf({ devDependencies: _tools, scripts, ...rest }) {
   return { ...rest, scripts: Object.fromEntries(SCRIPTS.map((name) => [name, scripts[name]])) }
 }
 
-/** The lock file of the archive: the packages of the service, as the checkout's has them. */
+/** The lock file of the archive, with the packages of the service as in the checkout. */
 function lockOf({ packages, ...rest }) {
   const { '': root, ...others } = packages
   const { devDependencies: _tools, ...top } = root

@@ -102,7 +102,7 @@ export interface Parts {
   readonly delivering: { count(): number }
   /** Whether the first account is made, or there is one already, as far as it is for this process to make it. */
   readonly first: { isDone: boolean }
-  /** The worker's id and clock; until there is one, those of this process. */
+  /** The worker's id and clock; before there is one, those of this process. */
   readonly self: { worker: string; nowMs: () => number }
   readonly received: ReceivedStore
   readonly parsing: Parsing
@@ -220,7 +220,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
 }
 
-/** The effective roles of a process: without its port it receives no mail. */
+/** The effective roles of a process, which receives no mail without its port. */
 function rolesRun({ roles, mxPort }: Config): readonly Role[] {
   return roles.filter((role) => role !== 'mx' || mxPort !== 0)
 }

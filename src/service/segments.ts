@@ -18,7 +18,7 @@ import { makeReader, type Reader } from '../views/key.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 
 export interface SegmentsInput {
-  /** Null: all content lies in Redis, and so does the log. */
+  /** Null if all content is in Redis, and then so is the log. */
   readonly contents: Contents | null
   readonly secrets: Pick<Secrets, 'contentKey'>
   readonly store: OpenStore['store']
@@ -31,7 +31,7 @@ export interface SegmentsInput {
 /** The message log, wherever its segments are. */
 export interface LogStore {
   readonly read: Reader
-  /** The lanes of the content store: what leaves it, and what segments of the log go there. In: the store's time. */
+  /** The lanes of the content store, for removals and for segments of the log. Takes the store's time. */
   lanes(clock: { nowMs(): number }, room?: (lane: string) => number): LaneType[]
 }
 

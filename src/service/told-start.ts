@@ -1,6 +1,4 @@
-/**
- * told-start - the log line of a process when it starts and stops: its roles, listeners and store
- */
+/** told-start - the log line of a process when it starts and stops, with its roles, listeners and store */
 
 import type { EngineName } from '../http/engine/engine.ts'
 import type { Config } from '../process/config.ts'

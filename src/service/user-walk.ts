@@ -15,12 +15,12 @@ import { giveOrder, type OrderDeps } from '../routes/answer.ts'
 import { loginsKey, membersKey, userKey } from '../state/dashboard/places.ts'
 import type { KeyAnswers, ReadKeys } from '../views/read-keys.ts'
 
-/** Users of one step: a page of a shard's addresses. */
+/** Users of one step, which is a page of a shard's addresses. */
 const USERS_MAX = 200
 
 export interface UserWalkDeps extends OrderDeps {
   readonly readKeys: ReadKeys
-  /** The shards of this process. */
+  /** The shards owned by this process. */
   readonly shards: () => readonly number[]
 }
 

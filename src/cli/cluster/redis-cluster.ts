@@ -49,7 +49,7 @@ export function addRedisClusterCommands(cluster: Command, ended: Ended): void {
     )
 }
 
-/** Whether a Redis works: a primary with shards answers, a replica is in sync. */
+/** Whether a Redis works, which means that a primary with shards answers, or a replica is in sync. */
 export function isServing({ role, isUp, shards, isInStep }: RedisNodeRow): boolean {
   return role === 'primary' ? isUp || shards.length === 0 : isUp && isInStep
 }

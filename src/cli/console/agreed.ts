@@ -1,4 +1,4 @@
-/** agreed - a question on the terminal that is answered with yes or no. */
+/** agreed - a yes-or-no question on the terminal. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 

@@ -59,14 +59,14 @@ export interface Client {
   delete(path: string, body?: object): Promise<void>
   /** A secret derived from a key, the same each time. Takes its purpose. */
   derive(purpose: string): Buffer
-  /** A streamed answer. Throws CommandFailure if it is refused, Error if there is none. */
+  /** A streamed answer. Throws CommandFailure if it is refused, Error if there is no answer. */
   open(path: string, signal: AbortSignal, headers?: Record<string, string>): Promise<ReadableStream<Uint8Array>>
 }
 
 /**
  * Makes the client of one command.
  * @param owner whose key it needs
- * @throws CommandFailure when no key is to be found, or the one given is of another kind
+ * @throws CommandFailure if no key is found, or the given one is of another kind
  */
 export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
   const settings = readClientSettings()
@@ -108,7 +108,7 @@ export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
 interface Choice {
   /** Of `--token`. */
   readonly given: string | undefined
-  /** Of the environment. */
+  /** Value from the environment. */
   readonly named: string | null
   readonly isLive: boolean
 }

@@ -6,7 +6,7 @@ import { type ClientOptions, makeClient } from './client.ts'
 
 const DOWNLOAD_MS_MAX = 60_000
 
-/** Downloads with a server's key. Out: the exit code. */
+/** Downloads with a server's key. Returns the exit code. */
 export async function download(options: ClientOptions & { readonly output?: string }, path: string): Promise<number> {
   const body = await makeClient(options, 'server').open(path, AbortSignal.timeout(DOWNLOAD_MS_MAX))
   const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])

@@ -26,7 +26,7 @@ export function withOperatorOptions(command: Command): Command {
     .option('--json', "print the service's answer as one line of JSON")
 }
 
-/** Options of a command that changes something: the note goes into the audit log. */
+/** Options of a command with changes, whose note goes into the audit log. */
 export function withNote(command: Command): Command {
   return withOperatorOptions(command).option('--note <text>', 'reason for the audit log')
 }
@@ -72,7 +72,7 @@ export function parseUrl(text: string): string {
   throw new InvalidArgumentError('Expected an http or https URL.')
 }
 
-/** A date-time, or a day, as the API takes it; without an offset in the time of this machine. */
+/** A date-time, or a day, in a form of the API; without an offset in local time. */
 export function parseInstant(text: string): string {
   if ([text, `${text}Z`, `${text}T00:00:00Z`].some(isInstant)) return new Date(text).toISOString()
   throw new InvalidArgumentError('Expected a date-time such as 2026-11-20T00:00:00Z.')

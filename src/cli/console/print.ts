@@ -1,4 +1,4 @@
-/** print - the output of commands: one line of JSON with `--json`, otherwise sentences and tables. */
+/** print - the output of commands, which is one line of JSON with `--json`, otherwise sentences and tables. */
 import type { ClientOptions } from './client.ts'
 import { formatTable } from './table.ts'
 
@@ -11,7 +11,7 @@ export function printJson(value: unknown): number {
   return 0
 }
 
-/** Prints an answer: as JSON if requested, otherwise formatted by `tell`. Returns the exit code 0. */
+/** Prints an answer, as JSON if requested, otherwise formatted by `tell`. Returns the exit code 0. */
 export function print<Answer>({ json }: ClientOptions, answer: Answer, tell: (answer: Answer) => string): number {
   console.log(json === true ? JSON.stringify(answer) : tell(answer))
   return 0

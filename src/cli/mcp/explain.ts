@@ -1,10 +1,10 @@
-/** explain - why a message did or did not arrive, in sentences: what each state and each reply means */
+/** explain - why a message did or did not arrive, in sentences about each state and each reply */
 import type { Message } from '../../../schemas/message.ts'
 
 type Recipient = Message['recipients'][number]
 type Event = Message['events'][number]
 
-/** By class of the reply, for what was refused for good. */
+/** By class of the reply, for permanent refusals. */
 const BOUNCES: Readonly<Record<string, string>> = {
   InvalidRecipient: 'The mailbox does not exist.',
   InactiveMailbox: 'The mailbox is no longer in use.',
@@ -34,7 +34,7 @@ const STATES: Readonly<Record<Recipient['status'], string>> = {
   failed: 'The message could not be sent.',
 }
 
-/** The history of each recipient of a message, in sentences of ours and with the replies. */
+/** The history of each recipient of a message, in our sentences and with the replies. */
 export function explain(message: Message): object {
   return {
     messageId: message.messageId,

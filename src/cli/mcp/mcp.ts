@@ -91,7 +91,7 @@ async function serve(tools: readonly Tool[]): Promise<void> {
   await server.close()
 }
 
-/** The result of a tool. A call that fails is a result too: the assistant reads why. */
+/** The result of a tool. A failed call has a result too, from which the assistant reads the reason. */
 interface ToolResult {
   readonly content: { type: 'text'; text: string }[]
   readonly isError?: boolean

@@ -1,7 +1,7 @@
 /**
  * sending - what a tool may send: to recipients that the command line allows, ten messages a minute, once for each key
  *
- * A test server delivers to nobody: there any recipient is allowed.
+ * A test server delivers to no one, so any recipient is allowed there.
  *
  * Spec mcp.send
  */
@@ -17,7 +17,7 @@ export interface SendPolicy {
   readonly recipients: readonly string[]
 }
 
-/** What a tool sends: no headers, no attachments. */
+/** A mail from a tool, without headers and attachments. */
 export interface ToolMail {
   readonly from: string
   readonly to: readonly string[]
@@ -30,7 +30,7 @@ export interface ToolMail {
   readonly idempotencyKey: string
 }
 
-/** Sends for tools. In: the client, what is allowed, a monotonic clock. */
+/** Sends for tools. Takes the client, the allowed recipients, and a monotonic clock. */
 export class ToolSender {
   readonly #client: Sendwright
   readonly #policy: SendPolicy

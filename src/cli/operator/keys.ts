@@ -1,4 +1,4 @@
-/** keys - `sendwright operator create|list|revoke`: the keys of the people who operate the installation. */
+/** keys - `sendwright operator create|list|revoke` for the keys of the installation's operators. */
 import type { Command } from 'commander'
 import type { OperatorKeyResource } from '../../../schemas/operator/operator-key.ts'
 import { OPERATOR_ROLES } from '../../../schemas/operator/role.ts'

@@ -1,4 +1,4 @@
-/** link - `sendwright operator-link`: a link to the operator console, for users who must not see the key. */
+/** link - `sendwright operator-link` makes a link to the operator console, for users who must not see the key. */
 import type { Command } from 'commander'
 import type { LinkMade } from '../../../schemas/dashboard/link.ts'
 import { type ClientOptions, makeClient } from '../console/client.ts'

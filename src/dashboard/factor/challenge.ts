@@ -28,11 +28,11 @@ export interface Challenge extends Step {
   readonly holder: string
   /** `sign-in`: print of the password that was there. */
   readonly password: string | null
-  /** `sign-in`: the account to open; null for the first. */
+  /** For `sign-in`, the account to open; null for the first. */
   readonly accountId: string | null
-  /** `sign-in`: the link that makes a member of that account once the step is completed, or null. */
+  /** For `sign-in`, the link that makes a member of that account once the step is completed, or null. */
   readonly linkId: string | null
-  /** `add-totp`: the sealed secret. */
+  /** For `add-totp`, the sealed secret. */
   readonly sealed: string | null
 }
 
@@ -60,7 +60,7 @@ export function makeChallenge(
   return { token: `${text}.${macOf(text, key).toString('base64url')}`, challenge }
 }
 
-/** Reads a token of one of some kinds; null if it was not made here, belongs to someone else, or has expired. */
+/** Reads a token of some kinds; null if it was not made here, belongs to another user, or has expired. */
 export function parseChallenge(
   key: Buffer,
   token: string,

@@ -1,18 +1,18 @@
 /**
  * totp - codes of an authenticator that follow from a secret and the time (RFC 6238, SHA-1, six digits, 30 seconds)
  *
- * Pure: the time and the last used step are passed in. Each step is valid once (RFC 6238 5.2).
+ * Pure, with the time and the last used step as arguments. Each step is valid once (RFC 6238 5.2).
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { encodeBase32 } from '../../mail/base32.ts'
 
-/** Of a secret, as RFC 4226 4 wants it for HMAC-SHA-1. */
+/** Size of a secret, as RFC 4226 4 requires for HMAC-SHA-1. */
 export const TOTP_SECRET_BYTES = 20
 const STEP_MS = 30_000
 const DIGITS = 6
 const CODE = /^\d{6}$/
-/** RFC 6238 5.2: the clocks of both may differ by a step. */
+/** The clocks of both sides may differ by a step (RFC 6238 5.2). */
 const DRIFT = [0, -1, 1]
 
 /** The number of the time step of an instant. */

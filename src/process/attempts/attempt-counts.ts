@@ -1,4 +1,4 @@
-/** attempt-counts - delivery attempts and SMTP sessions of this process, as `/metrics` shows them */
+/** attempt-counts - counters of delivery attempts and SMTP sessions of this process for `/metrics` */
 
 import type { AttemptRoute } from '../../mail/attempt-route.ts'
 
@@ -6,7 +6,7 @@ import type { AttemptRoute } from '../../mail/attempt-route.ts'
 export interface AttemptEnd {
   readonly result: string
   readonly classification: string | null
-  /** The server that it ended at; absent or null if none was tried. */
+  /** The server at which it ended; absent or null if none was tried. */
   readonly route?: AttemptRoute | null
 }
 

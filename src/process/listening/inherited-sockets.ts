@@ -1,23 +1,23 @@
 /**
  * inherited-sockets - the listening sockets that a service manager passes to this process (sd_listen_fds(3))
  *
- * The manager keeps them open while the process restarts, so that clients wait in their queues and none is refused.
- * A socket belongs to the listener that has its port.
+ * The manager keeps them open while the process restarts, so that clients wait in their queues and none are refused. A
+ * socket belongs to the listener that has its port.
  */
 
 import { readFileSync, readlinkSync } from 'node:fs'
 
 /** The first descriptor that is passed. */
 const FIRST_FD = 3
-/** More of them are a mistake: the service has five listeners. */
+/** More are a mistake, because the service has five listeners. */
 const FDS_MAX = 16
 /** TCP_LISTEN of the kernel. */
 const LISTENING = '0A'
 
 export interface InheritedSockets {
-  /** The descriptor of the socket with this port; null: none was passed. Each is handed out once. */
+  /** The descriptor of the socket with this port; null if none was passed. Each is handed out once. */
   take(port: number): number | null
-  /** Ports of those that were not handed out. */
+  /** Ports of sockets that were not handed out. */
   left(): number[]
 }
 
@@ -44,7 +44,7 @@ export function readInheritedSockets(count: number): InheritedSockets {
   }
 }
 
-/** The inode of a descriptor's socket; '' if it is none. */
+/** The inode of a descriptor's socket; '' if it is not a socket. */
 function inodeOf(fd: number): string {
   try {
     return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? ''
@@ -65,7 +65,7 @@ function readListening(): Map<string, number> {
   return ports
 }
 
-/** A machine without IPv6 has no table of it. */
+/** A machine without IPv6 does not have its table. */
 function readTable(path: string): string {
   try {
     return readFileSync(path, 'latin1')

@@ -2,7 +2,8 @@
  * modules - copies the installed packages of the lock file into an archive, without files that no server reads
  *
  * The lock file decides: a package that is not one of the service's own, or is installed in another version, is not
- * copied. Of the HTTP library only the native modules of servers are: its package has those of eleven platforms.
+ * copied. From the HTTP library, whose package has native modules for eleven platforms, only those of servers are
+ * copied.
  */
 import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
@@ -11,13 +12,13 @@ const NATIVE = 'node_modules/uWebSockets.js'
 const PLATFORMS = ['linux_x64', 'linux_arm64']
 /** Versions of Node.js, by the number of their native modules: 20 and 22. */
 const NODES = [115, 127]
-/** Types, maps and documents. A licence is kept, whatever its name ends with. */
+/** Types, maps and documents. A licence is kept, with any extension. */
 const UNREAD = /\.(?:[cm]?ts|map|flow|md|markdown)$/
-/** Of a package: not read by `import`. */
+/** Folders of a package that `import` does not read. */
 const UNREAD_FOLDERS = ['.github', 'test', 'tests', '__tests__', 'benchmark', 'benchmarks', 'example', 'examples']
 export const LICENSE = /^(?:licen[cs]e|copying|notice)/i
 
-/** Copies them from `root` into `stage`. In: the entries of the lock file. Throws Error if one is not installed. */
+/** Copies them from `root` into `stage`. Takes the entries of the lock file. Throws Error if one is not installed. */
 export function copyModules(root, stage, entries) {
   for (const [path, { version }] of entries) {
     const manifest = join(root, path, 'package.json')

@@ -28,9 +28,9 @@ const IN_SITE = [
   'tabbable',
   'redoc',
 ]
-/** Licences of what such a package has bundled itself. */
+/** Licences of the code that such a package has bundled itself. */
 const BUNDLED_IN = { redoc: 'bundles/redoc.standalone.js.LICENSE.txt' }
-/** Packages without a text: their package.json names the licence, and whose it is. */
+/** Packages without a licence text, whose package.json names the licence and its holder. */
 const NAMED_ONLY = {
   '@docsearch/css': mitTextOf,
   '@nodable/entities': mitTextOf,
@@ -61,8 +61,8 @@ that of uws-pack.
 `
 
 /**
- * The text. In: the project's folder; paths of installed packages; paths of packages in the dashboard's bundles. Throws
- * Error if a package has no text.
+ * The text. Takes the project's folder, paths of installed packages, and paths of packages in the dashboard's bundles.
+ * Throws Error if a package has no text.
  */
 export function noticesOf(root, installed, bundled) {
   const paths = new Set([...installed, ...bundled, ...IN_SITE.map((name) => `node_modules/${name}`)])

@@ -1,8 +1,8 @@
 /**
  * call - a request to the dashboard's interface, and its refusal
  *
- * Guarantees: a failed answer becomes an `ApiError` with the Request-Id; if a confirmation is required, it is requested
- * and the request is sent again; without a session the user is sent to the sign-in page.
+ * Guarantees: a failed answer becomes an `ApiError` with the Request-Id; if a confirmation is required, the user is
+ * asked for it and the request is sent again; without a session the user is sent to the sign-in page.
  */
 
 interface Issue {
@@ -29,7 +29,9 @@ export class ApiError extends Error {
   }
 }
 
-/** Hooks set by the pages: the path of the interface, and handlers for the end or interruption of a session. */
+/**
+ * Hooks set by the pages, which are the path of the interface, and handlers for the end or interruption of a session.
+ */
 export const gates = {
   base: '/dashboard/api',
   /** The session is over. */

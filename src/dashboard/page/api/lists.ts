@@ -22,7 +22,7 @@ export function useGetList<Row>(
   )
 }
 
-/** A list that a search by POST answers: its filters are in no path. */
+/** A list from a search by POST, whose filters are in no path. */
 export function useSearchList<Row>(
   path: string,
   name: string,

@@ -1,8 +1,8 @@
 /**
  * load - the data of a page, loaded when it opens and again on request
  *
- * Guarantees: an answer that arrives after the page has changed is dropped; the shown data stays while it is read
- * again, and a failure is shown next to it.
+ * Guarantees: an answer that arrives after the page has changed is dropped; shown data stays while it is read again,
+ * and a failure is shown next to it.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from './call.ts'

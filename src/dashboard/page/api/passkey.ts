@@ -50,7 +50,7 @@ function show({ options }: Begun): Promise<object> {
   })
 }
 
-/** The browser's answer. It throws if there is none; the browser's own window shows the reason. */
+/** The browser's answer. It throws if there is none, and the browser's own window shows the reason. */
 async function asked(ask: () => Promise<Credential | null>): Promise<object> {
   if (!hasPasskeys()) throw new ApiError(0, { message: 'This browser does not support passkeys: update it' }, null)
   try {

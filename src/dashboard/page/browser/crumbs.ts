@@ -1,4 +1,4 @@
-/** crumbs - where the reader is: the way to the page, and its title */
+/** crumbs - the position of the page in the navigation, and its title */
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 
@@ -10,7 +10,7 @@ interface Crumb {
 /** The way to the page that is shown; the last one is the page itself. */
 export const crumbs = signal<readonly Crumb[]>([])
 
-/** Says where the reader is. */
+/** Sets the position of the page. */
 export function usePlace(...way: readonly Crumb[]): void {
   const name = JSON.stringify(way)
   useEffect(() => {

@@ -4,7 +4,10 @@ import { navigate, useHistoryState } from 'wouter-preact/use-browser-location'
 
 type Values = Record<string, string>
 
-/** Keeps filters. Takes the names of those allowed in a path. Returns all filters, and a function that changes them. */
+/**
+ * Keeps filters. Takes the names of filters that are allowed in a path. Returns all filters, and a function that
+ * changes them.
+ */
 export function useKeptFilters(open: readonly string[]): [filters: Values, change: (filters: Values) => void] {
   const [query] = useSearchParams()
   const { filters: hidden = {} } = (useHistoryState() ?? {}) as { filters?: Values }

@@ -44,7 +44,10 @@ export function AccountAtDesk({ id }: { id: string }) {
   )
 }
 
-/** What approvals grant: the smallest one above the requested volume; beyond all caps the operator decides. */
+/**
+ * Caps that approvals offer. The default is the smallest one above the requested volume; beyond all caps the operator
+ * decides.
+ */
 const CAPS = [10_000, 50_000, 250_000, 1_000_000] as const
 
 function capFor({ application }: AccountDetail): string {

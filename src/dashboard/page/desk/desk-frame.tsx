@@ -1,8 +1,8 @@
 /**
  * desk-frame - the frame of the operator's pages, and opening them with a key or link
  *
- * Either opens a session, whose token is kept in sessionStorage and sent as Bearer: a cookie would reach the public
- * listener's port too. Closing the tab removes it; the key itself is not stored.
+ * Either opens a session, whose token is kept in sessionStorage and sent as Bearer, because a cookie would reach the
+ * public listener's port too. Closing the tab removes it; the key itself is not stored.
  */
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
@@ -43,7 +43,7 @@ const PAGES: readonly (readonly [path: string, word: string, icon: IconName, pag
 /** The key while a session is opened with it. */
 let key: string | null = null
 
-/** The whole of it. */
+/** The operator's console. */
 export function Desk() {
   const [isOpen, setOpen] = useState(() => sessionStorage.getItem(SESSION) !== null)
   gates.base = BASE

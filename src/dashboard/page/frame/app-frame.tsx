@@ -15,7 +15,7 @@ import { FetchedPage } from './fetched.tsx'
 import { PAGES, type PageRow } from './pages.tsx'
 import { Side } from './side.tsx'
 
-/** The whole of it. */
+/** The dashboard of members. */
 export function openApp(): VNode {
   return (
     <Router base="/dashboard">

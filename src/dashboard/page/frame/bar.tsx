@@ -1,4 +1,4 @@
-/** bar - where the reader is, and the search */
+/** bar - the position of the page, and the search */
 import type { ComponentChildren } from 'preact'
 import { Link, useLocation } from 'wouter-preact'
 import { crumbs } from '../browser/crumbs.ts'

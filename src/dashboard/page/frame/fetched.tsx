@@ -9,7 +9,7 @@ import type { PageRow } from './pages.tsx'
 /** Pages that have come. */
 const there = new Map<string, ComponentType<PageProps>>()
 
-/** Shows a page once its code is there. A new version of the service has other files; then the page is reloaded. */
+/** Shows a page once its code is loaded. A new version of the service has other files; then the page is reloaded. */
 export function FetchedPage({ row, ...props }: { row: PageRow } & PageProps) {
   const [Page, setPage] = useState<ComponentType<PageProps> | null>(() => there.get(row.path) ?? null)
   const [hasFailed, setFailed] = useState(false)

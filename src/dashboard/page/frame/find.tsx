@@ -1,4 +1,4 @@
-/** find - Ctrl K: an address, an id, a tag or a page, and where it leads */
+/** find - the search (Ctrl K) for an address, an id, a tag or a page */
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
@@ -27,7 +27,7 @@ export function openFinder(): void {
   isOpen.value = true
 }
 
-/** The search, where it is open. */
+/** The search, if it is open. */
 export function Finder() {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {

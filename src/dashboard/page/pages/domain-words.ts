@@ -9,7 +9,7 @@ export interface RecordShown {
   readonly value: string
   readonly verified: boolean
   readonly verifiedAt: string | null
-  /** Of the last look-up, where one was made here. */
+  /** Result of the last look-up, if one was made on this page. */
   readonly result: 'ok' | 'missing' | 'mismatch' | 'dns_error' | null
   /** The values found instead. */
   readonly found: readonly string[]
@@ -63,7 +63,7 @@ export function undecidedOf({ domain, undecidedSince }: Domain): string | null {
   return `Since ${formatDay(undecidedSince)} one record is missing or wrong, and the name servers do not answer for the other, so the state of this domain does not change. Repair the name servers of ${domain} and the record, then check again.`
 }
 
-/** Why no record of a domain can be found, whatever its DNS contains, or null. */
+/** Why no record of a domain can be found, independent of its DNS, or null. */
 export function unreachableOf({ domain, returnPath }: Domain): string | null {
   const isLocal = (name: string) => /(?:^|\.)localhost$/i.test(name)
   if (isLocal(domain)) return 'Names below .localhost exist on one machine only, so this domain cannot be verified.'
@@ -80,7 +80,7 @@ export function zoneOf({ domain, returnPath, dkim, pendingDkim }: Domain): strin
   return [...lines, `_dmarc.${domain}. 3600 IN TXT "v=DMARC1; p=none; rua=mailto:dmarc@${domain}"`].join('\n')
 }
 
-/** A string of a record holds up to 255 bytes: a longer value is several. RFC 1035 3.3.14 */
+/** A string of a record has up to 255 bytes, so a longer value is split. RFC 1035 3.3.14 */
 function quoted(value: string): string {
   return (value.match(/.{1,255}/g) ?? ['']).map((piece) => `"${piece}"`).join(' ')
 }

@@ -35,7 +35,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren
 }
 
-/** The empty state of a list: its purpose, and how to fill it. */
+/** The empty state of a list, with its purpose and the way to fill it. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">
@@ -100,7 +100,7 @@ interface HeadProps {
   readonly children?: ComponentChildren
 }
 
-/** The head of a page: its subject and actions. */
+/** The head of a page, with its subject and actions. */
 export function Head({ title, meta, children }: HeadProps) {
   return (
     <div class="head">

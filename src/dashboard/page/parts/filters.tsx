@@ -6,7 +6,7 @@ import { Icon } from './icon.tsx'
 export interface FilterField {
   readonly name: string
   readonly label: string
-  /** One of these; without them any text. */
+  /** Allowed values; if absent, any text. */
   readonly options?: readonly (readonly [value: string, word: string])[]
   /** An example of a text. */
   readonly hint?: string

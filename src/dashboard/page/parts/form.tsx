@@ -1,4 +1,4 @@
-/** form - fields with their labels, and their errors: a form keeps its text, whatever the answer */
+/** form - fields with their labels and errors; a form keeps its text after every answer */
 
 import { TriangleAlert } from 'lucide-preact'
 import { type ComponentChildren, createContext } from 'preact'

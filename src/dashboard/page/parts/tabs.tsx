@@ -7,7 +7,7 @@ export interface Tab {
   readonly view: () => ComponentChildren
 }
 
-/** Tabs with the view of the one that is chosen. */
+/** Tabs with the view of the selected one. */
 export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   const [chosen, choose] = useState(tabs[0]?.name ?? '')
   const id = useId()

@@ -16,11 +16,11 @@ import { Field, Form } from '../../parts/form.tsx'
 /** Props of a dialog of this card. */
 export interface FactorDialogProps {
   readonly onClose: () => void
-  /** Of a passkey that gets another name; null elsewhere. */
+  /** The passkey to rename; null in other dialogs. */
   readonly passkey: Passkey | null
 }
 
-/** Sets up an authenticator: the secret as a QR code and as text, then its first code. */
+/** Sets up an authenticator, first with the secret as a QR code and as text, then with its first code. */
 export function NewAuthenticator({ onClose }: FactorDialogProps) {
   const [codes, setCodes] = useState<Made>(null)
   const begun = useLoad<TotpBegun>(() => call('POST', '/me/totp'), [])
@@ -33,7 +33,7 @@ export function NewAuthenticator({ onClose }: FactorDialogProps) {
   )
 }
 
-/** One dialog, which shows the recovery codes in the end where there are any. */
+/** One dialog, which finally shows the recovery codes, if there are new ones. */
 function Steps({
   title,
   codes,

@@ -1,4 +1,4 @@
-/** me - a user's own: name, password, second factors, the browsers that are signed in, how the pages look */
+/** me - the user's own settings: name, password, second factors, signed-in browsers, theme */
 import { useState } from 'preact/hooks'
 import type { Me, SessionList } from '../../../../../schemas/dashboard/me.ts'
 import { call } from '../../api/call.ts'

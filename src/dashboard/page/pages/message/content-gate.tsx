@@ -1,4 +1,7 @@
-/** content-gate - the notice before the content of a mail: why it is hidden, or that reading is recorded */
+/**
+ * content-gate - the notice before the content of a mail, with the reason why it is hidden, or a note that reading is
+ * recorded
+ */
 import type { ComponentChildren } from 'preact'
 import { session } from '../../api/session.ts'
 import { Button } from '../../parts/button.tsx'

@@ -103,7 +103,7 @@ function Preview({ message, serverId, content }: { message: Message; serverId: s
   )
 }
 
-/** Characters of a tag that are looked through. */
+/** Maximum characters read of a tag. */
 const TAG_CHARS_MAX = 2_000
 
 /** Images that a mail fetches from elsewhere, as far as its source shows them. */

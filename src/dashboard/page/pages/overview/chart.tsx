@@ -2,7 +2,7 @@
  * chart - columns of final results, with a strip of deferrals and complaints below, because a deferred recipient gets a
  * final result later and would count twice
  *
- * Drawn at the width that was measured. For readers of screens there is the same as a table.
+ * Drawn at the measured width. For readers of screens there is the same as a table.
  */
 import { ticks } from 'd3-array'
 import { useEffect, useRef, useState } from 'preact/hooks'

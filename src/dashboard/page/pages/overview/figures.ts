@@ -53,7 +53,7 @@ function add(sum: Figures, row: StatsEntry): Figures {
   }
 }
 
-/** The columns of a range, empty ones included, and the sums of it and of the previous period. */
+/** The columns of a range, empty ones included, with its sums and those of the previous period. */
 export function columnsOf(rows: readonly StatsEntry[], range: Range, startMs: number) {
   const step = STEPS_MS[range.by]
   const columns = Array.from({ length: range.columns }, (_, n): FigureColumn => {
@@ -65,7 +65,7 @@ export function columnsOf(rows: readonly StatsEntry[], range: Range, startMs: nu
   return { columns, now: sumOf((ms) => ms >= startMs), before: sumOf((ms) => ms < startMs) }
 }
 
-/** Rates by the time of the event; null where nothing ended. */
+/** Rates by the time of the event; null if no message reached a final state. */
 export function ratesOf({ delivered, bounced, complained }: Figures) {
   const ended = delivered + bounced
   return {

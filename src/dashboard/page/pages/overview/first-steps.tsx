@@ -19,7 +19,7 @@ interface Step {
   readonly href: string
 }
 
-/** The card; nothing where all is done. */
+/** The card; empty if all steps are done. */
 export function FirstSteps({ serverId }: { serverId: string }) {
   const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
   const list = useLoad<Checklist>(isHidden ? null : (signal) => call('GET', '/checklist', { signal }), [isHidden])

@@ -17,7 +17,7 @@ import { say } from '../../parts/toast.tsx'
 type DeliveryShown = Delivery & { readonly body: object | null; readonly lastResponse?: string | null }
 
 interface DeliveryDialogProps {
-  /** Of the delivery in the interface. */
+  /** Path of the delivery in the interface. */
   readonly path: string
   readonly serverId: string
   readonly onClose: () => void

@@ -1,4 +1,4 @@
-/** webhooks - where a server's events are posted to */
+/** webhooks - the endpoints to which a server's events are posted */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { EventName, Webhook } from '../../../../../schemas/webhook.ts'
