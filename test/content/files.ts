@@ -1,5 +1,5 @@
 /**
- * files: what is told as written is whole and on the disk in the right order; a disk that is full or read-only loses
+ * files: a file reported as written is complete and on disk in the right order. A full or read-only disk loses
  * nothing.
  */
 import { randomBytes } from 'node:crypto'
@@ -88,7 +88,7 @@ t.test('files: several names share one file, and each is removed alone', async (
   t.ok(Buffer.isBuffer(found) && found.equals(bytes))
 })
 
-t.test('files: bytes on the disk, then the name, then its directories, then it is told', async (t) => {
+t.test('files: bytes on disk, then the name, then its directories, then the report', async (t) => {
   const root = join(folder(t), 'content')
   const steps: string[] = []
   const { contents } = store(root, {
@@ -108,7 +108,7 @@ t.test('files: bytes on the disk, then the name, then its directories, then it i
   t.same(steps, ['/007/out/20261122 1'], 'afterwards one directory')
 })
 
-t.test('files: a name that is taken stays what it is', async (t) => {
+t.test('files: an existing name stays unchanged', async (t) => {
   const root = join(folder(t), 'content')
   const { contents } = store(root)
   await put(contents, Buffer.from('first'))
@@ -117,7 +117,7 @@ t.test('files: a name that is taken stays what it is', async (t) => {
   t.same(filesIn(root), [NAME])
 })
 
-t.test('files: what cannot be begun on the disk ends where it comes from', async (t) => {
+t.test('files: a write that cannot begin on disk ends in the caller', async (t) => {
   const root = join(folder(t), 'content')
   const { contents } = store(root)
   await put(contents, Buffer.from('x'))
@@ -135,7 +135,7 @@ t.test('files: what cannot be begun on the disk ends where it comes from', async
   t.ok(isEnded)
 })
 
-t.test('folder-sync: who comes while one runs shares the next; one that fails fails its own', async (t) => {
+t.test('folder-sync: callers during a sync share the next one; a failed sync fails its own callers', async (t) => {
   const calls: (() => void)[] = []
   const sync = makeFolderSync(() => new Promise((resolve) => calls.push(resolve)))
   const first = sync('a')
@@ -242,7 +242,7 @@ t.test('disk-room: open writes reserve what they will take; 10 % stay free', { s
   }
 })
 
-t.test('disk-room: of a large disk 10 GiB are enough', async (t) => {
+t.test('disk-room: on a large disk 10 GiB are enough', async (t) => {
   t.equal(keptFree(10 * MB), MB)
   t.equal(keptFree(100 * 1024 ** 4), 10 * 1024 ** 3)
 })

@@ -1,6 +1,5 @@
 /**
- * Objects of the content store: sealed and read back, by ranges, whatever comes in which pieces; and every change is
- * seen.
+ * Objects of the content store: sealed and read back, by ranges, in pieces of any size; and every change is detected.
  */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -31,7 +30,7 @@ async function seal(bytes: Buffer, kind: ObjectKind = 'files', piece = 50_000): 
   return Buffer.concat(sealed)
 }
 
-/** Reads as the store does: the head, then the frames of the span, in pieces of an odd size. */
+/** Reads like the store: the head, then the frames of the span, in pieces of an odd size. */
 async function open(sealed: Buffer, { span = WHOLE, kind = 'files', key = mailKey, piece = 1_777 }: Opening = {}) {
   const size = plainSize(sealed.length)
   if (size === null) throw new BrokenObject('No size of an object')
@@ -47,7 +46,7 @@ async function open(sealed: Buffer, { span = WHOLE, kind = 'files', key = mailKe
   return Buffer.concat(opened)
 }
 
-/** What is opened ends in the error that says that the object is not what was written, and gives nothing. */
+/** The stream ends in the error that the object is not the written one, and returns no data. */
 async function isSeen(t: Test, opened: Promise<unknown>, what: string): Promise<void> {
   const end = await opened.then(
     () => null,
@@ -63,7 +62,7 @@ interface Opening {
   readonly piece?: number
 }
 
-t.test('frame: what is sealed is read back, and its size follows from that of the object', async (t) => {
+t.test('frame: a sealed object is read back, and its size follows from that of the object', async (t) => {
   for (const size of SIZES) {
     const bytes = randomBytes(size)
     for (const piece of [999, FRAME_BYTES, 10_000_000]) {
@@ -77,7 +76,7 @@ t.test('frame: what is sealed is read back, and its size follows from that of th
   t.equal(plainSize(sealedSize(FRAME_BYTES) + 1), null, 'nor is what ends within a tag')
 })
 
-t.test('frame: any range is read, and none that is not there', async (t) => {
+t.test('frame: any existing range is read, and no other', async (t) => {
   const bytes = randomBytes(3 * FRAME_BYTES + 7)
   const sealed = await seal(bytes)
   const ends = [0, 1, FRAME_BYTES - 1, FRAME_BYTES, FRAME_BYTES + 1, 2 * FRAME_BYTES, 3 * FRAME_BYTES, bytes.length]
@@ -145,7 +144,7 @@ t.test('frame: another mail, and another kind of object of the same mail, do not
   t.equal(String(await open(sealed, { kind: 'body' })), 'text')
 })
 
-t.test('frame: what comes short of the plan is seen', async (t) => {
+t.test('frame: an object shorter than planned is detected', async (t) => {
   const sealed = await seal(randomBytes(3 * FRAME_BYTES))
   const plan = planSpan(3 * FRAME_BYTES, WHOLE)
   if (plan === null) return t.fail('no plan')
@@ -157,7 +156,7 @@ t.test('frame: what comes short of the plan is seen', async (t) => {
   await isSeen(t, all(Buffer.alloc(0)), 'broken')
 })
 
-t.test('mail-key: sealed with the secret, and opened with no other; what was changed does not open', async (t) => {
+t.test('mail-key: sealed with the secret, and opened with no other; a changed one does not open', async (t) => {
   const secret = randomBytes(32)
   const { key, sealed } = makeMailKey(secret)
   t.match(sealed, /^[\w-]{54}$/)

@@ -1,6 +1,6 @@
 /**
- * The content store in a running service: large content lies outside of Redis, is delivered and shown as it was sent,
- * and goes with the last recipient; what was not accepted leaves nothing.
+ * The content store in a running service: large content is stored outside of Redis, is delivered and shown unchanged,
+ * and is removed with the last recipient. A refused message leaves nothing.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -69,7 +69,7 @@ t.test('content: attachments of a scheduled message stay for its new time, and g
   await until(() => objects().length === 0, WAIT_MS)
 })
 
-t.test('content: attachments lie in a file, encrypted, until the last recipient has ended', async (t) => {
+t.test('content: attachments are in a file, encrypted, until the last recipient has ended', async (t) => {
   room = 0
   const bytes = Buffer.from('confidential '.repeat(20_000))
   const sent = await service.call('POST /v1/email', {
@@ -136,7 +136,7 @@ t.test('content: on a test server attachments stay as long as the text [retentio
   await until(() => objects().length === 0, WAIT_MS)
 })
 
-/** An attachment, or why there is none. */
+/** An attachment, or the reason why there is none. */
 async function fileOf(messageId: string, position: number, key = token): Promise<Buffer | string> {
   const url = `http://127.0.0.1:${service.config.httpPort}/v1/messages/${messageId}/attachments/${position}`
   const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
@@ -148,7 +148,7 @@ function statusesOf({ json }: { json: { recipients: { status: string }[] } }): s
   return json.recipients.map(({ status }) => status)
 }
 
-t.test('content: a large body lies in a file too, and is shown as it was', async (t) => {
+t.test('content: a large body is in a file too, and is shown unchanged', async (t) => {
   const text = randomBytes(200_000).toString('base64')
   const sent = await service.call('POST /v1/email', {
     token,
@@ -171,7 +171,7 @@ t.test('content: a large body lies in a file too, and is shown as it was', async
   rmSync(join(root, file))
 })
 
-t.test('content: what is refused leaves nothing, and a replay keeps one copy', async (t) => {
+t.test('content: a refused message leaves nothing, and a replay keeps one copy', async (t) => {
   const bytes = randomBytes(100_000)
   const refused = await service.call('POST /v1/email', {
     token,
@@ -191,7 +191,7 @@ t.test('content: what is refused leaves nothing, and a replay keeps one copy', a
   await until(() => objects().length === 0, WAIT_MS)
 })
 
-t.test('content: a restart takes away what a dead process had not finished', async (t) => {
+t.test('content: a restart removes the unfinished work of a dead process', async (t) => {
   const left = join(root, 'tmp', '000000000000000000-7')
   writeFileSync(left, 'half')
   await service.restart()

@@ -1,4 +1,7 @@
-/** sweep: what nothing names goes, and nothing else, wherever the clock stands; and which home a process may open. */
+/**
+ * sweep: unnamed objects are removed, and nothing else, whatever the clock shows; and the home that a process may
+ * open.
+ */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'

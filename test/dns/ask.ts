@@ -18,7 +18,7 @@ async function open(t: Test) {
   return { zone, asking }
 }
 
-/** A server of which the test writes the replies. */
+/** A server whose replies the test writes. */
 async function scripted(t: Test, reply: (request: Buffer, socket: Socket, peer: RemoteInfo) => void): Promise<string> {
   const socket = createSocket('udp4')
   socket.on('message', (request, peer) => reply(request, socket, peer))
@@ -83,7 +83,7 @@ t.test('ask: ids and ports differ from try to try', async (t) => {
   t.ok(ids.size > 15 && ports.size > 10, `${ids.size} ids, ${ports.size} ports`)
 })
 
-t.test('ask: a silent server, then another one; none; two that are silent', async (t) => {
+t.test('ask: a silent server, then another one; none; two silent ones', async (t) => {
   const { zone, asking } = await open(t)
   zone.set(NAME, { type: 'A', address: '192.0.2.1' })
   const silent = await scripted(t, () => undefined)

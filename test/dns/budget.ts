@@ -68,13 +68,13 @@ t.test('budget: waiting counts, computing does not', async (t) => {
   t.equal(asked.length, 3)
 })
 
-t.test('budget: an answer that comes too late is none', async (t) => {
+t.test('budget: a late answer counts as none', async (t) => {
   const { resolver } = scripted(() => new Promise(() => undefined))
   const budget = new DnsBudget(resolver, { nowMs: () => performance.now(), waitMsMax: 50 })
   t.equal(await codeOf(budget.lookUp('slow.test', 'A')), 'ETIMEOUT')
 })
 
-t.test('budget: what the mail has for all of it ends waiting too', async (t) => {
+t.test('budget: the time of the whole mail bounds the wait too', async (t) => {
   let spentMs = 0
   const { resolver, asked } = scripted(async () => ({ status: 'nodata' }))
   const budget = new DnsBudget(resolver, { nowMs: () => 0, wholeMsMax: 20_000, spentMs: () => spentMs })

@@ -24,7 +24,7 @@ async function withZone(t: Test, more: Partial<CheckDomainDeps> = {}) {
   return { zone, check, whole }
 }
 
-/** What was found of each record, without what stands there instead. */
+/** The finding of each record, without the existing value. */
 function resultsOf({ instead: _, ...results }: DomainFound): Omit<DomainFound, 'instead'> {
   return results
 }
@@ -48,7 +48,7 @@ t.test('check-domain: each result', async (t) => {
   t.same(await check(), { returnPath: 'dns_error', dkim: 'missing' })
 })
 
-t.test('check-domain: of a mismatch, what stands there instead [domain.verify]', async (t) => {
+t.test('check-domain: a mismatch names the existing value [domain.verify]', async (t) => {
   const { zone, whole } = await withZone(t)
   const nothing = { returnPath: [], dkim: [] }
   t.same((await whole()).instead, nothing, 'nothing is there')
@@ -73,7 +73,7 @@ t.test('check-domain: of a mismatch, what stands there instead [domain.verify]',
 })
 
 t.test(
-  'check-domain: a CNAME may lead there through others, a long TXT stands in several strings [domain.records]',
+  'check-domain: a CNAME may lead there through others, a long TXT has several strings [domain.records]',
   async (t) => {
     const { zone } = await withZone(t)
     const key = 'A'.repeat(392)
@@ -123,7 +123,7 @@ t.test('check-domain: without a zone to be found the resolver counts', async (t)
   t.same(authority.asked, [])
 })
 
-t.test('check-domain: what the authoritative server answers counts', async (t) => {
+t.test('check-domain: the answer of the authoritative server counts', async (t) => {
   const authority = await startZone()
   t.teardown(() => authority.close())
   const authoritative = { port: authority.port, privateNetworksAllowed: ['127.0.0.0/8'] }

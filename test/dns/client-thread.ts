@@ -36,7 +36,7 @@ t.test('client-thread: answers as a client in this thread does', async (t) => {
   for (const [at, [type, name]] of cases.entries()) t.same(answers[at], await near.query(type, name), `${type} ${name}`)
 })
 
-t.test('client-thread: a client that is closed ends its own questions, the thread ends all', async (t) => {
+t.test('client-thread: closing a client ends its own questions, closing the thread ends all', async (t) => {
   const thread = makeClientThread({ servers: [zone.server] })
   const [first, second] = [thread.open(), thread.open()]
   zone.fail('silent.test', 'timeout')

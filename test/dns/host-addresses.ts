@@ -13,7 +13,7 @@ t.teardown(async () => {
 const four = (last: number): ZoneRecord => ({ type: 'A', address: `192.0.2.${last}` })
 const six = (last: number): ZoneRecord => ({ type: 'AAAA', address: `2001:db8::${last}` })
 
-t.test('addresses: of both families by turns, IPv4 first, and of IPv4 alone by default [delivery.ipv6]', async (t) => {
+t.test('addresses: of both families by turns, IPv4 first, and only IPv4 by default [delivery.ipv6]', async (t) => {
   zone.set('both.test', four(1), four(2), four(3), six(1))
   zone.set('six.test', six(1), six(2))
   zone.set('four.test', four(1))
@@ -30,7 +30,7 @@ t.test('addresses: of both families by turns, IPv4 first, and of IPv4 alone by d
   t.notOk(zone.asked.includes('AAAA new.test'), 'nobody asks for what is not used')
 })
 
-t.test('addresses: one family that cannot be told leaves the other one [delivery.ipv6]', async (t) => {
+t.test('addresses: a failure for one family leaves the other one [delivery.ipv6]', async (t) => {
   zone.fail('half.test', 'servfail', four(1))
   const found = await hostAddresses(resolver, 'half.test', { usesIpv6: true })
   t.same(found, { addresses: ['192.0.2.1'], isDual: false, hasFailed: true })

@@ -1,4 +1,4 @@
-/** mx-route - where mail for a domain goes, by what a real zone says and what its policy demands. */
+/** mx-route - the route of mail for a domain, from a real zone and its policy. */
 
 import t from 'tap'
 import { findRoute, relayRoute } from '../../src/dns/mx-route.ts'
@@ -51,7 +51,7 @@ t.test('route: the servers by preference, the site without it, its limits [deliv
   t.same('hosts' in long && long.hosts.length, 10, 'the first ones')
 })
 
-t.test('route: what is no place to deliver to is an outcome [delivery.mx]', async (t) => {
+t.test('route: a domain without a place to deliver to is an outcome [delivery.mx]', async (t) => {
   const cases: [string, object][] = [
     ['null.test', { result: 'bounced', classification: 'BadDomain', hard: true }],
     ['missing.test', { result: 'bounced', classification: 'BadDomain', hard: true }],
@@ -63,7 +63,7 @@ t.test('route: what is no place to deliver to is an outcome [delivery.mx]', asyn
   t.match(await routeOf('rp.svc.test'), { hosts: ['mx.svc.test'], isOwn: true }, 'our own servers for our own domain')
 })
 
-t.test('route: what a policy demands [delivery.sts]', async (t) => {
+t.test('route: the demands of a policy [delivery.sts]', async (t) => {
   const cases: [StsPolicy | null, object][] = [
     [policyOf('enforce', 'mx.a.test'), { hosts: ['mx.a.test'], sts: 'enforce', isNamed: true }],
     [

@@ -109,7 +109,7 @@ t.test('packet: compressed names, and pointers that lead forwards, to themselves
   t.same(read(0, 0), bad, 'more than the name')
 })
 
-t.test('packet: too many answers, or fewer than it says', async (t) => {
+t.test('packet: too many answers, or fewer than its header counts', async (t) => {
   const many = reply('A', own(...Array.from({ length: 513 }, () => address)))
   t.same(readReply(many, ask('A'), 'A'), { status: 'failure', code: 'EBADRESP' })
   many.writeUInt16BE(512, 6)

@@ -1,4 +1,4 @@
-/** resolve - against a real DNS server: the four answers, what is kept and for how long, bounds. */
+/** resolve - against a real DNS server: the four answers, the cache and its ages, bounds. */
 
 import t from 'tap'
 import { createResolver } from '../../src/dns/resolve.ts'
@@ -35,7 +35,7 @@ t.test('resolve: answers', async (t) => {
   t.same(await resolver.look('A', `${'x'.repeat(64)}.test`), { status: 'nxdomain' }, 'a name that cannot exist')
 })
 
-t.test('resolve: what is kept, and for how long', async (t) => {
+t.test('resolve: what is cached, and for how long', async (t) => {
   const zone = await startZone()
   let nowMs = 0
   const resolver = createResolver({ servers: [zone.server], nowMs: () => nowMs })
@@ -65,7 +65,7 @@ t.test('resolve: what is kept, and for how long', async (t) => {
   t.same(zone.asked, ['A a.test'], 'fresh asks')
 })
 
-t.test('resolve: of what is kept the one that was not used for longest goes', async (t) => {
+t.test('resolve: the least recently used entry is evicted', async (t) => {
   const zone = await startZone()
   const resolver = createResolver({ servers: [zone.server], nowMs: () => 0, keptMax: 2 })
   t.teardown(() => zone.close())
@@ -105,7 +105,7 @@ t.test('resolve: at most 128 in flight', async (t) => {
 })
 
 t.test(
-  'resolve: a large answer is told and not cached, a huge one fails, what is cached is bounded in bytes',
+  'resolve: a large answer is returned and not cached, a huge one fails, and the cache is bounded in bytes',
   async (t) => {
     const zone = await startZone()
     const resolver = createResolver({ servers: [zone.server], nowMs: () => 0, keptBytesMax: 12_000 })
@@ -116,7 +116,7 @@ t.test(
     const texts = (count: number) =>
       Array.from({ length: count }, (_, n) => ({ type: 'TXT' as const, data: `${n}`.padEnd(200, 'x') }))
     zone.set('large.test', ...texts(20))
-    // Two bytes each on the wire, a string of its own here.
+    // Two bytes each on the wire, a separate string here.
     zone.set('huge.test', { type: 'TXT', data: Array<string>(8000).fill('x') })
     for (let n = 0; n < 8; n += 1) zone.set(`n${n}.test`, ...texts(8))
     for (let turn = 0; turn < 2; turn += 1) {

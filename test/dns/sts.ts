@@ -1,4 +1,4 @@
-/** sts - policies over real DNS and HTTPS: when they are looked up, what is kept, and what is no policy. */
+/** sts - policies over real DNS and HTTPS: when they are looked up, which are kept, and invalid ones. */
 
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -82,7 +82,7 @@ t.test(
   },
 )
 
-t.test('sts: what the store has outlives the process; a store that is away is none', async (t) => {
+t.test('sts: stored policies outlive the process; an unreachable store has none', async (t) => {
   publish('two.test', fileOf('enforce'))
   const { world, find } = open()
   await find('two.test')

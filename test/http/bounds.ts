@@ -1,6 +1,6 @@
 /**
- * bounds - every bound that the body or the query of any route has: it is the one of this table, its ends pass, and
- * what lies beyond them is refused at the field. A bound that is not in the table, or nowhere else, fails.
+ * bounds - every bound of the body or the query of any route: it is in this table, its limits pass, and values beyond
+ * them are refused at the field. A bound that is only in the schemas, or only in the table, fails.
  */
 import t from 'tap'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
@@ -16,7 +16,7 @@ const NAME: Bound = ['characters', 1, 100]
 const ADDRESS_NAME: Bound = ['characters', 1, 200]
 const OPERATED: Bound = ['number', 1, 1_000_000_000]
 
-/** Of a message; in a batch below `messages.0.`. */
+/** Fields of a message; in a batch below `messages.0.`. */
 const MESSAGE: Readonly<Record<string, Bound>> = {
   'from.name': ADDRESS_NAME,
   to: ['items', 1, 50],
@@ -45,7 +45,7 @@ const BATCH: Readonly<Record<string, Bound>> = {
   ...Object.fromEntries(Object.entries(MESSAGE).map(([field, bound]) => [`messages.0.${field}`, bound])),
 }
 
-/** By field, whatever the route; a route's own row comes before it. */
+/** By field, for all routes. A route's own row takes precedence. */
 const FIELDS: Readonly<Record<string, Bound>> = {
   ...MESSAGE,
   ...BATCH,
@@ -181,7 +181,7 @@ t.test('bounds: those of the schemas are those of the contract [route.table]', a
   )
 })
 
-t.test('bounds: the ends pass, one below and one above do not [route.table]', async (t) => {
+t.test('bounds: the limits pass, one below and one above do not [route.table]', async (t) => {
   // Copies count together with `to`: test/sending/email-form.ts.
   for (const one of found.filter(({ field }) => !/\bb?cc$/.test(field))) {
     const [unit, least, most] = one.bound

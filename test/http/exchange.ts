@@ -244,7 +244,7 @@ function sized(bytes: number): string {
   return JSON.stringify({ ...BODY, text: 'x'.repeat(bytes - Buffer.byteLength(empty)) })
 }
 
-/** Sends a body in chunks and answers with what came; the peer may stop reading before the end. */
+/** Sends a body in chunks and returns the received data. The peer may stop reading before the end. */
 async function sendChunked(port: number, token: string, body: string): Promise<string> {
   const pieces = [
     `POST /v1/email HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +

@@ -1,4 +1,7 @@
-/** Tests of src/http/feed.ts: who hears a feed, and what waits for a client that reads slowly, over a real listener. */
+/**
+ * Tests of src/http/feed.ts: the clients of a feed, and the buffer of a client that reads slowly, over a real
+ * listener.
+ */
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -11,9 +14,9 @@ import { makeGate } from '../support/service/gate.ts'
 
 const PATH = '/v1/server'
 const WAIT_MS = 20_000
-/** Of a letter that no header and no comment has. */
+/** A letter that no header and no comment contains. */
 const PIECE = 'z'.repeat(8 * 1024)
-/** What waits in the service for a client, and the most that the system takes besides, however generous. */
+/** The buffer of a client in the service, and the maximum of the system in addition. */
 const WAITING_BYTES_MAX = 1024 * 1024
 const SYSTEM_BYTES_MAX = 64 * 1024 * 1024
 const ring = makeKeyRing()
@@ -36,7 +39,7 @@ function heard() {
   return { feed, seen }
 }
 
-/** Opens a feed and reads nothing of it. */
+/** Opens a feed and reads nothing. */
 async function openPaused(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined)

@@ -1,9 +1,9 @@
-/** generations - what is used stays, what is not goes, and there is a bound. */
+/** generations - used entries stay, unused ones are dropped, and there is a bound. */
 
 import t from 'tap'
 import { Generations } from '../../src/http/generations.ts'
 
-t.test('generations: what is asked for stays, what is not goes', async (t) => {
+t.test('generations: used entries stay, unused ones are dropped', async (t) => {
   const known = new Generations<number>(100)
   t.ok(known.isEmpty)
   known.set('used', -1)

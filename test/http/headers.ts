@@ -16,8 +16,8 @@ const CHUNKS = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n`
 type Status = number | null
 
 /**
- * Name, header lines beside `Host: a`, body, and the status; null: the connection ends without an answer. Last, the
- * status with `node:http`, whose parser refuses some requests itself.
+ * Name, header lines in addition to `Host: a`, body, and the status; null: the connection ends without an answer.
+ * Last, the status with `node:http`, whose parser refuses some requests itself.
  */
 const CASES: readonly (readonly [
   name: string,

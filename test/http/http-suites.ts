@@ -32,13 +32,13 @@ function skipWithout(path: string | null): string | false {
   return path === null ? 'vectors not found: set SUITES_DIR' : false
 }
 
-/** What a vector becomes on a route: the status and the body of the answer. */
+/** The answer to a vector on a route: the status and the body. */
 type Asked = (bytes: Buffer) => Promise<{ readonly status: number; readonly json: unknown }>
 
 const TAKING: readonly Route[] = Object.values<Route>(ROUTES).filter(({ body }) => body !== null)
 const OVER_HTTP = [ROUTES.sendEmail, ROUTES.patchAccount].map(({ name }) => name as string)
 
-/** Over a listener of its own. */
+/** Over a separate listener. */
 async function askOverHttp(t: Test, route: Route): Promise<Asked> {
   const edge = await startEdge(ring, { routes: makeRoutes(route.listener) })
   t.teardown(() => edge.close())
@@ -55,7 +55,7 @@ async function askOverHttp(t: Test, route: Route): Promise<Asked> {
   }
 }
 
-/** By what the listener reads bodies with: the way there is the same for all routes. */
+/** By the reader of the bodies. The rest is the same for all routes. */
 function askDirectly(route: Route): Asked {
   const check = makeContentCheck(route)
   return async (bytes) => {
@@ -75,7 +75,7 @@ for (const route of TAKING) {
       const came = await ask(readFileSync(join(JSON_SUITE ?? '', name)))
       const { issues = [] } = came.json as { issues?: readonly { path: string }[] }
       const isRefused = came.status === 400 && isError(came.json, false).ok && issues.length > 0
-      // An empty object is a whole body where nothing is required; no other vector is one.
+      // An empty object is a complete body if nothing is required. No other vector is.
       const isTaken = came.status === route.success.status && name === EMPTY_OBJECT && allMayBeLeftOut(route.body)
       if (!isRefused && !isTaken) wrong.push(`${name}: ${came.status}`)
       if (name.startsWith('n_') && issues[0]?.path !== '') wrong.push(`${name}: not refused as a whole`)

@@ -1,6 +1,6 @@
 /**
- * Large bodies have room of their own: two of the greatest size are held at once, what is more is 503, and nobody
- * else's request is refused for them.
+ * Large bodies have their own room: two of the largest size are held at once, a third one gets a 503, and no other
+ * request is refused because of them.
  */
 import { connect, type Socket } from 'node:net'
 import { test } from 'tap'
@@ -14,7 +14,7 @@ const BODY = { from: 'a@example.com', to: ['b@example.com'], subject: 'S', text:
 const BODY_BYTES_MAX = 100_000
 const WAIT_MS = 30_000
 
-/** Routes as they are, but for what the large one takes. */
+/** The real routes, with another handler for the large one. */
 function smallerRoutes(seen: () => void) {
   return makeRoutes('public', ({ body }) => {
     seen()
@@ -25,7 +25,7 @@ function smallerRoutes(seen: () => void) {
   }))
 }
 
-/** A request whose body comes but for its end. */
+/** A request whose body arrives except for its end. */
 async function openLarge(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined)

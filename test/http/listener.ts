@@ -79,7 +79,7 @@ test('http: the order of refusals, one fault repaired at a time [refusal.order]'
   }
 })
 
-/** Who calls, what comes: status, code, and a word of the message. */
+/** The caller, and the answer: status, code, and a word of the message. */
 const KEYS: readonly (readonly [string, Partial<Call>, number, RegExp])[] = [
   ['no key', {}, 401, /./],
   ['another scheme', { headers: { Authorization: `Basic ${ring.sk}` } }, 401, /./],
@@ -271,7 +271,7 @@ test('http: closing reads what came while the machine stood still [listener.clos
   text = ''
   const closed = edge.close()
   socket.write(asked)
-  // Longer than a listener that hears nothing waits.
+  // Longer than a silent connection is kept.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
   await Promise.race([once(socket, 'data'), once(socket, 'close')])
   t.match(text, /^HTTP\/1.1 200 /, 'a kept connection is not cut on what was sent')

@@ -1,7 +1,7 @@
 /**
- * proxy - the nginx and the Caddy of docs/operate/proxy.md, run with other names and ports only: what the HTTP
- * library would answer by itself, or lose the answer of, arrives as a plain request or is refused by the proxy. A feed
- * of events passes at once, and ends for us when its client leaves.
+ * proxy - the nginx and the Caddy of docs/operate/proxy.md, run with only other names and ports: a request that the
+ * HTTP library would answer by itself, or whose answer it would lose, arrives as a plain request or is refused by the
+ * proxy. A feed of events passes at once, and ends when its client leaves.
  */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
@@ -19,7 +19,7 @@ import { until } from '../support/machine/until.ts'
 import { makeKeyRing, makeRoutes, startEdge } from '../support/service/edge-listener.ts'
 
 const WAIT_MS = 20_000
-/** An answer whose end is not told by its last character is waited for so long. */
+/** The wait for an answer whose last character does not mark its end. */
 const ANSWER_MS = 5_000
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
 const DOCUMENT = readFileSync(join(ROOT, 'docs/operate/proxy.md'), 'utf8')
@@ -30,7 +30,7 @@ const LENGTH = `Content-Length: ${BODY.length}\r\n\r\n${BODY}`
 const CHUNKS = `Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n`
 const POST = `POST /v1/email HTTP/1.1\r\n${HEAD}`
 
-/** What is sent, each piece for itself; the statuses that are answered, and how many messages are handled. */
+/** The sent pieces, one by one; the statuses of the answers, and the number of handled messages. */
 const CASES: readonly (readonly [name: string, pieces: readonly string[], statuses: RegExp, handled: number])[] = [
   ['a plain request', [POST + LENGTH], /^200$/, 1],
   ['HTTP/1.0', [`POST /v1/email HTTP/1.0\r\n${HEAD}${LENGTH}`], /^200$/, 1],
@@ -51,7 +51,7 @@ const CASES: readonly (readonly [name: string, pieces: readonly string[], status
 
 interface Proxy {
   readonly program: string
-  /** What it cannot keep away, in place of the case's own: statuses, and how many messages are handled. */
+  /** The exceptions that pass, in place of the case's own values: statuses, and the number of handled messages. */
   readonly otherwise: Readonly<Record<string, readonly [RegExp, number]>>
   readonly language: string
   /** Arguments, for a file of settings in a folder. */
@@ -144,7 +144,7 @@ function talk(port: number, pieces: readonly string[], answers: number): Promise
   })
 }
 
-/** Asks for the feed of events. Out: what has come, and what ends it. */
+/** Requests the feed of events. Returns the received data, and a function that ends it. */
 async function listenTo(port: number): Promise<{ text: () => string; leave: () => void }> {
   const headers = { authorization: `Bearer ${ring.sk}`, accept: 'text/event-stream', 'accept-encoding': 'gzip' }
   const asked = request({ port, path: '/v1/events', headers }).end()
@@ -199,7 +199,7 @@ for (const proxy of PROXIES) {
       for (const text of ['data: 1\n\n', ':\n\n', 'data: 2\n\n']) {
         await until(() => feeds.length === 1, WAIT_MS)
         feeds[0]?.send(text)
-        // Nothing else is said: what a proxy gathers would not come.
+        // Nothing else is sent, so data that a proxy buffers would not arrive.
         await until(() => feed.text().endsWith(text), WAIT_MS)
       }
       t.equal(hungUp, 0, 'a feed stays open')

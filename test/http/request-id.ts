@@ -1,4 +1,4 @@
-/** request-id - uuids that rise, whatever the clock does, and tell their time. */
+/** request-id - uuids that rise, whatever the clock does, and contain their time. */
 import t from 'tap'
 import { newRequestId } from '../../src/http/request-id.ts'
 import { msOfRequest } from '../../src/state/request-row.ts'

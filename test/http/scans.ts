@@ -1,4 +1,6 @@
-/** scans - an account's searches: two at once, a few that wait, rows that are spent and refilled; others are served. */
+/**
+ * scans - an account's searches: two at once, a few that wait, rows that are spent and refilled. Others are served.
+ */
 import t from 'tap'
 import type { FactValue } from '../../cluster/behaviour.ts'
 import type { EdgeRequest } from '../../src/http/request.ts'
@@ -8,7 +10,7 @@ import type { Reader } from '../../src/views/key.ts'
 
 type Request = EdgeRequest<{ readonly accountId: string }>
 
-/** A search that reads once, which is answered by `answer`, over a clock that stands. */
+/** A search that reads once, which `answer` answers, over a fixed clock. */
 function makeSearch() {
   const clock = { nowMs: 0 }
   const reads: ((rows: number) => void)[] = []

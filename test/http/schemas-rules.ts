@@ -1,4 +1,4 @@
-/** Tests of schemas/: the rules of the README are those that code and tests cite, and the tables hold together. */
+/** Tests of schemas/: code and tests cite exactly the rules of the README, and the tables are consistent. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -97,7 +97,7 @@ interface Vector {
   readonly category: string
 }
 
-/** The grammar once more, as an expression, so that the vectors judge two readings of it. */
+/** The grammar a second time, as an expression, so that the vectors judge two implementations of it. */
 const GRAMMAR = /^(?=.{1,254}$)(?=[^@]{1,64}@)[\w'+-]+(\.[\w'+-]+)*@((?!-)[A-Za-z\d-]{1,63}(?<!-)\.)+[A-Za-z]{2,63}$/
 
 const VECTORS = findSuite('address/isemail-tests.json')

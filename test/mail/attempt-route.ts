@@ -1,4 +1,4 @@
-/** attempt-route - packed and back, small, whatever a name in the DNS holds. */
+/** attempt-route - packed and unpacked, small, whatever a name in the DNS holds. */
 import t from 'tap'
 import {
   type AttemptRoute,
@@ -37,7 +37,7 @@ for (const [name, more] of [
     t.equal(hostOfRoute(packed), route.host)
   })
 
-t.test('attempt-route: a server that was not connected to', async (t) => {
+t.test('attempt-route: a server without a connection', async (t) => {
   const route = unconnectedRoute('mx.a.test', null, null)
   t.same(unpackRoute(packRoute(route)), route)
 })

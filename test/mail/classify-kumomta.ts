@@ -2,8 +2,8 @@
  * classify-kumomta - KumoMTA's rules as vectors: each pattern becomes a reply that it matches, whose class is compared
  * with ours.
  *
- * KumoMTA's classes sort a sender's statistics; ours also decide who is suppressed. So the rule that may not break is:
- * where KumoMTA sees no dead address, neither do we. Where the classes differ else, most replies must still agree.
+ * KumoMTA's classes sort a sender's statistics; ours also decide about suppression. So one rule must never break: if
+ * KumoMTA sees no dead address, neither do we. If the classes differ otherwise, most replies must still agree.
  */
 
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { findSuite } from '../support/machine/suites.ts'
 
 const RULES = findSuite('bounce/kumomta-rules')
 const DEAD = ['InvalidRecipient', 'BadDomain', 'InactiveMailbox']
-/** KumoMTA's class and ours, where our table has one that says it more closely. */
+/** KumoMTA's class and ours, if our table has a more precise one. */
 const CLOSER = [
   'AuthenticationFailed InvalidSender',
   'RoutingErrors RelayingIssues',
@@ -31,7 +31,7 @@ interface Vector {
   readonly reply: string
 }
 
-/** `Name = [ "pattern", … ]` of a TOML file: the only form in these. */
+/** `Name = [ "pattern", … ]` of a TOML file, the only form in these. */
 function readRules(file: string): { classification: string; pattern: string }[] {
   let classification = ''
   const rules: { classification: string; pattern: string }[] = []
@@ -48,7 +48,7 @@ function parseText(text: string): string {
 }
 
 /**
- * A reply that a pattern matches: the first of what it allows, permanent where it allows both; null: not this simply.
+ * A reply that a pattern matches: the first that it allows, permanent if it allows both; null if that is not simple.
  */
 function replyOf(pattern: string): string | null {
   const simple = pattern
@@ -76,7 +76,7 @@ const vectors = rules.flatMap(({ classification, pattern }): Vector[] => {
 })
 const ours = (reply: string) => classifyReply({ phase: 'rcpt', response: reply })
 
-t.test('classify: as KumoMTA does [delivery.class]', { skip: RULES === null && 'no vectors' }, async (t) => {
+t.test('classify: like KumoMTA [delivery.class]', { skip: RULES === null && 'no vectors' }, async (t) => {
   t.ok(rules.length > 100 && vectors.length > rules.length * 0.9, `${vectors.length} replies of ${rules.length} rules`)
   const agreeing = vectors.filter(({ classification: theirs, reply }) => {
     const { classification } = ours(reply)
@@ -86,10 +86,10 @@ t.test('classify: as KumoMTA does [delivery.class]', { skip: RULES === null && '
 })
 
 t.test(
-  'classify: no dead address where KumoMTA sees none [message.hard]',
+  'classify: no dead address if KumoMTA sees none [message.hard]',
   { skip: RULES === null && 'no vectors' },
   async (t) => {
-    // A mailbox that is over its quota for good is dead to us, whatever it may hold.
+    // A mailbox that is permanently over its quota is dead to us, whatever it may hold.
     const isOurs = (reply: string) => reply.includes('OverQuotaPerm')
     const wrong = vectors.filter(
       ({ classification, reply }) => !DEAD.includes(classification) && ours(reply).hard && !isOurs(reply),

@@ -1,9 +1,8 @@
 /**
- * classify-replies - replies of the great receivers, from `test/fixtures/replies.tsv`: who is suppressed, and the
- * class.
+ * classify-replies - replies of the large receivers, from `test/fixtures/replies.tsv`: the suppression, and the class.
  *
- * To add a reply: one line in that file. A row that should be hard and is not is counted against a bound; a row that is
- * hard and should not be fails at once: such a person can no longer be reached, and nobody sees why.
+ * To add a reply, add one line to that file. A row that should be hard and is not counts against a bound. A row that
+ * is hard and should not be fails at once, because it would make a person unreachable without a visible reason.
  */
 
 import { readFileSync } from 'node:fs'
@@ -22,9 +21,9 @@ interface Row {
 }
 
 const ROWS_MIN = 150
-/** Of the rows about a dead recipient; "never hard" is no answer. */
+/** The share of rows about a dead recipient; "never hard" is no solution. */
 const HARD_MIN = 0.95
-/** Of all rows: the class is what the operator's figures sort by. */
+/** The share of all rows. The operator's statistics are grouped by class. */
 const CLASS_MIN = 0.95
 
 const rows = readFileSync(join(ROOT, 'test/fixtures/replies.tsv'), 'utf8')
@@ -46,7 +45,7 @@ t.test('classify: the table is whole', async (t) => {
   t.ok(documented.length >= rows.length / 2, `${documented.length} rows from documentation`)
 })
 
-t.test('classify: nobody is suppressed for a reply about anything else [message.hard]', async (t) => {
+t.test('classify: a reply about anything else suppresses no address [message.hard]', async (t) => {
   const wrong = judged.filter(({ verdict, ours }) => verdict === 'other' && ours.hard)
   t.same(
     wrong.map(({ response }) => response),

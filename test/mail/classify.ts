@@ -7,7 +7,7 @@ import { cpuMsOf } from '../support/machine/cpu-time.ts'
 
 type Row = [response: string, classification: string, flags?: string, phase?: Phase]
 
-/** Flags: `h` hard, `t` temporary. The phase is rcpt unless said otherwise. */
+/** Flags: `h` hard, `t` temporary. The phase is rcpt unless given. */
 const ROWS: Row[] = [
   ['450 4.2.0 <a@b.test>: Recipient address rejected: Greylisted, try again in 300 seconds', 'TransientFailure', 't'],
   ['451 4.7.1 Graylisting in action', 'TransientFailure', 't'],
@@ -170,7 +170,7 @@ const DEAD_CODES = [
   '550 5.1.1 user unknown,',
   '550 account disabled,',
 ]
-/** Each says by itself that the recipient is not what the refusal is about. */
+/** Each shows by itself that the refusal is not about the recipient. */
 const ABOUT_ELSE = [
   'rate limit of the recipient reached',
   'too many messages in the last hour',
@@ -265,7 +265,7 @@ t.test('classify: names veto nothing [message.hard]', async (t) => {
   t.same(soft, [])
 })
 
-t.test('classify: the server that is quoted decides, but not when to try again [delivery.class]', async (t) => {
+t.test('classify: the quoted server decides, except about the next attempt [delivery.class]', async (t) => {
   const rows: [response: string, classification: string, flags: string][] = [
     [
       '450 4.1.1 <a@b.test>: undeliverable address: host mx[192.0.2.1] said: 550 5.1.1 unknown',

@@ -1,4 +1,4 @@
-/** dns-record - expected records, and what counts as found. */
+/** dns-record - expected records, and which found ones match. */
 
 import t from 'tap'
 import { compareCname, compareDkimTxt, makeDkimRecord, makeReturnPathRecord } from '../../src/mail/dns-record.ts'

@@ -1,6 +1,6 @@
 /**
- * header-fields - fields as ranges of bytes: what is one, what no header may hold, and that cutting touches nothing
- * else.
+ * header-fields - fields as ranges of bytes: which bytes form one, what no header may hold, and that cutting changes
+ * nothing else.
  */
 
 import fc from 'fast-check'
@@ -70,7 +70,7 @@ for (const [name, mail, fault] of FAULTS) {
   })
 }
 
-t.test('header-fields: what is cut goes whole, and nothing else changes', async (t) => {
+t.test('header-fields: a field is cut whole, and nothing else changes', async (t) => {
   const field = fc.tuple(fc.constantFrom('A', 'Bcc', 'received', 'X-y'), fc.array(fc.stringMatching(/^[ -~]{0,20}$/)))
   const property = fc.property(fc.array(field), fc.string(), (fields, body) => {
     const texts = fields.map(([name, lines]) => `${name}: ${lines.join('\r\n ')}\r\n`)

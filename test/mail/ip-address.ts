@@ -1,4 +1,7 @@
-/** ip-address - which addresses are public, which are inside, and who is one client; also against foreign vectors. */
+/**
+ * ip-address - which addresses are public, which are private, and which belong to one client; also against foreign
+ * vectors.
+ */
 
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
@@ -22,7 +25,7 @@ const PUBLIC = [
   '3fff:1000::1',
 ]
 
-/** Each with what it is. */
+/** Each with its class. */
 const NOT_PUBLIC: readonly (readonly [address: string, what: string])[] = [
   ['0.0.0.0', 'unspecified'],
   ['0.1.2.3', 'this network'],
@@ -92,7 +95,7 @@ const NOT_PUBLIC: readonly (readonly [address: string, what: string])[] = [
   ['', 'no address'],
 ]
 
-t.test('ip-address: what is public [webhook.private]', async (t) => {
+t.test('ip-address: public addresses [webhook.private]', async (t) => {
   for (const address of PUBLIC) t.ok(isPublicAddress(address, []), address)
   for (const [address, what] of NOT_PUBLIC) t.notOk(isPublicAddress(address, []), `${address}: ${what}`)
 })
@@ -107,11 +110,11 @@ t.test('ip-address: allowed networks', async (t) => {
   t.notOk(isPublicAddress('64:ff9b::a00:1', ['10.0.0.0/8']), 'only a mapped one is the IPv4 address')
 })
 
-t.test('ip-address: what is inside, where a password may go in the clear', async (t) => {
+t.test('ip-address: private addresses, to which a password may be sent in plain text', async (t) => {
   for (const address of ['127.0.0.1', '::1', '10.0.0.1', '192.168.1.1', 'fd00::1', 'fe80::1%eth0', '::ffff:10.0.0.1'])
     t.ok(isInsideAddress(address), address)
   for (const address of PUBLIC) t.notOk(isInsideAddress(address), address)
-  // Each of these leads to, or through, somebody else's network.
+  // Each of these belongs to, or passes through, a foreign network.
   for (const address of [
     '::ffff:8.8.8.8',
     '64:ff9b::808:808',

@@ -1,4 +1,4 @@
-/** Links and images: what a reader could follow is listed, and no input takes more than linear time. */
+/** Links and images: all that a reader could follow are listed, and no input takes more than linear time. */
 import t from 'tap'
 import { findLinks, type MailLink } from '../../src/mail/links.ts'
 

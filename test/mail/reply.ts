@@ -47,7 +47,7 @@ t.test('reply: the address is masked in any case and put back', async (t) => {
   t.match(unmaskAddress('<rcpt> '.repeat(80), 'someone@example.com'), /^(?:someone@example\.com ?){25}$/)
 })
 
-/** Replies as servers give them to ann@example.com, and what is kept of them. */
+/** Replies of servers to ann@example.com, and the stored form. */
 const MASKED: readonly (readonly [reply: string, kept: string])[] = [
   ['250 2.1.5 Ok', '250 2.1.5 Ok'],
   ['550 5.1.1 <ann@example.com> unknown', '550 5.1.1 <<rcpt>> unknown'],
@@ -91,7 +91,7 @@ const MASKED: readonly (readonly [reply: string, kept: string])[] = [
   ['450 4.2.0 <<rcpt>>: ask <<address>>', '450 4.2.0 <<rcpt>>: ask <<address>>'],
 ]
 
-t.test('reply: whatever looks like an address is masked, and only the own one can be put back', async (t) => {
+t.test('reply: anything like an address is masked, and only the recipient’s own can be restored', async (t) => {
   for (const [reply, kept] of MASKED) {
     t.equal(maskAddress(reply, 'ann@example.com'), kept)
     t.equal(maskAddress(kept, 'ann@example.com'), kept, 'once is enough')

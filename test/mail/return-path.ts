@@ -1,4 +1,4 @@
-/** return-path - tokens that hold, tokens that do not, and the addresses they stand in. */
+/** return-path - valid tokens, invalid ones, and the addresses that contain them. */
 import { createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import {
@@ -14,7 +14,7 @@ import {
 const KEY = Buffer.from(hkdfSync('sha256', 'a secret of the tests', '', 'token', 32))
 const OF = { messageId: '0199aa11-2233-7abc-8def-0123456789ab', recipient: 7 }
 
-/** What a token of a type tells, without its MAC. */
+/** The contents of a token of a type, without its MAC. */
 function ofType(first: number): Buffer {
   return Buffer.concat([Buffer.from([first]), Buffer.from(OF.messageId.replaceAll('-', ''), 'hex'), Buffer.from([7])])
 }
@@ -42,7 +42,7 @@ t.test('return-path: a token is type and key, uuid, recipient and seven bytes of
   t.same(parseToken(KEY, token), OF)
 })
 
-t.test('return-path: what was formatted is read again, in any case [bounce.token]', async (t) => {
+t.test('return-path: a formatted token is read again, in any case [bounce.token]', async (t) => {
   for (let round = 0; round < 200; round += 1) {
     const of = { messageId: randomUUID(), recipient: round % 256 }
     const address = formatReturnPath(KEY, { ...of, host: returnPathHost('acme.test') })

@@ -53,7 +53,7 @@ t.test('site-pace: five connections grow by one a round to ten, and halve [deliv
   t.equal(placesOf(after(pace, bounced), SITE_LIMITS, false), 10, 'a bounce is an answer like others')
 })
 
-t.test('site-pace: one place for who has not answered while places are few [delivery.fair]', async (t) => {
+t.test('site-pace: one place for a site that has not answered while places are few [delivery.fair]', async (t) => {
   const pace = makeSitePace(SITE_LIMITS)
   t.equal(placesOf(pace, SITE_LIMITS, true), 1)
   t.equal(placesOf(after(pace, delivered), SITE_LIMITS, true), 5)
@@ -88,7 +88,7 @@ t.test(
   },
 )
 
-t.test('site-pace: a site that cannot be reached rests, the silent one longer [delivery.site.breaker]', async (t) => {
+t.test('site-pace: an unreachable site is paused, a silent one longer [delivery.site.breaker]', async (t) => {
   const pace = makeSitePace(SITE_LIMITS)
   t.equal(after(pace, refused, { contact: 'refused' }).pausedUntilMs, 2 * MINUTE_MS)
   t.equal(after(pace, refused, { contact: 'silent' }).pausedUntilMs, 15 * MINUTE_MS)

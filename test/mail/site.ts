@@ -12,7 +12,7 @@ import {
 
 const NONE: SiteLimitTable = new Map()
 
-t.test('site: the same hosts are one site, in whatever order [delivery.site]', async (t) => {
+t.test('site: the same hosts are one site, in any order [delivery.site]', async (t) => {
   t.equal(siteName(['mx2.a.test', 'mx1.a.test']), 'mx1.a.test,mx2.a.test')
   t.equal(siteName(['mx1.a.test', 'mx2.a.test', 'mx1.a.test']), siteName(['mx2.a.test', 'mx1.a.test']))
   const many = Array.from({ length: 32 }, (_, n) => `mx${n}.${'x'.repeat(60)}.a.test`)

@@ -6,7 +6,7 @@ import { isNamed, readPolicy } from '../../src/mail/sts-policy.ts'
 const read = (file: string) => readPolicy(file, { id: 'i1', nowMs: 1000 })
 const FILE = 'version: STSv1\nmode: enforce\nmx: mx.a.test\nmx: *.b.test\nmax_age: 60\n'
 
-t.test('sts-policy: what a file says [delivery.sts]', async (t) => {
+t.test('sts-policy: the contents of a file [delivery.sts]', async (t) => {
   t.same(await read(FILE), { id: 'i1', mode: 'enforce', mx: ['mx.a.test', '*.b.test'], untilMs: 61_000 })
   t.same(await read(FILE.replaceAll('\n', '\r\n')), await read(FILE))
   t.match(await read('version: STSv1\nmode: none\nmax_age: 5\n'), { mode: 'none', mx: [] })

@@ -13,10 +13,10 @@ const OF = {
   hmac: 'AbCdEfGhIjKlMnOpQrSt_-',
 }
 
-t.test('unsubscribe-token: what was formatted is read again, in any case [unsubscribe.token]', async (t) => {
+t.test('unsubscribe-token: a formatted token is read again, in any case [unsubscribe.token]', async (t) => {
   for (let round = 0; round < 500; round += 1) {
     const hmac = createHmac('sha256', KEY).update(String(round)).digest('base64url').slice(0, 22)
-    // The last character of 132 bits has two that are always 0 in 136: all that there are must come back.
+    // The last character of 132 bits has two that are always 0 in 136. All possible tokens must be read again.
     const of = { messageId: randomUUID(), recipient: round % 256, serverId: randomUUID(), hmac }
     const token = formatUnsubscribeToken(KEY, of)
     t.match(token, /^[a-z2-7]{96}$/)
@@ -35,7 +35,7 @@ t.test('unsubscribe-token: with any character changed it is forged [unsubscribe.
   }
 })
 
-t.test('unsubscribe-token: other texts name nobody [unsubscribe.token]', async (t) => {
+t.test('unsubscribe-token: other texts are no tokens [unsubscribe.token]', async (t) => {
   const token = formatUnsubscribeToken(KEY, OF)
   const bytes = decodeBase32(token)
   const other = Buffer.from(bytes)
@@ -55,7 +55,7 @@ t.test('unsubscribe-token: other texts name nobody [unsubscribe.token]', async (
     t.equal(parseUnsubscribeToken(KEY, text), null, text)
 })
 
-t.test('unsubscribe-token: the link stands below the public address [unsubscribe.token]', async (t) => {
+t.test('unsubscribe-token: the link is below the public address [unsubscribe.token]', async (t) => {
   t.equal(unsubscribeUrlOf('https://mail.acme.test', 'abc'), 'https://mail.acme.test/u/abc')
   t.equal(unsubscribeUrlOf('https://acme.test/mail//', 'abc'), 'https://acme.test/mail/u/abc')
 })

@@ -1,4 +1,4 @@
-/** zone-file - records as a zone file says them, read back by hand and, where it is installed, by BIND's checker. */
+/** zone-file - records in the form of a zone file, read back by hand and, if it is installed, by BIND's checker. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ function unquote(value: string): string {
   return Buffer.from(bytes).toString()
 }
 
-t.test('zone-file: a text longer than 255 bytes stands in several strings', (t) => {
+t.test('zone-file: a text longer than 255 bytes is split into several strings', (t) => {
   const strings = quoteTxt(KEY).match(/"[^"]*"/g) ?? []
   t.same(
     strings.map((string) => string.length - 2),
@@ -41,7 +41,7 @@ const RECORDS: readonly ZoneFileRecord[] = [
   { host: 'own._domainkey.svc.example', type: 'TXT', value: KEY },
 ]
 
-t.test('zone-file: names are whole, and what is not known is a comment', (t) => {
+t.test('zone-file: names are absolute, and an unknown value is a comment', (t) => {
   const lines = formatZone(RECORDS).trimEnd().split('\n')
   t.same(lines.slice(0, 5), [
     'out.svc.example. 3600 IN A 192.0.2.7',

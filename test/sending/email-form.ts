@@ -27,7 +27,7 @@ function file(fields: object): object {
   return { attachments: [{ ...FILE, ...fields }] }
 }
 
-/** Rule, what passes, what is refused, the one path of the refusal. */
+/** Rule, valid values, refused values, the one path of the refusal. */
 const BOUNDS: readonly (readonly [string, readonly object[], readonly object[], string])[] = [
   ['send.address', [{ from: 'A@Example.COM' }], [{ from: '' }, { from: 'a' }, { from: 7 }, { from: null }], 'from'],
   ['send.address', [{ from: { email: 'a@b.co' } }], [{ from: { email: 'a@b' } }, { from: { email: 1 } }], 'from.email'],

@@ -1,4 +1,7 @@
-/** smtp-form - a submitted message in the one form: who gets it, what the log shows, what a second try may change. */
+/**
+ * smtp-form - a submitted message in the one form: its recipients, its log entry, and the allowed changes of a second
+ * try.
+ */
 
 import t from 'tap'
 import { idempotencyOf, normaliseSubmission, type Submission } from '../../src/sending/smtp-form.ts'
@@ -34,7 +37,7 @@ t.test('smtp-form: a plain message, whole and as it is read [submission.log]', a
   })
 })
 
-t.test('smtp-form: the envelope says who gets it, To and Cc how they are shown [submission.envelope]', async (t) => {
+t.test('smtp-form: the envelope has the recipients, To and Cc their shown form [submission.envelope]', async (t) => {
   const mail =
     'From: a@b.co\nTo: One <one@x.co>, two@x.co\nCc: Two again <two@x.co>,\n Three <Three@X.co>\nBcc: four@x.co\n\n.\n'
   const recipients = ['four@x.co', 'THREE@x.co', 'two@x.co', 'one@x.co']
@@ -46,7 +49,7 @@ t.test('smtp-form: the envelope says who gets it, To and Cc how they are shown [
   ])
 })
 
-t.test('smtp-form: the control field names the stream before the user name does [submission.control]', async (t) => {
+t.test('smtp-form: the stream of the control field precedes that of the user name [submission.control]', async (t) => {
   const other = '01a1f8d8-8300-7000-8000-00000000000b'
   t.equal(normaliseSubmission(submit(PLAIN, { streamId: other })).streamId, other)
   const named = submit(`X-Sendwright-Stream: ${STREAM}\n${PLAIN}`, { streamId: other })
@@ -95,7 +98,7 @@ const fingerprint = (mail: string, changes: Partial<Submission> = {}) => {
 
 const TWO = { recipients: ['ann@x.co', 'bob@x.co'] }
 
-/** What a client that tries again may change, and what makes it another message. */
+/** The changes that a client may make when it retries, and those that make another message. */
 const TRIES: readonly (readonly [name: string, again: string | undefined, isSame: boolean])[] = [
   ['nothing', fingerprint(multipart()), true],
   ['another boundary', fingerprint(multipart({ boundary: 'other' })), true],
@@ -117,14 +120,14 @@ for (const [name, again, isSame] of TRIES) {
   )
 }
 
-t.test('smtp-form: recipients in another order are the same; without a key there is nothing to remember', async (t) => {
+t.test('smtp-form: recipients in another order are the same; without a key nothing is stored', async (t) => {
   const turned = { recipients: [...TWO.recipients].reverse() }
   t.equal(fingerprint(multipart(), TWO), fingerprint(multipart(), turned))
   const plain = submit(PLAIN)
   t.equal(idempotencyOf(plain, normaliseSubmission(plain)), null)
 })
 
-t.test('smtp-form: what is not read makes the difference all the same [submission.fingerprint]', async (t) => {
+t.test('smtp-form: parts that are not read still make a difference [submission.fingerprint]', async (t) => {
   const big = (letter: string) => `X-Sendwright-Idempotency-Key: k\n${PLAIN}${`${letter.repeat(70)}\n`.repeat(20_000)}`
   t.equal(normaliseSubmission(submit(big('a'))).text, null, 'too large to be shown')
   t.not(fingerprint(big('a')), fingerprint(big('b')))

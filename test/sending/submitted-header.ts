@@ -1,6 +1,6 @@
 /**
- * submitted-header - what a submitted message says of itself: its sender, its control fields, what is cut, what is
- * refused.
+ * submitted-header - the header of a submitted message: its sender, its control fields, the removed fields, the
+ * refused ones.
  */
 
 import fc from 'fast-check'
@@ -62,7 +62,7 @@ t.test('submitted-header: no From and two are refused [submission.header]', asyn
 })
 
 t.test(
-  'submitted-header: a Sender is one address, and its domain is told where it is another one [submission.header]',
+  'submitted-header: a Sender is one address, and its domain is reported if it differs [submission.header]',
   async (t) => {
     t.equal(read('From: a@b.co').senderDomain, null)
     t.equal(read('From: a@b.co', 'Sender: c@B.co').senderDomain, null)
@@ -84,7 +84,7 @@ t.test('submitted-header: a From that is a bomb is refused before it is looked i
   }
 })
 
-/** A header, and what of it stays. */
+/** A header, and the kept part. */
 const EDITED: readonly (readonly [before: readonly string[], after: readonly string[]])[] = [
   [
     ['From: a@b.co', 'To: x@y.co', 'Subject: \xe9'],
@@ -127,7 +127,7 @@ for (const [before, after] of EDITED) {
   )
 }
 
-t.test('submitted-header: the Message-ID that stays is told', async (t) => {
+t.test('submitted-header: the kept Message-ID is returned', async (t) => {
   t.equal(read('From: a@b.co', 'Message-ID:\r\n <1@b.co> ').messageId, '<1@b.co>')
   t.equal(read('From: a@b.co', 'Message-ID: <a b@c>').messageId, null)
   t.equal(read('From: a@b.co').messageId, null)
@@ -238,7 +238,7 @@ for (const [name, fields, passes] of BOUNDS) {
   })
 }
 
-t.test('submitted-header: mail that loops is told so; a header that readers differ over is refused', async (t) => {
+t.test('submitted-header: looping mail is reported as such; an ambiguous header is refused', async (t) => {
   const looping = readSubmittedHeader(mailOf('From: a@b.co', ...Array.from({ length: 51 }, () => 'Received: x')))
   t.match(looping, { ok: false, problem: 'loop' })
   for (const line of ['hello', ' fold', 'x'.repeat(999), 'a b: c'])
@@ -249,7 +249,7 @@ t.test('submitted-header: mail that loops is told so; a header that readers diff
     )
 })
 
-t.test('submitted-header: any bytes give an answer, and what is kept is what came less whole fields', async (t) => {
+t.test('submitted-header: any bytes get an answer, and the result is the input without whole fields', async (t) => {
   const line = fc.oneof(
     fc.constantFrom('From: a@b.co', 'Bcc: x@y.co', ' folded', `${X}Tag: t`, 'Received: x', '', 'To: ü'),
     fc.string({ maxLength: 30 }),

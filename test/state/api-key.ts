@@ -1,4 +1,4 @@
-/** api-key - what stands under a key's hash, there and back. */
+/** api-key - the row of a key's hash, packed and unpacked. */
 
 import t from 'tap'
 import { makeIds } from '../../cluster/id.ts'

@@ -1,4 +1,4 @@
-/** audit - what an entry of the log holds, where it lies and how long. */
+/** audit - the contents of an entry of the log, its key and its retention. */
 
 import t from 'tap'
 import { msOf } from '../../cluster/id.ts'
@@ -20,7 +20,7 @@ const ENTRY: AuditRecord = {
 }
 
 t.test(
-  'audit: an act is logged by the commit that makes it true, and a refused one is not [operator.audit]',
+  'audit: an act is logged by the commit that executes it, and a refused one is not [operator.audit]',
   async (t) => {
     const world = new World(NOW_MS)
     const { accountId } = makeTenant(world)
@@ -43,11 +43,11 @@ t.test(
   },
 )
 
-t.test('audit: what a pack holds, unpack gives', async (t) => {
+t.test('audit: unpacking returns the packed entry', async (t) => {
   t.same(unpackAudit(packAudit(ENTRY)), ENTRY)
 })
 
-t.test('audit: a month goes when its last day is 13 months old [operator.audit]', async (t) => {
+t.test('audit: a month is deleted when its last day is 13 months old [operator.audit]', async (t) => {
   const expiryOf = (ms: number) => {
     const world = new World(ms)
     for (const op of auditOps({ shard: world.shard, newId: () => ENTRY.auditId }, BY, ENTRY)) world.apply(op)

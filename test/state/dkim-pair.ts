@@ -7,7 +7,7 @@ const PLACE = { shard: 23, accountId: 'a', domain: 'acme.example' }
 const rowsOf = (...since: readonly (readonly [string, number])[]) =>
   new Map(since.map(([selector, sinceMs]) => [selector, JSON.stringify([sinceMs, `p-${selector}`, 'sealed'])]))
 
-t.test('dkim-pair: the last one in use at that moment signs [dkim.signed]', async (t) => {
+t.test('dkim-pair: the last key in use at that time signs [dkim.signed]', async (t) => {
   const rows = rowsOf(['b', 200], ['a', 100], ['pending', 0], ['c', 300])
   const cases: readonly (readonly [number, string | undefined])[] = [
     [99, undefined],
@@ -21,7 +21,7 @@ t.test('dkim-pair: the last one in use at that moment signs [dkim.signed]', asyn
   t.equal(pairAt(new Map(), 1), null)
 })
 
-t.test('dkim-pair: what is kept reads back; the oldest of many go, and an expiry is lifted', async (t) => {
+t.test('dkim-pair: stored pairs are read back; the oldest of many are removed, and an expiry is lifted', async (t) => {
   const pair = { selector: 'new', sinceMs: 1000, publicKey: 'public', sealedPrivateKey: 'sealed' }
   const first = keepPairOps(PLACE, new Map(), { pair, nowMs: 1000 })
   t.equal(first.length, 1, 'a key that is new has no expiry to lift')

@@ -1,4 +1,4 @@
-/** domain - the table of transitions, through the commands, and what each refuses. */
+/** domain - the table of transitions, through the commands, and the refusals of each. */
 
 import t from 'tap'
 import { addDomain } from '../../src/actors/domain/add-domain.ts'
@@ -65,7 +65,7 @@ for (const { from, afterMs = 5000, found, to } of STEPS) {
 }
 
 for (const from of ['unverified', 'verified', 'warning'] as const) {
-  t.test(`domain: ${from}: the resolver’s failure records nothing [domain.states]`, async (t) => {
+  t.test(`domain: ${from}: a failure of the resolver records nothing [domain.states]`, async (t) => {
     for (const found of [
       ['dns_error', 'ok'],
       ['dns_error', 'dns_error'],
@@ -126,7 +126,7 @@ t.test('domain: the same again in an account is domain_exists, in another it is 
   t.equal(add(world, other).kind, 'added')
 })
 
-t.test('domain: removed, it sends no more, is not found, and may be added again', async (t) => {
+t.test('domain: a removed domain sends nothing, is not found, and may be added again', async (t) => {
   const { world, tenant, domain } = begin('verified')
   const order = { accountId: tenant.accountId, keyHash: ACCOUNT_KEY, domainId: domain.domainId }
   t.same(world.run(removeDomain, order), { kind: 'removed' })

@@ -1,4 +1,4 @@
-/** grace - the table of what a domain's records mean for mail to its return path. */
+/** grace - the table of effects of a domain's records on mail to its return path. */
 
 import t from 'tap'
 import { type DomainStanding, standingOf } from '../../src/state/domain.ts'

@@ -1,4 +1,4 @@
-/** limit - the limits of a server and of an account as they stand. */
+/** limit - the present limits of a server and of an account. */
 
 import t from 'tap'
 import { ACCOUNT_DEFAULTS, type AccountState } from '../../src/state/account.ts'
@@ -42,7 +42,7 @@ t.test('limit: a live server is held to the account’s, and to its own where se
   ])
 })
 
-t.test('limit: a test server is held to what the account’s test servers share', async (t) => {
+t.test('limit: a test server is held to the share of the account’s test servers', async (t) => {
   t.same(limitsOfServer({ mode: 'test', perMinuteLimit: null, monthlyCap: null }, null, of), TEST_LIMITS)
 })
 

@@ -1,4 +1,4 @@
-/** object-name: the day in a name lies after the last moment that its content is read, and is swept after that. */
+/** object-name: the day in a name is after the last read of its content, which is swept after that. */
 import t from 'tap'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { SEND_AT_DAYS_MAX } from '../../schemas/limits.ts'

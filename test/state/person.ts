@@ -45,7 +45,7 @@ const PLACE = { shard: 1, accountId: 'acc' }
 const FIRST_KEY = firstPersonsKey(1, 'acc')
 const WHOLE_MAX = 256
 
-/** Facts over rows by key; what was not fetched is not there. */
+/** Facts over rows by key. A fact that was not fetched is absent. */
 function factsOf(rows: Record<string, Record<string, string>>): Facts {
   const field = (key: string, name: string) => {
     if (rows[key] === undefined) throw new Error(`${key} was not fetched`)
@@ -63,7 +63,7 @@ t.test('person: one read for each hash that may hold them, with its count', asyn
   ])
 })
 
-t.test('person: buckets are read for whoever is not among the first, once these are full', async (t) => {
+t.test('person: buckets are read for persons that are not among the first, once these are full', async (t) => {
   const [known, other] = [hmac(5, 'a'), hmac(9, 'b')]
   const first = { read: 'fields', key: FIRST_KEY, fields: ['#', known, other], wholeMax: WHOLE_MAX }
   const bucket = { read: 'fields', key: personKey(1, 'acc', 9), fields: ['#', other], wholeMax: WHOLE_MAX }
@@ -123,7 +123,7 @@ t.test('person: named again in the same or an earlier month nothing is written',
   }
 })
 
-t.test('person: recipients fill the first hash and go on in their bucket, twice', async (t) => {
+t.test('person: recipients fill the first hash and continue in their bucket, twice', async (t) => {
   const world = new World(Date.UTC(2026, 10, 20))
   const tenant = makeTenant(world)
   const key = firstPersonsKey(world.shard, tenant.accountId)

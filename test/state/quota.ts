@@ -14,7 +14,7 @@ t.test('quota: periods are UTC minutes and months', async (t) => {
   t.equal(resetsAtMs('month', NOW_MS + 1), Date.UTC(2027, 0, 1))
 })
 
-/** Counts taken in the periods of a walk: each step takes one and says what its period has taken then. */
+/** Counts of the periods of a walk. Each step adds one and returns the count of its period. */
 const WALKS: readonly { name: string; walk: readonly number[]; counts: readonly number[]; packed: Period }[] = [
   { name: 'within a period', walk: [5, 5, 5], counts: [1, 2, 3], packed: [5, 3] },
   { name: 'to the next', walk: [5, 5, 6, 6], counts: [1, 2, 1, 2], packed: [6, 2, 2] },
@@ -36,7 +36,7 @@ for (const { name, walk, counts, packed } of WALKS) {
   })
 }
 
-t.test('quota: a counter says nothing of periods that it does not remember', async (t) => {
+t.test('quota: a counter reports nothing of periods that it no longer stores', async (t) => {
   t.equal(used(null, 5), 0)
   t.equal(used(undefined, 5), 0)
   t.equal(used([5, 3], 6), 0)
@@ -52,7 +52,7 @@ t.test('quota: the exact limit passes, one more does not', async (t) => {
   t.equal(firstRefusal([], 51), null)
 })
 
-t.test('quota: of several the longest is named, the server before the account', async (t) => {
+t.test('quota: the longest of several is named, the server before the account', async (t) => {
   const full = { limit: 1, used: 1 }
   const accountMinute = makeLimit({ ...full, scope: 'account' })
   const serverMinute = makeLimit({ ...full, scope: 'server' })

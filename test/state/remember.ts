@@ -1,9 +1,9 @@
-/** remember - the same value again while it is asked for, and a bound on how many. */
+/** remember - a cached value while it is used, and a bound on their number. */
 
 import t from 'tap'
 import { remember, rememberShortly } from '../../src/state/remember.ts'
 
-t.test('remember: what is asked for again is the same value, what is not is made anew', async (t) => {
+t.test('remember: a used value is the same one, an unused one is created again', async (t) => {
   const made: string[] = []
   const named = remember((id) => {
     made.push(id)
@@ -21,22 +21,19 @@ t.test('remember: what is asked for again is the same value, what is not is made
   t.same(named('a'), { id: 'a' })
 })
 
-t.test(
-  'remember: shortly, the same value while nothing else has come to its place, and always the right one',
-  async (t) => {
-    let made = 0
-    const named = rememberShortly((id) => {
-      made += 1
-      return { id }
-    })
-    t.equal(named('a.0.1'), named('a.0.1'))
-    t.equal(made, 1)
-    for (const id of ['', 'x', 'a'.repeat(100), `${'a'.repeat(99)}b`]) t.same([named(id), named(id)], [{ id }, { id }])
-    const ids = Array.from({ length: 5_000 }, (_, n) => `message${n}.0.1`)
-    for (const id of ids) t.equal(named(id).id, id)
-    made = 0
-    const recent = ids.slice(-64)
-    for (const id of recent) t.equal(named(id).id, id)
-    t.ok(made < 16, `${made} of the last 64 were made anew`)
-  },
-)
+t.test('remember: briefly, the same value until another one takes its place, and always the right one', async (t) => {
+  let made = 0
+  const named = rememberShortly((id) => {
+    made += 1
+    return { id }
+  })
+  t.equal(named('a.0.1'), named('a.0.1'))
+  t.equal(made, 1)
+  for (const id of ['', 'x', 'a'.repeat(100), `${'a'.repeat(99)}b`]) t.same([named(id), named(id)], [{ id }, { id }])
+  const ids = Array.from({ length: 5_000 }, (_, n) => `message${n}.0.1`)
+  for (const id of ids) t.equal(named(id).id, id)
+  made = 0
+  const recent = ids.slice(-64)
+  for (const id of recent) t.equal(named(id).id, id)
+  t.ok(made < 16, `${made} of the last 64 were made anew`)
+})

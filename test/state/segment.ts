@@ -1,4 +1,4 @@
-/** segment - when one ends, with small bounds, and what its name says. */
+/** segment - the end of one, with small bounds, and the contents of its name. */
 
 import t from 'tap'
 import {
@@ -107,7 +107,7 @@ t.test('segment: bounds of the product', async (t) => {
   })
 })
 
-t.test('segment: a name says its end, its kind and its buckets', async (t) => {
+t.test('segment: a name contains its end, its kind and its buckets', async (t) => {
   t.equal(segmentEndMs('202611-0-64'), NOW_MS + 1)
   t.equal(segmentEndMs('20261130-7-1'), NOW_MS + 1)
   t.ok(isTestSegment('20261130-7-1'))

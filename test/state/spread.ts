@@ -1,4 +1,4 @@
-/** spread - the same for the same text, and spread over the whole of it. */
+/** spread - the same for the same text, and evenly distributed. */
 
 import t from 'tap'
 import { unitOf } from '../../src/state/spread.ts'

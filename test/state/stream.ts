@@ -1,4 +1,4 @@
-/** stream - the entity: each event and what it makes of the state. */
+/** stream - the entity: each event and its effect on the state. */
 
 import t from 'tap'
 import {

@@ -31,7 +31,7 @@ t.test('suppression: entries there and back [suppression.entry]', async (t) => {
       t.same(unpackSuppression(packSuppression({ ...entry, reason })), { ...entry, reason })
 })
 
-t.test('suppression: a place there and back, what is none is none', async (t) => {
+t.test('suppression: a place packed and unpacked, and texts that are none', async (t) => {
   const place = { streamId: ID, hmac: 'abcdefghijklmnopqrstuv' }
   t.same(placeOf({ id: '1-1', fields: ['s', packPlace(place)] }), place)
   t.equal(placeOf({ id: '1-1', fields: ['x', 'y'] }), null)
@@ -42,7 +42,7 @@ t.test('suppression: each reason is worse than those before it [suppression.wors
     for (const [other, than] of SUPPRESSION_REASONS.entries()) t.equal(isWorse(reason, than), index > other)
 })
 
-t.test('suppression: what a person asked for only support lifts [suppression.lift]', async (t) => {
+t.test('suppression: only support lifts a person’s own request [suppression.lift]', async (t) => {
   t.same(SUPPRESSION_REASONS.filter(isLiftable), ['manual', 'hard_bounce'])
 })
 

@@ -1,4 +1,4 @@
-/** backup - the copy of a store into a folder: of one Redis alone; the whole is in `mistakes/backup.ts`. */
+/** backup - the copy of a store into a folder, of one Redis alone. The whole is in `mistakes/backup.ts`. */
 import {
   existsSync,
   mkdirSync,
@@ -65,7 +65,7 @@ function folderOf(t: Test, ...digits: number[]): string {
 
 const nameOf = (n: number): string => `sendwright-2026010${n}T000000Z`
 
-t.test('backup: the newest are kept, and the one just made whatever its name', async (t) => {
+t.test('backup: the newest are kept, and the new one whatever its name', async (t) => {
   const folder = folderOf(t, 1, 2, 3, 4)
   const remove = (keep: number, made: string) => removeOldBackups(folder, { keep, made, nowMs: Date.now() })
   t.same(remove(9, nameOf(4)), [], 'fewer than are kept')
@@ -84,17 +84,20 @@ t.test('backup: files and links do not count as backups and are not removed', as
   t.equal(readdirSync(folder).length, 5)
 })
 
-t.test('backup: what a killed backup left is removed after half a day, a running one never', async (t) => {
-  const folder = folderOf(t, 1)
-  // Above the largest id of a process.
-  const left = `.${nameOf(1)}.9999999.new`
-  const running = `.${nameOf(1)}.${process.pid}.new`
-  for (const name of [left, running]) mkdirSync(join(folder, name))
-  const remove = () => removeOldBackups(folder, { keep: 1, made: nameOf(1), nowMs: Date.now() })
-  remove()
-  t.equal(readdirSync(folder).length, 3)
-  const old = Date.now() / 1000 - 86_400
-  for (const name of [left, running]) utimesSync(join(folder, name), old, old)
-  remove()
-  t.same(readdirSync(folder).sort(), [running, nameOf(1)])
-})
+t.test(
+  'backup: the remains of a killed backup are removed after half a day, those of a running one never',
+  async (t) => {
+    const folder = folderOf(t, 1)
+    // Above the largest id of a process.
+    const left = `.${nameOf(1)}.9999999.new`
+    const running = `.${nameOf(1)}.${process.pid}.new`
+    for (const name of [left, running]) mkdirSync(join(folder, name))
+    const remove = () => removeOldBackups(folder, { keep: 1, made: nameOf(1), nowMs: Date.now() })
+    remove()
+    t.equal(readdirSync(folder).length, 3)
+    const old = Date.now() / 1000 - 86_400
+    for (const name of [left, running]) utimesSync(join(folder, name), old, old)
+    remove()
+    t.same(readdirSync(folder).sort(), [running, nameOf(1)])
+  },
+)

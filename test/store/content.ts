@@ -45,7 +45,7 @@ const store: ContentStore = {
 }
 const away: ContentStore = { ...store, readContent: async () => null, readField: async () => undefined }
 
-/** Content that lies in Redis, as that of messages does which have nothing in the content store. */
+/** Content in Redis, like that of messages without content in the content store. */
 const readBody = (redis: ContentStore, place: { shard: number; contentId: string; test: boolean }) =>
   readOutgoing(
     { redis, contents: null, contentKey: Buffer.alloc(32), listed: makeListedContents(redis, () => 0) },
@@ -154,7 +154,7 @@ t.test(
   },
 )
 
-t.test('content that nobody claims has a minute to live', async (t) => {
+t.test('content without an owner lives for a minute', async (t) => {
   const parts = await packContent({ text: 'x', html: null }, [randomBytes(300 * KB)])
   await writeParts(store, { shard: 3, contentId: 'mic4h2d91abcdefghi-0', parts })
   for (const key of contentKeys(3, 'mic4h2d91abcdefghi-0', parts)) {
@@ -172,7 +172,7 @@ t.test('content is gone when any chunk is', async (t) => {
   t.equal(await readBody(store, { ...place, contentId: 'mic4h2d93abcdefghi-0' }), null)
 })
 
-t.test('a store that does not answer is told from content that is gone', async (t) => {
+t.test('a store that does not answer is distinguished from content that is gone', async (t) => {
   t.equal(await readBody(away, { shard: 3, contentId: 'mic4h2d92abcdefghi-0', test: true }), undefined)
 })
 

@@ -15,7 +15,7 @@ const { token } = service.firstRun.testServer
 const isApart = process.env.TOPOLOGY === 'apart'
 const MESSAGE = { from: 'you@simulator.test', to: ['ann@example.com'], subject: 'Room', text: 'Hi' }
 
-/** So that a few percent of the store are more than what comes and goes in it by itself. */
+/** Large enough that a few percent of the store exceed its own fluctuation. */
 const BALLAST_PIECES = 48
 const PIECE = Buffer.alloc(1024 * 1024)
 
@@ -25,13 +25,13 @@ async function fillTo(share: number): Promise<void> {
   await redis.config('SET', 'maxmemory', String(Math.round(used / share)))
 }
 
-t.test('store fill: share of maxmemory, none where there is no maxmemory [send.room]', async (t) => {
+t.test('store fill: share of maxmemory, none without a maxmemory [send.room]', async (t) => {
   t.equal(fillOf('used_memory:85\r\nmaxmemory:100\r\n'), 0.85)
   t.equal(fillOf('used_memory:85\r\nmaxmemory:0\r\n'), 0)
   t.equal(fillOf(''), 0)
 })
 
-t.test('store fill: told from 70 % on, and once where it stands at a bound [send.room]', async (t) => {
+t.test('store fill: reported from 70 % on, and once if it stays at a bound [send.room]', async (t) => {
   const levelsOf = (...shares: number[]): FillLevel[] => {
     let level: FillLevel = 'roomy'
     return shares.map((share) => (level = fillLevel(share, level)))
@@ -42,7 +42,7 @@ t.test('store fill: told from 70 % on, and once where it stands at a bound [send
   t.equal(fillLevel(0.5, 'roomy', 0.4), 'full', 'from where a caller says')
 })
 
-t.test('store fill: mail is refused while it is nearly full, all else goes on [send.room]', async (t) => {
+t.test('store fill: mail is refused while it is nearly full, everything else continues [send.room]', async (t) => {
   const body = MESSAGE
   const send = () => service.call('POST /v1/email', { token, body })
   t.equal((await send()).status, 200)

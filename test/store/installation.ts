@@ -1,4 +1,4 @@
-/** installation - what a store and a data directory say to each other, over a real Redis. */
+/** installation - the mutual checks of a store and a data directory, over a real Redis. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ t.test('many at once agree on one id', async (t) => {
   t.equal(new Set(ids).size, 1)
 })
 
-t.test('store without its installation is never made anew', async (t) => {
+t.test('a store without its installation is never created again', async (t) => {
   const dataDir = makeFolder()
   const id = await openInstallation(redis, place(dataDir))
   await redis.flushall()
@@ -80,7 +80,7 @@ t.test('store of another layout or secret is refused', async (t) => {
   await t.rejects(openInstallation(redis, place(dataDir)), /64 shards/)
 })
 
-t.test('another service domain is refused with what follows of it, unless it is meant', async (t) => {
+t.test('another service domain is refused with its consequences, unless it is confirmed', async (t) => {
   const dataDir = makeFolder()
   const id = await openInstallation(redis, place(dataDir))
   t.equal(await redis.hget('{cl}:conf', 'domain'), 'svc.example')

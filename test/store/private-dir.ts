@@ -1,4 +1,4 @@
-/** private-dir - what of a data directory is closed to others, and what is only warned of. */
+/** private-dir - which files of a data directory are closed to others, and which only cause a warning. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ function makeFolder(t: Test, names: readonly string[]): string {
 
 const modeOf = (...path: string[]): string => (statSync(join(...path)).mode & 0o7777).toString(8)
 
-t.test('private-dir: what is ours is closed, the directory too', async (t) => {
+t.test('private-dir: our own files are closed, and the directory too', async (t) => {
   const folder = makeFolder(t, ['installation', 'redis.log', 'first-run.json'])
   t.same(closeDirectory(folder), [])
   t.same([modeOf(folder), modeOf(folder, 'redis.log'), modeOf(folder, 'first-run.json')], ['700', '600', '600'])
@@ -37,7 +37,7 @@ t.test('private-dir: a directory with foreign files, or a shared one, is left, a
   t.equal(modeOf(shared), '1777')
 })
 
-t.test('private-dir: the directory of another user is a sentence with what mends it', async (t) => {
+t.test('private-dir: the directory of another user is a sentence with the remedy', async (t) => {
   const folder = makeFolder(t, [])
   const uid = statSync(folder).uid
   t.throws(

@@ -1,4 +1,6 @@
-/** provide-redis - when a missing redis-server is installed, by what, and what is left. apt-get is a script. */
+/**
+ * provide-redis - when a missing redis-server is installed, by which program, and what remains. apt-get is a script.
+ */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +11,7 @@ import { spawnNode } from '../support/machine/node.ts'
 const MODULE = new URL('../../src/store/provide-redis.js', import.meta.url).href
 const AGREED = new URL('../../src/cli/console/agreed.js', import.meta.url).href
 const REFUSAL = /redis-server is not installed: run `apt-get install redis-server`, or start with --install-redis/
-/** As if it were booted with systemd, in a mount name space of its own. */
+/** As if it were booted with systemd, in its own mount namespace. */
 const SERVER = 'mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && exec "$@"'
 const canUnshare = spawnSync('unshare', ['--mount', 'true']).status === 0
 const hasTerminals = spawnSync('script', ['--version']).status === 0
@@ -17,7 +19,7 @@ const isRoot = process.getuid?.() === 0
 
 interface Machine {
   readonly bin: string
-  /** What apt-get, service and update-rc.d were called with. */
+  /** The calls of apt-get, service and update-rc.d. */
   calls(): string
 }
 
@@ -40,7 +42,7 @@ function bareMachine(t: Pick<Test, 'teardown'>, isServed = false): Machine {
 interface RunOptions {
   readonly isOrdered?: boolean
   readonly env?: Record<string, string>
-  /** What the program runs under: its arguments follow. */
+  /** The command in front of the program. Its arguments follow. */
   readonly under?: readonly string[]
   readonly redisUrls?: readonly string[]
   readonly dataDir?: string
@@ -66,20 +68,16 @@ function run({ bin }: Machine, options: RunOptions = {}): SpawnSyncReturns<strin
   return spawnSync(command, args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-t.test(
-  'provide-redis: the socket of a Redis that was killed keeps nothing from being installed',
-  { skip: !isRoot },
-  (t) => {
-    const machine = bareMachine(t)
-    const dead = "require('node:net').createServer().listen('redis.sock', () => process.kill(process.pid, 'SIGKILL'))"
-    spawnSync(process.execPath, ['-e', dead], { cwd: machine.bin })
-    t.match(run(machine, { env: { CI: 'true' }, dataDir: machine.bin }), {
-      stdout: 'done\n',
-      stderr: /Installed redis-server/,
-    })
-    t.end()
-  },
-)
+t.test('provide-redis: the socket of a killed Redis does not prevent an installation', { skip: !isRoot }, (t) => {
+  const machine = bareMachine(t)
+  const dead = "require('node:net').createServer().listen('redis.sock', () => process.kill(process.pid, 'SIGKILL'))"
+  spawnSync(process.execPath, ['-e', dead], { cwd: machine.bin })
+  t.match(run(machine, { env: { CI: 'true' }, dataDir: machine.bin }), {
+    stdout: 'done\n',
+    stderr: /Installed redis-server/,
+  })
+  t.end()
+})
 
 t.test(
   'provide-redis: installed unattended in CI, and the service of the package is stopped',
@@ -104,7 +102,7 @@ t.test(
   },
 )
 
-t.test('provide-redis: a service that ran before goes on', { skip: !isRoot }, (t) => {
+t.test('provide-redis: a service that ran before continues', { skip: !isRoot }, (t) => {
   const machine = bareMachine(t, true)
   t.equal(run(machine, { isOrdered: true }).stdout, 'done\n')
   t.notMatch(machine.calls(), /stop|disable/)
@@ -112,7 +110,7 @@ t.test('provide-redis: a service that ran before goes on', { skip: !isRoot }, (t
 })
 
 t.test(
-  'provide-redis: a server without a terminal has it installed by the option alone',
+  'provide-redis: on a server without a terminal only the option installs it',
   {
     skip: !isRoot || !canUnshare,
   },
@@ -146,7 +144,7 @@ t.test('provide-redis: on a terminal it is asked for', { skip: !isRoot || !hasTe
   t.end()
 })
 
-t.test('provide-redis: of those that start at once one installs it', { skip: !isRoot }, async (t) => {
+t.test('provide-redis: of several concurrent starts one installs it', { skip: !isRoot }, async (t) => {
   const machine = bareMachine(t)
   const children = [0, 1, 2].map(() =>
     spawnNode(['--input-type=module', '-e', codeOf({ isOrdered: true })], { env: { PATH: machine.bin } }),
@@ -155,7 +153,7 @@ t.test('provide-redis: of those that start at once one installs it', { skip: !is
   t.equal(machine.calls().match(/ install /g)?.length, 1)
 })
 
-t.test('provide-redis: nothing is installed for another Redis, nor where there is one', { skip: !isRoot }, (t) => {
+t.test('provide-redis: nothing is installed for another Redis, nor if there is one', { skip: !isRoot }, (t) => {
   const machine = bareMachine(t)
   t.equal(run(machine, { isOrdered: true, redisUrls: ['redis://127.0.0.1'] }).stdout, 'done\n')
   t.throws(machine.calls, { code: 'ENOENT' })

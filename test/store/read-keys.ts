@@ -1,4 +1,4 @@
-/** read-keys - one command over keys of many shards, over two real Redis: each is asked for its own shards alone. */
+/** read-keys - one command over keys of many shards, over two real Redis: each is asked for its own shards only. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { accountsKey, holdsKey } from '../../src/state/keys.ts'
@@ -16,9 +16,9 @@ t.teardown(async () => {
 const nodeOf = (shard: number) => (shard % 2 === 0 ? even : odd)
 const readKeys = makeReadKeys({ nodeOf, common: () => even })
 
-t.test('read-keys: every shard is asked of its own Redis, the answers in the order of the reads', async (t) => {
+t.test('read-keys: every shard is read from its own Redis, the answers in the order of the reads', async (t) => {
   for (const shard of [0, 1, 2, 7]) await nodeOf(shard).zadd(accountsKey(shard), ...entries(shard))
-  // What lies on the wrong one is nobody's.
+  // Keys on the wrong one belong to no shard.
   await odd.zadd(accountsKey(2), 1, 'astray')
   const counts = await countAccounts(readKeys)
   t.equal(counts?.length, 256)

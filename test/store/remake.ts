@@ -1,4 +1,4 @@
-/** remake - what belongs into a directory beside its store, whatever had been learned of it before it was deleted. */
+/** remake - the files of a directory that belong to its store, whatever was known of it before it was deleted. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,13 +29,13 @@ function directory(): { readonly dir: string; read(name: string): string | null 
   return { dir, read }
 }
 
-t.test('remake: of a store without an installation nothing is written', async (t) => {
+t.test('remake: for a store without an installation nothing is written', async (t) => {
   const { dir, read } = directory()
   await remakeFiles(dir, { id: null, secret: null }, redis)
   t.same(['installation', 'secret-key', 'content/.id'].map(read), [null, null, null])
 })
 
-t.test('remake: what was made since the last look is asked of the store', async (t) => {
+t.test('remake: objects created since the last check are read from the store', async (t) => {
   const { dir, read } = directory()
   await redis.hset(CONF_KEY, 'id', 'the-id', 'content', 'the-folder')
   await remakeFiles(dir, { id: null, secret: SECRET }, redis)

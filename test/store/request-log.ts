@@ -1,4 +1,4 @@
-/** request-log - bounds of what is written, and that a store that is away costs nothing but the rows. */
+/** request-log - bounds of the written rows, and that an unreachable store costs only the rows. */
 import { inflateRawSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -47,7 +47,7 @@ async function storedOf(accountId: string, result: 'refused' | 'answered'): Prom
   })
 }
 
-t.test('request-log: the last 10,000 of each kind stay, and go with their age [retention.requests]', async (t) => {
+t.test('request-log: the last 10,000 of each kind stay, and leave by their age [retention.requests]', async (t) => {
   const accountId = ids.next(Date.now())
   const refused = await write(accountId, 300, 400)
   const all: string[] = []
@@ -72,7 +72,7 @@ t.test('request-log: accounts of one shard and of others get their own rows, lon
     const accountId = makeIds({ shard: SHARD + (n % 3), last: '', random: Math.random }).next(Date.now() + n)
     const rows = Array.from({ length: 1 + (n % 60) }, (_, place) => ({
       ...rowOf(200),
-      // A client that says something else each time.
+      // A client whose user agent changes each time.
       userAgent: n === 59 ? `client ${place} ${'x'.repeat(90)}` : 'client',
     }))
     for (const row of rows) log.note(accountId, row)

@@ -1,4 +1,4 @@
-/** rewrite - a real Redis: a turn is one process's, and what was begun is known to the others. */
+/** rewrite - a real Redis: one process at a time has the turn, and the others know what it began. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { makeRewrites } from '../../src/store/rewrite.ts'
@@ -17,14 +17,14 @@ const [one, other] = clients.map((client) => makeRewrites(() => client)) as [
   ReturnType<typeof makeRewrites>,
 ]
 
-t.test('rewrite: of two processes one has the turn, until it ends or is given back', async (t) => {
+t.test('rewrite: one of two processes has the turn, until it ends or is given back', async (t) => {
   t.same([await one.takeTurn(60_000), await other.takeTurn(60_000)], [true, false])
   await one.giveTurnBack()
   t.equal(await other.takeTurn(50), true)
   await until(async () => ((await one.takeTurn(60_000)) ? true : null), WAIT_MS)
 })
 
-t.test('rewrite: what one has begun, and that it ended well, the other knows', async (t) => {
+t.test('rewrite: a process knows what the other one has begun, and that it succeeded', async (t) => {
   t.same(await other.known(), { begunMs: 0, runId: '', cleanMs: 0, dueMs: 0 })
   const before = await one.state()
   t.match(before, { runId: /^\w{40}$/, isRunning: false, isOk: true })

@@ -1,4 +1,4 @@
-/** secret - where the installation's secret comes from, which of two wins, and what is said where none is right. */
+/** secret - the source of the installation's secret, the choice between two, and the report if none is right. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,13 +28,13 @@ interface Asked {
   readonly mayMake?: boolean
 }
 
-/** Of a secret the tests' store keeps its upper case. */
+/** The tests' store keeps the upper case of a secret. */
 function find(dataDir: string, { secretKey, confirmed, mayMake = true }: Asked = {}): string {
   const checkOf = (secret: string): string => secret.toUpperCase()
   return findSecret({ dataDir, secretKey: secretKey ?? null, confirmed: confirmed ?? null, checkOf, mayMake })
 }
 
-t.test('secret: made once, for its owner only, and not at all where one is set', async (t) => {
+t.test('secret: created once, for its owner only, and not at all if one is set', async (t) => {
   const dataDir = join(makeFolder(), 'data')
   t.equal(find(dataDir, { secretKey: 'set' }), 'set')
   t.equal(existsSync(dataDir), false)
@@ -45,7 +45,7 @@ t.test('secret: made once, for its owner only, and not at all where one is set',
   t.equal(statSync(dataDir).mode & 0o777, 0o700)
 })
 
-t.test('secret: of two files the one that the store confirms wins, and none is removed', async (t) => {
+t.test('secret: of two files the one that the store confirms is used, and none is removed', async (t) => {
   const both = { 'secret-key': 'one', 'cluster-secret': 'two' }
   const second = makeFolder(both)
   t.equal(find(second, { confirmed: 'TWO' }), 'two')
@@ -61,7 +61,7 @@ t.test('secret: of two files the one that the store confirms wins, and none is r
   t.equal(textOf(former, 'secret-key'), 'two')
 })
 
-t.test('secret: missing is told from wrong, and nothing is made or changed', async (t) => {
+t.test('secret: missing is distinguished from wrong, and nothing is created or changed', async (t) => {
   const empty = makeFolder()
   t.throws(
     () => find(empty, { confirmed: 'ONE' }),

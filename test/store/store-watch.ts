@@ -1,4 +1,4 @@
-/** store-watch - a store that does not answer is told, though the question itself hangs, and that it answers again. */
+/** store-watch - a store that does not answer is reported even if the request itself hangs, and so is its return. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { watchStore } from '../../src/store/store-watch.ts'
@@ -7,7 +7,7 @@ import { startRedis } from '../support/store/redis.ts'
 
 const WAIT_MS = 30_000
 
-t.test('store watch: a silence is told once, with what is to be seen from outside', async (t) => {
+t.test('store watch: a silence is reported once, with the evidence from outside', async (t) => {
   const server = await startRedis()
   // A connection that waits for its answers as long as they take.
   const redis = new Redis({ path: server.socketPath })

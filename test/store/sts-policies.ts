@@ -22,7 +22,7 @@ const storeOf = (smallMax: number, largeMax: number) =>
 const keys = async () => (await redis.keys('{s000}:sts:*')).map((key) => key.slice('{s000}:sts:'.length)).sort()
 
 t.test(
-  'sts-policies: hostile subdomains fill neither entries nor bytes, the least used go first [delivery.sts]',
+  'sts-policies: hostile subdomains fill neither entries nor bytes, the least used are removed first [delivery.sts]',
   async (t) => {
     const store = storeOf(5, 2)
     const large = 'x'.repeat(25_000)
@@ -44,7 +44,7 @@ t.test(
   },
 )
 
-t.test('sts-policies: a domain is in one list, and one above 32 KB is not kept [delivery.sts]', async (t) => {
+t.test('sts-policies: a domain is in one list, and a policy above 32 KB is not kept [delivery.sts]', async (t) => {
   await redis.flushall()
   const store = storeOf(5, 2)
   await store.write('a.test', 'x'.repeat(3_000), untilMs)

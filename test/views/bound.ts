@@ -1,4 +1,4 @@
-/** bound - where a walk begins and ends, at the edges of what Redis takes as an entry id. */
+/** bound - the begin and end of a walk, at the limits of entry ids in Redis. */
 import t from 'tap'
 import { entryIdOf } from '../../cluster/id.ts'
 import { lowerBound, msOfBound, upperBound } from '../../src/views/bound.ts'
@@ -30,7 +30,7 @@ t.test(
   },
 )
 
-t.test('bound: an instant before 1970 is the beginning [list.page]', async (t) => {
+t.test('bound: a time before 1970 is the beginning [list.page]', async (t) => {
   t.equal(lowerBound(null), '-')
   t.equal(lowerBound(-1), '0')
   t.equal(lowerBound(7), '7')

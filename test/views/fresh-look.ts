@@ -1,4 +1,4 @@
-/** fresh-look - when a look is taken anew, and what is served meanwhile. */
+/** fresh-look - when a check is repeated, and what is served meanwhile. */
 
 import t from 'tap'
 import { makeFreshLook } from '../../src/views/fresh-look.ts'
@@ -41,7 +41,7 @@ t.test('fresh look: one that finds nothing out leaves what was seen', async (t) 
   t.equal(await ask(), 7)
 })
 
-t.test('fresh look: one that fails is told, and taken again by the next who asks', async (t) => {
+t.test('fresh look: a failed one is reported, and repeated by the next caller', async (t) => {
   const { world, ask } = setUp()
   world.next = () => Promise.reject(new Error('broken'))
   await t.rejects(ask(), { message: 'broken' })

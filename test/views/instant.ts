@@ -15,7 +15,7 @@ const MOMENTS = [
   '9999-12-31T23:59:59Z',
 ]
 
-/** Each with what is wrong with it. */
+/** Each with its fault. */
 const NONE: readonly (readonly [text: string, why: string])[] = [
   ['', 'empty'],
   ['2026-01-31', 'no time'],
@@ -52,6 +52,6 @@ t.test('instant: moments [time.instant]', async (t) => {
   for (const text of MOMENTS) t.ok(isInstant(text), text)
 })
 
-t.test('instant: what is none [time.instant]', async (t) => {
+t.test('instant: invalid ones [time.instant]', async (t) => {
   for (const [text, why] of NONE) t.notOk(isInstant(text), `${text}: ${why}`)
 })

@@ -43,7 +43,7 @@ t.test('newest: pages of any size hold everything once, newest first [list.page]
   }
 })
 
-t.test('newest: goes on below an id that is gone, and ends where nothing is older [list.page]', async (t) => {
+t.test('newest: continues below an id that is gone, and ends if nothing is older [list.page]', async (t) => {
   const { read, all } = makeSets([10, 20, 30])
   const [newest = ''] = all
   const gone = newest.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))
@@ -54,7 +54,7 @@ t.test('newest: goes on below an id that is gone, and ends where nothing is olde
   t.same(await readNewest(read, KEYS, { limit: 5, after: all.at(-1) ?? '' }), [])
 })
 
-t.test('newest: a store that does not answer is told', async (t) => {
+t.test('newest: a store that does not answer is reported', async (t) => {
   const { read } = makeSets([10])
   const away: Reader = async (shard, facts) => (shard === 7 ? null : read(shard, facts))
   t.equal(await readNewest(away, KEYS, { limit: 5, after: null }), null)

@@ -1,4 +1,4 @@
-/** read-command - what redis-cli is to be given reads the same as the view did, from a real Redis. */
+/** read-command - a printed redis-cli command reads the same as the view did, from a real Redis. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import type { ViewFact } from '../../cluster/behaviour.ts'

@@ -37,12 +37,12 @@ t.test('webhook: the dead of one millisecond fill pages without a gap [webhook.d
   t.same(listed.reverse(), ids)
 })
 
-t.test('webhook: a list goes on below slices of which nothing is left [webhook.deliveries]', async (t) => {
+t.test('webhook: a list continues below slices that are empty [webhook.deliveries]', async (t) => {
   const world = new World(NOW_MS)
   const webhook = seedWebhook(world, makeTenant(world))
   const [id] = queue(world, webhook.webhookId, 1)
   fire(world, makeTrimBacklog(0), `backlog:${webhook.webhookId}`)
-  // What was delivered in these has gone after thirty days; the slices stay as long as the log.
+  // Their deliveries were removed after thirty days. The slices stay as long as the log.
   const emptied = Array.from({ length: 100 }, (_, n) => NOW_MS + (n + 1) * DAY_MS)
   const key = slicesKey(world.shard, webhook.webhookId)
   const nameOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 10).replaceAll('-', '')}-0`

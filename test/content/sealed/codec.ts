@@ -1,5 +1,6 @@
 /**
- * codec - blocks, postings, filter and tail of sealed segments: what goes in comes out, and hostile bytes are refused.
+ * codec - blocks, postings, filter and tail of sealed segments: decoding returns the input, and hostile bytes are
+ * refused.
  */
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
@@ -63,7 +64,7 @@ t.test('postings name each number once, at its places', async (t) => {
   }
 })
 
-t.test('a page that is cut or changed ends', async (t) => {
+t.test('a truncated or changed page ends', async (t) => {
   const random = makeRandom(4)
   const postings = new Postings()
   for (let place = 0; place < 500; place += 1) postings.add(Math.floor(random() * 90), place)
@@ -93,7 +94,7 @@ t.test('a filter has no false no, and one false yes in a hundred', async (t) => 
   t.ok(mayHold('', 1, blocks), 'a filter that is lost holds everything')
 })
 
-t.test('a tail says where its parts are, and nothing else passes for one', async (t) => {
+t.test('a tail names the places of its parts, and nothing else is accepted as one', async (t) => {
   const tail: Tail = {
     blocks: [
       ['5-9', 128, 700],
@@ -137,7 +138,7 @@ function find(pages: ReturnType<Postings['pack']>['pages'], bytes: Buffer, numbe
   return placesIn(bytes.subarray(page.from, page.from + page.length), { first: page.first, number })
 }
 
-/** Whatever comes out, it ends, and what it throws says that the object is broken. */
+/** Whatever the result, it ends, and its error is that the object is broken. */
 function orBroken(t: Test, act: () => unknown): void {
   try {
     act()
@@ -146,7 +147,7 @@ function orBroken(t: Test, act: () => unknown): void {
   }
 }
 
-/** It is refused as an object that is broken. */
+/** It is refused as a broken object. */
 function refused(t: Test, act: () => unknown, name = String(act)): void {
   try {
     act()

@@ -166,7 +166,7 @@ async function statusOf(service: TestService, id: string): Promise<string> {
   return (await show(service, id)).json.status
 }
 
-/** What of a message does not change with its age. */
+/** The parts of a message that do not change with its age. */
 function withoutContent(message: Record<string, unknown>): object {
   return { ...message, text: null, html: null, contentAvailable: false }
 }

@@ -1,6 +1,6 @@
 /**
- * Requests of HTTP/1.1 at its edges, on both engines: the 33 subjects of h1spec. A request that is not whole gets
- * no answer; what is broken gets a 4xx or 505, except where uWebSockets.js waits until the connection has been silent.
+ * Edge cases of HTTP/1.1 requests, on both engines: the 33 subjects of h1spec. An incomplete request gets no answer. A
+ * broken one gets a 4xx or 505, except where uWebSockets.js waits until the connection has been silent.
  */
 
 import { test } from 'tap'
@@ -18,7 +18,7 @@ const POST = `POST /v1/email HTTP/1.1\r\nHost: a\r\n${KEY}\r\nContent-Type: appl
 const JSON_BODY = JSON.stringify({ from: 'a@example.com', to: ['b@example.com'], subject: 'S', text: 'T' })
 const LENGTH = `Content-Length: ${JSON_BODY.length}`
 
-/** Ends of a request that is cut there. */
+/** The positions at which a request is cut. */
 const CUTS: Readonly<Record<string, string>> = {
   'in the method': 'G',
   'after the method': 'GET ',

@@ -15,7 +15,7 @@ import { makeKeyRing, makeRoutes, sendRaw, startEdge } from '../../support/servi
 import { ENGINES, isWhole, readAnswer } from '../../support/service/engines.ts'
 
 const ring = makeKeyRing()
-/** What the libraries write of their own. `connection` is one of them unless it says `close`. */
+/** Headers that the libraries add themselves. `connection` is one of them unless it is `close`. */
 const EXEMPT = ['date', 'keep-alive', 'uwebsockets', 'transfer-encoding']
 const BODY = JSON.stringify({ from: 'a@example.com', to: ['b@example.com'], subject: 'Grüße', text: 'T' })
 
@@ -108,7 +108,7 @@ async function answersOf(engine: (typeof ENGINES)[number], refuses: boolean): Pr
       ([one, value]) => !EXEMPT.includes(one) && (one !== 'connection' || value === 'close'),
     )
     const headers = Object.fromEntries(kept.map(([one, value]) => [one, one === 'request-id' ? 'an id' : value]))
-    // It follows from the request alone that the connection ends, and only one of the libraries says so.
+    // The request alone determines that the connection ends, and only one of the libraries announces it.
     if (raw.includes('\r\nConnection: close')) delete headers.connection
     return [name, { ...answer, headers }]
   })

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { FORMATS } from '../../../src/http/shape/formats.ts'
 import { isForbidden, isLonger, isShorter } from '../../../src/http/shape/text.ts'
 
-/** Format, rule, what passes, what does not. */
+/** Format, rule, valid values, invalid ones. */
 const CASES: readonly (readonly [string, string, readonly string[], readonly string[]])[] = [
   [
     'sending-domain',

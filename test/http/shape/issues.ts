@@ -1,4 +1,4 @@
-/** issues - what a refusal says of names that no string may hold, over a real listener. */
+/** issues - the refusal of names that no string may hold, over a real listener. */
 
 import t from 'tap'
 import { ROUTES, type Route } from '../../../schemas/routes.ts'

@@ -1,4 +1,4 @@
-/** nesting - texts that are all lists and objects are told, whatever stands in their strings. */
+/** nesting - texts that are all lists and objects are detected, whatever their strings contain. */
 import t from 'tap'
 import { isOvernested } from '../../../src/http/shape/nesting.ts'
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'

@@ -1,4 +1,4 @@
-/** DKIM: the vectors from the RFCs, and which of several signatures counts. */
+/** DKIM: the vectors from the RFCs, and the choice among several signatures. */
 import t from 'tap'
 import type { DkimVerdict } from '../../../schemas/inbound.ts'
 import { domainsWith } from '../../../src/mail/authenticate/signatures.ts'
@@ -32,7 +32,7 @@ t.test('dkim: there are at least 50 vectors', async (t) => {
 })
 
 t.test(
-  'dkim: of several signatures the best counts, else fail, temperror, permerror [inbound.authentication.dkim]',
+  'dkim: the best of several signatures counts, otherwise fail, temperror, permerror [inbound.authentication.dkim]',
   async (t) => {
     const fieldOf = (vector: Vector): string => {
       const raw = signedMail(vector).toString('latin1')

@@ -1,4 +1,4 @@
-/** DMARC: vectors from the text of RFC 9989, each with its section, and what temporary failures leave open. */
+/** DMARC: vectors from the text of RFC 9989, each with its section, and the effect of temporary failures. */
 import t from 'tap'
 import { checkDmarc } from '../../../src/mail/authenticate/dmarc.ts'
 import { DMARC_VECTORS, dmarcZone, inputOf, REJECT, told } from '../../support/peers/dmarc-vectors.ts'

@@ -1,4 +1,4 @@
-/** explain - each verdict in a sentence, with the record it stands on and what would make it pass. */
+/** explain - each verdict in a sentence, with the record it is based on and the change that would make it pass. */
 import t from 'tap'
 import { type Explained, explain } from '../../../src/mail/authenticate/explain.ts'
 import { judgeMail } from '../../../src/mail/authenticate/judge.ts'
@@ -46,7 +46,7 @@ t.test('explain: a mail whose sender is as it should be', async (t) => {
   t.match(of(all, 'arc'), { verdict: 'none' })
 })
 
-t.test('explain: forged, and what would pass', async (t) => {
+t.test('explain: forged mail, and what would pass', async (t) => {
   const all = await explained(joinMail(MAIL), { sender: { ...SENDER, address: 'x@evil.example', ip: '2001:db8::9' } })
   t.match(of(all, 'spf'), {
     verdict: 'none',
@@ -65,7 +65,7 @@ t.test('explain: without a session SPF is not checked, and the rest is', async (
   t.match(of(all, 'dmarc'), { verdict: 'fail' })
 })
 
-t.test('explain: every vector has a sentence of its own, never an empty one', async (t) => {
+t.test('explain: every vector has its own sentence, never an empty one', async (t) => {
   const messages = new Set<string>()
   for (const [section, what, vector, verdict] of DKIM_VECTORS) {
     const all = await explained(signedMail(vector), { records: keyZone(vector.record) })
@@ -95,7 +95,7 @@ t.test('explain: every vector has a sentence of its own, never an empty one', as
   }
 })
 
-t.test('explain: a body that was changed, a key that is not there, a mail that is too much', async (t) => {
+t.test('explain: a changed body, a missing key, a mail over the limits', async (t) => {
   const [, , vector] = DKIM_VECTORS.find(([, , , verdict]) => verdict === 'pass')!
   const good = signedMail(vector)
   const changed = await explained(Buffer.concat([good, Buffer.from('more\r\n')]), { records: keyZone(vector.record) })

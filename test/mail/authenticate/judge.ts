@@ -1,5 +1,6 @@
 /**
- * judge - a mail and its session: the object of the contract, what is temporary, and what stands where verifying ended.
+ * judge - a mail and its session: the object of the contract, temporary verdicts, and the result of an aborted
+ * verification.
  */
 import t from 'tap'
 import { type Authentication, UNCHECKED } from '../../../src/mail/authenticate/authentication.ts'
@@ -74,7 +75,7 @@ t.test('judge: the verdicts on a mail [inbound.authentication]', async (t) => {
   }
 })
 
-t.test('judge: where verifying was ended, SPF stands [inbound.authentication]', async (t) => {
+t.test('judge: an aborted verification keeps SPF [inbound.authentication]', async (t) => {
   const { lookUp, asked } = lookUpIn(RECORDS)
   const found = { domain: 'a.example', reason: null, record: null }
   const sender = { from: { ...found, verdict: 'pass' }, helo: { ...found, verdict: 'temperror' } } as const

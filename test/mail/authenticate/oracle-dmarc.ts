@@ -1,8 +1,8 @@
 /**
- * DMARC: OpenDMARC (Debian: libopendmarc2) beside ours, asking a real DNS server on the loopback.
+ * DMARC: OpenDMARC (Debian: libopendmarc2) compared with ours, on a real DNS server on the loopback.
  *
- * It follows RFC 7489: an organisation is what lies below a public suffix, of which `example` is the one here. RFC 9989
- * came after it: the tree walk, `np`, `psd`, `t`. Where it says otherwise it is told here, with the reason.
+ * It follows RFC 7489: an organization is a name below a public suffix, and `example` is the suffix here. RFC 9989
+ * came later, with the tree walk, `np`, `psd` and `t`. Each difference is listed here with its reason.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { OPENDMARC } from '../../support/peers/verifiers.ts'
 import { startZone } from '../../support/peers/zone.ts'
 import { fillZone } from '../../support/peers/zone-records.ts'
 
-/** Verdicts of others that are not ours, by what the vector is. */
+/** Verdicts of others that differ from ours, by the vector. */
 const STRICT = 'a name below the author counts as the author itself, also where alignment is strict'
 const FIRST = 'takes the first record; 4.10: several are none'
 const WANTS_P = 'wants p; 4.10.1: with rua it is p=none'
@@ -65,7 +65,7 @@ t.test('oracle: OpenDMARC on the vectors of DMARC', { skip: OPENDMARC.missing },
   for (const [section, what, records, identities, verdict] of DMARC_VECTORS) {
     const { authors, spf, spfDomain, passed, undecided } = inputOf(identities)
     const [author, ...others] = authors.map((address) => address.slice(address.lastIndexOf('@') + 1))
-    // It takes one author, and what holds or does not.
+    // It accepts one author, and the results of SPF and DKIM.
     if (author === undefined || others.length > 0 || undecided.length > 0 || spf === 'temperror') continue
     const named = Object.entries(records).map(([name, texts]) => [lengthen(name), texts] as const)
     fillZone(zone, Object.fromEntries(named))

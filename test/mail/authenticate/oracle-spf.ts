@@ -1,7 +1,7 @@
 /**
- * SPF: pyspf (Debian: python3-spf) and Mail::SPF (libmail-spf-perl) beside ours, each asking a real DNS server on the
- * loopback, on our own vectors and, where it is there, on the suite of openspf. Where one says otherwise it is told
- * here, with the reason.
+ * SPF: pyspf (Debian: python3-spf) and Mail::SPF (libmail-spf-perl) compared with ours, each on a real DNS server on
+ * the loopback, on our own vectors and on the suite of openspf if it is present. Each difference is listed here with
+ * its reason.
  */
 import t, { type Test } from 'tap'
 import { type LinePeer, startLinePeer } from '../../support/peers/line-peer.ts'
@@ -10,7 +10,7 @@ import { MAIL_SPF, PYSPF, type Verifier } from '../../support/peers/verifiers.ts
 import { startZone, type Zone } from '../../support/peers/zone.ts'
 import { fillZone } from '../../support/peers/zone-records.ts'
 
-/** What one says otherwise, by the name of the case, and why. */
+/** The differences of one verifier, by the name of the case, with the reason. */
 type Told = Readonly<Record<string, string>>
 
 const NO_NAME = 'its resolver throws where a name cannot be asked for; RFC 7208 4.3: none'
@@ -32,7 +32,7 @@ const ORACLES: readonly { readonly verifier: Verifier; readonly told: Told }[] =
 
 type Case = readonly [what: string, sender: { ip: string; sender: string; helo: string }, expected: readonly string[]]
 
-/** What differs and is not told, and what is told and does not differ. */
+/** Unlisted differences, and listed ones that do not occur. */
 async function surprises(peer: LinePeer, cases: readonly Case[], told: Told): Promise<string[]> {
   const found: string[] = []
   for (const [what, job, expected] of cases) {

@@ -1,7 +1,6 @@
 /**
- * Other verifiers beside ours on the same vectors: dkimpy (Debian: python3-dkim) for DKIM and ARC, Mail::DKIM
- * (libmail-dkim-perl) for DKIM. Where one says otherwise it is told here, with the reason; without them the tests are
- * skipped.
+ * Other verifiers compared with ours on the same vectors: dkimpy (Debian: python3-dkim) for DKIM and ARC, Mail::DKIM
+ * (libmail-dkim-perl) for DKIM. Each difference is listed here with its reason. Without them the tests are skipped.
  */
 import t from 'tap'
 import { ARC_VECTORS, ARC_ZONE } from '../../support/peers/arc-vectors.ts'
@@ -10,7 +9,7 @@ import { startLinePeer } from '../../support/peers/line-peer.ts'
 import { DKIMPY, DKIMPY_ARC, MAIL_DKIM, type Verifier } from '../../support/peers/verifiers.ts'
 import { startZone } from '../../support/peers/zone.ts'
 
-/** Verdicts of others that are not ours, by what the vector is. */
+/** Verdicts of others that differ from ours, by the vector. */
 const DKIMPY_TOLD: Readonly<Record<string, string>> = {
   '6376 3.5 h: empty': 'takes an empty list, 3.5 forbids it',
   '6376 5.4, 6.1.1: From is not signed': 'does not ask for From, 6.1.1 does',
@@ -57,7 +56,7 @@ async function ask({ program, args }: Verifier, jobs: readonly object[], ...rest
   return verdicts
 }
 
-/** What differs and is not told, and what is told and does not differ. */
+/** Unlisted differences, and listed ones that do not occur. */
 function surprises(
   verdicts: readonly string[],
   { own, told }: { own: readonly (readonly [what: string, verdict: string])[]; told: Readonly<Record<string, string>> },

@@ -35,7 +35,7 @@ t.test('rounds: when the next is due [inbound.authentication.rounds]', async (t)
   }
 })
 
-t.test('rounds: what was missing is taken from the next round [inbound.authentication.rounds]', async (t) => {
+t.test('rounds: missing data is taken from the next round [inbound.authentication.rounds]', async (t) => {
   t.same(missingParts(AWAY), ['spf', 'dkim', 'dmarc'])
   t.same(missingParts(UNCHECKED), ['arc'])
   t.same(mergeRounds(AWAY, GOOD), GOOD)

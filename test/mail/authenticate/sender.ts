@@ -1,4 +1,4 @@
-/** SPF: the suite of the openspf project for RFC 7208, and what the contract's two fields say. */
+/** SPF: the suite of the openspf project for RFC 7208, and the two fields of the contract. */
 import t from 'tap'
 import { checkSender } from '../../../src/mail/authenticate/sender.ts'
 import { lookUpIn } from '../../support/peers/records.ts'

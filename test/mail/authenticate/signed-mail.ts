@@ -8,11 +8,11 @@ import { lookUpIn } from '../../support/peers/records.ts'
 import { publicKeyText } from '../../support/peers/sign-mail.ts'
 import { verifyMail } from '../../support/peers/verify-mail.ts'
 
-/** Of the 20 seconds that a mail has. */
+/** The part of the 20 seconds that a mail has. */
 const CPU_MS_MAX = 10_000
 const ZONE = { 's._domainkey.a.example': [`TXT v=DKIM1; p=${publicKeyText('rsa')}`] }
 
-t.test('signed-mail: what is shown of a header', async (t) => {
+t.test('signed-mail: the shown part of a header', async (t) => {
   const shown = (raw: string): string | undefined => showHeader(Buffer.from(raw, 'latin1'))?.header.toString('latin1')
   const relaxed = signature('relaxed/relaxed')
   t.equal(shown(`${relaxed}${FROM}\r\nbody`), `${relaxed}${FROM}\r\n`)

@@ -1,10 +1,10 @@
-/** told-session - what a mail's own header tells of who brought it, as the servers of the world write it. */
+/** told-session - the sending host according to a mail's own header, in the forms that servers write. */
 import t from 'tap'
 import { readToldSession, type ToldSession } from '../../../src/mail/authenticate/told-session.ts'
 
 const NOBODY: ToldSession = { address: null, ip: null, helo: null }
 
-/** what, header, what it tells */
+/** subject, header, its session */
 const CASES: [string, string, Partial<ToldSession>][] = [
   [
     'Postfix',
@@ -44,7 +44,7 @@ const CASES: [string, string, Partial<ToldSession>][] = [
   ['a path without brackets', 'return-path: a@b.example', { address: 'a@b.example' }],
 ]
 
-t.test('told-session: who connected, and MAIL FROM', async (t) => {
+t.test('told-session: the connecting host, and MAIL FROM', async (t) => {
   for (const [what, header, told] of CASES) {
     const raw = Buffer.from(`${header}\n\nReceived: from evil (evil [198.51.101.66]) by x`)
     t.same(readToldSession(raw), { ...NOBODY, ...told }, what)

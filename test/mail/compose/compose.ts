@@ -211,7 +211,7 @@ for (const [name, content, isBare, sent] of CARRIED)
       const type = isBare ? (contentType ?? 'message/rfc822') : 'application/octet-stream'
       t.ok(part.startsWith(`Content-Type: ${type};`), part.slice(0, 60))
       t.match(part, isBare ? 'Content-Transfer-Encoding: 7bit\r\n' : 'Content-Transfer-Encoding: base64\r\n')
-      // RFC 2046 5.2.1: no encoding but 7bit, 8bit and binary.
+      // RFC 2046 5.2.1: no encoding except 7bit, 8bit and binary.
       t.notMatch(built, /Content-Type: message\/.*?Content-Transfer-Encoding: (base64|quoted)/s)
       if (isBare) t.ok(part.includes(`\r\n\r\n${sent ?? content.toString()}\r\n--`))
     }

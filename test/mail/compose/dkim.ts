@@ -1,4 +1,4 @@
-/** dkim - vectors of RFC 6376 3.4.5, mailauth's verifier as the judge, and what must break a signature. */
+/** dkim - vectors of RFC 6376 3.4.5, mailauth's verifier as the judge, and the changes that must break a signature. */
 
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import * as fc from 'fast-check'
@@ -98,7 +98,7 @@ t.test('dkim: verified whatever a client writes into subject, names, fields and 
   }
 })
 
-t.test('dkim: what is added or changed on the way breaks the signature [dkim.oversigned]', async (t) => {
+t.test('dkim: fields added or changed in transit break the signature [dkim.oversigned]', async (t) => {
   const message = signed(composeMessage({ ...BASE, headers: { 'Reply-To': 'help@acme.test' } })).toString('latin1')
   for (const field of [
     'Subject: Another one',
@@ -124,7 +124,7 @@ t.test('dkim: what is added or changed on the way breaks the signature [dkim.ove
   t.same(await verdicts(Buffer.from(message.replace('thanks.', 'thanks!'), 'latin1')), ['neutral'], 'body hash')
 })
 
-t.test('dkim: what relays do to a message does not', async (t) => {
+t.test('dkim: the usual changes of relays do not', async (t) => {
   const message = signed(composeMessage(BASE)).toString('latin1')
   for (const changed of [
     `Received: from a by b; Sat, 31 Jan 2026 12:00:00 +0000\r\n${message}`,
@@ -135,7 +135,7 @@ t.test('dkim: what relays do to a message does not', async (t) => {
     t.same(await verdicts(Buffer.from(changed, 'latin1')), ['pass'])
 })
 
-t.test('dkim: two signatures stand side by side', async (t) => {
+t.test('dkim: two signatures are valid together', async (t) => {
   const message = composeMessage(BASE)
   const subject = makeSubject(message)
   const fields = [NAME, { ...NAME, domain: 'svc.test', selector: 'svc' }].map((name) => {
@@ -188,7 +188,7 @@ t.test('dkim: any body in canonical form equals the rule as it is written', asyn
   t.pass('holds for two thousand bodies')
 })
 
-t.test('dkim: linear in the body, whatever it is made of', async (t) => {
+t.test('dkim: linear in the body, whatever its contents', async (t) => {
   const bytes = 10_485_760
   const cases = [' ', '\t', '\r\n', '\r', 'a ', ' \r\n', 'QUJD']
   for (const piece of cases) {

@@ -14,7 +14,7 @@ t.test('feedback-id: tag, stream, account, installation [send.feedback-id]', asy
   t.equal(formatFeedbackId({ ...IDS, tagHash: null }), 'aee555a7:bbbbcccc:sw0123456789')
 })
 
-t.test('feedback-id: a field of the client stands, however it is written [send.feedback-id]', async (t) => {
+t.test('feedback-id: a field of the client is kept, however it is written [send.feedback-id]', async (t) => {
   t.equal(hasFeedbackId({}), false)
   t.equal(hasFeedbackId({ 'X-Feedback-ID': 'x', 'FEEDBACK-id': 'y' }), true)
   t.equal(hasFeedbackId({ 'X-Feedback-ID': 'x' }), false)

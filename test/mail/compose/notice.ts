@@ -1,4 +1,4 @@
-/** notice - what stands in it, and that it is a clean message. */
+/** notice - its contents, and that it is a valid message. */
 
 import { simpleParser } from 'mailparser'
 import t from 'tap'
@@ -16,7 +16,7 @@ const INPUT: NoticeInput = {
   serviceDomain: 'svc.test',
 }
 
-t.test('notice: a warning says what is missing and until when [domain.notice]', async (t) => {
+t.test('notice: a warning contains what is missing and the deadline [domain.notice]', async (t) => {
   const built = composeMessage(composeNotice(INPUT)).toString()
   t.match(built, /^From: Sendwright <postmaster@svc\.test>\r$/m)
   t.match(built, /^To: ada@acme\.example\r$/m)
@@ -29,7 +29,7 @@ t.test('notice: a warning says what is missing and until when [domain.notice]', 
   t.same(composeNotice(INPUT), composeNotice({ ...INPUT }), 'the same again')
 })
 
-t.test('notice: an end says that mail is refused; what was found again is not asked for [domain.notice]', async (t) => {
+t.test('notice: an end says that mail is refused, and does not ask for found records [domain.notice]', async (t) => {
   const built = composeMessage(composeNotice({ ...INPUT, kind: 'ended', missing: [] })).toString()
   t.match(built, /^Subject: acme\.example can no longer send mail\r$/m)
   const { text = '' } = await simpleParser(built)

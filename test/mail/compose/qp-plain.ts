@@ -7,7 +7,7 @@ import { encodePlain } from '../../../src/mail/compose/qp-plain.ts'
 
 const LINE_OCTETS_MAX = 76
 
-/** What makes lines break here or there: stops, blanks, what is escaped, and words of every length. */
+/** Contents that decide where lines break: full stops, blanks, escapes, and words of every length. */
 const PIECES = fc.oneof(
   {
     weight: 4,
@@ -20,7 +20,7 @@ const PIECES = fc.oneof(
   },
 )
 const TEXTS = fc.array(PIECES, { minLength: 2, maxLength: 40 }).map((pieces) => pieces.join(''))
-/** Lines whose length and last stop lie where the cut is decided. */
+/** Lines whose length and last full stop are at the decision of the cut. */
 const EDGES = fc
   .tuple(fc.integer({ min: 45, max: 80 }), fc.constantFrom(' ', '.', '=', 'x'), fc.integer({ min: 0, max: 34 }), TEXTS)
   .map(([before, stop, after, end]) => `${'w'.repeat(before)}${stop}${'v'.repeat(after)}${end}`)

@@ -1,4 +1,4 @@
-/** raw - a message that came whole: what is put before it, how much that is at most, and that its own bytes stay. */
+/** raw - a raw message: the fields added in front, their maximum size, and that its own bytes stay. */
 
 import t from 'tap'
 import { formatFeedbackId } from '../../../src/mail/compose/feedback-id.ts'
@@ -16,7 +16,7 @@ const input = (raw: string, domain = 'acme.test'): RawInput => ({
   raw: Buffer.from(raw, 'latin1'),
 })
 
-/** The fields of a client's message, and the names of those that are put before them. */
+/** The fields of a client's message, and the names of the fields added in front. */
 const CASES: readonly (readonly [fields: readonly string[], added: readonly string[]])[] = [
   [['From: a'], ['Feedback-ID', 'Date', 'Message-ID', 'MIME-Version']],
   [['From: a', 'Date: x', 'Message-ID: <a@b>', 'MIME-Version: 1.0'], ['Feedback-ID']],
@@ -37,7 +37,7 @@ for (const [fields, added] of CASES) {
   })
 }
 
-t.test('raw: the longest that is added is within its bound', async (t) => {
+t.test('raw: the longest addition is within its bound', async (t) => {
   const ids = { tagHash: 'f'.repeat(8), streamId: MESSAGE_ID, accountId: MESSAGE_ID, senderId: 's'.repeat(15) }
   const domain = `${'a.'.repeat(125)}com`
   const raw = 'From: a\r\n\r\n'
@@ -46,7 +46,7 @@ t.test('raw: the longest that is added is within its bound', async (t) => {
   t.ok(built.length - raw.length <= RAW_ADDED_BYTES_MAX, String(built.length - raw.length))
 })
 
-t.test('raw: Received says who took it, under which id and when, and not from whom', async (t) => {
+t.test('raw: Received names the receiver, the id and the time, and not the sender', async (t) => {
   t.equal(
     formatReceived(input('From: a\r\n\r\n')),
     `Received: by mail.service.test (Sendwright) with ESMTPSA\r\n id ${MESSAGE_ID}; ${DATE}\r\n`,

@@ -1,4 +1,4 @@
-/** size - the bound holds for what compresses worst, and is no larger than its rule says. */
+/** size - the bound holds for the contents that compress worst, and is as tight as its rule. */
 
 import t from 'tap'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
@@ -12,13 +12,13 @@ t.test('size: the bound follows its rule', async (t) => {
   t.equal(MESSAGE_BYTES_MAX, 10 * 1024 * 1024)
 })
 
-t.test('size: what passes the maximum by its bound only must be built', async (t) => {
+t.test('size: a message that exceeds the maximum only by its bound must be built', async (t) => {
   const attachmentBytes = (MESSAGE_BYTES_MAX - 524_288) * (57 / 78)
   t.notOk(mayBeTooLarge({ text: null, html: null, attachmentBytes: [Math.floor(attachmentBytes) - 100] }))
   t.ok(mayBeTooLarge({ text: null, html: null, attachmentBytes: [Math.ceil(attachmentBytes) + 100] }))
 })
 
-t.test('size: an attached mail is no larger than its bound, whatever becomes of its line ends', async (t) => {
+t.test('size: an attached mail is within its bound, whatever happens to its line ends', async (t) => {
   for (const unit of ['\n', 'a\n', 'ab\n', 'abc\n', 'abcd\r\n']) {
     const content = Buffer.from(unit.repeat(20_000))
     const built = composeMessage({
@@ -64,8 +64,8 @@ for (const [name, unit] of Object.entries(WORST)) {
       attachments,
       boundarySeed: 'b',
     })
-    // Without the room for headers, which is far larger than these headers: the body's part of the bound must hold
-    // alone.
+    // Without the reserve for headers, which is far larger than these headers: the body's part of the bound must be
+    // enough.
     const bodyBound = upperBoundBytes({ text, html: text, attachmentBytes: [1000] }) - 524_288
     t.ok(built.length < bodyBound + 2000, `${built.length} against ${bodyBound}`)
   })

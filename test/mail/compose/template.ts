@@ -1,4 +1,6 @@
-/** template - what is a placeholder, what is refused, and that nothing is expanded twice or escapes from HTML. */
+/**
+ * template - which texts are placeholders, which are refused, and that nothing is expanded twice or escapes from HTML.
+ */
 import t from 'tap'
 import { withHtmlFooter, withTextFooter } from '../../../src/mail/compose/footer.ts'
 import { fillHtml, fillText, parseTemplate, type Template } from '../../../src/mail/compose/template.ts'

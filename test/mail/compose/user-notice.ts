@@ -1,11 +1,11 @@
-/** user-notice - what a user is told has changed of how he signs in: all that has, and nothing to press. */
+/** user-notice - the notice to a user about changes of their sign-in: all of them, and no link. */
 import t from 'tap'
 import { USER_NOTICES } from '../../../src/actors/dashboard/user-notice.ts'
 import { composeUserNotice } from '../../../src/mail/compose/user-notice.ts'
 
 const of = { name: 'x', atMs: Date.UTC(2026, 10, 24), address: 'ada@a.example', serviceDomain: 'service.example' }
 
-t.test('user-notice: each says what and when, without a link [session.notice]', (t) => {
+t.test('user-notice: each contains the change and the time, without a link [session.notice]', (t) => {
   const texts = USER_NOTICES.map((what) => composeUserNotice({ ...of, what }))
   t.equal(new Set(texts.map(({ subject }) => subject)).size, USER_NOTICES.length)
   for (const { subject, text } of texts) {

@@ -41,7 +41,7 @@ t.test('address-list: mailboxes of a field', async (t) => {
   }
 })
 
-t.test('address-list: fields are joined, what is over the limit is counted', async (t) => {
+t.test('address-list: fields are joined, and addresses over the limit are counted', async (t) => {
   const { addresses, count } = readAddressList([
     'a@mail.example',
     Array.from({ length: 1200 }, (_, at) => `p${at}@mail.example`).join(','),

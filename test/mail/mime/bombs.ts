@@ -9,7 +9,7 @@ import { parseReceivedMail, type ReceivedMail } from '../../../src/mail/mime/rec
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 import { attach, mailOf, multipart, nest } from '../../support/peers/mime-mail.ts'
 
-/** Of the 20 seconds that a mail has, on a machine that is as slow as this one. */
+/** Of the 20 seconds that a mail has, on a slow machine like this one. */
 const CPU_MS_MAX = 8000
 
 const FROM = 'From: ada@mail.example\nSubject: Bomb\n'
@@ -28,7 +28,7 @@ function fill(head: string, piece: string): Buffer {
 const fieldOf = (name: string, piece: string): Buffer =>
   mailOf(`${FROM}${name}: ${piece.repeat(Math.floor(261_000 / piece.length))}\n\n`)
 
-/** 50 multiparts whose boundaries share all but their last characters, then lines that nearly are one of them. */
+/** 50 multiparts whose boundaries share all except their last characters, then lines that nearly equal one. */
 function nearlyNested(): Buffer {
   const name = 'x'.repeat(60)
   const head = Array.from(

@@ -52,7 +52,7 @@ t.test('charset: bytes of a label', async (t) => {
     )
 })
 
-t.test('charset: more labels than are remembered', async (t) => {
+t.test('charset: more labels than the cache holds', async (t) => {
   for (let at = 0; at < 300; at += 1) t.equal(decodeCharset(Buffer.from('a'), `x-${at}`), 'a')
   t.equal(decodeCharset(Buffer.from([0xa4]), 'iso-8859-15'), '€')
 })

@@ -47,7 +47,7 @@ t.test('header-text: a fold is one space; 8 bits are UTF-8 or windows-1252', asy
   t.equal(unfold(Buffer.from([0x93, 0x61, 0x94])), '“a”')
 })
 
-t.test('header-text: controls go, and that they went is told', async (t) => {
+t.test('header-text: controls are removed, and that is reported', async (t) => {
   t.same(stripValue('a\x00\n\r\x7f\x9fb\tc'), { text: 'ab\tc', isChanged: true })
   t.same(stripValue('a\tb\xa0'), { text: 'a\tb\xa0', isChanged: false })
   t.same(stripText('a\r\nb\rc\n\td'), { text: 'a\nb\nc\n\td', isChanged: false })

@@ -1,4 +1,4 @@
-/** mail-date - moments, and what is none (RFC 5322 3.3, 4.3, A.1 to A.6). */
+/** mail-date - valid and invalid times (RFC 5322 3.3, 4.3, A.1 to A.6). */
 import t from 'tap'
 import { parseMailDate } from '../../../src/mail/mime/mail-date.ts'
 

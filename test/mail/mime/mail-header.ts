@@ -1,9 +1,9 @@
-/** mail-header - what counts of fields that are there more than once, and what is cut. */
+/** mail-header - the effective value of repeated fields, and what is cut. */
 import t from 'tap'
 import { parseReceivedMail } from '../../../src/mail/mime/received-mail.ts'
 import { mailOf } from '../../support/peers/mime-mail.ts'
 
-t.test('mail-header: of several fields the first counts, lists are joined [inbound.parse.addresses]', async (t) => {
+t.test('mail-header: the first of several fields counts, lists are joined [inbound.parse.addresses]', async (t) => {
   const { from, subject, to, replyTo } = parseReceivedMail(
     mailOf(
       'From: a@m.example\nFrom: b@m.example\nSubject: one\nSubject: two\nTo: c@m.example\nTo: d@m.example\nReply-To: e@m.example\nReply-To: f@m.example\n\n',

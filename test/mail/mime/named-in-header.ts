@@ -1,4 +1,4 @@
-/** named-in-header - nobody whom a header names is overlooked, and nobody else is taken for one. */
+/** named-in-header - every address in a header is found, and no other text is taken for one. */
 import t from 'tap'
 import { endOfHeader, namedInHeader } from '../../../src/mail/mime/named-in-header.ts'
 
@@ -41,7 +41,7 @@ t.test('named-in-header: thousands of them', async (t) => {
   t.equal(named(`To: ${many.join(',\n ')}\n\n`).length, 5_000)
 })
 
-t.test('named-in-header: where a header ends', async (t) => {
+t.test('named-in-header: the end of a header', async (t) => {
   t.equal(endOfHeader(Buffer.from('A: b\r\n\r\nc')), 5)
   t.equal(endOfHeader(Buffer.from('A: b\n\nc')), 4)
   t.equal(endOfHeader(Buffer.from('A: b\n')), -1)

@@ -1,6 +1,6 @@
 /**
- * Mails whose content is known: our parser reads all of it, and so do mailparser and postal-mime where they lose
- * nothing.
+ * Mails with known contents: our parser reads all of it, and so do mailparser and postal-mime unless they lose
+ * something.
  */
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
@@ -64,7 +64,7 @@ const tidy = (text: string | null): string | null =>
     .replace(/\n+(?=\n|$)/g, '')
     .trimEnd() ?? null
 
-/** What one of the others is known to read otherwise. */
+/** The known differences of one of the others. */
 interface Taste {
   isTypeGuessed?: boolean
   losesLatin?: boolean
@@ -77,11 +77,11 @@ const MAILPARSER_TASTE: Taste = {
   isFileChanged: ({ bytes, encoding }) => bytes.length === 0 && encoding === 'quoted-printable',
 }
 /**
- * It adds a line end to what is quoted-printable, and reads windows-1252 by the decoder of Node, which has C1 controls.
+ * It adds a line end to quoted-printable text, and reads windows-1252 with the decoder of Node, which has C1 controls.
  */
 const POSTAL_MIME_TASTE: Taste = { losesLatin: true, isFileChanged: ({ encoding }) => encoding === 'quoted-printable' }
 
-/** What a parser read that is not what was put in; [] for nothing. */
+/** The difference between the contents and a parser's result; [] if there is none. */
 function differences(read: Read, sample: Sample, taste: Taste = {}): string[] {
   const found: string[] = []
   const compare = (what: string, value: unknown, expected: unknown): void => {
@@ -120,7 +120,7 @@ t.test(`oracle: ${MAILS} mails are read as they were written, by all three (seed
   t.same(lost.postalMime, [])
 })
 
-t.test('oracle: what mailparser loses, and our parser keeps', async (t) => {
+t.test('oracle: contents that mailparser loses, and our parser keeps', async (t) => {
   const blanks = mailOf('From: a@mail.example\nContent-Type: multipart/mixed; boundary=b\n\n--b  \n\nkept\n--b--  \n')
   t.equal((await byMailparser(blanks)).text, null, 'blanks after a boundary')
   t.equal(ours(blanks).text, 'kept')

@@ -1,4 +1,4 @@
-/** parameter - RFC 2045 5.1 and the examples of RFC 2231, and what mail really holds. */
+/** parameter - RFC 2045 5.1 and the examples of RFC 2231, and forms of real mail. */
 import t from 'tap'
 import { parseParameterised } from '../../../src/mail/mime/parameter.ts'
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'

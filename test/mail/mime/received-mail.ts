@@ -1,6 +1,6 @@
 /**
- * received-mail - each of the twenty issues by a mail that has it and one that just has not; what stays where one is
- * hard; what is shown of an ordinary mail.
+ * received-mail - each of the twenty issues by a mail that has it and one that nearly has it; the remaining fields
+ * after a hard one; the fields of an ordinary mail.
  */
 import t from 'tap'
 import { HARD_ISSUES, type ParseIssue, SOFT_ISSUES } from '../../../schemas/inbound.ts'
@@ -54,7 +54,7 @@ function bulk(isOver: boolean): Buffer {
   return Buffer.concat([mailOf(wrapped), Buffer.alloc(isOver ? text + 1 : text, 'x')])
 }
 
-/** issue, what is tried, the mail that has it, the mail that just has not */
+/** issue, subject, the mail that has it, the mail that nearly has it */
 const ISSUES: [ParseIssue, string, Buffer, Buffer][] = [
   ['no_headers', 'an empty mail', Buffer.alloc(0), mailOf('a:')],
   ['no_headers', 'an empty line first', mailOf('\nFrom: ada@mail.example\n\ntext\n'), mailOf('A: b\n\ntext\n')],
@@ -211,7 +211,7 @@ const ISSUES: [ParseIssue, string, Buffer, Buffer][] = [
   ],
 ]
 
-/** Issues that a neighbouring mail has beside the one that is tried: a later one may be named instead. */
+/** Issues that a neighboring mail has in addition to the tested one. A later one may be reported instead. */
 const LATER: Partial<Record<string, ParseIssue>> = {
   'folds are no fields': 'header_value_truncated',
   To: 'header_value_truncated',
@@ -237,7 +237,7 @@ t.test('received-mail: every issue is tried, those of the thread apart [inbound.
   t.equal(HARD_ISSUES.length + SOFT_ISSUES.length, 20)
 })
 
-t.test('received-mail: a parse that was ended keeps the fields that were told', async (t) => {
+t.test('received-mail: an aborted parse keeps the fields read so far', async (t) => {
   let told: ReceivedMail | null = null
   parseReceivedMail(mailOf(`${FROM}To: b@mail.example\n\ntext`), (mail) => {
     told = mail
@@ -270,7 +270,7 @@ t.test('received-mail: a hard issue empties the parts and leaves the fields [inb
   }
 })
 
-t.test('received-mail: the first soft issue in the order of the list is named [inbound.parse]', async (t) => {
+t.test('received-mail: the first soft issue in the order of the list is reported [inbound.parse]', async (t) => {
   const text = `From: a@mail.example\nFrom: b@mail.example\nX: ${'a'.repeat(2001)}\nnonsense\nDate: a\nDate: b\n`
   t.equal(parseReceivedMail(mailOf(`${text}\n`)).parseIssue, 'multiple_from')
   t.equal(parseReceivedMail(mailOf(`${text}\n\x01`)).parseIssue, 'control_chars_stripped')
@@ -346,7 +346,7 @@ ${multipart('b', [
   t.equal(attachmentBytes(raw, attachment!.place).toString(), 'hello')
 })
 
-t.test('received-mail: no part of a description holds a control, of the type neither [inbound.parse]', async (t) => {
+t.test('received-mail: no part of a description holds a control, nor does the type [inbound.parse]', async (t) => {
   const parts = [
     'Content-Type: appli\x00cation/pdf; name="a\x01.pdf"\r\nContent-ID: <a\x02b@c>\r\n\r\nx',
     'Content-Type: m\x7fultipart/related; boundary=c\r\n\r\n--c',

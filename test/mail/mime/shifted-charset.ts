@@ -15,7 +15,7 @@ t.test('shifted-charset: all pairs of johab are the characters of another decode
     for (let trail = 0x20; trail < 0x100; trail += 1) {
       const bytes = Buffer.of(lead, trail)
       const text = decode('johab', bytes)
-      // Letters of KS X 1001 that johab has by their bits already: the other decoder refuses them.
+      // Letters of KS X 1001 that johab already encodes by their bits. The other decoder refuses them.
       const isTwice = lead === 0xda && trail >= 0xa1 && trail <= 0xd3
       if (text.length === 1 && text !== '\ufffd' && !isTwice) lines.push(`${bytes.toString('hex')} ${text}`)
     }

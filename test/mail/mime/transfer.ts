@@ -1,6 +1,6 @@
 /**
- * transfer - RFC 2045 6.7 and 6.8 as tables; pieces of any length, and Node's own decoder as a judge where it reads
- * all.
+ * transfer - RFC 2045 6.7 and 6.8 as tables; pieces of any length, and Node's own decoder as a judge if it reads
+ * everything.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -61,7 +61,7 @@ t.test('transfer: base64', async (t) => {
   )
 })
 
-t.test('transfer: where a piece ends changes nothing', async (t) => {
+t.test('transfer: the cut between pieces changes nothing', async (t) => {
   const alphabet = fc.constantFrom('=', '4', '1', 'G', ' ', '\t', '\r', '\n', 'x', '-')
   fc.assert(
     fc.property(

@@ -1,5 +1,6 @@
 /**
- * walk - structures of RFC 2046 5.1, whole and broken: which parts are text, HTML and attachments, and what they hold.
+ * walk - structures of RFC 2046 5.1, complete and broken: which parts are text, HTML and attachments, and their
+ * contents.
  */
 import t from 'tap'
 import type { ParseIssue } from '../../../schemas/inbound.ts'
@@ -159,17 +160,20 @@ for (const [what, written, text, html, files, issue] of CASES) {
   })
 }
 
-t.test('walk: inline is what says so, and what HTML around it refers to [inbound.parse.attachments]', async (t) => {
-  const image = (fields: string): string => `Content-Type: image/png\n${fields}\npng`
-  const cases: [string, string, boolean][] = [
-    ['mixed', 'Content-Disposition: inline\n', true],
-    ['related', 'Content-ID: <a>\n', true],
-    ['mixed', 'Content-ID: <a>\n', false],
-    ['related', '', false],
-    ['related', 'Content-ID: <a>\nContent-Disposition: attachment\n', false],
-  ]
-  for (const [type, fields, inline] of cases) {
-    const mail = parseReceivedMail(mailOf(FROM + multipart('b', ['\nin', image(fields)], type)))
-    t.equal(mail.attachments[0]?.inline, inline, `${type} ${fields}`)
-  }
-})
+t.test(
+  'walk: a part is inline if it says so, or if the HTML around it refers to it [inbound.parse.attachments]',
+  async (t) => {
+    const image = (fields: string): string => `Content-Type: image/png\n${fields}\npng`
+    const cases: [string, string, boolean][] = [
+      ['mixed', 'Content-Disposition: inline\n', true],
+      ['related', 'Content-ID: <a>\n', true],
+      ['mixed', 'Content-ID: <a>\n', false],
+      ['related', '', false],
+      ['related', 'Content-ID: <a>\nContent-Disposition: attachment\n', false],
+    ]
+    for (const [type, fields, inline] of cases) {
+      const mail = parseReceivedMail(mailOf(FROM + multipart('b', ['\nin', image(fields)], type)))
+      t.equal(mail.attachments[0]?.inline, inline, `${type} ${fields}`)
+    }
+  },
+)

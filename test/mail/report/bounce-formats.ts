@@ -1,11 +1,11 @@
 /**
- * bounce-formats - bounces of many mail systems, as their documentation and their own sources write them, and mail that
+ * bounce-formats - bounces of many mail systems, as their documentation and their sources write them, and mail that
  * only resembles them.
  *
- * `test/fixtures/bounces.txt` is what the patterns were written with, `bounces-held.txt` what was kept back until they
- * were done: a new format belongs into the second, is measured there, and moves to the first when a pattern is written
- * for it. Each mail begins with `=== name | kind hardness code`: `bounce hard 550`, `delay`, `other`; `-` where no code
- * is told.
+ * The patterns were written with `test/fixtures/bounces.txt`; `bounces-held.txt` was kept back until they were
+ * finished. Add a new format to the second file, measure it there, and move it to the first when a pattern is written
+ * for it. Each mail begins with `=== name | kind hardness code`: `bounce hard 550`, `delay`, `other`; `-` if there is
+ * no code.
  */
 
 import { readFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ interface Format {
 }
 
 const FORMATS_MIN = 60
-/** Of the bounces that end a delivery. */
+/** The share of bounces that end a delivery. */
 const KNOWN_MIN = 0.97
 
 function readFormats(file: string): Format[] {

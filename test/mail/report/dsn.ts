@@ -1,4 +1,4 @@
-/** dsn - reports by RFC 3464 and bounces in words: the table, and mail that others have collected. */
+/** dsn - reports by RFC 3464 and bounces in words: the table, and mail collected by others. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -258,7 +258,7 @@ t.test('dsn: hostile text is read in bounded time', async (t) => {
 })
 
 t.test(
-  'dsn: collected bounces are known as such, and delays are none [bounce.text]',
+  'dsn: collected bounces are recognized as such, and delays are not [bounce.text]',
   { skip: FLUFL === null && 'SUITES_DIR is not there' },
   async (t) => {
     interface Expected {

@@ -103,7 +103,7 @@ t.test('broadcast: the first hundred issues [error.issues]', async (t) => {
   t.equal(paths[99], 'messages.49.substitutions.a')
 })
 
-t.test('broadcast: what is sent has the footer in each part that shows no link [broadcast.footer]', async (t) => {
+t.test('broadcast: the sent content has the footer in each part without a link [broadcast.footer]', async (t) => {
   const { text, html } = readTemplates({
     subject: 'x',
     text: 'Hi {{a}}',

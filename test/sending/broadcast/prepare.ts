@@ -1,4 +1,4 @@
-/** prepare - how large a broadcast is, and its largest message, without building what nobody could send. */
+/** prepare - the size of a broadcast, and its largest message, without building one that could not be sent. */
 import t from 'tap'
 import { BROADCAST_BODY, type BroadcastBody } from '../../../schemas/broadcast.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
@@ -24,7 +24,7 @@ function prepared(changes: object) {
   return prepareBroadcast(checked.value, hashes)
 }
 
-t.test('prepare: a small one counts what is shared once, and what each has of its own [broadcast.size]', async (t) => {
+t.test('prepare: a small one counts shared content once, and each recipient’s own [broadcast.size]', async (t) => {
   const messages = [
     { to: 'ada@example.net', substitutions: { a: 'é' } },
     { to: 'bob@example.net', substitutions: { a: '12' } },
@@ -54,10 +54,13 @@ t.test('prepare: of many the one that escapes make large is found [broadcast.siz
   t.ok((largestBytes ?? 0) > MESSAGE_BYTES_MAX, String(largestBytes))
 })
 
-t.test('prepare: what every object has is no value of a placeholder [broadcast.placeholders]', async (t) => {
-  const substitutions = JSON.parse('{"constructor":"a","toString":"b","__proto__":"c"}')
-  const html = `{{constructor}}{{toString}}{{__proto__}}${'ü'.repeat(2_000_000)}`
-  // Its bound is too large, so it is built.
-  const { sizeBytes } = prepared({ html, messages: [{ to: 'ada@example.net', substitutions }] })
-  t.ok(sizeBytes > 4_000_000)
-})
+t.test(
+  'prepare: properties that every object has are no values of a placeholder [broadcast.placeholders]',
+  async (t) => {
+    const substitutions = JSON.parse('{"constructor":"a","toString":"b","__proto__":"c"}')
+    const html = `{{constructor}}{{toString}}{{__proto__}}${'ü'.repeat(2_000_000)}`
+    // Its bound is too large, so it is built.
+    const { sizeBytes } = prepared({ html, messages: [{ to: 'ada@example.net', substitutions }] })
+    t.ok(sizeBytes > 4_000_000)
+  },
+)

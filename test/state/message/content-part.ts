@@ -1,4 +1,4 @@
-/** content-part - what keeps content, what ends it, and the number of its chunks as it is really packed. */
+/** content-part - how content is kept and ended, and the number of its chunks when it is packed. */
 
 import t from 'tap'
 import { msOfCmdId, newCmdId } from '../../../cluster/cmd-id.ts'
@@ -22,24 +22,27 @@ const CONTENT_ID = 'mic4h2d90abcdefghi-0'
 const PLACE = { shard: 1, contentId: CONTENT_ID }
 const BLOBS = [Buffer.from('one'), Buffer.from('two')]
 
-t.test('content-part: what came along is set, what was written before is kept, each to its own end', async (t) => {
-  const parts = [
-    { part: 'body', chunks: 1, blob: null },
-    { part: 'a0', chunks: 1, blob: 0 },
-    { part: 'a1', chunks: 2, blob: null },
-  ]
-  t.same(contentOps(PLACE, parts, { blobs: BLOBS, submittedAtMs: 1000, test: false }), [
-    { key: contentKey(1, CONTENT_ID, 'body', 0), write: 'PEXPIREAT', args: [String(1000 + 30 * DAY_MS)] },
-    { key: contentKey(1, CONTENT_ID, 'a0', 0), write: 'SET', args: [BLOBS[0], 'PXAT', String(1000 + 3 * DAY_MS)] },
-    { key: contentKey(1, CONTENT_ID, 'a1', 0), write: 'PEXPIREAT', args: [String(1000 + 3 * DAY_MS)] },
-    { key: contentKey(1, CONTENT_ID, 'a1', 1), write: 'PEXPIREAT', args: [String(1000 + 3 * DAY_MS)] },
-  ])
-  const [body] = contentOps(PLACE, parts, { blobs: BLOBS, submittedAtMs: 0, test: true })
-  t.equal(body?.args[0], String(7 * DAY_MS))
-})
+t.test(
+  'content-part: content in the command is set, content written before is kept, each to its own end',
+  async (t) => {
+    const parts = [
+      { part: 'body', chunks: 1, blob: null },
+      { part: 'a0', chunks: 1, blob: 0 },
+      { part: 'a1', chunks: 2, blob: null },
+    ]
+    t.same(contentOps(PLACE, parts, { blobs: BLOBS, submittedAtMs: 1000, test: false }), [
+      { key: contentKey(1, CONTENT_ID, 'body', 0), write: 'PEXPIREAT', args: [String(1000 + 30 * DAY_MS)] },
+      { key: contentKey(1, CONTENT_ID, 'a0', 0), write: 'SET', args: [BLOBS[0], 'PXAT', String(1000 + 3 * DAY_MS)] },
+      { key: contentKey(1, CONTENT_ID, 'a1', 0), write: 'PEXPIREAT', args: [String(1000 + 3 * DAY_MS)] },
+      { key: contentKey(1, CONTENT_ID, 'a1', 1), write: 'PEXPIREAT', args: [String(1000 + 3 * DAY_MS)] },
+    ])
+    const [body] = contentOps(PLACE, parts, { blobs: BLOBS, submittedAtMs: 0, test: true })
+    t.equal(body?.args[0], String(7 * DAY_MS))
+  },
+)
 
 t.test(
-  'content-part: a small body that came along lies with those of its two seconds, no shorter than it lives',
+  'content-part: a small body in the command is stored with those of its two seconds, for at least its life',
   async (t) => {
     const parts = [{ part: 'body', chunks: 1, blob: 1 }]
     const madeAtMs = msOfCmdId(CONTENT_ID)
@@ -62,7 +65,7 @@ t.test(
   },
 )
 
-t.test('content-part: a body that is large, or would outlive its slice, has a key and an end of its own', async (t) => {
+t.test('content-part: a body that is large, or would outlive its slice, has its own key and end', async (t) => {
   const parts = [{ part: 'body', chunks: 1, blob: 0 }]
   const madeAtMs = msOfCmdId(CONTENT_ID)
   const key = contentKey(1, CONTENT_ID, 'body', 0)
@@ -82,7 +85,7 @@ t.test('content-part: a body that is large, or would outlive its slice, has a ke
   }
 })
 
-t.test('content-part: the bodies of another slice, shard or mode lie elsewhere', async (t) => {
+t.test('content-part: the bodies of another slice, shard or mode are stored elsewhere', async (t) => {
   const later = newCmdId(msOfCmdId(CONTENT_ID) + SLICE_MS, Math.random)
   const keys = [
     bodyPlace(1, CONTENT_ID, true),

@@ -1,4 +1,4 @@
-/** head - packed and back, whatever is absent. */
+/** head - packed and unpacked, with any fields absent. */
 
 import t from 'tap'
 import { withSum } from '../../../cluster/sum.ts'
@@ -71,7 +71,7 @@ for (const { name, head, packed } of CASES) {
   })
 }
 
-/** What a request wrote (sender, then recipients), and what of it is kept. */
+/** The addresses in a request (sender, then recipients), and their stored form. */
 const SPELLED: readonly (readonly [addresses: readonly [string, ...string[]], kept: readonly (string | null)[]])[] = [
   [['shop@acme.com', 'ann@x.test'], []],
   [['Shop@acme.com', 'ann@x.test'], ['Shop']],

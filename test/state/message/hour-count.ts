@@ -50,7 +50,7 @@ t.test('hour-count: more streams than a counter holds end it within the hour', a
   t.equal(ends, 6, '16 streams at a time')
 })
 
-t.test('hour-count: what counts as what', async (t) => {
+t.test('hour-count: the figure of each event', async (t) => {
   const bounce = { event: 'bounced', occurredAtMs: 1, code: null, response: null, classification: null } as const
   const deferred = { event: 'deferred', occurredAtMs: 1, code: 451, response: null } as const
   t.equal(figureOf({ ...bounce, hard: true, expired: false, status: 'bounced' }, []), 'hardBounced')
@@ -65,7 +65,7 @@ t.test('hour-count: what counts as what', async (t) => {
   t.equal(figureOf({ event: 'cancelled', occurredAtMs: 1 }, []), null)
 })
 
-t.test('stats-rows: an hour adds to what its month holds, and to all streams together', async (t) => {
+t.test('stats-rows: an hour is added to its month, and to all streams together', async (t) => {
   const world = new World(NOW_MS)
   const place = { shard: world.shard, serverId: SERVER }
   const facts = { field: (key: string, field: string) => world.hash(key).get(field) ?? null } as never

@@ -6,7 +6,7 @@ import { bucketOfPosting, bucketOfTag, postingOps } from '../../../src/state/mes
 
 const PLACE = { shard: 1, serverId: 's', segment: '202611-1-64' }
 
-t.test('posting: persons of one bucket share an entry, and one named twice is there once', async (t) => {
+t.test('posting: persons of one bucket share an entry, and one named twice occurs once', async (t) => {
   const ops = postingOps(PLACE, '5-1', { numbers: [256 + 3, 512 + 3, 256 + 4, 256 + 3], tagHash: null })
   t.same(ops, [
     { key: byPersonKey(1, 's', PLACE.segment, 3), write: 'XADD', args: ['5-1', 'p', '259 515'] },

@@ -27,7 +27,7 @@ const ENTRY = {
 const rows = new MessageRows(1, { serverId: SERVER, segment: SEGMENT })
 const short = shortId(MESSAGE)
 
-t.test('what is read and written of a message lies in three keys of its segment', async (t) => {
+t.test('all reads and writes of a message use three keys of its segment', async (t) => {
   const entryId = entryIdOf(MESSAGE)
   t.same(rows.entryFact(MESSAGE), { read: 'range', key: LOG, from: entryId, to: entryId, count: 1 })
   t.same(rows.newestFact({ from: '-', to: '+', count: 2 }), { read: 'newest', key: LOG, from: '-', to: '+', count: 2 })

@@ -1,4 +1,4 @@
-/** status - packed and back, small, and what follows from the events. */
+/** status - packed and unpacked, small, and the results of the events. */
 
 import t from 'tap'
 import { withSum } from '../../../cluster/sum.ts'
@@ -148,7 +148,7 @@ t.test('status: fourteen deferrals with one reply keep it once', async (t) => {
   t.same(unpackStatus(packed, ACCEPTED_MS).events, events)
 })
 
-t.test('status: a message has what its recipients share, else mixed', async (t) => {
+t.test('status: a message has the common status of its recipients, otherwise mixed', async (t) => {
   t.equal(messageStatus(['delivered']), 'delivered')
   t.equal(messageStatus(['bounced', 'bounced']), 'bounced')
   t.equal(messageStatus(['bounced', 'delivered']), 'mixed')

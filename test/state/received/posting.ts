@@ -48,7 +48,7 @@ t.test('received-posting: sender and hash are posted with the message, From late
   )
 })
 
-t.test('received-posting: nothing is posted twice, of nobody, or where a log is searched', async (t) => {
+t.test('received-posting: nothing is posted twice, without a person, or for searches of the log', async (t) => {
   const context = { newId: () => ids.next(NOW_MS) }
   t.same(receivedPostingOps(PLACE, { messageId, sender: 0, plusHash: null }), [])
   t.same(receivedPostingOps(LOG_ONLY, { messageId, sender: 35, plusHash: 'BAabcdef' }), [])

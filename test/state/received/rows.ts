@@ -1,4 +1,4 @@
-/** Rows of received mail: what is packed comes back, whatever is in it, and is as short as it can be. */
+/** Rows of received mail: a packed row is unpacked unchanged, whatever it holds, and is as short as possible. */
 import t from 'tap'
 import { withSum } from '../../../cluster/sum.ts'
 import { HARD_ISSUES, SOFT_ISSUES, SPF_VERDICTS } from '../../../schemas/inbound.ts'
@@ -34,7 +34,7 @@ t.test('received entry: packed and back', async (t) => {
   t.ok(packReceivedEntry({ streamId: ID, sender: 1_000, plusHash: null }).length <= 39)
 })
 
-t.test('received standing: packed and back, with every word of the contract', async (t) => {
+t.test('received standing: packed and unpacked, with every value of the contract', async (t) => {
   const fresh = freshStanding({ sizeBytes: 1_000, mailboxHash: null, spelledId: null })
   t.equal(packStanding(fresh, AT), withSum('[1000]'))
   const full: ReceivedStanding = {

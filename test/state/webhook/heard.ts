@@ -1,4 +1,4 @@
-/** heard - the stream of a feed holds the last 10,000 events at least, and never many more. */
+/** heard - the stream of a feed holds at least the last 10,000 events, and never many more. */
 import t from 'tap'
 import { makeIds } from '../../../cluster/id.ts'
 import { heardKey } from '../../../src/state/keys.ts'

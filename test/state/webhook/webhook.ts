@@ -19,7 +19,7 @@ t.test('webhook: a list keeps the order of creation through every change [webhoo
   t.same(listenersEntity.apply(list, { type: 'removed', webhookId: 'a' }), [other])
 })
 
-t.test('webhook: changes apply to one that was created, and to nothing else', async (t) => {
+t.test('webhook: changes apply to an existing webhook, and to nothing else', async (t) => {
   const webhook = { webhookId: 'a', enabled: true, off: null } as WebhookState
   const changes = { enabled: false, off: { id: 'b', atMs: 7 } }
   t.equal(webhookEntity.apply(null, { type: 'changed', changes }), null)

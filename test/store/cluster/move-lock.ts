@@ -1,6 +1,6 @@
 /**
- * move-lock - one order at a time: who comes while another one lives is refused, who comes after it has died waits for
- * its end, and who could not say for some seconds that he is there does nothing more.
+ * move-lock - one order at a time: an order during another one is refused, an order after a dead one waits for its
+ * end, and an order that could not renew its lock for some seconds does nothing more.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -24,24 +24,27 @@ t.teardown(async () => {
 
 const lockOf = (nonce: string): MoveLock => new MoveLock(nonce, clientAt)
 
-t.test('lock: the second order is refused while the first one lives, and names it; then it has its turn', async (t) => {
-  const [first, second] = [lockOf('a'), lockOf('b')]
-  await first.take('one')
-  first.mustHold()
-  await first.take('one')
-  const refused = await second.take('one').catch((error: Error) => error)
-  t.ok(refused instanceof OtherOrder)
-  t.match(String(refused), `Another move is running, by process ${process.pid} on `)
-  await second.end()
-  t.match(await client.get(MOVE_KEY), /^a /, 'who never had it takes it from nobody')
-  await first.end()
-  t.equal(await client.get(MOVE_KEY), null)
-  const third = lockOf('c')
-  await third.take('one')
-  await third.end()
-})
+t.test(
+  'lock: the second order is refused while the first one lives, and names it; then it gets its turn',
+  async (t) => {
+    const [first, second] = [lockOf('a'), lockOf('b')]
+    await first.take('one')
+    first.mustHold()
+    await first.take('one')
+    const refused = await second.take('one').catch((error: Error) => error)
+    t.ok(refused instanceof OtherOrder)
+    t.match(String(refused), `Another move is running, by process ${process.pid} on `)
+    await second.end()
+    t.match(await client.get(MOVE_KEY), /^a /, 'who never had it takes it from nobody')
+    await first.end()
+    t.equal(await client.get(MOVE_KEY), null)
+    const third = lockOf('c')
+    await third.take('one')
+    await third.end()
+  },
+)
 
-t.test('lock: one that has died is waited for, for as long as its lease says', async (t) => {
+t.test('lock: the end of a dead order is waited for, as long as its lease', async (t) => {
   await client.set(MOVE_KEY, 'dead m9 7', 'PX', 1_500)
   const lock = lockOf('d')
   const startedAtMs = performance.now()
@@ -52,7 +55,7 @@ t.test('lock: one that has died is waited for, for as long as its lease says', a
   await lock.end()
 })
 
-t.test('lock: it is said again while it is held, and whoever has it meanwhile is named', async (t) => {
+t.test('lock: it is renewed while it is held, and a new holder is named', async (t) => {
   const lock = lockOf('e')
   await lock.take('one')
   await client.pexpire(MOVE_KEY, 3_000)
@@ -72,7 +75,7 @@ t.test('lock: it is said again while it is held, and whoever has it meanwhile is
   await client.del(MOVE_KEY)
 })
 
-t.test('lock: who gets no answer for some seconds holds it no more', async (t) => {
+t.test('lock: an order without an answer for some seconds holds it no longer', async (t) => {
   const lock = lockOf('g')
   await lock.take('one')
   await redis.kill('SIGSTOP')

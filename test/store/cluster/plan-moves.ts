@@ -5,7 +5,7 @@ import { holdsCommon, planMoves, planRanges } from '../../../src/store/cluster/p
 
 const run = (first: number, count: number): number[] => Array.from({ length: count }, (_, n) => first + n)
 
-/** What each holds after the moves. */
+/** The shards of each node after the moves. */
 function after(holders: Parameters<typeof planMoves>[0], leaving?: ReadonlySet<string>): Record<string, number> {
   const held = new Map(holders.map(({ name, shards }) => [name, new Set(shards)]))
   for (const { shards, from, to } of planMoves(holders, leaving))
@@ -29,7 +29,7 @@ t.test('plan: a new Redis gets its share from all, and nothing else moves', asyn
   t.same(planMoves(holders.slice(0, 3)), [], 'one more or less is even')
 })
 
-t.test('plan: who leaves gives all away, and somebody has to stay', async (t) => {
+t.test('plan: a leaving node gives all away, and one node has to stay', async (t) => {
   const holders = [
     { name: 'a', shards: run(0, 100) },
     { name: 'b', shards: run(100, 100) },

@@ -1,4 +1,4 @@
-/** watch-each - the fault of a Redis that holds nothing any more is nobody's. */
+/** watch-each - the fault of a Redis that holds nothing any more is ignored. */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { watchEach } from '../../../src/store/cluster/watch-each.ts'
@@ -18,7 +18,7 @@ const ONE: OneWatch = {
   stop: () => undefined,
 }
 
-t.test('watch: one that is dropped with a fault, or tells it too late, holds nothing up', async (t) => {
+t.test('watch: a store that is dropped with a fault, or reports it too late, delays nothing', async (t) => {
   const names = new Set(['a', 'b'])
   const tellers = new Map<string, (isFaulty: boolean) => void>()
   const told: boolean[] = []

@@ -1,6 +1,6 @@
 /**
- * named-objects - the sweep of the content store over rows in memory and files on a disk: what a row names stays, all
- * else goes.
+ * named-objects - the sweep of the content store over rows in memory and files on a disk: named objects stay, all
+ * others are removed.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'

@@ -55,7 +55,7 @@ function setUp() {
 }
 
 t.test(
-  'received: what is past the days of its stream is invisible at once, before anything is swept [retention.inbound]',
+  'received: mail past its stream’s days is invisible at once, before the sweep [retention.inbound]',
   async (t) => {
     const { world, tenant, streamId, owner, deps } = setUp()
     const [id = ''] = receiveMail(world, tenant, { streamId })
@@ -89,7 +89,9 @@ t.test(
   },
 )
 
-/** Sixty days of mail, of which every fourth is parsed later than the next three. Out: each message, newest first. */
+/**
+ * Sixty days of mail, of which every fourth is parsed later than the next three. Returns each message, newest first.
+ */
 function receiveMonths(
   { world, tenant, streamId }: ReturnType<typeof setUp>,
   isBusy: boolean,
@@ -98,7 +100,7 @@ function receiveMonths(
   const late: (() => void)[] = []
   const { serverId } = tenant.live
   for (let n = 0; n < 60; n += 1) {
-    // Months end meanwhile: there are several segments.
+    // Months end meanwhile, so there are several segments.
     world.nowMs += DAY_MS
     const { segment = { name: '202611-0-1', lastMs: NOW_MS } } = (world.counters.get(receivedOwner(serverId)) ??
       {}) as ReceivedCounters
@@ -198,7 +200,7 @@ for (const { name, isBusy, postingsMax } of [LOGS, POSTINGS, CROWDED]) {
   )
 }
 
-t.test('received: a sender who is rare among very many is found with few reads [inbound.search]', async (t) => {
+t.test('received: a rare sender among very many is found with few reads [inbound.search]', async (t) => {
   const scene = setUp()
   const { world, tenant, streamId, owner, deps } = scene
   const { serverId } = tenant.live

@@ -1,6 +1,6 @@
 /**
- * search - random messages in many small segments, searched by random filters, page by page: what comes is what
- * a look at every message finds.
+ * search - random messages in many small segments, searched by random filters, page by page. The result equals that of
+ * a check of every message.
  */
 
 import t from 'tap'
@@ -206,14 +206,14 @@ t.test(
   },
 )
 
-t.test('message-search: a page without filters costs few reads, whatever lies behind it', async (t) => {
+t.test('message-search: a page without filters costs few reads, however long the log is', async (t) => {
   const reader = readerOf(world)
   const deps = { read: reader.read, nowMs: () => world.nowMs }
   await searchMessages(deps, owner, { filter: EVERYTHING, page: { limit: 5, after: null } })
   t.ok(reader.reads <= 7, `${reader.reads} reads`)
 })
 
-t.test('message-search: nobody, nothing, a stream of another, a key that ended', async (t) => {
+t.test('message-search: no person, no result, a stream of another server, a revoked key', async (t) => {
   const { read } = readerOf(world)
   const deps = { read, nowMs: () => world.nowMs }
   const page = { limit: 10, after: null }
@@ -230,7 +230,7 @@ t.test('message-search: nobody, nothing, a stream of another, a key that ended',
   t.equal(await searchMessages(lost, owner, { filter: EVERYTHING, page }), 'unavailable')
 })
 
-t.test('message-search: what is past its age is invisible at once [retention.message]', async (t) => {
+t.test('message-search: messages past their age are invisible at once [retention.message]', async (t) => {
   const late = fill(SEED + 1)
   const { read } = readerOf(late.world)
   const by = { ...owner, accountId: late.tenant.accountId, serverId: late.tenant.live.serverId }

@@ -1,4 +1,4 @@
-/** read-stats - which hours and days an answer holds, and that nothing is told twice while it moves. */
+/** read-stats - which hours and days an answer holds, and that nothing is counted twice while it moves. */
 
 import t from 'tap'
 import type { StatsEntry } from '../../../schemas/stats.ts'
@@ -101,7 +101,7 @@ t.test('stats: figures stay 13 months [retention.stats]', async (t) => {
   t.same(await ask(), [today])
 })
 
-t.test('stats: what cannot be told is refused with its parameter', async (t) => {
+t.test('stats: an impossible request is refused with its parameter', async (t) => {
   const { world, tenant, key } = begin(DAY_START_MS)
   const { read } = readerOf(world)
   const ask = (query: Partial<StatsQuery>) => readStats(read, key, { query: { ...ALL, ...query }, nowMs: world.nowMs })
@@ -117,7 +117,7 @@ t.test('stats: what cannot be told is refused with its parameter', async (t) => 
   t.match(await ask({}), { stats: [] })
 })
 
-t.test('stats: an hour that moves while it is read is told once', async (t) => {
+t.test('stats: an hour that moves during the read is counted once', async (t) => {
   for (let at = 1; at <= 4; at += 1) {
     const { world, tenant, key } = begin(Date.parse('2026-10-31T23:30:00Z'))
     sendAndDeliver(world, tenant)
