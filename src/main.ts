@@ -1,10 +1,10 @@
 /**
  * main - the service, put together: store, worker, listeners, mail threads, chores
  *
- * Start: secret, store (our own Redis where none is named), installation, worker, listeners, first account. What is
- * heavy and not needed for a first answer comes after: mail threads with the first attempt, chores last.
- * Stop, in ten seconds: no new requests, those in hand are answered (5 s), attempts under way end (until 8 s have
- * passed, at webhooks 5 s), shards are given back, our own Redis goes last and only when nobody else uses it.
+ * Start: secret, store (our own Redis if no URL is set), installation, worker, listeners, first account. Heavy parts
+ * that are not needed for a first answer follow later: mail threads with the first attempt, periodic jobs last. Stop,
+ * within ten seconds: no new requests, open ones are answered (5 s), attempts in flight end (within 8 s, at webhooks 5
+ * s), shards are released, our own Redis is ended last and only if no other process uses it.
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'
@@ -29,12 +29,12 @@ import { walkUsers } from './service/user-walk.ts'
 import { dashboardBase, linkUrl } from './state/dashboard/link-token.ts'
 import { makeKeyFinder, makeReader } from './views/key.ts'
 
-/** What attempts under way are given at a stop, counted from its beginning. */
+/** Time for attempts in flight at a stop, counted from its beginning. */
 const STOP_ATTEMPTS_MS = 8000
 
 /** A service that runs. */
 export interface RunningService {
-  /** Stops it; resolves when everything is given back. */
+  /** Stops it; resolves when everything is released. */
   stop(): Promise<void>
   /** Resolves with an exit code when the service has to end by itself. */
   readonly exited: Promise<number>
@@ -43,13 +43,13 @@ export interface RunningService {
 export interface ServiceOptions {
   /** Performers of a lane in place of our own bounds; 0 holds its items. */
   readonly room?: (lane: string) => number
-  /** Where the first start tells its keys; standard output by default. */
+  /** Output for the keys of the first start; standard output by default. */
   readonly print?: (text: string) => void
-  /** How mail is transmitted, in place of what the settings and our own bounds say. */
+  /** Replaces settings and bounds of how mail is transmitted. */
   readonly smtp?: SmtpChanges
   /** Share of the store's memory from which on sends are refused, in place of our own. */
   readonly fullShare?: number
-  /** Whether no mail leaves and none is received: for tests of applications. */
+  /** Whether mail is neither sent nor received, for tests of applications. */
   readonly isTestOnly?: boolean
   /** Whether another service domain than before is meant. */
   readonly acceptDomain?: boolean
@@ -59,7 +59,10 @@ export interface ServiceOptions {
   readonly makeShard?: WorkerOptions['makeShard']
 }
 
-/** Starts the service. Rejects when it cannot, and gives back what was open: another store, a taken port, no Redis. */
+/**
+ * Starts the service. If that fails, rejects and closes the opened parts, for example on another store, a taken port,
+ * or without Redis.
+ */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const logs = makeLogs({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
@@ -83,7 +86,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
 }
 
-/** What runs on the parts; a start that fails half way has only some of it. */
+/** The running parts; after a start that failed half way only some of them. */
 interface Running {
   worker: Worker
   listeners: { close(): Promise<void> }
@@ -150,7 +153,7 @@ async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions)
   if (first !== null) print(formatWelcome(first.path, first.firstRun, isShown))
 }
 
-/** The service's own end: the first reason counts, and none does once it is being stopped. */
+/** The service's own end, of which the first reason counts, and none once it is being stopped. */
 function makeEnding(): { ended: Promise<number>; end: (code: number) => void; stopping: () => void } {
   let resolve: (code: number) => void = () => undefined
   let isStopping = false
@@ -168,7 +171,9 @@ function makeEnding(): { ended: Promise<number>; end: (code: number) => void; st
   }
 }
 
-/** Asks for the first account: a live and a test server, each with a key. Out: whether it was made; false: not yet. */
+/**
+ * Requests the first account with a live and a test server, each with a key. Out: whether it was made; false: not yet.
+ */
 async function createFirstAccount(
   { config }: Parts,
   worker: Worker,
@@ -199,7 +204,7 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
   await listeners?.close()
   const spentMs = performance.now() - startedAtMs
   parts.outbound.close()
-  // What the threads give up goes back to its lane while the worker still commits.
+  // Attempts abandoned by the threads return to their lane while the worker still commits.
   await Promise.all([
     worker?.stop(spentMs),
     parts.parsing.close(),

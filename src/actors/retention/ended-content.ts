@@ -1,8 +1,9 @@
 /**
  * ended-content - which messages have no attempt left and content past its time, and the writes that remove it.
  *
- * What the messages of a broadcast share goes three days after the last one was released at the earliest, when no
- * attempt is left. A message that still has one, because its mail is held, keeps it for two more days each time.
+ * The shared content of a broadcast's messages is removed at the earliest three days after the last one was released,
+ * when no attempt is left. A message that still has one, because its mail is held, keeps it for two more days each
+ * time.
  *
  * Spec retention.settings
  */
@@ -31,7 +32,7 @@ export interface EndedMessage extends BodyOwner {
   readonly streamId: string
 }
 
-/** The entities that say how long messages of a server keep their content. */
+/** The entities that determine how long messages of a server keep their content. */
 export function ownersIn(states: States, server: ServerState): ContentOwners | { readonly missing: Ref } {
   const ref = accountRef(server.accountId)
   return states.has(ref) ? { server, account: states.get<AccountState | null>(ref) } : { missing: ref }

@@ -1,11 +1,11 @@
 /**
- * forget-content - removes text and HTML of a server's mail whose time is over, in small steps, four times a day.
+ * forget-content - removes expired text and HTML of a server's mail, in small steps, four times a day.
  *
- * The service's default needs none of this: content expires by itself. Each shorter number of days that a stream may
- * have is a walk over the log, from where the last walk ended to the messages that are so old. A message that still has
- * an attempt left gets a timer of its own, which looks again; content of a sealed segment is removed by the lane that
- * reads its object. Once a setting changes, every walk begins with the oldest content again: removing twice is removing
- * once.
+ * The service's default needs no walk, because content expires by itself. Each shorter number of days that a stream
+ * may have is a walk over the log, from the end of the last walk to the messages of that age. A message that still has
+ * an attempt left gets a separate timer, which checks it again; content of a sealed segment is removed by the lane
+ * that reads its object. Once a setting changes, every walk begins with the oldest content again: removing twice is
+ * removing once.
  *
  * Items: `content:<server>` begins the walks, `content:<server>:<days>:<entry id>` is a step, `content-of:<server
  * short>.<segment>.<message short>` one message
@@ -58,7 +58,7 @@ const YOUNGEST_MS = HOUR_MS
 export interface ContentCounters {
   /** The settings that they were made with. */
   readonly mark: string
-  /** By days: no content of these days is left before this entry id. */
+  /** For each number of days, the entry id below which no content is left. */
   readonly at: Readonly<Record<string, string>>
 }
 
@@ -71,7 +71,7 @@ export function contentOwner(serverId: string): string {
 interface Step {
   readonly server: ServerState
   readonly owners: ContentOwners
-  /** Of all walks of the server, ascending. */
+  /** Days of all walks of the server, ascending. */
   readonly classes: readonly number[]
   readonly days: number
   readonly from: string
@@ -80,7 +80,7 @@ interface Step {
   readonly counters: ContentCounters | null
 }
 
-/** A logged message, and what its statuses are read by. */
+/** A logged message, and the data for reading its statuses. */
 interface Logged {
   readonly messageId: string
   readonly short: string
@@ -111,7 +111,7 @@ export const forgetContent: CommandType<TimerBody, null> = {
     const nowMs = context.nowMs - (context.nowMs % MINUTE_MS)
     const common = { server, owners, classes, shard: context.shard, nowMs, counters }
     if (days === null) return { ...NOTHING, due: [walkDue(common, first)] }
-    // A setting that no stream has any more: the order that changed it has begun the other walks.
+    // A setting that no stream has any more; the order that changed it has started the other walks.
     return classes.includes(days) ? walk({ ...common, days, from }, states, facts) : NOTHING
   },
 }
@@ -128,7 +128,7 @@ function walk(step: Step, states: States, facts: Facts): Decision<null> {
   const segment = at[0]
   const rows = new MessageRows(shard, { serverId, segment })
   const fact = rows.entriesFact({ from, to: String(latestMs(step)), count: STEP_MESSAGES })
-  // Together: a segment that has left Redis since must not pass for an empty one.
+  // Read together, because a segment that has left Redis since must not be taken for an empty one.
   if (!facts.has(fact) || !facts.has(rows.sealedFact())) return { kind: 'need', facts: [fact, rows.sealedFact()] }
   if (rows.isSealed(facts)) {
     const order = { act: 'forget', serverId, segment, days: step.days, from, toMs: latestMs(step) } as const
@@ -152,7 +152,7 @@ function placesFacts(shard: number, serverId: string, entryId: string) {
 
 type Some = { readonly kind: 'some' } & ReturnType<typeof endContents>
 
-/** Removes the content of the messages of a step, or gives them a timer of their own. */
+/** Removes the content of the messages of a step, or gives them separate timers. */
 function forgetSome(
   entries: readonly Entry[],
   step: Step,
@@ -273,7 +273,7 @@ function goOn(step: Step, after: readonly [string, number] | undefined, more: re
   return { ...NOTHING, counters: [{ owner: contentOwner(server.serverId), value }], due: [...more, due] }
 }
 
-/** The first step of a walk: where the one before ended, unless a setting has changed. */
+/** The first step of a walk, which starts at the end of the previous walk, unless a setting has changed. */
 function walkDue(step: Omit<Step, 'days' | 'from'>, days: number): Due {
   const { server, owners, nowMs, counters } = step
   const isTest = server.mode === 'test'

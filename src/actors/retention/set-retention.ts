@@ -1,7 +1,8 @@
 /**
- * set-retention - an account, a server or a stream says for how long the text and HTML of its mail are kept.
+ * set-retention - sets how long the text and HTML of mail are kept, for an account, a server or a stream.
  *
- * A shorter time is applied within a day to what is stored. A longer one counts for what has not been removed yet.
+ * A shorter time is applied to stored content within a day. A longer one applies to content that has not been removed
+ * yet.
  *
  * Spec retention.settings, refusal.order
  */
@@ -22,12 +23,12 @@ import {
 } from '../order/server.ts'
 import { refuseClosed, type StreamOrder, streamOfOrder, streamOrderEntities, tenantOf } from '../order/stream.ts'
 
-/** Any subset; null: as what is above it says. */
+/** Any subset; null inherits the value. */
 export interface RetentionChanges {
   readonly sentContentDays?: number | null
 }
 
-/** The states that decide it; null: not asked for. */
+/** The states that decide it; null if they were not requested. */
 export interface RetentionReply {
   readonly kind: 'retention'
   readonly account: AccountState

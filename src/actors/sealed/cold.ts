@@ -39,7 +39,7 @@ export const coldOutcome = byAct<OutcomeBody<ColdOutcome>, null>('cold outcome',
   return OUTCOMES[readColdItem(item).act]
 })
 
-/** A command whose item says what it does. */
+/** A command whose item determines the act. */
 function byAct<Body, Reply>(name: string, of: (body: Body) => CommandType<Body, Reply>): CommandType<Body, Reply> {
   return {
     name,

@@ -1,12 +1,12 @@
 /**
- * erase - a sealed segment loses what it says of a person: its object is written again with their rows emptied.
+ * erase - removes a person's data from a sealed segment, by writing its object again with the person's rows emptied.
  *
  * States of an item: placed by the walk of the erasure, which counts it among its looks. Messages whose content may be
  * kept, and recalled ones, are erased first, some in each commit, as those in Redis are; the last commit swaps the
  * object. From then on no one can read the one before, because its key was in the row alone.
  *
- * Guarantees: a message is counted once, in the commit that empties it for good; a message that is recalled while the
- * object is written has it written again.
+ * Guarantees: a message is counted once, in the commit that empties it for good; if a message is recalled while the
+ * object is written, the object is written again.
  *
  * Spec erasure.messages
  */
@@ -74,7 +74,7 @@ export interface TouchedMessage {
   readonly sizeBytes: number | null
 }
 
-/** How it went. `none`: the segment does not name the person; `step`: some messages, more follow. */
+/** How it went. `none`: the segment does not name the person; `step`: some messages are done, and more follow. */
 export type EraseOutcome =
   | { readonly act: 'erase'; readonly result: 'away' }
   | { readonly act: 'erase'; readonly result: 'none' }
@@ -134,7 +134,7 @@ export const eraseOutcome: CommandType<OutcomeBody<EraseOutcome>, null> = {
     if (!current || walk === null || server === null) return { kind: 'done', reply: null, ...(current && { done }) }
     const again = (atMs: number, step: number): Due => coldDue(accountOfColdLane(lane), { ...order, step }, atMs)
     const { nowMs } = context
-    // Abandoned or away: the erasure is pending for as long.
+    // It was abandoned, or a store was unavailable, and the erasure stays pending for that time.
     if (outcome === null || outcome.result === 'away') {
       const waitMs = outcome === null ? HOUR_MS : Math.min(HOUR_MS, SECOND_MS * 2 ** (attempt - 1))
       return { kind: 'done', reply: null, due: [again(nowMs + waitMs, order.step)] }
@@ -156,7 +156,7 @@ export const eraseOutcome: CommandType<OutcomeBody<EraseOutcome>, null> = {
     const rows = new MessageRows(context.shard, order)
     const swapped = swap(rows, facts, context, outcome)
     if (!swapped.isSwapped) {
-      // Another rewrite or a recall was quicker: the whole segment is looked through again.
+      // Another rewrite or a recall was faster, so the whole segment is searched again.
       const counters = [{ owner: erasureOwner(order.erasureId), value: { ...walk, ...touched.counted } }]
       return {
         kind: 'done',
@@ -189,7 +189,7 @@ function itemOf(item: string): EraseItem {
   return readColdItem(item) as EraseItem
 }
 
-/** One segment fewer; with the last one the walk goes on. */
+/** One segment is done; with the last one the walk continues. */
 function looked(
   walk: ErasureWalk,
   { lane, order: { erasureId }, context }: { lane: string; order: EraseItem; context: Context },
@@ -220,7 +220,7 @@ interface Touching {
   readonly context: Context
 }
 
-/** Erases recalled messages as those in Redis are, and takes away the content of all. */
+/** Erases recalled messages like those in Redis, and removes the content of all. */
 function eraseTouched(
   messages: readonly TouchedMessage[],
   { order, server, walk, facts, context }: Touching,

@@ -1,9 +1,10 @@
 /**
- * forget - messages of a sealed segment lose their text and HTML, because they are kept for fewer days than by default.
+ * forget - removes text and HTML of messages of a sealed segment, because they are kept for fewer days than by
+ * default.
  *
  * States of an item: placed by the walk over the log; each step reads some messages from the object and orders the
- * next; done with the last. The object stays as it is: content lies elsewhere. No message of a sealed segment has an
- * attempt left.
+ * next; done with the last. The object is not changed, because the content is stored elsewhere. No message of a sealed
+ * segment has an attempt left.
  *
  * Spec retention.settings
  */

@@ -1,10 +1,10 @@
 /**
- * recall - a message of a sealed segment returns to Redis, because something happens to it: a late bounce, a complaint,
- * a click.
+ * recall - returns a message of a sealed segment to Redis for a later change, such as a late bounce, a complaint or a
+ * click.
  *
- * States of an item: placed by the turn that cannot decide without the message; done once its rows are there. They are
- * those of the object of the generation that was read: if an erasure or a trim has replaced it, the message is read
- * again.
+ * States of an item: placed by the turn that cannot decide without the message; done once its rows are written. They
+ * are those of the object of the generation that was read: if an erasure or a trim has replaced it, the message is
+ * read again.
  *
  * Keys: `recalled head status:<server>:<segment>`, `sealed:<server>`
  */
@@ -24,7 +24,7 @@ export interface RecallJob {
   readonly row: SealedRow
 }
 
-/** Its texts; `absent`: the segment has no such message. */
+/** Its texts; `absent` if the segment has no such message. */
 export type RecallOutcome =
   | { readonly act: 'recall'; readonly result: 'away' }
   | { readonly act: 'recall'; readonly result: 'absent' }

@@ -5,8 +5,8 @@
  * the next, and leaves its lane when none is left. A segment with an open recipient thaws and is passed over until the
  * next sweep. A claim that comes back names a new object; the one before is removed.
  *
- * Guarantees: the commit that seals finds the segment frozen for the object that it names, so nothing was written to
- * the segment since it was read; it removes the rows and names the object at once, and the object was read back before.
+ * Guarantees: the commit that seals finds the segment frozen for the object that it names, so the segment was not
+ * written since it was read; it removes the rows and names the object at once, and the object was read back before.
  *
  * Keys: `sealed`, `sealed-persons`, `segments`, `log head status by-person by-tag`
  */
@@ -40,7 +40,7 @@ import { unlinkColdDue } from '../message/unlink.ts'
 
 /** Segments of a server: more than one can fill in 13 months. */
 const SEGMENTS_MAX = 10_000
-/** Between two segments of a server: an old log is sealed over hours, and acceptance does not feel it. */
+/** Pause between two segments of a server, so that an old log is sealed over hours without slowing acceptance. */
 const NEXT_MS = 5_000
 
 /** A segment to read out, and the object to write. */
@@ -52,7 +52,7 @@ export interface SealJob {
   readonly day: string
 }
 
-/** How it went. `open`: a recipient still waits; `away`: a store did not answer; `empty`: it has no messages. */
+/** How it went. `open`: a recipient is still pending; `away`: a store did not answer; `empty`: it has no messages. */
 export type SealOutcome = {
   readonly act: 'seal'
   readonly segment: string
@@ -70,7 +70,9 @@ export type SealOutcome = {
 
 type SortedFact = Fact & { readonly read: 'sorted' }
 
-/** Chooses and freezes a segment. In: days after which its newest message is old enough; null: none is. */
+/**
+ * Chooses and freezes a segment. Takes the days after which its newest message is old enough; null if none ever is.
+ */
 export function makePrepareSeal(hotDays: number | null): CommandType<PrepareBody, SealJob | null> {
   return {
     name: 'prepare seal',
@@ -111,7 +113,7 @@ export function makePrepareSeal(hotDays: number | null): CommandType<PrepareBody
   }
 }
 
-/** What the end of a reading makes of the segment. */
+/** The effect of a finished read on the segment. */
 export const sealOutcome: CommandType<OutcomeBody<SealOutcome>, null> = {
   name: 'seal outcome',
   frees: true,
@@ -126,7 +128,7 @@ export const sealOutcome: CommandType<OutcomeBody<SealOutcome>, null> = {
     const { shard, nowMs } = context
     const accountId = accountOfColdLane(lane)
     const again = (atMs: number, after = ''): Due => coldDue(accountId, { act: 'seal', serverId, after }, atMs)
-    // It stays frozen, which harms nothing: the next claim takes over.
+    // It stays frozen, which does no harm, because the next claim takes over.
     if (outcome === null) return { kind: 'done', reply: null, due: [again(nowMs + HOUR_MS)] }
     const { segment, leaf, day } = outcome
     const rows = new MessageRows(shard, { serverId, segment })

@@ -1,9 +1,9 @@
 /**
  * swap - the row of a sealed segment names another object, if nothing has happened to it since it was read.
  *
- * What is compared: the object that the rewrite has named, and how many messages were recalled. An
- * object that lost is removed; so is the one before, later, because a backup that runs may still name it. Its key is
- * gone with this commit.
+ * The commit compares the object that the rewrite has named, and the number of recalls. An object that lost is
+ * removed; so is the one before, later, because a backup that runs may still name it. Its key is gone with this
+ * commit.
  */
 
 import type { Context, Due, Facts, Op } from '../../../cluster/behaviour.ts'
@@ -11,13 +11,13 @@ import type { MessageRows } from '../../state/message/row.ts'
 import type { SealedRow } from '../../state/message/sealed.ts'
 import { unlinkColdDue } from '../message/unlink.ts'
 
-/** A rewrite: the row as it was read, with the object that was written as `next`; and the object. */
+/** A rewrite, with the row as it was read and the written object as its `next`; and the object. */
 export interface Rewritten {
   readonly before: SealedRow
   readonly object: Pick<SealedRow, 'size' | 'key'> & Partial<Pick<SealedRow, 'messages' | 'firstMs'>>
 }
 
-/** What the end of a rewrite stages. `sealedFact` must have been fetched. */
+/** The writes of a finished rewrite. `sealedFact` must have been fetched. */
 export function swap(
   rows: MessageRows,
   facts: Facts,
@@ -25,7 +25,7 @@ export function swap(
   { before, object }: Rewritten,
 ): { readonly isSwapped: boolean; readonly ops: readonly Op[]; readonly due: readonly Due[] } {
   const row = rows.sealed(facts)
-  // A swap clears `next`, and each rewrite names an object of its own.
+  // A swap clears `next`, and each rewrite names a new object.
   const isSame = row !== null && row.next === before.next && row.recalls === before.recalls
   const lost = { day: before.day, leaf: isSame ? before.leaf : before.next }
   const due = [unlinkColdDue(context, lost, { isReplaced: true })]

@@ -1,5 +1,5 @@
 /**
- * trim - a sealed segment loses the messages that are past their age: its object is written again without them.
+ * trim - removes expired messages from a sealed segment, by writing its object again without them.
  *
  * States of an item: placed by the daily sweep for the oldest segment of a server; done with the commit that swaps the
  * object. Recalled messages that are past their age leave in the same commit.

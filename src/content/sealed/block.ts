@@ -2,8 +2,8 @@
  * block - up to 128 messages of a sealed segment, packed together.
  *
  * The rows are the very texts that Redis held, one a line: entry ids, numbers of statuses, then all log entries, all
- * heads, all statuses, deflated (RFC 1951). None of them has a line break, because they are JSON. Columns of one kind
- * stand together, which packs best.
+ * heads, all statuses, deflated (RFC 1951). They have no line breaks, because they are JSON. Columns of one kind are
+ * adjacent, which compresses best.
  */
 
 import { promisify } from 'node:util'
@@ -18,7 +18,7 @@ const LEVEL = 6
 const BREAK = '\n'
 const deflate = promisify<string, object, Buffer>(deflateRaw)
 
-/** A message as it lies in Redis: the texts of its log entry, its head, its recipients' statuses. */
+/** A message in its Redis form, with the texts of its log entry, its head, and its recipients' statuses. */
 export interface SealedMessage {
   readonly entryId: string
   readonly log: string
@@ -26,7 +26,7 @@ export interface SealedMessage {
   readonly statuses: readonly string[]
 }
 
-/** The text of a block before it is deflated. Throws where a row has a line break. */
+/** The text of a block before it is deflated. Throws if a row has a line break. */
 export function textOfBlock(rows: readonly SealedMessage[]): string {
   const lines = [
     rows.map(({ entryId }) => entryId).join(' '),

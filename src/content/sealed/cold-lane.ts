@@ -1,8 +1,8 @@
 /**
- * cold-lane - the performer of what is done to sealed segments: seal, trim, recall, erase, forget.
+ * cold-lane - performs the acts on sealed segments: seal, trim, recall, erase, forget.
  *
- * Guarantees: one act at a time writes a whole segment, because each holds its packed object in memory; recalls, for
- * which somebody waits, pass it. With content in Redis nothing is sealed.
+ * Guarantees: one act at a time writes a whole segment, because each holds its packed object in memory; recalls, on
+ * which callers wait, pass it. With content in Redis nothing is sealed.
  */
 
 import type { LaneType } from '../../../cluster/behaviour.ts'
@@ -21,7 +21,7 @@ const UNDER_WAY_MAX = 4
 const HOLD_MS = 10 * 60_000
 
 export interface ColdLaneDeps extends ColdDeps {
-  /** Days after which a message may leave Redis; null: none does any more. */
+  /** Days after which a message may leave Redis; null if none may. */
   readonly hotDays: number | null
   /** An act has ended. */
   readonly done: (act: ColdJob['act'], result: ColdOutcome['result']) => void
@@ -92,7 +92,10 @@ async function recall({ segments }: ColdDeps, { serverId, messageId, row }: Reca
   return { act: 'recall', result: 'found', generation: row.generation, log, head, statuses }
 }
 
-/** A segment that is gone was replaced meanwhile; one that is away or broken may be repaired: all are tried again. */
+/**
+ * A missing segment was replaced in the meantime, and an unavailable or broken one may be repaired, so all are
+ * retried.
+ */
 function awayOf(job: ColdJob): ColdOutcome {
   if (job.act !== 'seal') return { act: job.act, result: 'away' }
   const { segment, leaf, day } = job

@@ -1,7 +1,7 @@
 /**
  * filter - a blocked Bloom filter of the persons of a sealed segment: whether it is worth opening.
  *
- * A person's bits lie in one block of 256 bits, so that one read of 44 characters answers. With 10 bits a person one
+ * A person's bits are in one block of 256 bits, so that one read of 44 characters is enough. With 10 bits a person one
  * answer in a hundred is a false yes; there is no false no. The filter is text (base64, block by block), because the
  * store's reads are texts.
  */
@@ -43,7 +43,7 @@ export function placeInFilter(number: number, blocks: number): { readonly block:
   return { block: (first >>> 0) % blocks, bits }
 }
 
-/** Whether a block may hold a number. In: the text of its block; one that is not there holds everything. */
+/** Whether a block may hold a number. Takes the text of its block; a missing block may hold every number. */
 export function mayHold(text: string, number: number, blocks: number): boolean {
   if (text.length !== FILTER_BLOCK_CHARS) return true
   const bytes = Buffer.from(text, 'base64')

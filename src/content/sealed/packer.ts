@@ -1,8 +1,8 @@
 /**
  * packer - makes the object of a segment from its messages, block by block, so that little is in memory at once.
  *
- * The text of each block is remembered by its hash: what was written is compared with what was read, not with what was
- * packed.
+ * The text of each block is recorded by its hash, so that the object is compared with the rows that were read, not
+ * with the packed ones.
  */
 
 import { createHash } from 'node:crypto'
@@ -21,7 +21,7 @@ export function checkOf(text: string | Buffer): string {
 /** Packs the messages of a segment, oldest first. */
 export class SegmentPacker {
   messages = 0
-  /** Of each block, the hash of its text. */
+  /** The hash of the text of each block. */
   readonly checks: string[] = []
   readonly #blocks: BlockPlace[] = []
   readonly #postings: Readonly<Record<IndexName, Postings>> = {
@@ -31,7 +31,7 @@ export class SegmentPacker {
   }
   #rows: SealedMessage[] = []
 
-  /** Adds a message, and its entry if that is known. Out: the block that is full with it; else null. */
+  /** Adds a message, and its entry if that is known. Returns the block that is full with it, otherwise null. */
   add(row: SealedMessage, entry: LogEntry = unpackLogEntry(row.log)): Promise<Buffer> | null {
     const { sender, recipients, tagHash } = entry
     const place = this.messages
@@ -48,7 +48,7 @@ export class SegmentPacker {
     return [...new Set([...this.#postings.recipient.numbers, ...this.#postings.sender.numbers])]
   }
 
-  /** The rest of the object behind the blocks that `add` returned: the last block, indexes and tail. */
+  /** The rest of the object behind the blocks that `add` returned, which is the last block, indexes and tail. */
   async *end(): AsyncGenerator<Buffer, void> {
     if (this.#rows.length > 0) yield await this.#endBlock()
     const indexes = {} as Record<IndexName, PackedPostings>

@@ -1,5 +1,6 @@
 /**
- * postings - which messages of a sealed segment name a number: a recipient, a sender, the hash of a tag.
+ * postings - the messages of a sealed segment by number, which is that of a recipient, of a sender, or of the hash of
+ * a tag.
  *
  * A posting is the number's distance from the one before it in its page, how many messages follow, and their places in
  * the segment as distances, all as varints of seven bits. Pages of some 4 KB are read one by one; the tail of the
@@ -14,7 +15,7 @@ const BASE = 128
 /** Bytes of the longest varint: eight hold 56 bits, and numbers have 53. */
 const VARINT_BYTES_MAX = 8
 
-/** A page: its first number, its bytes. */
+/** A page, by its first number and its size in bytes. */
 export type PostingPage = readonly [first: number, bytes: number]
 
 /** The postings of one kind, packed. */
@@ -67,7 +68,10 @@ export class Postings {
   }
 }
 
-/** The page that may hold a number; null: none. In: pages by their first number, where the first one begins. */
+/**
+ * The page that may contain a number; null if there is none. Takes pages by their first number, and the start of the
+ * first one.
+ */
 export function postingPageOf(
   pages: readonly PostingPage[],
   from: number,
@@ -83,7 +87,7 @@ export function postingPageOf(
   return found
 }
 
-/** The places of a number in its page; empty: the segment does not name it. Throws BrokenObject. */
+/** The places of a number in its page; empty if the segment does not name it. Throws BrokenObject. */
 export function placesIn(page: Uint8Array, { first, number }: { first: number; number: number }): number[] {
   const at = { offset: 0 }
   let current = first

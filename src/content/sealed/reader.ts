@@ -1,12 +1,13 @@
 /**
  * reader - reads the log as if every segment were in Redis: rows of sealed segments come from their objects.
  *
- * A view asks for rows by the keys that hold them while a segment is in Redis. What is missing there is looked for in
- * the object that the row of its segment names. Rows in Redis win: those of a recalled message are newer.
+ * A view asks for rows by the keys that hold them while a segment is in Redis. Rows that are missing there are read
+ * from the object that the row of their segment names. Rows in Redis win, because those of a recalled message are
+ * newer.
  *
  * Guarantees: the rows in Redis are read before the row of the segment. The commit that seals writes that row and
- * removes the others at once, so a segment that is not sealed then was read whole. If an object is gone, a newer one
- * has taken its place: everything is read again.
+ * removes the others at once, so a segment that is not sealed then was read completely. If an object is gone, a newer
+ * one has taken its place: everything is read again.
  *
  * Keys: `log head status by-person by-tag:<server>:<segment>`, `sealed:<server>`, `sealed-persons:<server>:<segment>`
  */
@@ -23,9 +24,9 @@ import { FILTER_BLOCK_CHARS, mayHold, placeInFilter } from './filter.ts'
 import { blockAt, type PlacedMessage, type SealedSegment, type SealedSegments, SegmentFailure } from './segment.ts'
 import { type BlockPlace, INDEXES } from './tail.ts'
 
-/** Keys of rows: what they hold, server, segment. */
+/** Keys of rows, with their kind, server and segment. */
 const ROW_KEY = /^\{s\d{3}\}:(log|head|status|by-person|by-tag):([^:]+):([^:]+)(?::\d+)?$/
-/** How often a segment is read again whose object was replaced meanwhile. */
+/** How often a segment is read again if its object was replaced in the meantime. */
 const TRIES = 3
 /** The highest low part of an entry id. */
 const LOW_MAX = '18446744073709551615'
@@ -53,7 +54,7 @@ interface Gap {
   readonly segment: string
 }
 
-/** Makes the reader. Null stands for a store that did not answer, an object store that did not, or a broken object. */
+/** Makes the reader. Null means a store or an object store that did not answer, or a broken object. */
 export function makeSealedReader(deps: SealedReaderDeps): Reader {
   const readAll = async (shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null> => {
     for (let tries = 1; ; tries += 1) {
@@ -173,7 +174,7 @@ class SegmentSource {
     return opened
   }
 
-  /** Whether the filter lets the segment hold the person that is looked for. */
+  /** Whether the segment may have the wanted person, according to the filter. */
   async #mayHold({ serverId, segment }: Gap, { recipient, sender }: EntryHint): Promise<boolean> {
     const { filterBlocks } = this.#row
     if (filterBlocks === 0) return true
@@ -207,7 +208,7 @@ class SegmentSource {
     return found.slice(0, count)
   }
 
-  /** Places that every index of the hint names; null: the hint names none. */
+  /** Places in every index that the hint names; null if it names none. */
   async #places(hint: EntryHint): Promise<number[] | null> {
     let places: number[] | null = null
     for (const name of INDEXES) {
@@ -253,7 +254,7 @@ function isWithin({ entryId }: PlacedMessage, { low, high, isOpenBelow, isOpenAb
   return (isOpenBelow ? id > low : id >= low) && (isOpenAbove ? id < high : id <= high)
 }
 
-/** Whether a block may hold messages within bounds: it ends where the next one begins. */
+/** Whether a block may have messages within bounds; it ends at the start of the next one. */
 function mayReach(blocks: readonly BlockPlace[], number: number, { low, high }: Bounds): boolean {
   const first = blocks[number]?.[0]
   const next = blocks[number + 1]?.[0]
@@ -261,7 +262,7 @@ function mayReach(blocks: readonly BlockPlace[], number: number, { low, high }: 
   return next === undefined || sortableEntryId(next) > low
 }
 
-/** Those of some blocks that hold a message at one of these places. */
+/** The blocks among some that have a message at one of these places. */
 function withPlaces(blocks: readonly BlockPlace[], numbers: readonly number[], places: readonly number[]): number[] {
   const ends: number[] = []
   let end = 0

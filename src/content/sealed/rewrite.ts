@@ -1,8 +1,8 @@
 /**
- * rewrite - writes the object of a sealed segment again: with the rows of a person emptied, or without what is past its
- * age.
+ * rewrite - writes the object of a sealed segment again, either with the rows of a person emptied, or without expired
+ * messages.
  *
- * Blocks that nothing changes in are copied as they are for an erasure. What was written is read back before its row
+ * Blocks that nothing changes in are copied as they are for an erasure. The written object is read back before its row
  * may name it.
  */
 
@@ -116,7 +116,7 @@ export async function trimSegment(
   const { key, sealed } = makeMailKey(deps.contentKey)
   const place = { leaf: row.next, day: row.day }
   const size = await writeObject(deps, { name: coldName(shard, place), key, pieces })
-  // What is left of a segment without messages is removed whole by the next sweep.
+  // The rest of a segment without messages is removed completely by the next sweep.
   const object = {
     size: size ?? 0,
     key: sealed,
@@ -128,7 +128,7 @@ export async function trimSegment(
   return { act: 'trim', result: 'swapped', before: row, object, removed }
 }
 
-/** Entry ids of those messages that were recalled; null: the store did not answer. */
+/** Entry ids of the recalled ones among these messages; null if the store did not answer. */
 async function recalledOf(
   { read }: ColdDeps,
   { serverId, segment }: EraseJob,
@@ -140,7 +140,7 @@ async function recalledOf(
   return seen && new Set(messages.flatMap(({ entryId }, at) => (seen[0][at] == null ? [] : [entryId])))
 }
 
-/** Recalled messages that are past their age; null: the store did not answer. */
+/** Recalled messages that have expired; null if the store did not answer. */
 async function pastRecalled(
   { read }: ColdDeps,
   { serverId, segment, cutoffMs }: { serverId: string; segment: string; cutoffMs: number },
@@ -155,7 +155,10 @@ async function pastRecalled(
   }
 }
 
-/** Writes the object with some rows replaced. Out: null: the content store did not take it, or keeps something else. */
+/**
+ * Writes the object with some rows replaced. Returns null if the content store did not accept it, or has stored
+ * something else.
+ */
 async function writeChanged(
   deps: ColdDeps,
   of: { shard: number; job: EraseJob; segment: SealedSegment; emptied: ReadonlyMap<number, SealedMessage> },
@@ -190,7 +193,7 @@ async function writeChanged(
   return (await isSame(deps, { shard, row: { ...row, ...at, ...object }, pieces, checks })) ? object : null
 }
 
-/** A message without what it says, and without the words of servers about the person. */
+/** A message without its content, and without the replies of servers about the person. */
 function emptiedRow({ entryId, log, head, statuses }: SealedMessage, number: number): SealedMessage {
   const { sender, recipients } = unpackLogEntry(log)
   const ms = msOfEntry(entryId)

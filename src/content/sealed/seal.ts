@@ -63,7 +63,9 @@ interface ReadRow {
   readonly entry: LogEntry
 }
 
-/** Messages of the log behind an entry. Out: their rows, and the entry to go on from; null: there are no more. */
+/**
+ * Messages of the log behind an entry. Returns their rows, and the entry to continue from; null if there are no more.
+ */
 async function readPage(
   read: Reader,
   { serverId, segment }: SealJob,

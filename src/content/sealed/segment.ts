@@ -1,5 +1,5 @@
 /**
- * segment - reads a sealed segment: one message, those of a number, or all between two ids.
+ * segment - reads one message of a sealed segment, those of a number, or all between two ids.
  *
  * Tails and the first bytes of objects are cached: they name no person, and an object never changes. An opened block is
  * kept for seconds, because a message is read in two steps. An erasure gives the object another name, so that no reader
@@ -17,7 +17,7 @@ import { inflateBlock, openBlock, type SealedMessage } from './block.ts'
 import { placesIn, postingPageOf } from './postings.ts'
 import { type BlockPlace, type IndexName, indexFrom, openTail, type Tail, tailBytes } from './tail.ts'
 
-/** What is read of the end at first: most tails are shorter. */
+/** Bytes read of the end at first, because most tails are shorter. */
 const END_READ_BYTES = 16 * 1024
 const TAILS_MAX = 500
 const TAILS_BYTES_MAX = 32 * 1024 * 1024
@@ -46,7 +46,7 @@ export interface SegmentsDeps {
   readonly contents: Pick<Contents, 'read' | 'front'>
   /** Seals the keys of objects. */
   readonly contentKey: Buffer
-  /** A clock that goes on, ms. */
+  /** A monotonic clock, ms. */
   readonly nowMs: () => number
 }
 
@@ -55,7 +55,7 @@ export interface PlacedMessage extends SealedMessage {
   readonly place: number
 }
 
-/** What is known of objects, by their names. */
+/** Cached data of objects, by their names. */
 interface Caches {
   readonly tails: BoundedCache<Tail>
   readonly fronts: BoundedCache<Front>
@@ -120,7 +120,7 @@ export class SealedSegment {
     return tail
   }
 
-  /** Reads the whole object at once: what follows takes no further request. */
+  /** Reads the whole object at once, after which no further request is needed. */
   async hold(): Promise<Buffer> {
     this.#whole ??= await this.bytes(0, this.#row.size)
     return this.#whole
@@ -134,7 +134,7 @@ export class SealedSegment {
     const order = { name: this.#name, mailKey, kind: 'log', span: { from, length } } as const
     const known = this.#caches.fronts.get(this.#name)
     const read = known === undefined ? 'away' : await this.#deps.contents.read({ ...order, front: known })
-    // With a known front an object that is gone fails as one that is away does.
+    // With a cached front, a missing object fails like an unavailable one.
     const found = read === 'away' ? await this.#readFresh(order) : read
     if (typeof found === 'string') throw new SegmentFailure(found, `The object ${this.#name} is ${found}`)
     return found
@@ -217,7 +217,7 @@ export class SealedSegment {
     return found
   }
 
-  /** What the codec refuses is a broken segment. */
+  /** An object that the codec refuses is a broken segment. */
   #guard<Result>(act: () => Result): Result {
     try {
       return act()

@@ -1,5 +1,5 @@
 /**
- * tail - the end of the object of a sealed segment: where its blocks and its postings are.
+ * tail - the end of the object of a sealed segment, with the places of its blocks and its postings.
  *
  * An object is `blocks | recipients | senders | tags | tail | length of the tail, SWS1`. The tail is JSON, deflated; it
  * names no person. It is read first, with one read of the last bytes.
@@ -20,7 +20,7 @@ const VERSION = 1
 export const INDEXES = ['recipient', 'sender', 'tag'] as const
 export type IndexName = (typeof INDEXES)[number]
 
-/** A block: the entry id of its first message, its messages, its bytes. */
+/** A block, by the entry id of its first message, its number of messages, and its bytes. */
 export type BlockPlace = readonly [firstId: string, rows: number, bytes: number]
 
 export interface Tail {
@@ -37,14 +37,14 @@ export function packTail({ blocks, indexes }: Tail): Buffer {
   return Buffer.concat([packed, end])
 }
 
-/** Bytes of the tail and its end. In: the last bytes of an object. Throws BrokenObject. */
+/** Bytes of the tail and its end. Takes the last bytes of an object. Throws BrokenObject. */
 export function tailBytes(end: Buffer): number {
   if (end.length < END_BYTES || !end.subarray(-MAGIC.length).equals(MAGIC))
     throw new BrokenObject('It has no end of a segment')
   return end.readUInt32BE(end.length - END_BYTES) + END_BYTES
 }
 
-/** Opens a tail. In: its bytes and its end, the bytes of the whole object. Throws BrokenObject. */
+/** Opens a tail. Takes its bytes and its end, and the size of the whole object. Throws BrokenObject. */
 export function openTail(bytes: Buffer, size: number): Tail {
   const text = inflate(bytes.subarray(0, -END_BYTES), TAIL_BYTES_MAX).toString()
   const parsed: unknown = parse(text)
@@ -85,7 +85,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // JSON.parse has no other way to say that a text is none.
+    // JSON.parse has no other way to report an invalid text.
     return null
   }
 }

@@ -9,7 +9,7 @@ import type { Contents } from '../contents.ts'
 import { checkOf } from './packer.ts'
 import { type SealedSegments, SegmentFailure } from './segment.ts'
 
-/** What the acts on sealed segments need. */
+/** Dependencies of the acts on sealed segments. */
 export interface ColdDeps {
   /** Rows in Redis alone. */
   readonly read: Reader
@@ -20,7 +20,7 @@ export interface ColdDeps {
   readonly nowMs: () => number
 }
 
-/** Writes an object. Out: its bytes before encryption; null: the content store did not take it. */
+/** Writes an object. Returns its bytes before encryption; null if the content store did not accept it. */
 export async function writeObject(
   { contents }: Pick<ColdDeps, 'contents'>,
   { name, key, pieces }: { readonly name: string; readonly key: Buffer; readonly pieces: readonly Buffer[] },
@@ -35,7 +35,7 @@ export interface WrittenObject {
   readonly shard: number
   readonly row: Pick<SealedRow, 'leaf' | 'day' | 'size' | 'key' | 'messages' | 'firstMs' | 'lastMs'>
   readonly pieces: readonly Buffer[]
-  /** Of each block the hash of the text of the rows that were read; null: the block was copied as it was. */
+  /** For each block the hash of the text of the rows that were read; null if the block was copied unchanged. */
   readonly checks: readonly (string | null)[]
 }
 

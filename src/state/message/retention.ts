@@ -1,8 +1,8 @@
 /**
- * retention - for how long the text and the HTML of sent mail are kept, as account, server and stream say.
+ * retention - how long the text and the HTML of sent mail are kept, as set for account, server and stream.
  *
  * The stream's value counts before the server's, and that before the account's; 0 means until no attempt is left. The
- * service's default is the most: a value only shortens it. Content is never removed while an attempt is left.
+ * service's default is the maximum, which a value only shortens. Content is never removed while an attempt is left.
  *
  * Spec retention.settings
  */
@@ -25,7 +25,7 @@ export interface ContentOwners {
   readonly server: Pick<ServerState, 'mode' | 'sentContentDays' | 'streamContentDays' | 'contentChanges'>
 }
 
-/** Days for which the content of a stream's messages is kept; of no stream, what a stream inherits. */
+/** Days for which the content of a stream's messages is kept; without a stream, those that a stream inherits. */
 export function sentContentDays(
   { account, server }: ContentOwners,
   stream: Pick<StreamState, 'sentContentDays'> | null,

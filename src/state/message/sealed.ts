@@ -22,7 +22,7 @@ import { idOfShort, shortId } from '../../../cluster/id.ts'
 import { DAY_MS, dayName } from '../calendar.ts'
 import { formatObjectName } from '../object-name.ts'
 
-/** Days after which the newest message of a segment that is sealed is at least this old, whatever the setting says. */
+/** Days after which the newest message of a sealed segment is at least this old, with any setting. */
 export const HOT_DAYS_MIN = 4
 /** A replaced object has lost its key. Backups that were begun before may still copy it by its name for so long. */
 export const REPLACED_MS = 7 * DAY_MS
@@ -34,7 +34,7 @@ const TEST_DAYS = 32
 export interface SealedRow {
   /** 0: frozen. */
   readonly generation: number
-  /** The object: its last name, and the day in it. Of generation 0 the one that is being written. */
+  /** The object, by its last name and its day. For generation 0 it is the one being written. */
   readonly leaf: string
   readonly day: string
   /** Bytes before encryption. */
@@ -75,12 +75,12 @@ export function unpackSealed(text: string | null): SealedRow | null {
   return { generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks }
 }
 
-/** The last name of a new object. In: an id of its own. */
+/** The last name of a new object. Takes a new id. */
 export function leafOf({ serverId, segment }: { serverId: string; segment: string }, id: string): string {
   return `${shortId(serverId)}_${segment}_${shortId(id)}`
 }
 
-/** The day after which nothing of a segment may be left. In: a time that none of its messages is younger than. */
+/** The day after which all data of a segment must be removed. Takes a time after all of its messages. */
 export function lastDayOf(lastMs: number, test: boolean): string {
   return dayName(segmentGoneAtMs(lastMs, test))
 }
@@ -108,7 +108,7 @@ export function accountOfColdLane(lane: string): string {
   return lane.slice(COLD_LANE.length + 1)
 }
 
-/** What an item of the lane orders. */
+/** The order of an item of the lane. */
 export type ColdItem =
   /** `after`: segments up to this one have open recipients today; '' for none. */
   | { readonly act: 'seal'; readonly serverId: string; readonly after: string }
@@ -121,7 +121,7 @@ export type ColdItem =
       readonly erasureId: string
       readonly step: number
     }
-  /** Content of messages that is kept for so many days has ended: of those from an entry id to a millisecond. */
+  /** Content that is kept for this number of days has expired, for messages from an entry id to a millisecond. */
   | {
       readonly act: 'forget'
       readonly serverId: string
