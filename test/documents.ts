@@ -49,7 +49,12 @@ const OTHERS: readonly string[] = [
 ]
 
 /** Their blocks of `shell` need a public name, systemd, or a program of others that no test has: they are not run. */
-const SHOWN: readonly string[] = ['docs/operate/backup.md', 'docs/operate/certificates.md', 'docs/operate/upgrade.md']
+const SHOWN: readonly string[] = [
+  'docs/operate/backup.md',
+  'docs/operate/certificates.md',
+  'docs/operate/monitoring.md',
+  'docs/operate/upgrade.md',
+]
 
 const { makeClientPackage } = (await import(join(ROOT, 'src/client/make.mjs'))) as {
   makeClientPackage(root: string, into: string): Promise<void>

@@ -95,7 +95,8 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
       const ended = await endScheduled(deps, job, signal)
       if (ended !== null) return ended
       const outcome = await simulateJob(deps, job, { attempt, signal })
-      deps.metrics.attempted({ result: outcome.result, classification: outcome.classification })
+      const { result, classification } = outcome
+      deps.metrics.attempted({ result, classification }, job.message.accountId)
       return outcome
     } finally {
       simulated -= 1
@@ -105,7 +106,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     const message = messageAtHand(deps, job)
     const outcome = message === null ? undefined : deps.runAtOnce(simulationOf(job, message, attempt))
     if (outcome === undefined) return undefined
-    deps.metrics.attempted(outcome)
+    deps.metrics.attempted(outcome, job.message.accountId)
     return reportSimulated(deps, job, outcome)
   }
   const transmit: LaneType<AttemptJob, AttemptOutcome>['perform'] = async (job, { lane, item, signal, pass }) => {
@@ -113,7 +114,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     const ended = await endScheduled(deps, job, signal)
     if (ended !== null) return ended
     const outcome = await transmitJob(deps, job, { lane, copies, signal, pass })
-    deps.metrics.attempted(outcome)
+    deps.metrics.attempted(outcome, job.message.accountId)
     deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
     return reporterOf(deps, job)(outcome, retryOf(outcome))
   }

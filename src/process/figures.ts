@@ -60,6 +60,7 @@ export const FIGURES = {
     help: 'Whether the store is durable (1), or all requests are rejected (0).',
   },
   storeFill: { metric: 'store_fill_ratio', help: 'Used share of the memory of the store, from 0 to 1.' },
+  diskFree: { metric: 'disk_free_ratio', help: 'Free share of the disk of DATA_DIR, from 0 to 1.' },
   backupAge: {
     metric: 'backup_age_seconds',
     help: 'Seconds since the last recorded backup of DATA_DIR began.',

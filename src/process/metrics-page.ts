@@ -37,6 +37,13 @@ export type PageFigure =
     }
   /** A current value. */
   | { readonly now: string; readonly help: string; readonly read: () => number }
+  /** Current values, by the values of their labels. */
+  | {
+      readonly each: string
+      readonly help: string
+      readonly labels: readonly string[]
+      readonly rows: () => Iterable<readonly [labels: readonly string[], value: number]>
+    }
   /** A fact about the process, as the labels of a 1. */
   | { readonly fact: string; readonly help: string; readonly labels: Readonly<Record<string, string>> }
   | TimesFigure
@@ -110,6 +117,10 @@ function register({ Counter, Gauge }: Prom, figure: Exclude<PageFigure, TimesFig
     const { labelled, labels, values } = figure
     const collect = countEach(labels, values)
     new Counter({ name: `sendwright_${labelled}_total`, help, labelNames: [...labels], registers, collect })
+  } else if ('each' in figure) {
+    const { each, labels, rows } = figure
+    const collect = setEach(labels, rows)
+    new Gauge({ name: `sendwright_${each}`, help, labelNames: [...labels], registers, collect })
   } else if ('fact' in figure) {
     const { fact, labels } = figure
     new Gauge({ name: `sendwright_${fact}`, help, labelNames: Object.keys(labels), registers }).set(labels, 1)
@@ -185,6 +196,14 @@ function countFrom(read: () => number) {
 function setFrom(read: () => number) {
   return function collect(this: Gauge) {
     this.set(read())
+  }
+}
+
+function setEach(labels: readonly string[], rows: () => Iterable<readonly [readonly string[], number]>) {
+  return function collect(this: Gauge) {
+    this.reset()
+    for (const [values, value] of rows())
+      this.set(Object.fromEntries(labels.map((label, at) => [label, values[at] ?? ''])), value)
   }
 }
 

@@ -5,6 +5,7 @@
  * unmonitored process spends nothing on it. Labels are codes and results, never ids or addresses.
  */
 
+import { AccountCounts } from './attempts/account-counts.ts'
 import { AttemptCounts, type AttemptEnd } from './attempts/attempt-counts.ts'
 import type { Figures } from './figures.ts'
 import { TimeHistogram } from './histogram.ts'
@@ -37,8 +38,8 @@ export interface Metrics {
    * A send was answered 503: `memory` or `disk` have no room, `content` was not kept, or how its ask ended.
    */
   notTaken(why: string): void
-  /** An attempt ended, with its result, class and route. */
-  attempted(ended: AttemptEnd): void
+  /** An attempt for an account ended: its result, class and route. */
+  attempted(ended: AttemptEnd, accountId: string): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
   /** Messages were scheduled, cancelled, or moved to a new time. */
@@ -49,6 +50,8 @@ export interface Metrics {
   unsubscribed(act: string, result: string): void
   /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
   submitted(what: 'login' | 'message', code: string): void
+  /** `doctor` has run its checks here. */
+  examined(findings: readonly { readonly name: string; readonly status: string }[]): void
   /** Where the open sessions of SMTP submission are counted. */
   watchSubmission(connections: () => number): void
   /** Reports when the certificate of the SMTP listeners expires, Unix time in milliseconds. */
@@ -82,6 +85,9 @@ interface Counts {
   readonly refusals: Map<string, number>
   readonly notTaken: Map<string, number>
   readonly attempts: AttemptCounts
+  readonly accounts: AccountCounts
+  /** Results of the last run of `doctor`, by name and status, joined by a blank. */
+  findings: Map<string, number>
   /** Recipients of broadcasts, by result. */
   readonly broadcasts: Map<string, number>
   /** Scheduled messages, by result. */
@@ -137,7 +143,14 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     },
     refused: (code) => addTo(counts.refusals, code),
     notTaken: (why) => addTo(counts.notTaken, why),
-    attempted: (end) => counts.attempts.count(end),
+    attempted(end, accountId) {
+      counts.attempts.count(end)
+      counts.accounts.count(accountId, end.result)
+    },
+    examined(findings) {
+      counts.findings = new Map()
+      for (const { name, status } of findings) addTo(counts.findings, `${name} ${status}`)
+    },
     broadcast({ released, failed }) {
       if (released > 0) addTo(counts.broadcasts, 'released', released)
       if (failed > 0) addTo(counts.broadcasts, 'failed', failed)
@@ -196,6 +209,8 @@ function makeCounts(): Counts {
     refusals: new Map(),
     notTaken: new Map(),
     attempts: new AttemptCounts(),
+    accounts: new AccountCounts(() => performance.now()),
+    findings: new Map(),
     broadcasts: new Map(),
     scheduled: new Map(),
     received: new Map(),
@@ -238,11 +253,7 @@ function sendFigures(counts: Counts): readonly PageFigure[] {
       help: 'Counts recipients of accepted sends.',
       read: () => counts.recipients,
     },
-    {
-      total: 'replayed_requests',
-      help: 'Counts answers replayed for an Idempotency-Key.',
-      read: () => counts.replays,
-    },
+    { total: 'replayed_requests', help: 'Counts replays for an Idempotency-Key.', read: () => counts.replays },
     {
       total: 'store_lost_commits',
       help: 'Counts confirmed commits that the store has lost.',
@@ -256,6 +267,13 @@ function sendFigures(counts: Counts): readonly PageFigure[] {
       'why',
     ),
     ...counts.attempts.figures(),
+    counts.accounts.figure(),
+    {
+      each: 'doctor_findings',
+      help: 'Results of the last checks of doctor that this process ran, by name and status.',
+      labels: ['name', 'status'],
+      rows: () => [...counts.findings].map(([key, value]) => [key.split(' '), value] as const),
+    },
     labelled(
       'scheduled_messages',
       'Counts messages scheduled with sendAt, cancelled before their time or moved to a new time.',

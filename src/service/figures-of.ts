@@ -12,6 +12,7 @@ import type { StoreWatch } from '../store/store-watch.ts'
 /** The parts that provide figures. */
 export interface FiguresDeps {
   readonly config: { readonly dataDir: string }
+  readonly diskFree: () => number | null
   readonly store: { readonly connected: boolean }
   readonly watch: Pick<StoreWatch, 'fault' | 'share'>
   readonly outbound: Pick<Outbound, 'sites'>
@@ -27,6 +28,7 @@ export interface FiguresDeps {
 export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
   const { store, watch, outbound, mailRoom, feeds } = deps
   const ageMs = backupAgeMs(deps.config.dataDir, Date.now())
+  const diskFree = deps.diskFree()
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
   return {
@@ -39,6 +41,7 @@ export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
     storeUp: store.connected ? 1 : 0,
     storeSound: watch.fault === null ? 1 : 0,
     storeFill: watch.share,
+    ...(diskFree === null ? {} : { diskFree }),
     ...(ageMs === null ? {} : { backupAge: Math.round(ageMs / 1000) }),
   }
 }

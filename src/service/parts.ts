@@ -13,6 +13,7 @@ import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
 import type { Role } from '../../schemas/config.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
 import type { Contents } from '../content/contents.ts'
+import { makeDiskFigure } from '../content/disk-figure.ts'
 import { openContents } from '../content/open.ts'
 import { makeUserLookLane } from '../dashboard/user-look-lane.ts'
 import { makeClientThread } from '../dns/client-thread.ts'
@@ -84,6 +85,8 @@ export interface Parts {
   readonly contents: Contents | null
   readonly fence: Fence
   readonly metrics: Metrics
+  /** Free share of the disk of DATA_DIR; null: not known yet. */
+  readonly diskFree: () => number | null
   readonly mailRoom: MailRoom
   readonly webhooks: WebhookRoom
   /** Signs all live mail in addition to its domain's key. */
@@ -217,7 +220,8 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const first = { isDone: !config.roles.includes('actors') }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites }
-  return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
+  const diskFree = makeDiskFigure(config.dataDir)
+  return { ...known, ...made, ...door, first, check, secrets, watch, feeds, diskFree, readRoom: makeReadRoom() }
 }
 
 /** The effective roles of a process, which receives no mail without its port. */
@@ -371,8 +375,12 @@ function makeExamine(parts: Parts, worker: Worker, store: StoreCondition): Route
   const livingRoles = makeLivingRoles(parts, worker)
   const storeFault = () => parts.watch.fault
   const read = makeReader(parts.store)
-  return () =>
-    examine({ config, engine, store, read, storeFault, contents, resolver, serviceKey, livingRoles, nowMs: Date.now })
+  const deps = { config, engine, store, read, storeFault, contents, resolver, serviceKey, livingRoles, nowMs: Date.now }
+  return async () => {
+    const health = await examine(deps)
+    parts.metrics.examined(health.findings)
+    return health
+  }
 }
 
 /** Reads what the living processes run. */

@@ -16,11 +16,9 @@ async function fullPage(): Promise<string> {
   metrics.replayed()
   metrics.refused('rate_limited')
   metrics.notTaken('disk')
-  metrics.attempted({
-    result: 'bounced',
-    classification: 'InvalidRecipient',
-    route: { ...ROUTE, isVerified: true },
-  })
+  const bounced = { result: 'bounced', classification: 'InvalidRecipient', route: { ...ROUTE, isVerified: true } }
+  metrics.attempted(bounced, '01a2206e-6879-7000-8342-4937ae459cd8')
+  metrics.examined([{ name: 'disk', status: 'warning' }])
   metrics.received('inbound')
   metrics.scheduled('accepted', 1)
   metrics.unsubscribed('view', 'ok')

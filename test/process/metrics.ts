@@ -24,12 +24,15 @@ t.test('page shows what was counted, as counters', async (t) => {
   metrics.refused('domain_not_verified')
   metrics.notTaken('disk')
   metrics.notTaken('disk')
-  metrics.attempted({
-    result: 'delivered',
-    classification: null,
-    route: { ...ROUTE, isVerified: false },
-  })
-  metrics.attempted({ result: 'bounced', classification: 'InvalidRecipient', route: null })
+  metrics.attempted(
+    {
+      result: 'delivered',
+      classification: null,
+      route: { ...ROUTE, isVerified: false },
+    },
+    'a',
+  )
+  metrics.attempted({ result: 'bounced', classification: 'InvalidRecipient', route: null }, 'a')
   metrics.broadcast({ released: 50, failed: 0 })
   metrics.broadcast({ released: 49, failed: 2 })
   metrics.scheduled('accepted', 3)
@@ -72,7 +75,7 @@ t.test('page shows what was counted, as counters', async (t) => {
 t.test('figures for the log are those since the last call', (t) => {
   const metrics = makeMetrics()
   metrics.accepted(2, 1)
-  metrics.attempted({ result: 'bounced', classification: 'Uncategorized' })
+  metrics.attempted({ result: 'bounced', classification: 'Uncategorized' }, 'a')
   t.match(metrics.take(), { acceptedRequests: 1, acceptedRecipients: 2, attempts: 1, refusedSends: 0 })
   metrics.refused('cap_reached')
   t.match(metrics.take(), { acceptedRequests: 0, acceptedRecipients: 0, attempts: 0, refusedSends: 1 })

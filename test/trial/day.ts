@@ -103,8 +103,7 @@ async function backUp(day: Day): Promise<void> {
   const [backup, keep, nightly, restore, ...others] = bashOf('docs/operate/backup.md')
   if (restore === undefined || others.length > 0) throw new Error('A backup, kept ones, the timer, and the restore')
   for (const block of [backup, keep, nightly]) await must(day, block?.code ?? '')
-  // A backup is named by its second.
-  const made = 'sleep 1; systemctl start sendwright-backup && ls /var/backups/sendwright'
+  const made = 'systemctl start sendwright-backup && ls /var/backups/sendwright'
   const kept = (await must(day, made)).trim().split('\n')
   // A backup with a name of its own by hand, one of the block, and one of the timer's unit.
   if (kept.length !== 3 || !kept.includes('monday')) throw new Error(`Kept: ${kept}`)

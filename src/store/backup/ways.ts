@@ -14,10 +14,10 @@ import type { Config } from '../../process/config.ts'
 import { replaceFile } from '../../process/whole-file.ts'
 import { type Backup, makeBackup } from './copy.ts'
 
-/** Names of backups in a folder of backups, with the time in UTC, so that names sort by age. */
-const NAME = /^sendwright-\d{8}T\d{6}Z$/
+/** Names of backups in a folder of backups, with the time in UTC to the ms (once to the second): they sort by age. */
+const NAME = /^sendwright-\d{8}T\d{6}(?:\d{3})?Z$/
 /** Names of backups in a folder that are being written, or that a killed command left. */
-const UNFINISHED = /^\.sendwright-\d{8}T\d{6}Z\.(\d+)\.new$/
+const UNFINISHED = /^\.sendwright-\d{8}T\d{6}(?:\d{3})?Z\.(\d+)\.new$/
 /** A running backup of another machine or container has a process id that is unknown here. */
 const LEFT_MS_MIN = 12 * 3_600_000
 /**
@@ -50,11 +50,7 @@ export async function backUpInto(
   { keep, ...options }: BackupOptions & { readonly keep: number },
 ): Promise<Backup & { readonly removed: readonly string[] }> {
   mkdirSync(folder, { recursive: true, mode: OWNER_ONLY })
-  const stamp = new Date()
-    .toISOString()
-    .replace(/\.\d+Z$/, 'Z')
-    .replace(/[-:]/g, '')
-  const name = `sendwright-${stamp}`
+  const name = `sendwright-${new Date().toISOString().replace(/[-:.]/g, '')}`
   const made = await backUpTo(config, join(resolve(folder), name), options)
   return { ...made, removed: removeOldBackups(folder, { keep, made: name, nowMs: Date.now() }) }
 }

@@ -132,7 +132,7 @@ t.test('backup: a folder keeps the newest backups; an archive can be started', a
   const kept = await command(scene, 'backup', folder, '--keep', '2', '--json')
   t.match(JSON.parse(kept.out).removed, ['sendwright-20260101T021000Z', 'sendwright-20260102T021000Z'])
   const names = readdirSync(folder).sort()
-  t.match(names, ['mine', 'sendwright-20260103T021000Z', /^sendwright-20\d{6}T\d{6}Z$/])
+  t.match(names, ['mine', 'sendwright-20260103T021000Z', /^sendwright-20\d{6}T\d{9}Z$/])
   t.ok(Date.now() - statSync(join(scene.dataDir, 'last-backup')).mtimeMs < WAIT_MS, 'its time is recorded')
   const id = await sendLarge(scene)
   t.match(await command(scene, 'backup', '-', '--keep', '2'), { code: 1, err: /--keep: not with an archive/ })
