@@ -68,6 +68,12 @@ export const CONTENT_RETENTION_DAYS_MAX = 30
 export const SENT_CONTENT_DAYS_MAX = 30
 /** Spec retention.settings: the same on a test server. */
 export const TEST_SENT_CONTENT_DAYS_MAX = 7
+/** Spec retention.settings: months for which the log is kept, and by default; days that it is kept at least. */
+export const LOG_RETENTION_MONTHS_MAX = 13
+export const LOG_RETENTION_MONTHS_MIN = 1
+export const LOG_RETENTION_DAYS_MIN = 31
+/** Spec unsubscribe.days: days after the last attempt for which an unsubscribe link works, at least. */
+export const UNSUBSCRIBE_LINK_DAYS = 60
 /** Spec inbound.search: characters after the plus sign of an address. */
 export const MAILBOX_HASH_CHARS_MAX = 255
 /** Spec inbound.event: people of one field that an event names. */

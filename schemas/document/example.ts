@@ -69,6 +69,7 @@ const FIELDS: Readonly<Record<string, Value>> = {
   inboundAddress: null,
   contentRetentionDays: null,
   sentContentDays: 7,
+  logRetentionMonths: 6,
   broadcastId: null,
   inboundMessageId: null,
   nextAttemptAt: null,

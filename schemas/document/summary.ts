@@ -96,6 +96,8 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   createAccount: 'Create an account without servers or keys',
   readAccountAsOperator: 'Read an account with its delivery statistics of the last 24 hours',
   patchAccount: "Change an account's limits",
+  readInstallationRetention: 'Read for how long the logs of all accounts are kept',
+  patchInstallationRetention: 'Change for how long the logs of all accounts are kept',
   readAccountRetentionAsOperator: "Read for how long an account's mail is kept",
   patchAccountRetentionAsOperator: "Change for how long an account's mail is kept",
   approveAccount: 'Let a pending account send live mail',

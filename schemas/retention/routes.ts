@@ -11,6 +11,8 @@ import {
   ACCOUNT_RETENTION_BODY_AS_OPERATOR,
   CONTENT_RETENTION,
   CONTENT_RETENTION_BODY,
+  INSTALLATION_RETENTION,
+  INSTALLATION_RETENTION_BODY,
 } from './retention.ts'
 
 export const RETENTION_ROUTES = {
@@ -42,6 +44,17 @@ export const RETENTION_ROUTES = {
 } as const satisfies Record<string, Route>
 
 export const OPERATOR_RETENTION_ROUTES = {
+  readInstallationRetention: route('readInstallationRetention', 'GET', '/v1/operator/retention', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: INSTALLATION_RETENTION },
+  }),
+  patchInstallationRetention: route('patchInstallationRetention', 'PATCH', '/v1/operator/retention', {
+    listener: 'operator',
+    keys: ['O'],
+    body: INSTALLATION_RETENTION_BODY,
+    success: { status: 200, body: INSTALLATION_RETENTION },
+  }),
   readAccountRetentionAsOperator: route(
     'readAccountRetentionAsOperator',
     'GET',

@@ -4,29 +4,24 @@
 
 import type { Behaviours, CommandType } from '../../cluster/behaviour.ts'
 import { accountEntity } from '../state/account.ts'
-import { broadcastEntity } from '../state/broadcast/broadcast.ts'
+import { BROADCAST_FORGET_TIMER, broadcastEntity } from '../state/broadcast/broadcast.ts'
 import { domainEntity } from '../state/domain.ts'
 import { ERASE_TIMER, erasureEntity } from '../state/erasure.ts'
+import { PEOPLE_TIMER } from '../state/log-retention.ts'
 import { CONTENT_TIMER } from '../state/message/retention.ts'
 import { serverEntity } from '../state/server.ts'
 import { streamEntity } from '../state/stream.ts'
 import { listenersEntity, webhookEntity } from '../state/webhook/webhook.ts'
 import { approveAccount, closeAccount, patchAccount, pauseAccount, resumeAccount } from './account/change-account.ts'
 import { createAccount } from './account/create-account.ts'
-import { PEOPLE_TIMER, people } from './account/people.ts'
+import { people } from './account/people.ts'
 import { createToken, revokeToken } from './account/token.ts'
 import { BROADCAST_BEGIN_TIMER, beginBroadcast } from './broadcast/begin-broadcast.ts'
 import { createBroadcast } from './broadcast/create-broadcast.ts'
 import { endBroadcast, forgetBroadcast } from './broadcast/end-broadcast.ts'
 import { orderBroadcast } from './broadcast/order-broadcast.ts'
 import { releaseBroadcast } from './broadcast/release-broadcast.ts'
-import {
-  BROADCAST_END_TIMER,
-  BROADCAST_FORGET_TIMER,
-  BROADCAST_TIMER,
-  BROADCAST_WAKE_TIMER,
-  wakeBroadcasts,
-} from './broadcast/running.ts'
+import { BROADCAST_END_TIMER, BROADCAST_TIMER, BROADCAST_WAKE_TIMER, wakeBroadcasts } from './broadcast/running.ts'
 import { countTry } from './dashboard/count-try.ts'
 import { endDesk, makeDeskLink, openDesk, useDeskLink } from './dashboard/desk.ts'
 import { changeFactors, takeStep } from './dashboard/factor.ts'
@@ -57,7 +52,12 @@ import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
 import { createOperatorKey, noteOperatorUse, revokeOperatorKey } from './operator/operator-key.ts'
 import { CONTENT_OF_TIMER, forgetContent, forgetContentOf } from './retention/forget-content.ts'
-import { setAccountRetention, setServerRetention, setStreamRetention } from './retention/set-retention.ts'
+import {
+  setAccountRetention,
+  setInstallationRetention,
+  setServerRetention,
+  setStreamRetention,
+} from './retention/set-retention.ts'
 import { createServer } from './server/create-server.ts'
 import { createStream } from './server/create-stream.ts'
 import { operateStream } from './server/operate-stream.ts'
@@ -173,6 +173,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     makeDeskLink,
     useDeskLink,
     noteAct,
+    setInstallationRetention,
     ...BY_MEMBERS.map(logged),
   ],
   timers: {

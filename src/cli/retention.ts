@@ -9,10 +9,12 @@ interface PlaceOptions extends ClientOptions {
   server?: string
   stream?: string
   account?: string
+  installation?: boolean
 }
 
 interface SetOptions extends PlaceOptions {
   sentContent?: number | 'none'
+  log?: number | 'none'
   note?: string
 }
 
@@ -32,10 +34,17 @@ export function addRetentionCommands(program: Command, ended: Ended): void {
       'days for which text and HTML of sent mail are kept; 0: until delivery has ended; none: inherit',
       parseIntegerOrNone,
     )
-    .option('--note <text>', 'reason for the audit log, with --account')
-    .action(async ({ sentContent, note, ...options }: SetOptions) => {
+    .option(
+      '--log <months>',
+      'months for which the message log is kept, of an account or the installation; none: inherit',
+      parseIntegerOrNone,
+    )
+    .option('--note <text>', 'reason for the audit log, with --account or --installation')
+    .action(async ({ sentContent, log, note, ...options }: SetOptions) => {
       const { client, path } = placeOf(options)
-      const body = { sentContentDays: orNull(sentContent), ...(options.account !== undefined && { note }) }
+      const values = { sentContentDays: orNull(sentContent), logRetentionMonths: orNull(log) }
+      const isOperator = options.account !== undefined || options.installation === true
+      const body = { ...values, ...(isOperator && { note }) }
       ended(print(options, await client.patch<ContentRetention>(path, body), formatFields))
     })
 }
@@ -45,10 +54,12 @@ function withPlace(command: Command): Command {
     .option('--stream <id>', "a stream, by its server's key")
     .option('--server <id>', "a server, by its account's key")
     .option('--account <id>', 'an account, by the operator')
+    .option('--installation', 'the installation, by the operator')
 }
 
 function placeOf(options: PlaceOptions): { client: Client; path: string } {
-  const { stream, server, account } = options
+  const { stream, server, account, installation } = options
+  if (installation === true) return { client: makeClient(options, 'operator'), path: '/v1/operator/retention' }
   if (stream !== undefined)
     return { client: makeClient(options, 'server'), path: `/v1/streams/${encodeURIComponent(stream)}/retention` }
   if (server !== undefined)

@@ -1,10 +1,11 @@
 /**
- * unsubscribe-token - what an unsubscribe link names: a recipient of a message, its server, and the person
+ * unsubscribe-token - what an unsubscribe link names: a recipient of a message, its server and stream, and the person
  *
- * A token is 96 characters of base32: `type<<4|keyId` (1 byte), the message's uuid (16), the recipient's index (1), the
- * server's uuid (16), the keyed hash of the person's address (17: 132 bits), HMAC-SHA256 over all these, truncated to 9
- * bytes. The server is included because an id alone names only a shard; the person, because the link must work after
- * the address has been erased. Without the key no valid token can be made.
+ * A token is 128 characters of base32: `type<<4|keyId` (1 byte), the message's uuid (16), the recipient's index (1),
+ * the uuids of server and stream (32), the keyed hash of the person's address (17: 132 bits), HMAC-SHA256 over all
+ * these, truncated to 13 bytes. The server is included because an id alone names only a shard; the person, because the
+ * link must work after the address has been erased; the stream, because it must work after the message has left the
+ * log. Without the key no valid token can be made.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -15,6 +16,8 @@ import type { TokenRecipient } from './return-path.ts'
 export interface UnsubscribeTarget extends TokenRecipient {
   /** uuid */
   readonly serverId: string
+  /** uuid of the broadcast stream. */
+  readonly streamId: string
   /** Keyed hash of the address within its account, 22 characters of base64url. */
   readonly hmac: string
 }
@@ -24,24 +27,26 @@ const KEY_ID = 0
 /** 1 is that of return paths (`return-path.ts`). */
 const TOKEN_TYPE = 2
 const SERVER_AT = 18
-const PERSON_AT = 34
+const STREAM_AT = 34
+const PERSON_AT = 50
 const PERSON_BYTES = 17
 const PERSON_CHARS = 22
 const MAC_AT = PERSON_AT + PERSON_BYTES
-const MAC_BYTES = 9
+const MAC_BYTES = 13
 const TOKEN_BYTES = MAC_AT + MAC_BYTES
-const TOKEN_PATTERN = /^[a-z2-7]{96}$/
+const TOKEN_PATTERN = /^[a-z2-7]{128}$/
 
-/** The token of a recipient, 96 characters. Takes the key that signs tokens. */
+/** The token of a recipient, 128 characters. Takes the key that signs tokens. */
 export function formatUnsubscribeToken(
   key: Buffer,
-  { messageId, recipient, serverId, hmac }: UnsubscribeTarget,
+  { messageId, recipient, serverId, streamId, hmac }: UnsubscribeTarget,
 ): string {
   const bytes = Buffer.alloc(TOKEN_BYTES)
   bytes[0] = (TOKEN_TYPE << 4) | KEY_ID
   bytes.write(messageId.replaceAll('-', ''), 1, 'hex')
   bytes[17] = recipient
   bytes.write(serverId.replaceAll('-', ''), SERVER_AT, 'hex')
+  bytes.write(streamId.replaceAll('-', ''), STREAM_AT, 'hex')
   // 22 characters are 132 bits; two unused bits fill the last byte.
   bytes.write(`${hmac}AA`, PERSON_AT, PERSON_BYTES, 'base64url')
   macOf(key, bytes).copy(bytes, MAC_AT)
@@ -65,6 +70,7 @@ export function parseUnsubscribeToken(key: Buffer, token: string): UnsubscribeTa
     messageId: uuidAt(bytes, 1),
     recipient: bytes[17] as number,
     serverId: uuidAt(bytes, SERVER_AT),
+    streamId: uuidAt(bytes, STREAM_AT),
     hmac: bytes.toString('base64url', PERSON_AT, MAC_AT).slice(0, PERSON_CHARS),
   }
 }

@@ -164,10 +164,11 @@ function listOf(deps: NameDeps, job: AttemptJob, ownsList = false): Pick<Compose
 /** The unsubscribe link of a recipient. */
 function linkOf(
   { baseUrl, tokenKey, addressHmac }: NameDeps,
-  { message: { messageId, accountId, serverId }, recipient: { address, index } }: AttemptJob,
+  { message: { messageId, accountId, serverId, streamId }, recipient: { address, index } }: AttemptJob,
 ): string {
   const hmac = addressHmac(accountId, address)
-  return unsubscribeUrlOf(baseUrl, formatUnsubscribeToken(tokenKey, { messageId, recipient: index, serverId, hmac }))
+  const target = { messageId, recipient: index, serverId, streamId, hmac }
+  return unsubscribeUrlOf(baseUrl, formatUnsubscribeToken(tokenKey, target))
 }
 
 /** The domain of an address, in lower case. */

@@ -47,6 +47,8 @@ export interface AccountState extends AccountLimits {
   readonly held: boolean
   /** Days for which text and HTML of sent mail are kept; null or absent: the service's. */
   readonly sentContentDays?: number | null
+  /** Months for which its log is kept; null or absent: the installation's. */
+  readonly logRetentionMonths?: number | null
   /** Its servers that have any webhook; absent if none has. */
   readonly webhookServers?: readonly WebhookServer[]
 }
@@ -59,7 +61,7 @@ export interface WebhookServer {
 
 /** Changes of an account by events. */
 export type AccountChanges = Partial<
-  AccountLimits & Pick<AccountState, 'name' | 'status' | 'servers' | 'held' | 'sentContentDays'>
+  AccountLimits & Pick<AccountState, 'name' | 'status' | 'servers' | 'held' | 'sentContentDays' | 'logRetentionMonths'>
 >
 
 /** Counters of an account. */

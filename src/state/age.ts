@@ -6,9 +6,10 @@
  * Spec retention.message, retention.content
  */
 
+import { LOG_RETENTION_DAYS_MIN, LOG_RETENTION_MONTHS_MAX, UNSUBSCRIBE_LINK_DAYS } from '../../schemas/limits.ts'
 import { civilOf, DAY_MS, HOUR_MS, msOfCivil } from './calendar.ts'
 
-const LIVE_MONTHS = 13
+const LIVE_MONTHS = LOG_RETENTION_MONTHS_MAX
 /** Months for which figures stay, of live and of test servers. Spec retention.stats */
 export const STATS_MONTHS = LIVE_MONTHS
 const TEST_DAYS = 30
@@ -20,29 +21,44 @@ const TEST_CONTENT_DAYS = 7
  */
 const ATTACHMENT_LIFE_MS = 72 * HOUR_MS
 
-/**
- * Months after the one in which a person was last named before its row is removed; by then all messages with that
- * person are gone.
- */
-export const PERSON_MONTHS = LIVE_MONTHS + 1
+/** Attempts end within 48 hours of acceptance, and a link works for 60 days after that. */
+const LINK_DAYS = UNSUBSCRIBE_LINK_DAYS + 3
 
 /**
  * Messages submitted before this instant are gone. For live servers it is the same day and time 13 months earlier, or
- * the end of that month if it is too short. It never decreases while `nowMs` rises.
+ * as many as the log is kept for; or the end of that month if it is too short. It never decreases while `nowMs` rises.
  */
-export function cutoffMs(nowMs: number, test: boolean): number {
+export function cutoffMs(nowMs: number, test: boolean, months = LIVE_MONTHS): number {
   if (test) return nowMs - TEST_DAYS * DAY_MS
   const { year, month, day } = civilOf(nowMs)
-  const then = year * 12 + month - 1 - LIVE_MONTHS
+  const then = year * 12 + month - 1 - months
   const target = { year: Math.floor(then / 12), month: (then % 12) + 1 }
   const nextMonth = { year: Math.floor((then + 1) / 12), month: ((then + 1) % 12) + 1, day: 1 }
   const sameDayMs = msOfCivil({ ...target, day }) + (nowMs - Math.floor(nowMs / DAY_MS) * DAY_MS)
-  return Math.min(sameDayMs, msOfCivil(nextMonth))
+  return Math.min(sameDayMs, msOfCivil(nextMonth), nowMs - LOG_RETENTION_DAYS_MIN * DAY_MS)
 }
 
-/** Whether a message is past its age. */
-export function isPastAge(submittedAtMs: number, { nowMs, test }: { nowMs: number; test: boolean }): boolean {
-  return submittedAtMs < cutoffMs(nowMs, test)
+/** Whether a message is past its age. In: the months for which the log is kept. */
+export function isPastAge(
+  submittedAtMs: number,
+  { nowMs, test, months = LIVE_MONTHS }: { nowMs: number; test: boolean; months?: number },
+): boolean {
+  return submittedAtMs < cutoffMs(nowMs, test, months)
+}
+
+/** Whether a message may be past its age: by the shortest time for which a log is kept. */
+export function mayBePastAge(submittedAtMs: number, nowMs: number): boolean {
+  return submittedAtMs < nowMs - TEST_DAYS * DAY_MS
+}
+
+/** Whether the unsubscribe links in a message work, even if it has left the log. */
+export function hasLinks(submittedAtMs: number, nowMs: number): boolean {
+  return submittedAtMs >= nowMs - LINK_DAYS * DAY_MS
+}
+
+/** A person last named before this instant is removed: no message names it, and no link of one works. */
+export function personCutoffMs(nowMs: number, months: number): number {
+  return Math.min(cutoffMs(nowMs, false, months), nowMs - LINK_DAYS * DAY_MS)
 }
 
 /** When text and html of a message end, in milliseconds. */

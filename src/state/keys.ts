@@ -11,6 +11,8 @@ export const HOLDS_SHARD = 0
 
 /** Hash: record of an API key. `hash` is SHA-256 of the whole key, hex. */
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
+/** Hash of each shard: `logRetentionMonths` -> months for which the logs of all accounts are kept at most. */
+export const retentionKey = (shard: number): string => `${shardTag(shard)}:retention`
 /** Zset: accounts of the shard by creation. */
 export const accountsKey = (shard: number): string => `${shardTag(shard)}:accounts`
 /** Zset: actions of operators in a month (`yyyymm`), `<auditId> <JSON>` by time. */

@@ -61,6 +61,8 @@ export const STATUS_BYTES = 128
 
 /** The end of the names of segments with one bucket. */
 const UNPOSTED_END = '-1'
+/** No month. */
+const LEFT = '000000'
 const TEST_NAME_CHARS = 8
 
 /** The load of a message or mail on a segment. */
@@ -127,6 +129,16 @@ export function hasPostings(name: string): boolean {
 /** Whether a segment is a test server's. */
 export function isTestSegment(name: string): boolean {
   return name.indexOf('-') === TEST_NAME_CHARS
+}
+
+/** In place of the segment of a message that has left the log. */
+export function leftSegment(test: boolean): string {
+  return test ? `${LEFT}00-0${UNPOSTED_END}` : `${LEFT}-0${UNPOSTED_END}`
+}
+
+/** Whether it is in place of a segment. */
+export function isLeftSegment(name: string): boolean {
+  return name.startsWith(LEFT)
 }
 
 /** First millisecond after the month or day of a segment. */

@@ -8,8 +8,10 @@
 
 import type { FactOf } from '../../cluster/behaviour.ts'
 import { homeShard } from '../../cluster/id.ts'
-import type { AccountRetention, ContentRetention } from '../../schemas/retention/retention.ts'
+import type { AccountRetention, ContentRetention, InstallationRetention } from '../../schemas/retention/retention.ts'
 import { type AccountState, accountRef } from '../state/account.ts'
+import { isPastAge, mayBePastAge } from '../state/age.ts'
+import { installationFact, installationMonths, logMonthsOf } from '../state/log-retention.ts'
 import { type ContentOwners, sentContentDays } from '../state/message/retention.ts'
 import { type ServerState, serverRef } from '../state/server.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
@@ -42,6 +44,28 @@ export async function readContentDays(
   return (streamId) => days.get(streamId) ?? inherited
 }
 
+/** The months for which the log of an account is kept; null: the store did not answer. */
+export async function readLogMonths(read: Reader, accountId: string): Promise<number | null> {
+  const shard = homeShard(accountId)
+  const seen = await read(shard, [entityFact(shard, accountRef(accountId)), installationFact(shard)])
+  return seen === null ? null : logMonthsOf(stateOf<AccountState>(seen[0]), installationMonths(seen[1][0] ?? null))
+}
+
+/**
+ * Whether what a server has sent or received at `atMs` has left its log. Nothing is read for what is young. Null: the
+ * store did not answer.
+ */
+export async function readIsPast(
+  read: Reader,
+  { accountId, mode }: { readonly accountId: string; readonly mode: 'live' | 'test' },
+  { atMs, nowMs }: { readonly atMs: number; readonly nowMs: number },
+): Promise<boolean | null> {
+  const test = mode === 'test'
+  if (!mayBePastAge(atMs, nowMs) || isPastAge(atMs, { nowMs, test })) return isPastAge(atMs, { nowMs, test })
+  const months = await readLogMonths(read, accountId)
+  return months === null ? null : isPastAge(atMs, { nowMs, test, months })
+}
+
 /** A stream of the key's server with what its retention follows from. */
 export async function readStreamOwners(
   read: Reader,
@@ -65,8 +89,26 @@ export function formatContentRetention(owners: ContentOwners, stream: StreamStat
   return { sentContentDays: own, effective: { sentContentDays: sentContentDays(owners, stream) } }
 }
 
-/** The retention of an account, as it applies to live servers. */
-export function formatAccountRetention(account: AccountState): AccountRetention {
-  const days = sentContentDays({ account, server: { mode: 'live' } }, null)
-  return { sentContentDays: account.sentContentDays ?? null, effective: { sentContentDays: days } }
+/** The retention of an account, as it applies to live servers. In: the installation's months, null for the default. */
+export function formatAccountRetention(account: AccountState, months: number | null): AccountRetention {
+  const { sentContentDays: days = null, logRetentionMonths = null } = account
+  return {
+    sentContentDays: days,
+    logRetentionMonths,
+    effective: {
+      sentContentDays: sentContentDays({ account, server: { mode: 'live' } }, null),
+      logRetentionMonths: logMonthsOf(account, months),
+    },
+  }
+}
+
+/** The retention of the installation. */
+export function formatInstallationRetention(months: number | null): InstallationRetention {
+  return { logRetentionMonths: months, effective: { logRetentionMonths: logMonthsOf(null, months) } }
+}
+
+/** The installation's months on a shard; null: the default; undefined: the store did not answer. */
+export async function readInstallationMonths(read: Reader, shard: number): Promise<number | null | undefined> {
+  const seen = await read(shard, [installationFact(shard)])
+  return seen === null ? undefined : installationMonths(seen[0][0] ?? null)
 }

@@ -32,6 +32,7 @@ import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import type { Page } from './newest.ts'
+import { readLogMonths } from './retention.ts'
 
 /** Deliveries that one page reads; if few of them pass the filter, the next page continues. */
 const LOOKED_AT_MAX = 5_000
@@ -48,6 +49,8 @@ interface Place {
   readonly shard: number
   readonly webhook: WebhookState
   readonly nowMs: number
+  /** For which the log is kept. */
+  readonly months: number
 }
 
 /** The resource of a webhook. */
@@ -153,7 +156,9 @@ export async function readDelivery(
   const item = foundItem(found, id)
   if (item === null) return 'not_found'
   const delivery = parseDeliveryItem(item)
-  if (isGone(delivery, { nowMs, test: webhook.test })) return 'not_found'
+  const months = await readLogMonths(read, webhook.accountId)
+  if (months === null) return 'unavailable'
+  if (isGone(delivery, { nowMs, test: webhook.test, months })) return 'not_found'
   const rows = await read(shard, [recordFact(shard, webhookId, delivery)])
   if (rows === null) return 'unavailable'
   const packed = rows[0][0] ?? null
@@ -168,7 +173,9 @@ export async function listDeliveries(
   page: DeliveriesPage,
 ): Promise<{ deliveries: Delivery[]; next: string | null } | null> {
   const shard = homeShard(webhook.webhookId)
-  const place = { shard, webhook, nowMs }
+  const months = await readLogMonths(read, webhook.accountId)
+  if (months === null) return null
+  const place = { shard, webhook, nowMs, months }
   const slices = await slicesBelow(read, place, page.after)
   if (slices === null) return null
   const filling: Filling = { deliveries: [], lookedAt: 0, last: page.after }
@@ -216,13 +223,13 @@ function takeStep(
 
 function fits(
   { status, event }: DeliveriesPage,
-  { webhook, nowMs }: Place,
+  { webhook, nowMs, months }: Place,
   { item, record }: { item: string; record: DeliveryRecord },
 ): boolean {
   const delivery = parseDeliveryItem(item)
   if (event !== null && delivery.reference.event !== event) return false
   if (status !== null && record.status !== status) return false
-  return !isGone(delivery, { nowMs, test: webhook.test })
+  return !isGone(delivery, { nowMs, test: webhook.test, months })
 }
 
 /** Slices that may have deliveries older than a given one, with the time of their first delivery, newest first. */

@@ -63,6 +63,7 @@ const FIELDS: Readonly<Record<string, Bound>> = {
   pacePerMinute: OPERATED,
   contentRetentionDays: ['number', 1, 30],
   sentContentDays: ['number', 0, 30],
+  logRetentionMonths: ['number', 1, 13],
   recipients: ['items', 1, 1_000],
   events: ['items', 1, 8],
   administrators: ['items', null, 50],

@@ -10,16 +10,17 @@ const OF = {
   messageId: '0199aa11-2233-7abc-8def-0123456789ab',
   recipient: 7,
   serverId: '0199aa11-0000-7000-8000-0e7faee555a7',
+  streamId: '0199aa11-0000-7000-8000-0e7faee555a8',
   hmac: 'AbCdEfGhIjKlMnOpQrSt_-',
 }
 
 t.test('unsubscribe-token: a formatted token is read again, in any case [unsubscribe.token]', async (t) => {
   for (let round = 0; round < 500; round += 1) {
     const hmac = createHmac('sha256', KEY).update(String(round)).digest('base64url').slice(0, 22)
-    // The last character of 132 bits has two that are always 0 in 136. All possible tokens must be read again.
-    const of = { messageId: randomUUID(), recipient: round % 256, serverId: randomUUID(), hmac }
+    // The last character of 132 bits has two that are always 0 in 136: all that there are must come back.
+    const of = { messageId: randomUUID(), recipient: round % 256, serverId: randomUUID(), streamId: randomUUID(), hmac }
     const token = formatUnsubscribeToken(KEY, of)
-    t.match(token, /^[a-z2-7]{96}$/)
+    t.match(token, /^[a-z2-7]{128}$/)
     t.same(parseUnsubscribeToken(KEY, token), of)
     t.same(parseUnsubscribeToken(KEY, token.toUpperCase()), of)
   }
@@ -40,7 +41,7 @@ t.test('unsubscribe-token: other texts are no tokens [unsubscribe.token]', async
   const bytes = decodeBase32(token)
   const other = Buffer.from(bytes)
   other[0] = 0x10
-  createHmac('sha256', KEY).update(other.subarray(0, 51)).digest().copy(other, 51, 0, 9)
+  createHmac('sha256', KEY).update(other.subarray(0, 67)).digest().copy(other, 67, 0, 13)
   for (const text of [
     '',
     token.slice(1),
@@ -49,8 +50,8 @@ t.test('unsubscribe-token: other texts are no tokens [unsubscribe.token]', async
     formatReturnToken(KEY, OF),
     formatUnsubscribeToken(randomBytes(32), OF),
     encodeBase32(other),
-    'a'.repeat(96),
-    'ı'.repeat(96),
+    'a'.repeat(128),
+    'ı'.repeat(128),
   ])
     t.equal(parseUnsubscribeToken(KEY, text), null, text)
 })

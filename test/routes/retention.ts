@@ -18,6 +18,11 @@ const days = (own: number | null, now: number) => ({
   status: 200,
   json: { sentContentDays: own, effective: { sentContentDays: now } },
 })
+const months = (own: number | null, now: number) => ({
+  status: 200,
+  json: { logRetentionMonths: own, effective: { logRetentionMonths: now } },
+})
+const INSTALLATION = '/v1/operator/retention'
 
 t.test('retention: inherited, set and taken away again [retention.settings]', async (t) => {
   for (const called of [
@@ -48,6 +53,25 @@ t.test('retention: inherited, set and taken away again [retention.settings]', as
   t.match(await ofAccount(`PATCH ${ACCOUNT}`, { sentContentDays: null }), days(null, 30))
 })
 
+t.test('retention: of the months of account and installation the shorter counts [retention.settings]', async (t) => {
+  t.match(await ofAccount(`GET ${ACCOUNT}`), months(null, 13))
+  t.match(await operate(`GET ${INSTALLATION}`), months(null, 13))
+  t.match(await ofAccount(`PATCH ${ACCOUNT}`, { logRetentionMonths: 6 }), months(6, 6))
+  t.match(await operate(`PATCH ${INSTALLATION}`, { logRetentionMonths: 3, note: 'policy' }), months(3, 3))
+  t.match(await operate(`GET ${INSTALLATION}`), months(3, 3))
+  t.match(await operate(`PATCH ${INSTALLATION}`, {}), months(3, 3), 'an empty body changes nothing')
+  t.match(await ofAccount(`GET ${ACCOUNT}`), months(6, 3), 'on the account’s shard too')
+  t.match(await ofAccount(`PATCH ${ACCOUNT}`, { logRetentionMonths: null }), months(null, 3))
+  t.match(await operate(`PATCH ${operatorPath}`, { logRetentionMonths: 1 }), months(1, 1))
+  t.match(await operate(`PATCH ${INSTALLATION}`, { logRetentionMonths: null }), months(null, 13))
+  t.match(await operate(`PATCH ${operatorPath}`, { logRetentionMonths: null }), months(null, 13))
+  const { json } = await operate('GET /v1/operator/audit?limit=100')
+  const orders = json.entries.filter(({ act }: { act: string }) => act === 'patchInstallationRetention')
+  const [first] = orders.filter(({ note }: { note: string | null }) => note === 'policy')
+  t.match(first, { before: { logRetentionMonths: null }, after: { logRetentionMonths: 3 }, targets: {} })
+  t.equal(orders.length, 3, 'once for each order, not for each shard')
+})
+
 t.test('retention: what is out of range is 400 with its path [retention.settings]', async (t) => {
   for (const sentContentDays of [-1, 31, 1.5, '7', true]) {
     for (const called of [
@@ -57,6 +81,13 @@ t.test('retention: what is out of range is 400 with its path [retention.settings
       await operate(`PATCH ${operatorPath}`, { sentContentDays }),
     ])
       t.match(called, { status: 400, json: { issues: [{ path: 'sentContentDays' }] } }, String(sentContentDays))
+  }
+  for (const logRetentionMonths of [0, 14, 1.5, '7']) {
+    for (const called of [
+      await ofAccount(`PATCH ${ACCOUNT}`, { logRetentionMonths }),
+      await operate(`PATCH ${INSTALLATION}`, { logRetentionMonths }),
+    ])
+      t.match(called, { status: 400, json: { issues: [{ path: 'logRetentionMonths' }] } }, String(logRetentionMonths))
   }
   const inbound = await ofServer('POST /v1/streams', { kind: 'inbound', name: 'In' })
   const called = await ofServer(`PATCH ${streamPath(inbound.json.streamId)}`, { sentContentDays: 3 })

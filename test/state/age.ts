@@ -1,7 +1,7 @@
 /** age - 13 months and 30 days, to the millisecond, through short months. */
 
 import t from 'tap'
-import { attachmentExpiresAtMs, contentExpiresAtMs, cutoffMs, isPastAge, PERSON_MONTHS } from '../../src/state/age.ts'
+import { attachmentExpiresAtMs, contentExpiresAtMs, cutoffMs, isPastAge, personCutoffMs } from '../../src/state/age.ts'
 import { DAY_MS, HOUR_MS, monthOf, monthStartMs } from '../../src/state/calendar.ts'
 
 const NOON = 12 * HOUR_MS
@@ -45,9 +45,26 @@ t.test('age: test mail is gone after 30 days, content after 30 and 7', async (t)
 })
 
 t.test('age: a person outlives every message of the month it was last named in', async (t) => {
-  for (let month = monthOf(Date.UTC(2026, 0, 1)); month < monthOf(Date.UTC(2029, 0, 1)); month += 1) {
-    const lastMs = monthStartMs(month + 1) - 1
-    if (!isPastAge(lastMs, { nowMs: monthStartMs(month + PERSON_MONTHS), test: false })) t.fail(`month ${month}`)
+  for (const months of [1, 2, 5, 13])
+    for (let nowMs = Date.UTC(2026, 0, 1); nowMs < Date.UTC(2029, 0, 1); nowMs += 7 * HOUR_MS) {
+      const lastMs = monthStartMs(monthOf(personCutoffMs(nowMs, months))) - 1
+      if (!isPastAge(lastMs, { nowMs, test: false, months })) t.fail(`${months} months at ${nowMs}`)
+      if (lastMs > nowMs - 63 * DAY_MS) t.fail('a link may still work')
+    }
+  t.equal(personCutoffMs(Date.UTC(2027, 2, 1), 13), Date.UTC(2026, 1, 1), '14 months after January 2026')
+})
+
+t.test('age: a log that is kept for fewer months stays 31 days at least [retention.settings]', async (t) => {
+  const nowMs = Date.UTC(2027, 2, 15) + NOON
+  t.equal(cutoffMs(nowMs, false, 1), nowMs - 31 * DAY_MS, 'February is short')
+  t.equal(cutoffMs(Date.UTC(2027, 7, 15), false, 1), Date.UTC(2027, 6, 15))
+  t.equal(cutoffMs(nowMs, false, 3), Date.UTC(2026, 11, 15) + NOON)
+  t.equal(cutoffMs(nowMs, false, 12), Date.UTC(2026, 2, 15) + NOON)
+  t.equal(cutoffMs(nowMs, true, 1), nowMs - 30 * DAY_MS)
+  let before = 0
+  for (let ms = Date.UTC(2026, 0, 1); ms < Date.UTC(2029, 0, 1); ms += 7 * HOUR_MS) {
+    if (cutoffMs(ms, false, 1) < before) t.fail(`back at ${ms}`)
+    before = cutoffMs(ms, false, 1)
   }
-  t.equal(PERSON_MONTHS, 14)
+  t.ok(before > 0)
 })

@@ -7,13 +7,15 @@
  * Spec broadcast.ends, retention.message
  */
 
-import type { CommandType, Due, TimerBody } from '../../../cluster/behaviour.ts'
-import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import type { CommandType, Decision, TimerBody } from '../../../cluster/behaviour.ts'
+import { entityKey } from '../../../cluster/keyspace.ts'
 import { isPastAge } from '../../state/age.ts'
 import {
+  BROADCAST_FORGET_TIMER,
   type BroadcastState,
   broadcastOwner,
   broadcastRef,
+  forgetLookDue,
   isOpenBroadcast,
   NO_PROGRESS,
   type Progress,
@@ -22,7 +24,8 @@ import { HEAD_PART } from '../../state/broadcast/content.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { broadcastsKey, contentKey } from '../../state/keys.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
-import { BROADCAST_END_TIMER, BROADCAST_FORGET_TIMER, endWrites, runningFact } from './running.ts'
+import { logMonths } from '../order/log-age.ts'
+import { BROADCAST_END_TIMER, endWrites, runningFact } from './running.ts'
 
 const NOTHING = { kind: 'done', reply: null } as const
 
@@ -55,11 +58,15 @@ export const forgetBroadcast: CommandType<TimerBody, null> = {
   entities: (body) => [broadcastRef(idOf(body, BROADCAST_FORGET_TIMER))],
   counters: () => [],
   facts: () => [],
-  decide(body, states, _facts, { shard, nowMs }) {
+  decide(body, states, facts, context): Decision<null> {
+    const { shard, nowMs } = context
     const broadcast = states.get<BroadcastState | null>(broadcastRef(idOf(body, BROADCAST_FORGET_TIMER)))
     if (broadcast === null) return NOTHING
+    const months = logMonths({ states, facts, context }, broadcast.accountId)
+    if (typeof months !== 'number') return months
     const { broadcastId, serverId, contentId, endedAtMs, test } = broadcast
-    if (!isPastAge(endedAtMs ?? nowMs, { nowMs, test })) return { ...NOTHING, due: [lookAgainDue(broadcastId, nowMs)] }
+    if (!isPastAge(endedAtMs ?? nowMs, { nowMs, test, months }))
+      return { ...NOTHING, due: [forgetLookDue(broadcastId, nowMs + DAY_MS)] }
     return {
       ...NOTHING,
       ops: [
@@ -69,11 +76,6 @@ export const forgetBroadcast: CommandType<TimerBody, null> = {
       ],
     }
   },
-}
-
-/** The next look at an ended broadcast's age, in a day. */
-function lookAgainDue(broadcastId: string, nowMs: number): Due {
-  return { lane: TIMERS_LANE, item: `${BROADCAST_FORGET_TIMER}:${broadcastId}`, atMs: nowMs + DAY_MS }
 }
 
 function idOf({ item }: TimerBody, timer: string): string {

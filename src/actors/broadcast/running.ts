@@ -17,6 +17,7 @@ import {
   broadcastEndsAtMs,
   broadcastOwner,
   broadcastRef,
+  forgetLookDue,
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
 import { bucketPart, endFilesOps } from '../../state/broadcast/content.ts'
@@ -27,7 +28,6 @@ import { type ServerCounters, serverOwner } from '../../state/server.ts'
 
 export const BROADCAST_TIMER = 'broadcast'
 export const BROADCAST_END_TIMER = 'broadcast-end'
-export const BROADCAST_FORGET_TIMER = 'broadcast-forget'
 export const BROADCAST_WAKE_TIMER = 'broadcast-wake'
 
 /** Days before the first look at an ended one's age: less than any 13 months, and 30 days. */
@@ -126,7 +126,7 @@ export function endWrites(
 /** The first look whether an ended broadcast is past its age. */
 export function forgetDue({ broadcastId, test, endedAtMs }: BroadcastState): Due {
   const atMs = (endedAtMs ?? 0) + (test ? TEST_KEPT_DAYS : LIVE_KEPT_DAYS) * DAY_MS
-  return { lane: TIMERS_LANE, item: `${BROADCAST_FORGET_TIMER}:${broadcastId}`, atMs }
+  return forgetLookDue(broadcastId, atMs)
 }
 
 /** Places the timers of an account's streams that have open broadcasts. */

@@ -22,7 +22,7 @@ import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } fro
 import { entryIdAfter, idOfEntry, isEntryIdAbove, msOf, shortId } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
-import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
+import { CONTENT_RETENTION_DAYS_MAX, LOG_RETENTION_MONTHS_MAX } from '../../../schemas/limits.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
@@ -33,8 +33,10 @@ import { receivedEntryOf } from '../../state/received/entry.ts'
 import { receivedPostingKeys, receivedSegmentKeys } from '../../state/received/posting.ts'
 import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep-cursor.ts'
 import { segmentAfterFact, segmentAtFact, segmentEndMs } from '../../state/segment.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
+import { logMonths } from '../order/log-age.ts'
 import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
 
 /** Messages of one step. */
@@ -62,7 +64,7 @@ interface Step {
 export const sweepReceived: CommandType<TimerBody, null> = {
   name: 'sweep received',
   frees: true,
-  entities: () => [],
+  entities: (body) => [serverRef(parse(body).serverId)],
   counters: (body) => [receivedOwner(parse(body).serverId)],
   facts: (body, _states, { shard }) => [oldestSegments(shard, parse(body).serverId)],
   decide(body, states, facts, context): Decision<null> {
@@ -74,7 +76,10 @@ export const sweepReceived: CommandType<TimerBody, null> = {
     const step: Step = { serverId, cursor, isFreed: wasFreed, shard, nowMs, counters }
     const segments = facts.sorted(oldestSegments(shard, serverId))
     if (segments.length === 0) return { kind: 'done', reply: null }
-    const references = cursor === null ? pastReferences(step, segments, facts) : null
+    const server = states.get<ServerState | null>(serverRef(serverId))
+    const months = server === null ? LOG_RETENTION_MONTHS_MAX : logMonths({ states, facts, context }, server.accountId)
+    if (typeof months !== 'number') return months
+    const references = cursor === null ? pastReferences({ ...step, months }, segments, facts) : null
     if (references !== null) return references
     const from = cursor ?? walkStart(step)
     const key = receivedSegmentsKey(shard, serverId)
@@ -198,12 +203,12 @@ function headOps(messages: readonly Message[]): Op[] {
 
 /** The expired references, or null. */
 function pastReferences(
-  step: Step,
+  step: Step & { readonly months: number },
   segments: readonly (readonly [string, number])[],
   facts: { has(fact: Fact): boolean; range(fact: RangeFact): readonly Entry[] },
 ): Decision<null> | null {
-  const { serverId, shard, nowMs, counters } = step
-  const cutoff = cutoffMs(nowMs, false)
+  const { serverId, shard, nowMs, months, counters } = step
+  const cutoff = cutoffMs(nowMs, false, months)
   const again: Due = { ...receivedSweepDue(serverId, nowMs), atMs: nowMs }
   const past = segments.slice(0, STEP_SEGMENTS).filter(([name], index) => {
     const nextMs = segments[index + 1]?.[1] ?? Number.POSITIVE_INFINITY

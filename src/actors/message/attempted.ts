@@ -47,6 +47,7 @@ import { type ServerCounters, serverOwner, serverRef } from '../../state/server.
 import { unitOf } from '../../state/spread.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
+import { isPastLog } from '../order/log-age.ts'
 import { unsubscribeDue } from '../suppression/click.ts'
 import {
   countDelivery,
@@ -59,7 +60,6 @@ import { type Announced, announced, announceMessages } from '../webhook/announce
 import { type AttemptOutcome, routeOf } from './attempt-outcome.ts'
 import { type FiguresWrites, figuresAfter, figuresOwners } from './figures.ts'
 import { lastEnd } from './last-end.ts'
-import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { withoutScheduled } from './send-time.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
@@ -85,7 +85,9 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const { shard, nowMs } = context
     const item = parseAttemptItem(body.item)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
-    if (counters === null || isPast(item, nowMs)) return NOTHING
+    const isPast = isPastLog(item, { states, facts, context })
+    if (typeof isPast !== 'boolean') return isPast
+    if (counters === null || isPast) return NOTHING
     const rows = new MessageRows(shard, item)
     const packed = rows.status(facts, item)
     const acceptedAtMs = msOf(item.messageId)

@@ -10,10 +10,9 @@
  * Spec delivery.attempt
  */
 
-import type { CommandType, Fact, PrepareBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Decision, Fact, PrepareBody } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { isPastAge } from '../../state/age.ts'
 import { sendingKey } from '../../state/keys.ts'
 import type { InlinePart } from '../../state/message/content-part.ts'
 import {
@@ -33,6 +32,7 @@ import { addressFact, addressOfRow, erasedMonthOf, keyOfNumber } from '../../sta
 import { isTestSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
+import { isPastLog } from '../order/log-age.ts'
 import { holdOps } from './held.ts'
 
 export interface JobAddress {
@@ -102,9 +102,12 @@ export const prepareAttempt: CommandType<PrepareBody, AttemptJob | null> = {
   },
   counters: () => [],
   facts: (body, _states, { shard }) => itemFacts(shard, parseAttemptItem(body.item)),
-  decide(body, states, facts, { shard, nowMs }) {
+  decide(body, states, facts, context): Decision<AttemptJob | null> {
+    const { shard, nowMs } = context
     const item = parseAttemptItem(body.item)
-    if (isPast(item, nowMs)) return nothing
+    const isPast = isPastLog(item, { states, facts, context })
+    if (typeof isPast !== 'boolean') return isPast
+    if (isPast) return nothing
     const server = states.get<ServerState | null>(serverRef(item.serverId))
     const rows = new MessageRows(shard, item)
     const entry = rows.entry(facts, item.messageId)
@@ -129,11 +132,6 @@ export const prepareAttempt: CommandType<PrepareBody, AttemptJob | null> = {
     const listName = stream?.name ?? null
     return { kind: 'done', reply: makeJob(found, { addressOf, hasReturnPath, server, listName }) }
   },
-}
-
-/** Whether an item's message is past its age: it has left the log, or is about to. */
-export function isPast({ messageId, segment }: AttemptItem, nowMs: number): boolean {
-  return isPastAge(msOf(messageId), { nowMs, test: isTestSegment(segment) })
 }
 
 /** The reads that find an item's message. */

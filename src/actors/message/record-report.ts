@@ -25,11 +25,11 @@ import { isOpen, packStatus, type RecipientState, type StatusEvent, unpackStatus
 import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
+import { isPastLog } from '../order/log-age.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { bothNeeds, newsOf } from './attempted.ts'
 import { figuresAfter, figuresOwners } from './figures.ts'
-import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
 
@@ -70,7 +70,9 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
   decide({ item: name, hmac, report }, states, facts, context) {
     const item = parseAttemptItem(name)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
-    if (counters === null || isPast(item, context.nowMs)) return answer('ignored')
+    const isPast = isPastLog(item, { states, facts, context })
+    if (typeof isPast !== 'boolean') return isPast
+    if (counters === null || isPast) return answer('ignored')
     const rows = new MessageRows(context.shard, item)
     const packed = rows.status(facts, item)
     if (packed === null && rows.isSealed(facts)) return recall(item, states, context.nowMs)

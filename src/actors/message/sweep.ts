@@ -29,10 +29,13 @@ import type {
 import { entryIdAfter, idOfEntry, shortId } from '../../../cluster/id.ts'
 import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
+import { LOG_RETENTION_MONTHS_MAX } from '../../../schemas/limits.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { cutoffMs } from '../../state/age.ts'
+import { forgetLookDue } from '../../state/broadcast/broadcast.ts'
 import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
 import {
+  broadcastsKey,
   byPersonKey,
   byTagKey,
   namesKey,
@@ -44,6 +47,7 @@ import {
   tokenIdsKey,
   tokensKey,
 } from '../../state/keys.ts'
+import { type PeopleCounters, peopleDue, peopleOwner } from '../../state/log-retention.ts'
 import { logEntryOf } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
 import { contentDue, shortContentDays } from '../../state/message/retention.ts'
@@ -54,6 +58,7 @@ import { allSegmentKeys, bucketsOfSegment, hasPostings, segmentEndMs } from '../
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { inboundName, type StreamState, streamName, streamRef } from '../../state/stream.ts'
 import { eventCutoffMs, eventLogOwner } from '../../state/webhook/event-log.ts'
+import { logMonths } from '../order/log-age.ts'
 import { listedFact, sweepListed } from '../suppression/sweep-suppressions.ts'
 import { oldestSlicesFact, sweepEvents } from '../webhook/sweep-events.ts'
 import { unlinkColdDue } from './unlink.ts'
@@ -64,6 +69,8 @@ export const SWEEP_TIMER = 'sweep'
 const STEP_MESSAGES = 200
 /** Whole segments of one step, each of which has up to 515 keys. */
 const STEP_SEGMENTS = 2
+/** Broadcasts that are looked at in a day. */
+const STEP_BROADCASTS = 200
 /** Streams of one step. */
 const STEP_STREAMS = 100
 
@@ -92,18 +99,20 @@ export const sweep: CommandType<TimerBody, null> = {
     if (server === null) return { kind: 'done', reply: null }
     // Rounded to the minute, because the reads depend on it, and the clock advances between two rounds of reading.
     const minuteMs = nowMs - (nowMs % MINUTE_MS)
+    const months = logMonths({ states, facts, context: { shard, nowMs } }, server.accountId)
+    if (typeof months !== 'number') return { ...months, ...firstReads(months, { server, facts, shard }) }
     const isRemoved = server.removedAtMs !== undefined
     const events = sweepEvents(facts, { shard, serverId, cutoff: eventCutoffMs(minuteMs), isRemoved })
     if ('kind' in events) return events
     const swept = sweepMessages(
       server,
       { states, facts },
-      { shard, nowMs, minuteMs, hasEvents: events.isLeft || events.ops.length > 0 },
+      { shard, nowMs, minuteMs, months, hasEvents: events.isLeft || events.ops.length > 0 },
     )
     if (swept.kind !== 'done') return swept
-    const content = contentWalk(server, swept, { states, nowMs })
-    if ('kind' in content) return content
-    if (events.ops.length === 0) return { ...swept, due: [...(swept.due ?? []), ...content] }
+    const walks = walksOfDay(server, swept, { states, facts, months, shard, nowMs })
+    if ('kind' in walks) return walks
+    if (events.ops.length === 0) return { ...swept, due: [...(swept.due ?? []), ...walks] }
     const owner = eventLogOwner(serverId)
     return {
       ...swept,
@@ -116,31 +125,54 @@ export const sweep: CommandType<TimerBody, null> = {
   },
 }
 
+/** What every step needs beside the months, so that it is read with them. */
+function firstReads(
+  months: Need,
+  { server, facts, shard }: { server: ServerState; facts: Facts; shard: number },
+): Pick<Need, 'counters' | 'facts'> {
+  const { serverId, accountId } = server
+  const segments = facts.sorted(segmentsFact(shard, serverId))
+  const sealed = segments.map(([segment]) => new MessageRows(shard, { serverId, segment }).sealedFact())
+  const last = segments.length === 0 && server.removedAtMs !== undefined ? lastReads(server, shard) : []
+  return { counters: [peopleOwner(accountId)], facts: [...(months.facts ?? []), ...sealed, ...last] }
+}
+
 /**
- * Adds, with the last step of a day, the walks that remove content before it expires, which an account may have
- * configured since.
+ * Adds, with the last step of a day, what account or installation may have configured since: the walks that remove
+ * content before it expires; if the log is kept for fewer months than by default, the broadcasts that are past their
+ * age, and after a change the persons of the account.
  */
-function contentWalk(
+function walksOfDay(
   server: ServerState,
   { due = [] }: Done<null>,
-  { states, nowMs }: { states: States; nowMs: number },
+  of: { states: States; facts: Facts; months: number; shard: number; nowMs: number },
 ): Due[] | Need {
+  const { states, facts, months, shard, nowMs } = of
   const { serverId, accountId } = server
   if (!due.some(({ item, atMs }) => item === sweepDue(serverId, nowMs).item && atMs > nowMs)) return []
-  const ref = accountRef(accountId)
-  if (!states.has(ref)) return { kind: 'need', entities: [ref] }
-  const account = states.get<AccountState | null>(ref)
-  return shortContentDays({ server, account }).length === 0 ? [] : [contentDue(serverId, nowMs)]
+  const owner = peopleOwner(accountId)
+  const isShort = months < LOG_RETENTION_MONTHS_MAX
+  const fact = broadcastsFact(shard, serverId, cutoffMs(nowMs - (nowMs % MINUTE_MS), false, months))
+  if (!states.hasCounter(owner) || (isShort && !facts.has(fact)))
+    return { kind: 'need', counters: [owner], facts: isShort ? [fact] : [] }
+  const account = states.get<AccountState | null>(accountRef(accountId))
+  const walked = states.counter<PeopleCounters>(owner)?.months ?? LOG_RETENTION_MONTHS_MAX
+  return [
+    ...(shortContentDays({ server, account }).length === 0 ? [] : [contentDue(serverId, nowMs)]),
+    ...(walked === months ? [] : [peopleDue(accountId, 0, nowMs)]),
+    ...(isShort ? facts.sorted(fact).map(([broadcastId]) => forgetLookDue(broadcastId, nowMs)) : []),
+  ]
 }
 
 /** The step without the log of events. In: whether that log has entries left, which a removed server waits for. */
 function sweepMessages(
   server: ServerState,
   { states, facts }: { states: States; facts: Facts },
-  { shard, nowMs, minuteMs, hasEvents }: { shard: number; nowMs: number; minuteMs: number; hasEvents: boolean },
+  of: { shard: number; nowMs: number; minuteMs: number; months: number; hasEvents: boolean },
 ): Decision<null> {
+  const { shard, nowMs, minuteMs, months, hasEvents } = of
   const { serverId } = server
-  const cutoff = cutoffMs(minuteMs, server.mode === 'test')
+  const cutoff = cutoffMs(minuteMs, server.mode === 'test', months)
   const counters = states.counter<ServerCounters>(serverOwner(serverId))
   const segments = stretchesOf(facts.sorted(segmentsFact(shard, serverId)), counters)
   const rows = segments.map(({ name }) => new MessageRows(shard, { serverId, segment: name }))
@@ -151,7 +183,7 @@ function sweepMessages(
   const oldest = segments[0]
   if (oldest === undefined && server.removedAtMs !== undefined) {
     const of = { shard, serverId, accountId: server.accountId }
-    const reads = [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]
+    const reads = lastReads(server, shard)
     if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
     // Received mail is removed by its own sweep, which needs the streams.
     if (hasEvents || facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
@@ -193,6 +225,12 @@ function serverOf({ item }: TimerBody): string {
   return item.slice(item.indexOf(':') + 1)
 }
 
+/** What is read of a removed server whose log is empty. */
+function lastReads({ serverId, accountId }: ServerState, shard: number): Fact[] {
+  const of = { shard, serverId, accountId }
+  return [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]
+}
+
 function segmentsFact(shard: number, serverId: string): SortedFact {
   const max = Number.MAX_SAFE_INTEGER
   return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: STEP_SEGMENTS + 1 }
@@ -201,6 +239,11 @@ function segmentsFact(shard: number, serverId: string): SortedFact {
 function streamsFact(shard: number, serverId: string): SortedFact {
   const max = Number.MAX_SAFE_INTEGER
   return { read: 'sorted', key: streamsKey(shard, serverId), min: 0, max, count: STEP_STREAMS }
+}
+
+/** The oldest broadcasts of those that may be past their age. */
+function broadcastsFact(shard: number, serverId: string, maxMs: number): SortedFact {
+  return { read: 'sorted', key: broadcastsKey(shard, serverId), min: 0, max: maxMs, count: STEP_BROADCASTS }
 }
 
 function receivedSegmentFact(shard: number, serverId: string): SortedFact {

@@ -6,24 +6,28 @@
  * link.
  *
  * Guarantees: a second click changes nothing; suppression, status and event are in one commit, so each happens exactly
- * once; a click on mail past its age does nothing.
+ * once; a click on mail that has left the log puts the person on the list without status and event, until 60 days after
+ * the last attempt.
  *
  * Keys: status, suppressed, suppressions, person, timers
  *
  * Spec unsubscribe.minute, unsubscribe.once, suppression.worse
  */
 
-import type { CommandType, Due, Fact, Facts, States, TimerBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Decision, Due, Fact, Facts, Need, States, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { hasLinks } from '../../state/age.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldDue } from '../../state/message/sealed.ts'
 import { packStatus, type StatusEvent, unpackStatus } from '../../state/message/status.ts'
-import { STATUS_BYTES } from '../../state/segment.ts'
+import { personFacts, personRowIn } from '../../state/person.ts'
+import { isLeftSegment, STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { isWorse, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
+import { isPastLog } from '../order/log-age.ts'
 import {
   type Clicker,
   type ClickSource,
@@ -32,11 +36,10 @@ import {
   unsubscribeDue,
   waitingClicks,
 } from '../suppression/click.ts'
-import { suppressRecipient } from '../suppression/suppress.ts'
+import { type SuppressTurn, suppressLeaver, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { bothNeeds, newsOf } from './attempted.ts'
 import { figuresAfter, figuresOwners } from './figures.ts'
-import { isPast } from './prepare-attempt.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
 
@@ -69,10 +72,17 @@ export const unsubscribe: CommandType<UnsubscribeBody, UnsubscribeReply> = {
     const clicker = clickerOf(body)
     return [...clickReads(shard, clicker), ...sealedReads(shard, clicker.item, states)]
   },
-  decide(body, states, facts, { shard, nowMs }) {
+  decide(body, states, facts, context): Decision<UnsubscribeReply> {
+    const { shard, nowMs } = context
     const clicker = clickerOf(body)
-    if (isPast(clicker.item, nowMs)) return { kind: 'done', reply: { kind: 'gone' } }
+    const place = placeOf(clicker.item, { states, facts, context })
+    if (typeof place !== 'string') return place
+    if (place === 'gone') return { kind: 'done', reply: { kind: 'gone' } }
     if (isListed(facts, shard, clicker)) return { kind: 'done', reply: { kind: 'listed' } }
+    if (place === 'left') {
+      const known = knowsPerson(clicker, { states, facts, context })
+      if (known !== true) return known || { kind: 'done', reply: { kind: 'gone' } }
+    }
     if (waitingClicks(facts, shard, clicker).length > 0) return { kind: 'done', reply: { kind: 'clicked' } }
     return {
       kind: 'done',
@@ -88,12 +98,15 @@ export const unsubscribe: CommandType<UnsubscribeBody, UnsubscribeReply> = {
 export const undoUnsubscribe: CommandType<ClickBody, UndoReply> = {
   name: 'undo-unsubscribe',
   frees: true,
-  entities: () => [],
+  entities: (body) => [serverRef(clickerOf(body).item.serverId)],
   counters: () => [],
   facts: (body, _states, { shard }) => clickReads(shard, clickerOf(body)),
-  decide(body, _states, facts, { shard, nowMs }) {
+  decide(body, states, facts, context): Decision<UndoReply> {
+    const { shard } = context
     const clicker = clickerOf(body)
-    if (isPast(clicker.item, nowMs)) return { kind: 'done', reply: { kind: 'gone' } }
+    const place = placeOf(clicker.item, { states, facts, context })
+    if (typeof place !== 'string') return place
+    if (place === 'gone') return { kind: 'done', reply: { kind: 'gone' } }
     if (isListed(facts, shard, clicker)) return { kind: 'done', reply: { kind: 'late' } }
     const done = waitingClicks(facts, shard, clicker).map((item) => ({ lane: TIMERS_LANE, item }))
     return { kind: 'done', reply: { kind: 'undone' }, done }
@@ -114,11 +127,15 @@ export const settleClick: CommandType<TimerBody, null> = {
     const rows = new MessageRows(shard, click.item)
     return [rows.statusFact(click.item), ...sealedReads(shard, click.item, states), ...listFacts(shard, click)]
   },
-  decide(body, states, facts, context) {
+  decide(body, states, facts, context): Decision<null> {
     const { shard, nowMs } = context
     const { source, hmac, item } = parseClick(body.item)
+    const place = placeOf(item, { states, facts, context })
+    if (typeof place !== 'string') return place
+    if (place === 'gone' || isListed(facts, shard, { hmac, item })) return NOTHING
+    if (place === 'left') return settleLeft({ hmac, item }, { states, facts, context })
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
-    if (counters === null || isPast(item, nowMs) || isListed(facts, shard, { hmac, item })) return NOTHING
+    if (counters === null) return NOTHING
     const rows = new MessageRows(shard, item)
     const packed = rows.status(facts, item)
     if (packed === null && rows.isSealed(facts)) {
@@ -152,6 +169,31 @@ export const settleClick: CommandType<TimerBody, null> = {
 }
 
 const NOTHING = { kind: 'done', reply: null } as const
+
+/** Where the message of a click is: in the log; it has left it, and its links still work; or they do not any more. */
+function placeOf(item: AttemptItem, turn: SuppressTurn): 'log' | 'left' | 'gone' | Need {
+  const isPast = isLeftSegment(item.segment) || isPastLog(item, turn)
+  if (typeof isPast !== 'boolean') return isPast
+  if (!isPast) return 'log'
+  return hasLinks(msOf(item.messageId), turn.context.nowMs) ? 'left' : 'gone'
+}
+
+/** Whether the person of a click has a row, without which it cannot be listed; or what must be read first. */
+function knowsPerson({ item, hmac }: Clicker, { states, facts, context }: SuppressTurn): boolean | Need {
+  const server = states.get<ServerState | null>(serverRef(item.serverId))
+  if (server === null) return false
+  const account = { shard: context.shard, accountId: server.accountId }
+  const reads = personFacts(account, [hmac])
+  if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+  return personRowIn(facts, { ...account, hmac }) !== null
+}
+
+/** A click on a mail that has left the log: only the list has something to say of it. */
+function settleLeft({ item, hmac }: Clicker, turn: SuppressTurn): Decision<null> {
+  const { serverId, broadcastStreamId } = item
+  const listed = suppressLeaver(turn, { serverId, streamId: broadcastStreamId as string, hmac })
+  return 'kind' in listed ? listed : { ...NOTHING, ops: listed.ops, events: listed.events }
+}
 
 /** The reads that show whether a message must be recalled before its rows are written. */
 function sealedReads(shard: number, item: AttemptItem, states: States): Fact[] {

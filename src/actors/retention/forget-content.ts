@@ -18,6 +18,7 @@
 import type { CommandType, Decision, Due, Entry, Fact, Facts, States, TimerBody } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, idOfShort, isEntryIdAbove, msOf, shortId } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { contentExpiresAtMs } from '../../state/age.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
@@ -161,7 +162,7 @@ function forgetSome(
   const { server, owners, days, shard, nowMs } = step
   const logged = entries.flatMap((entry): Logged[] => {
     const messageId = idOfEntry(entry.id, shard)
-    const found = logEntryOf(entry)
+    const found = unlessDamaged(() => logEntryOf(entry))
     return found === null ? [] : [{ messageId, short: shortId(messageId), entry: found }]
   })
   const streamOf = ({ entry }: Logged) => entry.streamId ?? server.defaultStreamId
@@ -174,7 +175,8 @@ function forgetSome(
   const kept: Due[] = []
   const ended: EndedMessage[] = []
   for (const one of mine) {
-    const message = messageIn(rows, facts, { logged: one, segment, streamId: streamOf(one) })
+    // What is damaged expires with the service's default.
+    const message = unlessDamaged(() => messageIn(rows, facts, { logged: one, segment, streamId: streamOf(one) }))
     if (message === null) continue
     if (message.isOpen) kept.push(messageDue({ serverId: server.serverId, segment }, one.short, nowMs))
     else ended.push(message)

@@ -11,6 +11,7 @@
 
 import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { idOfEntry, msOf } from '../../../cluster/id.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { unpackLogEntry } from '../../state/message/log-entry.ts'
@@ -79,7 +80,7 @@ export const forgetOutcome: CommandType<OutcomeBody<ForgetOutcome>, null> = {
       return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
     }
     const owners = ownersIn(states, server)
-    const messages = outcome.messages.flatMap((one) => endedOf(one, server, context.shard))
+    const messages = outcome.messages.flatMap((one) => unlessDamaged(() => endedOf(one, server, context.shard)) ?? [])
     const entities = [
       ...('missing' in owners ? [owners.missing] : []),
       ...missingStreams(

@@ -13,7 +13,9 @@ import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { type ColdItem, leafOf, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
 import { isTestSegment } from '../../state/segment.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
 import { unlinkColdDue } from '../message/unlink.ts'
+import { logMonths } from '../order/log-age.ts'
 import { swap } from './swap.ts'
 
 /** A segment to write again without what is older than this. */
@@ -41,14 +43,18 @@ type TrimItem = Extract<ColdItem, { act: 'trim' }>
 export const prepareTrim: CommandType<PrepareBody, TrimJob | null> = {
   name: 'prepare trim',
   frees: true,
-  entities: () => [],
+  entities: ({ item }) => [serverRef(placeOf(item).serverId)],
   counters: () => [],
   facts: ({ item }, _states, { shard }) => [new MessageRows(shard, placeOf(item)).sealedFact()],
-  decide({ item }, _states, facts, context): Decision<TrimJob | null> {
+  decide({ item }, states, facts, context): Decision<TrimJob | null> {
     const place = placeOf(item)
+    const server = states.get<ServerState | null>(serverRef(place.serverId))
+    if (server === null) return { kind: 'done', reply: null }
+    const months = logMonths({ states, facts, context }, server.accountId)
+    if (typeof months !== 'number') return months
     const rows = new MessageRows(context.shard, place)
     const row = rows.sealed(facts)
-    const cutoff = cutoffMs(context.nowMs, isTestSegment(place.segment))
+    const cutoff = cutoffMs(context.nowMs, isTestSegment(place.segment), months)
     if (row === null || row.generation === 0 || row.firstMs >= cutoff) return { kind: 'done', reply: null }
     const next = { ...row, next: leafOf(place, context.newId()) }
     const abandoned = row.next === '' ? [] : [unlinkColdDue(context, { ...row, leaf: row.next }, { isReplaced: true })]

@@ -16,7 +16,7 @@ import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '..
 import { suppressionsKey } from '../../state/keys.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
-import { countListOp, personFacts } from '../../state/person.ts'
+import { countListOp, personFacts, personRowIn } from '../../state/person.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import {
@@ -84,6 +84,28 @@ export function suppressRecipient(turn: SuppressTurn, input: SuppressInput): Str
   const listed = listPerson(turn, { place, server, stream, of })
   const braked = reason === 'spam_complaint' ? brake(turn, stream, input.delivered === true) : NO_WRITES
   return { ops: listed.ops, events: [...listed.events, ...braked.events], counters: braked.counters }
+}
+
+/** The writes for a person that leaves a stream by a mail that has left the log, or the reads needed first. */
+export function suppressLeaver(
+  turn: SuppressTurn,
+  { serverId, streamId, hmac }: SuppressionPlace & { readonly serverId: string },
+): StreamWrites | Need {
+  const { states, facts, context } = turn
+  const { shard } = context
+  const server = states.get<ServerState | null>(serverRef(serverId))
+  if (server === null) return NO_WRITES
+  const account = { shard, accountId: server.accountId }
+  const place = { streamId, hmac }
+  const reads = [...suppressedFacts(shard, streamId, [hmac]), ...personFacts(account, [hmac])]
+  const ref = streamRef(streamId)
+  if (!states.has(ref) || !reads.every((fact) => facts.has(fact)))
+    return { kind: 'need', entities: [ref], facts: reads }
+  const stream = states.get<StreamState | null>(ref)
+  const person = personRowIn(facts, { ...account, hmac })
+  if (stream?.serverId !== serverId || person === null) return NO_WRITES
+  const of = { reason: 'unsubscribe', code: null, response: null, number: person.number, messageId: null } as const
+  return { ...NO_WRITES, ...listPerson(turn, { place, server, stream, of }) }
 }
 
 /** The writes of one entry: added, taken over by a worse reason, or left as it is. */

@@ -7,7 +7,7 @@
  * Spec webhook.attempt, webhook.states, retention.delivery
  */
 
-import type { CommandType, PrepareBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Decision, PrepareBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { deliveryKey } from '../../state/keys.ts'
@@ -16,13 +16,13 @@ import {
   deadOps,
   deadRecord,
   deliveryFacts,
-  isGone,
   isSwitchedOff,
   lessPending,
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
 import { parseDeliveryItem, type WebhookItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import { isPastDelivery } from '../order/log-age.ts'
 
 /** One attempt. Its number is that of the claim, beyond those made before the delivery was last queued. */
 export interface PostJob {
@@ -41,7 +41,8 @@ export const preparePost: CommandType<PrepareBody, PostJob | null> = {
   entities: ({ lane }) => [webhookRef(webhookOfLane(lane))],
   counters: ({ lane }) => [webhookOwner(webhookOfLane(lane))],
   facts: ({ lane, item }, _states, { shard }) => deliveryFacts(shard, webhookOfLane(lane), item),
-  decide({ lane, item }, states, facts, { shard, nowMs }) {
+  decide({ lane, item }, states, facts, context): Decision<PostJob | null> {
+    const { shard } = context
     const webhookId = webhookOfLane(lane)
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
     if (webhook === null || webhook.removedAtMs !== null) return NOTHING
@@ -57,7 +58,9 @@ export const preparePost: CommandType<PrepareBody, PostJob | null> = {
       const dead = deadRecord({ ...record, attempts }, 'webhook_disabled')
       return { ...NOTHING, ops: deadOps({ shard, webhookId, deliveryId, slice }, { item, record: dead }), counters }
     }
-    if (isGone(delivery, { nowMs, test: webhook.test })) return { ...NOTHING, counters }
+    const isPast = isPastDelivery(delivery, webhook, { states, facts, context })
+    if (typeof isPast !== 'boolean') return isPast
+    if (isPast) return { ...NOTHING, counters }
     const job = { webhook, delivery, attemptsBefore: record.base, waiting: counted?.pending ?? 1 }
     return { kind: 'done', reply: job }
   },

@@ -37,6 +37,7 @@ import {
 import { formatItem, parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
 import { sliceEndMs, slicesFact } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
+import { isPastDelivery, logMonths } from '../order/log-age.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from '../order/webhook.ts'
 import { announced, BACKLOG_TIMER, DeliveryQueue } from './announce.ts'
@@ -74,7 +75,9 @@ export const replay: CommandType<ReplayDeliveryBody, QueuedReply | Refused> = {
     )
     if (item === null) return refuse('not_found')
     const delivery = parseDeliveryItem(item)
-    if (isGone(delivery, { nowMs, test: webhook.test })) return refuse('not_found')
+    const isPast = isPastDelivery(delivery, webhook, { states, facts, context })
+    if (typeof isPast !== 'boolean') return isPast
+    if (isPast) return refuse('not_found')
     const { slice } = delivery
     const wished = deliveryFacts(shard, webhookId, item)
     if (wished.some((fact) => !facts.has(fact))) return { kind: 'need', facts: wished }
@@ -161,6 +164,8 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
     const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     if (!webhook.enabled) return refuse('webhook_disabled')
+    const months = logMonths({ states, facts, context }, webhook.accountId)
+    if (typeof months !== 'number') return months
     const { webhookId, after } = body
     const seenMs = after === null || after.deliveryId === '' ? 0 : deadScore(after.deliveryId)
     const fromMs = Math.max(body.fromMs, seenMs)
@@ -187,7 +192,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
         const key = deliveryKey(shard, webhookId, one.slice)
         return { ...one, record: unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId)) }
       })
-      .filter((one) => one.record.status === 'dead' && !isGone(one, { nowMs, test: webhook.test }))
+      .filter((one) => one.record.status === 'dead' && !isGone(one, { nowMs, test: webhook.test, months }))
       .slice(0, room)
     const ops = dead.flatMap(({ name, deliveryId, slice, record }): Op[] => {
       const written = recordOp({ shard, webhookId, deliveryId, slice }, requeued(record, { row: null, nowMs }))

@@ -18,6 +18,7 @@ import { deadScore, isThinned, recordFact, unpackRecord } from '../../state/webh
 import { itemOf } from '../../state/webhook/item.ts'
 import { sliceEndMs, slicesFact } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import { logMonths } from '../order/log-age.ts'
 
 export const WEBHOOK_SWEEP_TIMER = 'webhook-sweep'
 
@@ -39,12 +40,15 @@ export const webhookSweep: CommandType<TimerBody, null> = {
   entities: ({ item }) => [webhookRef(idOf(item))],
   counters: ({ item }) => [webhookOwner(idOf(item))],
   facts: ({ item }, _states, { shard }) => [slicesFact(shard, idOf(item))],
-  decide({ item }, states, facts, { shard, nowMs }): Decision<null> {
+  decide({ item }, states, facts, context): Decision<null> {
+    const { shard, nowMs } = context
     const webhookId = idOf(item)
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
     if (webhook === null || webhook.removedAtMs !== null) return { kind: 'done', reply: null }
     const slices = facts.sorted(slicesFact(shard, webhookId)).map(([name]) => name)
-    const cutoff = cutoffMs(nowMs, webhook.test)
+    const months = logMonths({ states, facts, context }, webhook.accountId)
+    if (typeof months !== 'number') return months
+    const cutoff = cutoffMs(nowMs, webhook.test, months)
     const at = { shard, webhookId, nowMs }
     const past = slices.filter((slice) => sliceEndMs(slice) + TELLING_DAYS * DAY_MS <= cutoff).slice(0, STEP_SLICES)
     if (past.length > 0) return removeWhole(past, at)

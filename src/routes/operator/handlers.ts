@@ -44,7 +44,12 @@ import {
   makeRetryQueue,
   type QueueDeps,
 } from './queue.ts'
-import { makePatchAccountRetention, makeReadAccountRetention } from './retention.ts'
+import {
+  makePatchAccountRetention,
+  makePatchInstallationRetention,
+  makeReadAccountRetention,
+  makeReadInstallationRetention,
+} from './retention.ts'
 import {
   makeCreateServerAsOperator,
   makeCreateTokenAsOperator,
@@ -109,6 +114,8 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     createServerTokenAsOperator: makeCreateTokenAsOperator(deps),
     revokeServerTokenAsOperator: makeRevokeTokenAsOperator(deps),
     patchAccount: makePatchAccount(deps),
+    readInstallationRetention: makeReadInstallationRetention(deps),
+    patchInstallationRetention: makePatchInstallationRetention(deps),
     readAccountRetentionAsOperator: makeReadAccountRetention(deps),
     patchAccountRetentionAsOperator: makePatchAccountRetention(deps),
     readShards: makeReadShards(deps),

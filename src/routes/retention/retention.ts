@@ -15,8 +15,13 @@ import type {
 import type { Handlers } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { Reader } from '../../views/key.ts'
-import { readAccountOf, readServerOf } from '../../views/owned.ts'
-import { formatAccountRetention, formatContentRetention, readStreamOwners } from '../../views/retention.ts'
+import { readAccountOf, readServerOf, type SeenAccount } from '../../views/owned.ts'
+import {
+  formatAccountRetention,
+  formatContentRetention,
+  readInstallationMonths,
+  readStreamOwners,
+} from '../../views/retention.ts'
 import { giveOrder, type Order, type OrderDeps } from '../answer.ts'
 
 export interface RetentionDeps extends OrderDeps {
@@ -35,7 +40,7 @@ export function retentionHandlers(deps: RetentionDeps): Pick<Handlers<PublicRout
   return {
     async readAccountRetention({ key }) {
       const seen = await readAccountOf(read, key, '')
-      return typeof seen === 'string' ? refuse(seen) : { status: 200, json: formatAccountRetention(seen.account) }
+      return typeof seen === 'string' ? refuse(seen) : answerAccount(read, seen)
     },
     patchAccountRetention({ key, body }) {
       const { accountId, hash } = key
@@ -73,13 +78,20 @@ export function retentionHandlers(deps: RetentionDeps): Pick<Handlers<PublicRout
   }
 }
 
+/** The retention of an account that was read. In: of operators too. */
+export async function answerAccount(read: Reader, { shard, account }: SeenAccount): Promise<Answer> {
+  const months = await readInstallationMonths(read, shard)
+  return months === undefined ? refuse('unavailable') : { status: 200, json: formatAccountRetention(account, months) }
+}
+
 /** Gives the order, and answers with the retention as it is then. In: of operators too. */
 export async function orderRetention(deps: OrderDeps, accountId: string, order: Order): Promise<Answer> {
   const { reply, answer, refused } = await giveOrder<RetentionReply>(deps, homeShard(accountId), order)
   if (refused?.code === 'invalid_request') return refuse('invalid_request', MISPLACED)
   if (answer !== undefined) return answer
-  const { account, server, stream } = reply
-  const json = server === null ? formatAccountRetention(account) : formatContentRetention({ account, server }, stream)
+  const { months, account, server, stream } = reply
+  const json =
+    server === null ? formatAccountRetention(account, months) : formatContentRetention({ account, server }, stream)
   return { status: 200, json }
 }
 

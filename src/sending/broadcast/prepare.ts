@@ -58,7 +58,7 @@ const BUILT_MAX = 16
 const ESCAPED_TIMES = 6
 const ENCODED_TIMES = 3.2
 /** As long as a real one. */
-const SOME_LINK = `https://${'x'.repeat(100)}/u/${'x'.repeat(96)}`
+const SOME_LINK = `https://${'x'.repeat(100)}/u/${'x'.repeat(128)}`
 
 /** The parsed texts of a broadcast. */
 interface Texts {

@@ -10,7 +10,8 @@
  * Spec broadcast.states, broadcast.read
  */
 
-import type { EntityType, Ref } from '../../../cluster/behaviour.ts'
+import type { Due, EntityType, Ref } from '../../../cluster/behaviour.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import type { BroadcastStatus } from '../../../schemas/broadcast.ts'
 import { DAY_MS } from '../calendar.ts'
 import type { LanePrefix } from '../message/item.ts'
@@ -80,6 +81,8 @@ export interface Progress {
 
 /** The initial progress of a broadcast. */
 export const NO_PROGRESS: Progress = { released: 0, failed: 0, bucket: 0, after: '' }
+export const BROADCAST_FORGET_TIMER = 'broadcast-forget'
+
 /** Days after which what was not released fails: content must not be kept for ever. */
 const LIVE_DAYS = 30
 const TEST_DAYS = 7
@@ -130,4 +133,9 @@ export function countsOf(
 ): { readonly released: number; readonly failed: number } {
   if (!isOpenBroadcast(broadcast)) return { released: broadcast.released, failed: broadcast.failed }
   return { released: progress?.released ?? 0, failed: progress?.failed ?? 0 }
+}
+
+/** A look whether an ended broadcast is past its age. */
+export function forgetLookDue(broadcastId: string, atMs: number): Due {
+  return { lane: TIMERS_LANE, item: `${BROADCAST_FORGET_TIMER}:${broadcastId}`, atMs }
 }

@@ -208,10 +208,10 @@ export function lessPending(
 /** Whether the subject of a delivery has expired, a message by its own age, any other subject by the delivery's. */
 export function isGone(
   { deliveryId, reference }: { deliveryId: string; reference: EventReference },
-  at: { nowMs: number; test: boolean },
+  at: { nowMs: number; test: boolean; months: number },
 ): boolean {
   if (reference.kind === 'message' || reference.kind === 'inbound') return isPastAge(msOf(reference.messageId), at)
-  return isPastAge(msOf(deliveryId), { nowMs: at.nowMs, test: false })
+  return isPastAge(msOf(deliveryId), { ...at, test: false })
 }
 
 /** A webhook's counters once some deliveries wait again. */

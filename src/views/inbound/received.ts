@@ -13,12 +13,12 @@ import { homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedMessage } from '../../../schemas/inbound.ts'
 import type { EventBody } from '../../../schemas/webhook.ts'
 import type { ParsedContent } from '../../mail/mime/received-mail.ts'
-import { isPastAge } from '../../state/age.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { receivedSegmentsKey } from '../../state/keys.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
 import type { InboundReference } from '../../state/webhook/item.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
+import { readIsPast } from '../retention.ts'
 import { readOneReceived, type StoredReceived } from './rows.ts'
 import { formatInboundEvent, formatReceivedMessage, isContentKept } from './shown.ts'
 
@@ -55,7 +55,10 @@ export async function findReceived(
   const shard = homeShard(owner.accountId)
   const serverId = owner.serverId
   const id = messageId.toLowerCase()
-  const isHere = shardOf(id) === shard && !isPastAge(msOf(id), { nowMs: nowMs(), test: false })
+  const at = { atMs: msOf(id), nowMs: nowMs() }
+  const isPast = shardOf(id) === shard ? await readIsPast(read, { ...owner, mode: 'live' }, at) : true
+  if (isPast === null) return 'unavailable'
+  const isHere = !isPast
   const seen = await read(shard, [
     keyFact(shard, owner.hash),
     ...(isHere ? [receivedSegmentsFact(shard, serverId, id)] : []),

@@ -25,6 +25,7 @@ import { entityFact, stateOf } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { readTogether } from '../read-together.ts'
+import { readLogMonths } from '../retention.ts'
 import { type LoggedReceived, readReceivedRows, type StoredReceived } from './rows.ts'
 import { envelopeRecipientOf, formatReceivedSummary } from './shown.ts'
 import { POSTINGS_MAX, type ReceivedWalk, walkReceivedMail } from './walk.ts'
@@ -92,12 +93,13 @@ async function begin(
   const to = upperBound({ after: page.after, toMs: filter.toMs })
   // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
-  const seen = await readTogether(read, shard, [
+  const reading = readTogether(read, shard, [
     [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
     from === null ? [] : personFacts(shard, accountId, from),
     isHere ? [entityFact(shard, streamRef(streamId))] : [],
   ])
-  if (seen === null) return 'unavailable'
+  const [seen, months] = await Promise.all([reading, readLogMonths(read, accountId)])
+  if (seen === null || months === null) return 'unavailable'
   const [[key, segments], [first, bucket], [found]] = seen
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
   const stream = stateOf<StreamState>(found)
@@ -105,7 +107,7 @@ async function begin(
   const row = from === null ? null : (first?.[0] ?? bucket?.[0] ?? null)
   // A person without a number has sent no message.
   if (from !== null && row === null) return 'nothing'
-  const fromMs = Math.max(cutoffMs(nowMs, false), filter.fromMs ?? 0)
+  const fromMs = Math.max(cutoffMs(nowMs, false, months), filter.fromMs ?? 0)
   const oldest = segments.findIndex(([, firstMs]) => firstMs <= fromMs)
   return {
     shard,

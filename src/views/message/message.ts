@@ -13,13 +13,13 @@ import type { FactOf } from '../../../cluster/behaviour.ts'
 import { entryIdOf, homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { Message } from '../../../schemas/message.ts'
 import { findLinks } from '../../mail/links.ts'
-import { isPastAge } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { type Head, type StoredContent, spelledAddress } from '../../state/message/head.ts'
 import { keepsContent } from '../../state/message/retention.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import { readPersons } from '../person.ts'
+import { readIsPast } from '../retention.ts'
 import { formatEvents } from './recipient.ts'
 import { readEntries, readStored } from './rows.ts'
 import { formatSummary, peopleOf, type StoredMessage } from './summary.ts'
@@ -65,8 +65,9 @@ export async function readStoredMessage(
   const shard = homeShard(accountId)
   const id = messageId.toLowerCase()
   const nowMs = deps.nowMs()
-  const test = owner.mode === 'test'
-  const isHere = shardOf(id) === shard && !isPastAge(msOf(id), { nowMs, test })
+  const isPast = shardOf(id) === shard ? await readIsPast(deps.read, owner, { atMs: msOf(id), nowMs }) : true
+  if (isPast === null) return 'unavailable'
+  const isHere = !isPast
   const segments = isHere ? [segmentsFact(shard, owner, id)] : []
   const seen = await deps.read(shard, [keyFact(shard, owner.hash), ...segments])
   if (seen === null) return 'unavailable'

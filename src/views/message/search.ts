@@ -29,6 +29,7 @@ import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { readPersonMap } from '../person.ts'
 import { readTogether } from '../read-together.ts'
+import { readLogMonths } from '../retention.ts'
 import { readEntries, readStored } from './rows.ts'
 import { type Round, type Stretch, type Walk, walkMessages } from './scan.ts'
 import { formatSummary, type StoredMessage } from './summary.ts'
@@ -117,12 +118,13 @@ async function begin(
   const hmacs = [filter.recipient, filter.from].filter((hmac) => hmac !== null)
   // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
-  const seen = await readTogether(read, shard, [
+  const reading = readTogether(read, shard, [
     [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
     hmacs.flatMap((hmac) => personPlaces(shard, accountId, hmac)),
     isHere ? [entityFact(shard, streamRef(streamId))] : [],
   ])
-  if (seen === null) return 'unavailable'
+  const [seen, months] = await Promise.all([reading, readLogMonths(read, accountId)])
+  if (seen === null || months === null) return 'unavailable'
   const [[key, segments], rows, [found]] = seen
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
   const stream = stateOf<StreamState>(found)
@@ -132,7 +134,7 @@ async function begin(
   if (numbers.includes(null)) return 'nothing'
   const recipient = filter.recipient === null ? null : (numbers[0] ?? null)
   const sender = filter.from === null ? null : (numbers.at(-1) ?? null)
-  const cutoff = cutoffMs(nowMs, owner.mode === 'test')
+  const cutoff = cutoffMs(nowMs, owner.mode === 'test', months)
   return {
     shard,
     serverId,

@@ -11,15 +11,17 @@
 import type { Fact } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { UnsubscribeTarget } from '../../mail/unsubscribe-token.ts'
-import { isPastAge } from '../../state/age.ts'
+import { hasLinks } from '../../state/age.ts'
 import { spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { ERASED_DOMAIN } from '../../state/person.ts'
+import { leftSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
+import { readIsPast } from '../retention.ts'
 import { segmentsFact } from './message.ts'
 import { type Logged, readEntries, wholeHead } from './rows.ts'
 
@@ -37,18 +39,45 @@ export interface FoundClicker {
   readonly from: MailSender
 }
 
-/** Finds what a link names. Out: `gone` if the mail has left the log or its server is removed. */
+/**
+ * Finds the recipient of a link, which works for 60 days even if its message has left the log. Out: `gone` after that,
+ * or if the server is removed.
+ */
 export async function findClicker(
   read: Reader,
-  { messageId, recipient, serverId }: UnsubscribeTarget,
+  target: UnsubscribeTarget,
   nowMs: number,
 ): Promise<FoundClicker | 'gone' | 'unavailable'> {
+  const { messageId, serverId, streamId } = target
   const shard = shardOf(messageId)
-  if (shard === null || shardOf(serverId) !== shard) return 'gone'
+  if (shard === null || shardOf(serverId) !== shard || shardOf(streamId) !== shard) return 'gone'
   const seen = await read(shard, [entityFact(shard, serverRef(serverId))])
   if (seen === null) return 'unavailable'
   const server = stateOf<ServerState>(seen[0])
-  if (server === null || isPastAge(msOf(messageId), { nowMs, test: server.mode === 'test' })) return 'gone'
+  if (server === null) return 'gone'
+  const isPast = await readIsPast(read, server, { atMs: msOf(messageId), nowMs })
+  if (isPast === null) return 'unavailable'
+  const found = isPast ? 'gone' : await findInLog(read, { shard, server, target })
+  return found === 'gone' && hasLinks(msOf(messageId), nowMs) ? leftClicker(shard, server, target) : found
+}
+
+/** A recipient whose message has left the log: the link itself says enough. */
+function leftClicker(shard: number, { mode, serverId }: ServerState, target: UnsubscribeTarget): FoundClicker {
+  const { messageId, recipient, streamId } = target
+  const of = { recipients: recipient + 1, hasAttachments: false, broadcastStreamId: streamId }
+  const prefix = itemPrefix(serverId, leftSegment(mode === 'test'), shortId(messageId))
+  return { shard, item: prefix + itemSuffix(recipient, of), from: { address: '', name: null } }
+}
+
+async function findInLog(
+  read: Reader,
+  {
+    shard,
+    server,
+    target,
+  }: { readonly shard: number; readonly server: ServerState; readonly target: UnsubscribeTarget },
+): Promise<FoundClicker | 'gone' | 'unavailable'> {
+  const { messageId, recipient, serverId } = target
   const segments = await read(shard, [segmentsFact(shard, server, messageId)])
   if (segments === null) return 'unavailable'
   const segment = (segments[0] as readonly (readonly [string, number])[]).at(-1)?.[0]

@@ -16,7 +16,6 @@ import { parseClaim } from '../../../cluster/items/claim.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import type { FoundMessage } from '../../../schemas/operator/message.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { isPastAge } from '../../state/age.ts'
 import { HOLDS_SHARD, holdsKey } from '../../state/keys.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
 import { isOpen, messageStatus, type RecipientState, type StatusEvent } from '../../state/message/status.ts'
@@ -32,6 +31,7 @@ import { readEntries, readStored } from '../message/rows.ts'
 import { SOURCES, type StoredMessage } from '../message/summary.ts'
 import { readPersons } from '../person.ts'
 import { readCommand } from '../read-command.ts'
+import { readIsPast } from '../retention.ts'
 import { readShardServers } from '../shard-servers.ts'
 
 export interface FindMessageDeps extends MessageDeps {
@@ -60,8 +60,9 @@ export async function readFoundMessage(
   const owners = await read(shard, [entityFact(shard, serverRef(serverId)), entityFact(shard, accountRef(accountId))])
   if (owners === null) return 'unavailable'
   const server = stateOf<ServerState>(owners[0])
-  if (server === null || isPastAge(msOf(place.messageId), { nowMs: deps.nowMs(), test: server.mode === 'test' }))
-    return 'not_found'
+  if (server === null) return 'not_found'
+  const isPast = await readIsPast(read, server, { atMs: msOf(place.messageId), nowMs: deps.nowMs() })
+  if (isPast !== false) return isPast === null ? 'unavailable' : 'not_found'
   const stored = await readMessageRows(read, place, { ...server, nowMs: deps.nowMs() })
   if (typeof stored === 'string') return stored
   const isHeld = stateOf<AccountState>(owners[1])?.held === true

@@ -30,7 +30,7 @@ async function linkOf(address: string, name = 'Acme "News" <b>'): Promise<string
   const from = { email: 'news@simulator.test', name }
   const { json } = await call('POST /v1/email', { from, to: [address], subject: 'News', text: 'Hello', streamId })
   const hmac = secrets.addressHmac(accountId, address)
-  const of = { messageId: json.messageId, recipient: 0, serverId, hmac }
+  const of = { messageId: json.messageId, recipient: 0, serverId, streamId, hmac }
   return `http://127.0.0.1:${service.config.httpPort}/u/${formatUnsubscribeToken(secrets.tokenKey, of)}`
 }
 

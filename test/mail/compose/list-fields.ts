@@ -11,7 +11,7 @@ import { formatListFields, isListField, withoutListFields } from '../../../src/m
 import { composeRaw } from '../../../src/mail/compose/raw.ts'
 
 const OF = {
-  unsubscribeUrl: `https://mail.acme.test/u/${'a'.repeat(96)}`,
+  unsubscribeUrl: `https://mail.acme.test/u/${'a'.repeat(128)}`,
   streamName: 'Weekly news',
   streamId: '01a1f8d8-8300-7000-8000-0e7faee555a7',
   fromDomain: 'Acme.test',

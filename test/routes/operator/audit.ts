@@ -43,6 +43,13 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: { name: 'Acme', status: 'pending', administrators: 1 },
     targets: ['accountId'],
   },
+  patchInstallationRetention: {
+    path: '/retention',
+    body: { logRetentionMonths: 12 },
+    before: { logRetentionMonths: null },
+    after: { logRetentionMonths: 12 },
+    targets: [],
+  },
   patchAccountRetentionAsOperator: {
     path: '/accounts/{accountId}/retention',
     body: { sentContentDays: 5 },

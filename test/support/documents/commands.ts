@@ -51,6 +51,8 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   patchServerRetention: 'retention set',
   readStreamRetention: 'retention show',
   patchStreamRetention: 'retention set',
+  readInstallationRetention: 'retention show',
+  patchInstallationRetention: 'retention set',
   readAccountRetentionAsOperator: 'retention show',
   patchAccountRetentionAsOperator: 'retention set',
   listTokens: 'token list',
