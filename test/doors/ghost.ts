@@ -1,6 +1,6 @@
 /**
- * ghost - the requests of Ghost's newsletters through the official client of Mailgun: a send to 1,000 with variables of
- * each recipient, and polls of its events to the end
+ * ghost - the requests of Ghost's newsletters (as Ghost 6.65 makes them) through the official client of Mailgun: a send
+ * to 1,000 with variables of each recipient, and polls of its events to the end
  */
 
 import { createRequire } from 'node:module'
@@ -64,9 +64,12 @@ const recipients = Object.fromEntries(
   Array.from({ length: MEMBERS }, (_, place) => [
     addressOf(place),
     {
-      name: `Łukasz, the ${place}th <b>`,
+      name: `Łukasz O'Shea, the ${place}th <b>`,
+      // As Handlebars escapes it.
+      name_html: `Łukasz O&#x27;Shea, the ${place}th &lt;b&gt;`,
       unsubscribe_url: `https://blog.example/unsubscribe/?uuid=${place}&newsletter=1`,
       list_unsubscribe: `https://blog.example/unsubscribe/?uuid=${place}`,
+      message_id: `65f0c1.${place}@acme.example`,
       unused: 'x',
     },
   ]),
@@ -82,8 +85,9 @@ const newsletter = {
   'h:X-Auto-Response-Suppress': 'OOF, AutoReply',
   'h:List-Unsubscribe': '<%recipient.list_unsubscribe%>, <%tag_unsubscribe_email%>',
   'h:List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  'h:Message-Id': '<%recipient.message_id%>',
   subject: 'News for {{you}}',
-  html: '<style>a{{b}}</style><p>Dear %recipient.name%</p><a href="%recipient.unsubscribe_url%">Leave</a>',
+  html: '<style>a{{b}}</style><p>Dear %recipient.name_html%</p><i>%recipient.name%</i><a href="%recipient.unsubscribe_url%">Leave</a>',
   text: 'Dear %recipient.name%, {%recipient.name%}',
   'recipient-variables': JSON.stringify(recipients),
   'v:email-id': '65f0c1',
@@ -175,8 +179,10 @@ t.test('ghost: each mail has the values of its recipient, and one List-Unsubscri
   t.same(valuesOf('list-id').length, 1)
   t.same(valuesOf('auto-submitted'), ['auto-generated'])
   t.equal(mail.subject, 'News for {{you}}')
-  t.equal(mail.text?.trim(), 'Dear Łukasz, the 7th <b>, {Łukasz, the 7th <b>}')
-  t.match(mail.html, '<style>a{{b}}</style><p>Dear Łukasz, the 7th &lt;b&gt;</p>')
+  t.equal(mail.text?.trim(), "Dear Łukasz O'Shea, the 7th <b>, {Łukasz O'Shea, the 7th <b>}")
+  const name = 'Łukasz O&#39;Shea, the 7th &lt;b&gt;'
+  t.match(mail.html, `<style>a{{b}}</style><p>Dear ${name}</p><i>${name}</i>`, 'escaped once, by the client or by us')
+  t.match(valuesOf('message-id'), [/^<[0-9a-f-]{36}@acme\.example>$/], 'with an id of our own')
   t.match(mail.html, 'uuid=7&amp;newsletter=1')
   t.notMatch(raw, 'mail.acme.example/u/')
 })

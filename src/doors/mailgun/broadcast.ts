@@ -15,8 +15,23 @@ const PLACEHOLDER = /%recipient\.([^%\s]{1,100})%|%(unsubscribe_url)%/g
 const THEIR_MAILBOX = /(?:^|,)\s*<%tag_unsubscribe_email%>/g
 const NAME = new RegExp(`^[A-Za-z0-9_]{1,${SUBSTITUTION_NAME_CHARS_MAX}}$`)
 const LINK = 'unsubscribeUrl'
+/** A Message-ID of its own for each recipient. Each of our messages has one anyway. */
+const OWN_MESSAGE_ID = /^<%recipient\.[^%\s]{1,100}%>$/
 /** Maximum pairs of braces in the texts of one message, because each becomes a placeholder seven times as long. */
 const BRACES_MAX = 10_000
+/** What clients escape of a value that is for HTML alone, because Mailgun puts values there as they are. */
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&apos;': "'",
+  '&#39;': "'",
+  '&#x27;': "'",
+  '&#x60;': '`',
+  '&#x3D;': '=',
+}
+const ENTITY = new RegExp(Object.keys(ENTITIES).join('|'), 'g')
 const BRACES = { braces_two: '{{', braces_one: '{' } as const
 
 type Body = Readonly<Record<string, unknown>>
@@ -36,10 +51,12 @@ export function mapBroadcast(message: Body, { variables: json, streamId }: { var
   for (const [path, value] of Object.entries({ cc, bcc }))
     if (value !== undefined) issues.push({ path, message: `Must not be given with ${FIELD}` })
   if (issues.length > 0) return { issues }
-  const names = new Names()
+  const names = new Names(escapedIn(variables))
   const texts = Object.fromEntries(
     Object.entries({ subject, text, html }).flatMap(([name, value]) =>
-      typeof value === 'string' ? [[name, names.template(value, name !== 'subject')]] : [],
+      typeof value === 'string'
+        ? [[name, names.template(value, { hasLink: name !== 'subject', isHtml: name === 'html' })]]
+        : [],
     ),
   )
   const { headers, ownsList } = headersOf(given as Readonly<Record<string, string>>, names, issues)
@@ -73,6 +90,15 @@ function parseVariables(json: string, issues: Issue[]): ReadonlyMap<string, Vari
   return new Map()
 }
 
+/** Variables of which a value is escaped. */
+function escapedIn(variables: ReadonlyMap<string, Variables>): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const values of variables.values())
+    for (const [name, value] of Object.entries(values))
+      if (typeof value === 'string' && value.search(ENTITY) !== -1) names.add(name)
+  return names
+}
+
 function headersOf(
   given: Readonly<Record<string, string>>,
   names: Names,
@@ -81,20 +107,42 @@ function headersOf(
   const ownsList = Object.keys(given).some((name) => name.toLowerCase() === 'list-unsubscribe')
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) {
+    if (name.toLowerCase() === 'message-id' && OWN_MESSAGE_ID.test(value)) continue
     const own = value.replace(THEIR_MAILBOX, '').trim()
     if (!ownsList && own.search(PLACEHOLDER) >= 0)
       issues.push({ path: `h:${name}`, message: 'Variables are filled in headers only with a header List-Unsubscribe' })
-    headers[name] = ownsList ? names.template(own, false) : own
+    headers[name] = ownsList ? names.template(own, { hasLink: false, isHtml: false }) : own
   }
   return { headers, ownsList }
 }
 
+/** A text of a message: whether it may have the link of the service, and whether our own route escapes its values. */
+interface Place {
+  readonly hasLink: boolean
+  readonly isHtml: boolean
+}
+
+/** A variable with the form of its values. */
+interface Used {
+  readonly name: string
+  /** Our own name. */
+  readonly own: string
+  /** Its values are escaped once, by our own route. */
+  readonly isUnescaped: boolean
+}
+
 /** The variables that a message uses, with our names for them. */
 class Names {
-  readonly #used = new Map<string, string>()
+  readonly #escaped: ReadonlySet<string>
+  readonly #used = new Map<string, Used>()
   readonly #braces = new Set<keyof typeof BRACES>()
   #bracePairs = 0
   #isFull = false
+
+  /** Takes the variables whose values are escaped. */
+  constructor(escaped: ReadonlySet<string>) {
+    this.#escaped = escaped
+  }
 
   /** The bounds that the texts pass. */
   issues(): Issue[] {
@@ -104,14 +152,14 @@ class Names {
     return issues
   }
 
-  /** Converts a text to our template. In: whether the text may have the link of the service. */
-  template(text: string, hasLink: boolean): string {
+  /** Converts a text to our template. */
+  template(text: string, { hasLink, isHtml }: Place): string {
     let made = ''
     let from = 0
     for (const found of text.matchAll(PLACEHOLDER)) {
       const [whole, name, link] = found
       if (link !== undefined && !hasLink) continue
-      made += `${this.#literal(text.slice(from, found.index), true)}{{${name === undefined ? LINK : this.#nameOf(name)}}}`
+      made += `${this.#literal(text.slice(from, found.index), true)}{{${name === undefined ? LINK : this.#nameOf(name, isHtml)}}}`
       from = found.index + whole.length
     }
     return made + this.#literal(text.slice(from), false)
@@ -120,24 +168,29 @@ class Names {
   /** The values of one recipient for every variable that is used. */
   values(variables: Variables): Readonly<Record<string, string>> {
     const values: Record<string, string> = {}
-    for (const [name, own] of this.#used) {
+    for (const { name, own, isUnescaped } of this.#used.values()) {
       const value = Object.hasOwn(variables, name) ? variables[name] : undefined
-      if (typeof value === 'string' || typeof value === 'number') values[own] = String(value)
+      if (typeof value !== 'string' && typeof value !== 'number') continue
+      const text = String(value)
+      values[own] = isUnescaped ? text.replace(ENTITY, (entity) => ENTITIES[entity] as string) : text
     }
     for (const name of this.#braces) values[name] = BRACES[name]
     return values
   }
 
   /** Mailgun allows more characters in a name. */
-  #nameOf(name: string): string {
-    const known = this.#used.get(name)
-    if (known !== undefined) return known
+  #nameOf(name: string, isHtml: boolean): string {
+    const isUnescaped = isHtml && this.#escaped.has(name)
+    const key = isUnescaped ? `${name} unescaped` : name
+    const known = this.#used.get(key)
+    if (known !== undefined) return known.own
     if (this.#used.size === SUBSTITUTIONS_MAX) {
       this.#isFull = true
       return ''
     }
-    const own = NAME.test(name) && name !== LINK && !Object.hasOwn(BRACES, name) ? name : `variable_${this.#used.size}`
-    this.#used.set(name, own)
+    const isFree = !isUnescaped && NAME.test(name) && name !== LINK && !Object.hasOwn(BRACES, name)
+    const own = isFree ? name : `variable_${this.#used.size}`
+    this.#used.set(key, { name, own, isUnescaped })
     return own
   }
 
