@@ -49,7 +49,7 @@ export type Fact =
       readonly to: string
       readonly count: number
     }
-  /** XREVRANGE + - COUNT 1, which is the last entry of a stream. */
+  /** XREVRANGE + - COUNT 1: the last entry of a stream. */
   | { readonly read: 'last'; readonly key: string }
   /**
    * ZRANGEBYSCORE WITHSCORES: members with score from `min` to `max` inclusive, at most `count`; from the highest down

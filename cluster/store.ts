@@ -106,13 +106,13 @@ export type Acquired =
   | { readonly kind: 'changed'; readonly meta: Meta }
   | { readonly kind: 'failed' }
 
-/** Protocol numbers of a process, which are the one that it sends, and the oldest that it understands. */
+/** Protocol numbers of a process: the one that it sends, and the oldest that it understands. */
 export interface Protocol {
   readonly speaks: number
   readonly understands: number
 }
 
-/** A worker's record for others, which is the JSON under its id. */
+/** A worker's record for others, stored as JSON under its id. */
 export interface WorkerRecord {
   beats: number
   host: string
@@ -220,7 +220,7 @@ export interface Replies {
   readonly fields: readonly string[]
 }
 
-/** The read positions of a shard's owner, which are the last entries read; `0-0` for none. */
+/** The read positions of a shard's owner: the last entries read, `0-0` for none. */
 export interface Cursors {
   readonly shard: number
   readonly mailbox: string

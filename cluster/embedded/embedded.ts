@@ -281,7 +281,7 @@ async function gone(hasGone: () => boolean | Promise<boolean>): Promise<void> {
   throw new Error('Redis did not exit after SHUTDOWN')
 }
 
-/** A path of the socket that connect(2) accepts, which is the plain one, or a short link if it is too long. */
+/** A path of the socket that connect(2) accepts: the plain one, or a short link if that is too long. */
 function reachableSocket(directory: string): { socketPath: string; forget: () => void } {
   const plain = join(directory, 'redis.sock')
   if (Buffer.byteLength(plain) <= SOCKET_PATH_BYTES_MAX) return { socketPath: plain, forget: () => undefined }

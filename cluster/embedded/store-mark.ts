@@ -167,7 +167,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
   return null
 }
 
-/** The step that names the right files again, which are those of the mark if all exist, otherwise the newest. */
+/** The step that names the right files again: those of the mark if all exist, otherwise the newest. */
 function mendOf(directory: string, files: AofFiles, mark: StoreMark | null): string {
   const known = mark === null ? [] : parseManifest(mark.manifest)
   const areThere = known.length > 0 && known.every(({ name }) => files.sizes.has(name))

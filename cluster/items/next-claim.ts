@@ -20,7 +20,7 @@ export function withNext(
   if (!context.mayClaim()) return ended
   const headFact = laneHead(shard, body.lane)
   if (!facts.has(headFact)) return { kind: 'need', facts: [headFact] }
-  // A late outcome that changes nothing leaves its item in its place, which is the first if it is due again.
+  // A late outcome that changes nothing leaves its item in place; if it is due again, it is first.
   const isMoved = [...(ended.done ?? []), ...(ended.due ?? [])].some(({ item }) => item === body.item)
   const due = dueOf(facts.sorted(headFact), { context, nowMs: turn.nowMs })
     .filter((item) => !(item === body.item && isMoved))

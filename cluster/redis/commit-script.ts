@@ -5,8 +5,8 @@
  * any write, or done.
  *
  * Guarantees: a script has no rollback, so the first pass checks everything that could make a write of the second one
- * fail, which is the command, its arguments, the type of its key, and the order of stream ids. The journal entry is
- * written first and `meta` last: if both have the same number, everything between them was written too.
+ * fail: the command, its arguments, the type of its key, and the order of stream ids. The journal entry is written
+ * first and `meta` last: if both have the same number, everything between them was written too.
  *
  * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names. Arguments: token, seq, commitId, nowMs,
  * deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor, outcomes cursor, note, ops, the key types

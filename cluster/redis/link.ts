@@ -3,10 +3,10 @@
  *
  * States: down (connecting, or preparing what a new connection needs), up, closed (for good).
  *
- * Guarantees that a command gets exactly one answer, which is a reply, an error of the store, `lost` (handed to the
- * socket, then the connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down,
- * nothing is sent twice, and no timer ends a command. Commands sent in one turn of the loop go out in one write.
- * Errors carry no arguments.
+ * Guarantees that a command gets exactly one answer: a reply, an error of the store, `lost` (handed to the socket,
+ * then the connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down, nothing is
+ * sent twice, and no timer ends a command. Commands sent in one turn of the loop go out in one write. Errors carry no
+ * arguments.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { Command, Redis, type RedisOptions } from 'ioredis'

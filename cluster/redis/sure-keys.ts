@@ -1,6 +1,6 @@
 /**
- * sure-keys - facts about a shard's keys that this process knows from its own writes, which are their types, and the
- * journal's end.
+ * sure-keys - facts about a shard's keys that this process knows from its own writes: their types, and the journal's
+ * end.
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
  * is a third of its work. The owner of a shard is the only one who writes it, so the result of its confirmed commits

@@ -16,7 +16,7 @@ export interface LoopHost {
   readonly lost: (first: readonly Work[]) => void
 }
 
-/** The initial state of a shard, which is its row, the lower bounds of its lanes, and its valid claims. */
+/** The initial state of a shard: its row, the lower bounds of its lanes, and its valid claims. */
 export interface LoopStart {
   readonly meta: Meta
   readonly lanes: readonly (readonly [lane: string, atMs: number])[]

@@ -80,7 +80,7 @@ export class WorkQueue {
   }
 
   /**
-   * Drops work that the next owner finds in the store itself, which is all except asks of this process and its own
+   * Drops work that the next owner finds in the store itself, that is all except asks of this process and its own
    * outcomes.
    */
   dropFindable(): void {

@@ -187,7 +187,7 @@ async function forward(url: string, { text, event, secret }: Told & { secret: st
   )
 }
 
-/** One line, which is a summary in a terminal, and the whole event for other programs. */
+/** One line: a summary in a terminal, the whole event for other programs. */
 function formatEvent(body: EventBody, terminal: Terminal): string {
   const { event, occurredAt, receivedAt, recipient, messageId, details, ...rest } = body
   const at = timeOfDay(occurredAt ?? receivedAt ?? '', terminal)

@@ -26,7 +26,7 @@ import { makeUnfinishedFiles } from './unfinished.ts'
 const ID_NAME = '.id'
 const HELD_BYTES_MAX = 1024 * 1024
 const LIST_KEYS = 1000
-/** Maximum pages of a list, which is a day of a shard. */
+/** Maximum pages of a list. A list is a day of a shard. */
 const PAGES_MAX = 10_000
 const REMOVALS = 8
 const ID_BYTES_MAX = 256

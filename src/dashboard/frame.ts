@@ -21,7 +21,7 @@ export interface FrameInput {
   readonly files: ReadonlyMap<string, string>
 }
 
-/** Maximum characters of all data URLs inserted into a page, which is 4 MiB of files as base64. */
+/** Maximum characters of all data URLs inserted into a page: 4 MiB of files as base64. */
 const INLINED_CHARS_MAX = 6 * 1024 * 1024
 const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
 /**

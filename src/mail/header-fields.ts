@@ -31,7 +31,7 @@ export interface FieldRange {
 /** The fault of a header. */
 export type HeaderFault = 'too_large' | 'too_many_fields' | 'long_line' | 'no_field'
 
-/** The fields in their order, and the end of the header, which is its empty line, or the end of the mail. */
+/** The fields in their order, and the end of the header: its empty line, or the end of the mail. */
 export type HeaderRanges =
   | { readonly ok: true; readonly fields: readonly FieldRange[]; readonly end: number }
   | { readonly ok: false; readonly fault: HeaderFault }

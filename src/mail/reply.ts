@@ -82,7 +82,7 @@ export function capText(text: string): string {
     .trimEnd()
 }
 
-/** The place to cut a line, which is its maximum length, or before the last word if that contains an address. */
+/** The place to cut a line: its maximum length, or before the last word if that contains an address. */
 function endOf(line: string): number {
   if (line.length <= RESPONSE_CHARS_MAX) return line.length
   const start = line.lastIndexOf(' ', RESPONSE_CHARS_MAX)

@@ -57,8 +57,7 @@ const FILE_MAX: Omit<SiteLimits, 'throttledPerSecond'> = {
 const FILE_ENTRIES_MAX = 10_000
 
 /**
- * The name of the site of these hosts, which are sorted and deduplicated, separated by commas, and truncated if it is
- * long.
+ * The name of the site of these hosts: sorted, without duplicates, separated by commas, and truncated if it is long.
  */
 export function siteName(hosts: readonly string[]): string {
   const name = [...new Set(hosts)].sort().join(',')

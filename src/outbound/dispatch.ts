@@ -54,7 +54,7 @@ export interface DispatchDeps {
 
 export interface DispatchOrder {
   readonly address: string
-  /** The name of its site, which is the domain, or `relay`. */
+  /** The name of its site: the domain, or `relay`. */
   readonly destination: string
   /** Bytes of the message's attachments. */
   readonly bytes: number

@@ -146,7 +146,7 @@ async function endScheduled(deps: LaneDeps, job: AttemptJob, signal: AbortSignal
   return deferred === null ? null : reporterOf(deps, job)(deferred)
 }
 
-/** The destination of a lane's items, which is the recipients' domain, or `relay`. */
+/** The destination of a lane's items: the recipients' domain, or `relay`. */
 export function destinationOf(lane: string): string {
   return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
 }

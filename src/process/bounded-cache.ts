@@ -6,7 +6,7 @@
  * the entry is added here.
  */
 
-/** Heap of an entry apart from its value, which is the Map's slot, two objects, and the head of the key. */
+/** Heap of an entry apart from its value: the Map's slot, two objects, and the head of the key. */
 const ENTRY_BYTES = 256
 const SWEEP_MS = 60_000
 

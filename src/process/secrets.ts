@@ -77,7 +77,7 @@ export interface Secrets {
   readonly check: string
 }
 
-/** The identity of an address, which is its lower-case form with its domain in the form of the DNS. */
+/** The identity of an address: its lower-case form, with its domain in the form of the DNS. */
 function knownAs(address: string): string {
   const text = address.toLowerCase()
   if (!NON_ASCII.test(text)) return text

@@ -15,7 +15,7 @@ import { giveOrder, type OrderDeps } from '../routes/answer.ts'
 import { loginsKey, membersKey, userKey } from '../state/dashboard/places.ts'
 import type { KeyAnswers, ReadKeys } from '../views/read-keys.ts'
 
-/** Users of one step, which is a page of a shard's addresses. */
+/** Maximum users of one step, read as one page of a shard's addresses. */
 const USERS_MAX = 200
 
 export interface UserWalkDeps extends OrderDeps {

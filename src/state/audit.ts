@@ -21,8 +21,7 @@ import { monthName, monthOf, monthStartMs } from './calendar.ts'
 import { auditKey } from './keys.ts'
 
 /**
- * An action of an operator, which is a write route of the operator listener, or a new operator key made directly in
- * the store.
+ * An action of an operator: a write route of the operator listener, or a new operator key made directly in the store.
  */
 export type AuditedAct = RouteName | 'makeOperatorKey'
 

@@ -71,7 +71,7 @@ export type ServerPhase = (typeof SERVER_PHASES)[number]
 /** `unborne`: before all servers, commands whose behaviour threw; `seek`: finding the next server. */
 export type WalkPhase = 'unborne' | 'seek' | ServerPhase
 
-/** The position of a walk, which is the server, the phase, the segment of a log, and the last visited entry. */
+/** The position of a walk: the server, the phase, the segment of a log, and the last visited entry. */
 export interface WalkPlace {
   /** The account's servers, then the removed ones. */
   readonly list: 'servers' | 'removed'

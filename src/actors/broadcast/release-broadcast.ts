@@ -55,7 +55,7 @@ import { acceptedSignals, announced, announceMessages } from '../webhook/announc
 import { Released } from './released.ts'
 import { BROADCAST_TIMER, endWrites, runningFact, stepDue } from './running.ts'
 
-/** Messages of one step, which is one commit. */
+/** Maximum messages of one step. A step is one commit. */
 const STEP_MESSAGES = 50
 const MINUTE_MS = 60_000
 /** Maximum delay of a step before its stream's schedule restarts, so that no burst follows a stop. */

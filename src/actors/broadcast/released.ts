@@ -1,5 +1,5 @@
 /**
- * released - the writes of a release step for its messages, which are those of an acceptance without the shared parts.
+ * released - the writes of a release step for its messages: those of an acceptance, without the shared parts.
  *
  * Recipients suppressed since the submission are logged as suppressed, with an event.
  *

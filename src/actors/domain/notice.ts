@@ -1,6 +1,6 @@
 /**
- * notice - mail from the service itself, which is notices about sending domains, dashboard links, and changes of a
- * user's sign-in.
+ * notice - mail from the service itself: notices about sending domains, dashboard links, and changes of a user's
+ * sign-in.
  *
  * A notice is not a message of a server, so it is in no log, counts against no limit and has no events. It waits in a
  * separate lane and is retried like mail. An account without administrators has one notice too, which is only logged

@@ -49,7 +49,7 @@ const STEP_RECIPIENTS = 150
  * go beyond it, by its own chunks (some 200) and by the webhook events of its recipients.
  */
 const STEP_WRITES = 300
-/** The writes of an announced event for each webhook, which are its entry in the queue and its place in the lane. */
+/** The writes of an announced event for each webhook: its entry in the queue and its place in the lane. */
 const WRITES_OF_EVENT = 2
 
 type RangeFact = Fact & { readonly read: 'range' }

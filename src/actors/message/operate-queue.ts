@@ -70,7 +70,7 @@ export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> 
   },
 }
 
-/** Items of one step, which is one commit. */
+/** Maximum items of one step. A step is one commit. */
 const RETRY_STEP = 500
 
 export interface RetryLaneBody {

@@ -1,6 +1,5 @@
 /**
- * remove-server - removes a server, whose keys are revoked at once, whose name is free again, and which is no longer
- * listed.
+ * remove-server - removes a server: its keys are revoked at once, its name is free again, and it is no longer listed.
  *
  * Its webhooks are removed with it. A timer archives its streams in small steps; they can no longer be read, and
  * inbound ones refuse mail from then on. Queued mail is still delivered, and stored data expires, so the sweep

@@ -2,9 +2,9 @@
  * announce - the one place that every event of the catalogue passes on its way to clients.
  *
  * Each event gets an entry in the event log of its server, and each enabled webhook with matching filters gets a
- * delivery, which is a reference in its queue and an item in its lane, all in the commit of the event itself. Live
- * feeds get a signal once that commit is confirmed; while a feed is open, and for ten minutes afterwards, the
- * references are recorded too.
+ * delivery (a reference in its queue and an item in its lane), all in the commit of the event itself. Live feeds get a
+ * signal once that commit is confirmed; while a feed is open, and for ten minutes afterwards, the references are
+ * recorded too.
  *
  * Guarantees: a server without webhooks and feeds costs one entry per event; a webhook's deliveries are due in the
  * order of their ids; queued and dead deliveries together are bounded (`backlog.ts`).

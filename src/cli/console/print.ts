@@ -1,4 +1,4 @@
-/** print - the output of commands, which is one line of JSON with `--json`, otherwise sentences and tables. */
+/** print - prints the output of commands: one line of JSON with `--json`, otherwise sentences and tables. */
 import type { ClientOptions } from './client.ts'
 import { formatTable } from './table.ts'
 

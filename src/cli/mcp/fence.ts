@@ -1,5 +1,5 @@
 /**
- * fence - the answer of a tool, which is a sentence of ours, and data between two lines that no mail can forge
+ * fence - the answer of a tool: a sentence of ours, and data between two lines that no mail can forge
  *
  * Subjects, names, texts and the replies of other servers are written by strangers. All data is inside the fence,
  * whose lines have a random id made only for this answer.

@@ -48,7 +48,7 @@ export class SegmentPacker {
     return [...new Set([...this.#postings.recipient.numbers, ...this.#postings.sender.numbers])]
   }
 
-  /** The rest of the object behind the blocks that `add` returned, which is the last block, indexes and tail. */
+  /** The rest of the object behind the blocks that `add` returned: the last block, indexes and tail. */
   async *end(): AsyncGenerator<Buffer, void> {
     if (this.#rows.length > 0) yield await this.#endBlock()
     const indexes = {} as Record<IndexName, PackedPostings>

@@ -1,6 +1,6 @@
 /**
- * postings - the messages of a sealed segment by number, which is that of a recipient, of a sender, or of the hash of
- * a tag.
+ * postings - finds the messages of a sealed segment by the number of a recipient, of a sender, or of the hash of a
+ * tag.
  *
  * A posting is the number's distance from the one before it in its page, how many messages follow, and their places in
  * the segment as distances, all as varints of seven bits. Pages of some 4 KB are read one by one; the tail of the

@@ -1,4 +1,4 @@
-/** door - the pages without a session, which are those for signing in, links and a forgotten password */
+/** door - the pages without a session: signing in, links, and a forgotten password */
 import './style/style.css'
 import { render } from 'preact'
 import { applyTheme } from './browser/theme.ts'

@@ -34,7 +34,7 @@ export interface DmarcReport {
   /** The record that applies, and the domain that has it. */
   readonly record: string | null
   readonly policyDomain: string | null
-  /** The aligned identities, which are the domain of MAIL FROM, and that of a signature. */
+  /** The aligned identities: the domain of MAIL FROM, and that of a signature. */
   readonly aligned: { readonly spf: string | null; readonly dkim: string | null }
 }
 

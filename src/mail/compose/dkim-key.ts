@@ -19,7 +19,7 @@ const SEALED_VERSION = 1
 export interface DkimKeyPair {
   /** PKCS #8, DER. */
   readonly privateKey: Buffer
-  /** SubjectPublicKeyInfo, DER, in base64, which is the `p=` of the record. */
+  /** SubjectPublicKeyInfo, DER, in base64: the `p=` of the record. */
   readonly publicKey: string
 }
 

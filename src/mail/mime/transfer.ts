@@ -106,8 +106,8 @@ function hexOf(octet: number): number {
 }
 
 /**
- * Undecided octets are in `#held`, which are a `=` with its possible continuation, or blanks that the end of the line
- * would drop. The list of pieces is joined once, when it is decided.
+ * Undecided octets are in `#held`: a `=` with its possible continuation, or blanks that the end of the line would
+ * drop. The list of pieces is joined once, when it is decided.
  */
 class QuotedPrintableDecoder implements TransferDecoder {
   #held: Buffer[] = []
@@ -142,7 +142,7 @@ function isBlank(bytes: Uint8Array): boolean {
   return true
 }
 
-/** Start of undecidable octets, which are blanks at the end, a `=` and its continuation, or a CR. */
+/** Start of undecidable octets: blanks at the end, a `=` and its continuation, or a CR. */
 function holdFrom(bytes: Uint8Array): number {
   let end = bytes.length
   if (end > 0 && bytes[end - 1] === CR) end -= 1
@@ -155,7 +155,7 @@ function holdFrom(bytes: Uint8Array): number {
   return end
 }
 
-/** Decodes up to `end`, after which are blanks or a `=`, or the end of the body. */
+/** Decodes up to `end`, which is followed by blanks or a `=`, or is the end of the body. */
 function decodeLines(bytes: Uint8Array, end: number): Buffer {
   const out = Buffer.allocUnsafe(end)
   let at = 0

@@ -13,7 +13,7 @@ import type { HardIssue, SoftIssue } from '../../../schemas/inbound.ts'
 import { type HeaderBlock, readHeaderBlock } from './header-block.ts'
 import { type PartHeader, readPartHeader } from './part-header.ts'
 
-/** Maximum parts of a mail, which are its root, multiparts, leaves and attached messages. */
+/** Maximum parts of a mail, counting its root, multiparts, leaves and attached messages. */
 export const PARTS_MAX = 500
 /** The root is at depth 0; a multipart and an attached message each count one. */
 export const DEPTH_MAX = 50

@@ -1,5 +1,5 @@
 /**
- * dsn - mail to a return path, which is a report by RFC 3464, or the text of a mail system without one.
+ * dsn - mail to a return path: a report by RFC 3464, or the text of a mail system without one.
  *
  * The recipient is never read from it, because the return path names it, and a forwarder reports another address.
  * Guarantees: `bounce` only if the mail reports that delivery has ended; a delay, an answer of a person or machine,

@@ -49,7 +49,7 @@ export interface BucketRow {
   readonly subject: string | null
 }
 
-/** The content of a released message, which is the broadcast's content with individual values. */
+/** The content of a released message: the broadcast's content with individual values. */
 export interface OwnContent {
   readonly contentId: string
   readonly substitutions: Readonly<Record<string, string>>

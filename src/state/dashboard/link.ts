@@ -2,8 +2,8 @@
  * link - a single-use link into the dashboard.
  *
  * Its token is its id with a MAC, so the store holds no usable token. The first two hex digits of the id are its
- * shard, which is that of a user for `sign-in` and `reset`, and of an account for `setup` and `invitation`. `round` is
- * the number of used links of its kind when it was made: using one invalidates its siblings.
+ * shard: that of a user for `sign-in` and `reset`, and of an account for `setup` and `invitation`. `round` is the
+ * number of used links of its kind when it was made: using one invalidates its siblings.
  *
  * Links of the operator for one address are siblings in all accounts: using one invalidates those made before, and none
  * works once the key that made it is revoked.

@@ -84,13 +84,13 @@ export function isOpen(status: RecipientStatus): boolean {
   return status === 'accepted' || status === 'scheduled' || status === 'deferred'
 }
 
-/** A message's status, which is the common one of its recipients, or `mixed`. In: at least one. */
+/** A message's status: the common one of its recipients, or `mixed`. In: at least one. */
 export function messageStatus(statuses: readonly RecipientStatus[]): RecipientStatus | 'mixed' {
   const first = statuses[0] ?? 'accepted'
   return statuses.every((status) => status === first) ? first : 'mixed'
 }
 
-/** Field of a recipient's row, which is the message's short id, with `.<n>` from the second recipient on. */
+/** Field of a recipient's row: the message's short id, with `.<n>` from the second recipient on. */
 export function statusField(messageShort: string, recipient: number): string {
   return recipient === 0 ? messageShort : `${messageShort}.${recipient}`
 }

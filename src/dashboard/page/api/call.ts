@@ -29,9 +29,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * Hooks set by the pages, which are the path of the interface, and handlers for the end or interruption of a session.
- */
+/** Hooks set by the pages: the path of the interface, and handlers for the end or interruption of a session. */
 export const gates = {
   base: '/dashboard/api',
   /** The session is over. */
