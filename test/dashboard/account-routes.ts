@@ -1,4 +1,4 @@
-/** account-routes - what an id is looked for in, and what of a domain's looks stands in the log of the account. */
+/** account-routes - where an id is searched, and which checks of a domain are in the log of the account. */
 import { connect } from 'node:net'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -36,7 +36,7 @@ async function neighbour(): Promise<string> {
   throw new Error('No account on the shard')
 }
 
-/** What Redis was asked meanwhile, by whomever. */
+/** The reads of Redis meanwhile, by any caller. */
 async function heard(act: () => Promise<unknown>): Promise<string> {
   // A client takes what comes with the answer to MONITOR for answers.
   const monitor = connect(service.redis.socketPath)
@@ -51,7 +51,7 @@ async function heard(act: () => Promise<unknown>): Promise<string> {
   return said
 }
 
-t.test('account-routes: an id is looked for on the servers of its account alone [member.find]', async (t) => {
+t.test('account-routes: an id is searched on the servers of its account only [member.find]', async (t) => {
   const theirs = await neighbour()
   const message = { from: 'you@simulator.test', to: ['delivered@simulator.test'], subject: 'Hello', text: 'Hello' }
   const { messageId } = (await service.call('POST /v1/email', { token: testServer.token, body: message })).json
@@ -64,7 +64,7 @@ t.test('account-routes: an id is looked for on the servers of its account alone 
   t.same((await ada.call('POST /find', { text: theirs })).json, { kind: null, id: null, serverId: null })
 })
 
-t.test('account-routes: a look is logged where it has changed something, a press always [member.audit]', async (t) => {
+t.test('account-routes: a check is logged if it changed something, a press always [member.audit]', async (t) => {
   const { json } = await ada.call('POST /domains', { domain: 'mail.northwind.example' })
   const path = `/domains/${json.domainId}`
   const newest = async () => (await ada.call('GET /audit?limit=1')).json.acts[0]

@@ -1,6 +1,6 @@
 /**
- * confirm - who is signed in confirms by his own count, whatever strangers try with his address; what was tried in vain
- * stands in the log; another account makes a session no longer.
+ * confirm - a signed-in user has their own count of confirmations, whatever strangers try with the address; failed
+ * tries are in the log; another account does not extend a session.
  */
 import t from 'tap'
 import { Browser } from '../support/clients/browser.ts'
@@ -23,26 +23,23 @@ const signIn = (browser: Browser, password: string) => browser.call('POST /sessi
 const acts = async (act: string) =>
   (await ada.call('GET /audit?limit=100')).json.acts.filter((one: { act: string }) => one.act === act)
 
-t.test(
-  'confirm: ten wrong tries of strangers lock the address, and nobody who is signed in [session.confirm]',
-  async (t) => {
-    const other = new Browser(origin, '192.0.2.8')
-    t.equal((await signIn(other, PASSWORD)).status, 200)
-    for (let n = 0; n < 9; n += 1) await signIn(new Browser(origin, `2001:db8:${n}::1`), 'not the right one')
-    t.equal((await signIn(new Browser(origin, '192.0.2.9'), PASSWORD)).status, 429)
-    t.equal((await ada.call('POST /session/confirm', { password: PASSWORD })).status, 200)
-    const tries = await Promise.all(
-      Array.from({ length: 12 }, () => ada.call('POST /session/confirm', { password: 'not the right one' })),
-    )
-    t.equal(tries.filter(({ status }) => status === 401).length, 9, 'the eleventh is one too many')
-    t.match(tries.find(({ status }) => status === 429)?.json, { error: 'too_many_tries', resetsAt: /Z$/ })
-    const body = { current: PASSWORD, password: 'another horse entirely' }
-    t.equal((await ada.call('POST /me/password', body)).status, 429, 'the same count')
-    t.equal((await other.call('POST /session/confirm', { password: PASSWORD })).status, 429, 'in all his sessions')
-  },
-)
+t.test('confirm: ten wrong tries of strangers lock the address, and no signed-in user [session.confirm]', async (t) => {
+  const other = new Browser(origin, '192.0.2.8')
+  t.equal((await signIn(other, PASSWORD)).status, 200)
+  for (let n = 0; n < 9; n += 1) await signIn(new Browser(origin, `2001:db8:${n}::1`), 'not the right one')
+  t.equal((await signIn(new Browser(origin, '192.0.2.9'), PASSWORD)).status, 429)
+  t.equal((await ada.call('POST /session/confirm', { password: PASSWORD })).status, 200)
+  const tries = await Promise.all(
+    Array.from({ length: 12 }, () => ada.call('POST /session/confirm', { password: 'not the right one' })),
+  )
+  t.equal(tries.filter(({ status }) => status === 401).length, 9, 'the eleventh is one too many')
+  t.match(tries.find(({ status }) => status === 429)?.json, { error: 'too_many_tries', resetsAt: /Z$/ })
+  const body = { current: PASSWORD, password: 'another horse entirely' }
+  t.equal((await ada.call('POST /me/password', body)).status, 429, 'the same count')
+  t.equal((await other.call('POST /session/confirm', { password: PASSWORD })).status, 429, 'in all his sessions')
+})
 
-t.test('confirm: what was tried in vain is in the log, a limit once while it is reached [member.audit]', async (t) => {
+t.test('confirm: failed tries are in the log, a limit once while it is reached [member.audit]', async (t) => {
   const { userId } = (await ada.call('GET /me')).json
   await until(async () => ((await acts('signInRefused')).length === 18 ? true : null), WAIT_MS)
   await until(async () => ((await acts('limitReached')).length === 2 ? true : null), WAIT_MS)
@@ -52,7 +49,7 @@ t.test('confirm: what was tried in vain is in the log, a limit once while it is 
   t.equal((await acts('limitReached')).length, 2, 'one of the address, one of him')
 })
 
-t.test('confirm: a session in another account began when the first one did [session.life]', async (t) => {
+t.test('confirm: a session in another account keeps the begin of the first one [session.life]', async (t) => {
   const call = (what: string, body: object) =>
     service.operate(what.replace(' ', ' /v1/operator/accounts'), { token: operatorToken, body })
   const { accountId } = (await call('POST ', { name: 'Second', administrators: [] })).json
@@ -70,7 +67,7 @@ t.test('confirm: a session in another account began when the first one did [sess
   t.equal(after.createdAt, before.createdAt)
 })
 
-t.test('confirm: who tries in vain fills no log of somebody else [member.audit] [session.limits]', async (t) => {
+t.test('confirm: failed tries fill no log of another account [member.audit] [session.limits]', async (t) => {
   const { account } = service.firstRun
   const path = `POST /v1/operator/accounts/${account.accountId}/link`
   const { json } = await service.operate(path, { token: operatorToken, body: { address: 'bea@a.example' } })

@@ -1,4 +1,7 @@
-/** content-routes - what mail says is read by who may, noted, hidden; a frame's policy; test messages; sent again. */
+/**
+ * content-routes - the contents of mail: the roles that may read it, its log entry, hiding; a frame's policy; test
+ * messages; sending again.
+ */
 import t from 'tap'
 import { MESSAGE_CONTENT } from '../../schemas/dashboard/content.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
@@ -37,7 +40,7 @@ const frame = (path: string, headers: Record<string, string> = {}) =>
 const body = { from: 'news@acme.example', to: ['bob@b.example'], subject: 'Hello', text: 'It works.', html: HTML }
 const { messageId } = (await service.call('POST /v1/email', { token: liveServer.token, body })).json
 
-t.test('content: asked for by itself, noted, hidden where the account says so [member.content]', async (t) => {
+t.test('content: requested separately, logged, hidden if the account hides it [member.content]', async (t) => {
   t.match((await ada.call(`GET ${live}/messages/${messageId}`)).json, {
     subject: 'Hello',
     text: null,
@@ -57,7 +60,7 @@ t.test('content: asked for by itself, noted, hidden where the account says so [m
   t.equal((await ada.call(other)).status, 404)
 })
 
-t.test('content: in a frame that may do nothing, and only there [member.frame]', async (t) => {
+t.test('content: in a frame without any rights, and only there [member.frame]', async (t) => {
   const seen = await frame(`${liveServer.serverId}/${messageId}`, { 'sec-fetch-dest': 'iframe' })
   t.equal(seen.status, 200)
   t.equal(

@@ -38,7 +38,7 @@ async function lockOut(t: Test, address: string): Promise<void> {
   t.match((await signIn(stranger(), address)).json, { error: 'too_many_tries' }, 'whatever the password')
 }
 
-t.test('device: its browser signs in whatever strangers try, and has tries of its own [session.limits]', async (t) => {
+t.test('device: its browser signs in whatever strangers try, and has its own tries [session.limits]', async (t) => {
   const ada = await come('ada@a.example')
   await ada.call('DELETE /session')
   t.match(ada.device, /^sendwright-device=[0-9a-f-]{36}\.[\w-]{22}\.[\w-]{43}$/, 'it stays when its user signs out')

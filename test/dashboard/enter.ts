@@ -1,4 +1,4 @@
-/** enter - sessions whose shard is away stay on their user's list, and whoever ends them is told. */
+/** enter - sessions on an unreachable shard stay on their user's list, and the caller that ends them gets an error. */
 import t from 'tap'
 import { shardOf } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
@@ -9,7 +9,7 @@ const USER = '01938a00-0000-7000-8000-0000000000aa'
 const HERE = '01938a00-0000-7000-8000-000000000001'
 const AWAY = '01938a00-0000-7001-8000-000000000002'
 
-t.test('enter: a session that could not be ended is not forgotten, the others are [session.password]', async (t) => {
+t.test('enter: a session that could not be ended stays listed, the others do not [session.password]', async (t) => {
   const orders: string[] = []
   // A cluster that has lost one shard.
   const ask: Ask = async (shard, { name, body }) => {

@@ -1,6 +1,6 @@
 /**
- * factor-routes - second factors from setting up to signing in: authenticator, passkeys, recovery codes; what an
- * account takes of everybody; the limits of codes over two processes.
+ * factor-routes - second factors from setting up to signing in: authenticator, passkeys, recovery codes; the rule of
+ * an account; the limits of codes over two processes.
  */
 import t from 'tap'
 import { totpCode, totpStepAt } from '../../src/dashboard/factor/totp.ts'
@@ -36,7 +36,7 @@ t.teardown(async () => {
 const origins = [`http://localhost:${service.config.httpPort}`, `http://localhost:${httpPort}`] as const
 const { account, dashboardUrl, operatorToken } = service.firstRun
 
-/** Somebody with a user of his own, signed in. */
+/** A separate user, signed in. */
 async function come(address: string, role?: string): Promise<{ browser: Browser; address: string }> {
   const browser = clientOf()
   const token = Browser.tokenOf(role === undefined ? dashboardUrl : await linkFor(address, { role }))
@@ -46,7 +46,7 @@ async function come(address: string, role?: string): Promise<{ browser: Browser;
 }
 
 let clients = 0
-/** A browser of a network of its own. */
+/** A browser in a separate network. */
 function clientOf(origin: string = origins[0]): Browser {
   clients += 1
   return new Browser(origin, `2001:db8:${clients.toString(16)}::1`)
@@ -59,13 +59,13 @@ async function linkFor(address: string, body: object = {}): Promise<string> {
   return json.url
 }
 
-/** Sets up an authenticator. Out: its code of the step that is `ahead`; its recovery codes. */
+/** Sets up an authenticator. Returns its code of the step that is `ahead`, and its recovery codes. */
 async function setUpTotp(browser: Browser) {
   const begun = await browser.call('POST /me/totp')
   const secret = decodeBase32(begun.json.secret.toLowerCase())
   const code = (ahead = 0) => totpCode(secret, totpStepAt(Date.now()) + ahead)
   const { challenge } = begun.json
-  // The step before: the one that runs, and the next, can still be used.
+  // The step before, so that the present one and the next can still be used.
   const made = await browser.call('POST /me/totp/confirm', { challenge, code: code(-1) })
   return { made, code, challenge, codes: made.json.recoveryCodes as string[] }
 }
@@ -83,7 +83,7 @@ const signIn = (browser: Browser, { address, password = PASSWORD }: { address: s
   browser.call('POST /session', { address, password })
 
 t.test(
-  'factor: an authenticator counts once a code of it came, and then stands before the session [session.factor]',
+  'factor: an authenticator counts once a code of it arrived, and is then required for a session [session.factor]',
   async (t) => {
     const { browser, address } = await come('bea@a.example', 'member')
     const begun = await browser.call('POST /me/totp')
@@ -124,7 +124,7 @@ t.test(
   },
 )
 
-t.test('factor: a recovery code signs in once, new ones end the old, the log says so [session.factor]', async (t) => {
+t.test('factor: a recovery code signs in once, new ones end the old, the log shows it [session.factor]', async (t) => {
   const { browser, address } = await come('cat@a.example', 'member')
   const { codes } = await setUpTotp(browser)
   const next = clientOf()
@@ -154,7 +154,7 @@ t.test('factor: a recovery code signs in once, new ones end the old, the log say
 })
 
 t.test(
-  'factor: a mailed link, a new password and an operator’s link stand for no factor; one that says so removes it [session.factor] [link.operator]',
+  'factor: a mailed link, a new password and an operator’s link replace no factor; a link that removes it says so [session.factor] [link.operator]',
   async (t) => {
     const { browser, address } = await come('dan@a.example', 'member')
     const { code } = await setUpTotp(browser)
@@ -175,7 +175,7 @@ t.test(
   },
 )
 
-t.test('passkey: as a second step, and alone where it has verified who holds it [session.passkey]', async (t) => {
+t.test('passkey: as a second step, and alone if it has verified its holder [session.passkey]', async (t) => {
   const { browser, address } = await come('eve@a.example', 'member')
   const { authenticator, made, begun, credential } = await setUpPasskey(browser)
   t.match(made, { status: 201, json: { passkey: { name: 'Phone', lastUsedAt: null } } }, made.text)
@@ -244,7 +244,7 @@ t.test(
 )
 
 t.test(
-  'factor: an account takes one of everybody: nothing else answers before [session.factor] [member.settings]',
+  'factor: an account can require one of all members: nothing else answers before [session.factor] [member.settings]',
   async (t) => {
     const { browser, address } = await come('gus@a.example', 'member')
     const settings = (requireSecondFactor: boolean) => ada.browser.call('PATCH /account', { requireSecondFactor })
@@ -277,7 +277,7 @@ t.test(
 )
 
 t.test(
-  'factor: codes count as tries, exact over two processes; a passkey is locked out by nobody [session.limits]',
+  'factor: codes count as tries, exact over two processes; tries of others never block a passkey [session.limits]',
   async (t) => {
     const { browser, address } = await come('ida@a.example', 'member')
     await setUpTotp(browser)

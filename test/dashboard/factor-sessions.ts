@@ -1,4 +1,4 @@
-/** factor-sessions - a second factor ends the sessions before it; what is shown in a session counts for that one. */
+/** factor-sessions - a second factor ends earlier sessions; a factor shown in a session counts for that one. */
 import { request } from 'node:http'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -43,7 +43,7 @@ async function come(address: string, accountId = account.accountId): Promise<Bro
   return browser
 }
 
-/** Begins an authenticator. Out: what confirms it; its code of the step that is `ahead`. */
+/** Begins an authenticator. Returns the confirmation, and its code of the step that is `ahead`. */
 async function begin(browser: Browser) {
   const { secret, challenge } = (await browser.call('POST /me/totp')).json
   const code = (ahead = 0) => totpCode(decodeBase32(secret.toLowerCase()), totpStepAt(Date.now()) + ahead)
@@ -56,7 +56,7 @@ async function forgetShown(userId: string): Promise<void> {
     if ((await redis.hget(key, 'userId')) === userId) await redis.hset(key, 'factor', '0')
 }
 
-t.test('factor: with the first one the sessions end that a password alone has opened [session.factor]', async (t) => {
+t.test('factor: the first one ends the sessions that were opened with a password alone [session.factor]', async (t) => {
   const address = 'bea@a.example'
   const owner = await come(address)
   const thief = newBrowser()
@@ -68,7 +68,7 @@ t.test('factor: with the first one the sessions end that a password alone has op
   t.equal((await owner.call('GET /servers')).status, 200)
 })
 
-t.test('factor: who has one shows it for what changes it, and for another account [session.factor]', async (t) => {
+t.test('factor: a user with one shows it to change factors, and for another account [session.factor]', async (t) => {
   const { accountId } = await operate('POST ', { name: 'Second', administrators: [] })
   await come('cat@a.example', accountId)
   const cat = await come('cat@a.example')
@@ -88,7 +88,7 @@ t.test('factor: who has one shows it for what changes it, and for another accoun
   t.match(other, { status: 200, json: { account: { accountId }, needsFactor: false } }, 'it goes along')
 })
 
-t.test('factor: a session that ends while the body comes changes nothing [session.factor]', async (t) => {
+t.test('factor: a session that ends while the body arrives changes nothing [session.factor]', async (t) => {
   const dan = await come('dan@a.example')
   const text = JSON.stringify((await begin(dan)).body)
   const headers = {
@@ -102,7 +102,7 @@ t.test('factor: a session that ends while the body comes changes nothing [sessio
   const answered = new Promise<number>((resolve, reject) => {
     held.on('response', ({ statusCode = 0 }) => resolve(statusCode)).on('error', reject)
   })
-  // The head goes out with the first byte; what is answered after that finds it read.
+  // The head is sent with the first byte. An answer after that has read it.
   held.write(text.slice(0, 1))
   await dan.call('GET /session')
   await dan.call('GET /servers')
@@ -113,33 +113,30 @@ t.test('factor: a session that ends while the body comes changes nothing [sessio
   t.same((await again.call('POST /session', { address: 'dan@a.example', password: PASSWORD })).json.factors, [])
 })
 
-t.test(
-  'factor: an invitation is used by the step that is taken, not by what comes before it [session.factor]',
-  async (t) => {
-    const address = 'eve@a.example'
-    const { accountId } = await operate('POST ', { name: 'Third', administrators: [] })
-    const eve = await come(address, accountId)
-    const begun = await begin(eve)
-    t.equal((await eve.call('POST /me/totp/confirm', begun.body)).status, 200)
-    await ada.call('POST /invitations', { address, role: 'member' })
-    const mail = await until(
-      () =>
-        // She is told of her authenticator too.
-        mx.sessions
-          .flatMap(({ messages }) => messages)
-          .find((one) => one.includes(`To: ${address}`) && one.includes('link#')),
-      MAIL_MS_MAX,
-    )
-    const token = /link#([\w.-]+)/.exec(mail.replaceAll('=\r\n', ''))?.[1] ?? ''
-    const next = newBrowser()
-    const asked = await next.call('POST /links/consume', { token, password: PASSWORD })
-    t.match(asked, { status: 200, json: { secondFactor: ['totp'] } }, asked.text)
-    const members = async () => JSON.stringify((await ada.call('GET /members')).json.members)
-    t.notMatch(await members(), address)
-    t.equal((await next.call('POST /links/read', { token })).status, 200, 'it works still')
-    const came = await next.call('POST /session/code', { challenge: asked.json.challenge, code: begun.code() })
-    t.match(came, { status: 200, json: { account: { accountId: account.accountId }, role: 'member' } }, came.text)
-    t.match(await members(), address)
-    t.match((await next.call('POST /links/read', { token })).json, { error: 'link_not_valid' })
-  },
-)
+t.test('factor: an invitation is used by the final step, not by those before it [session.factor]', async (t) => {
+  const address = 'eve@a.example'
+  const { accountId } = await operate('POST ', { name: 'Third', administrators: [] })
+  const eve = await come(address, accountId)
+  const begun = await begin(eve)
+  t.equal((await eve.call('POST /me/totp/confirm', begun.body)).status, 200)
+  await ada.call('POST /invitations', { address, role: 'member' })
+  const mail = await until(
+    () =>
+      // The notice about the authenticator is sent too.
+      mx.sessions
+        .flatMap(({ messages }) => messages)
+        .find((one) => one.includes(`To: ${address}`) && one.includes('link#')),
+    MAIL_MS_MAX,
+  )
+  const token = /link#([\w.-]+)/.exec(mail.replaceAll('=\r\n', ''))?.[1] ?? ''
+  const next = newBrowser()
+  const asked = await next.call('POST /links/consume', { token, password: PASSWORD })
+  t.match(asked, { status: 200, json: { secondFactor: ['totp'] } }, asked.text)
+  const members = async () => JSON.stringify((await ada.call('GET /members')).json.members)
+  t.notMatch(await members(), address)
+  t.equal((await next.call('POST /links/read', { token })).status, 200, 'it works still')
+  const came = await next.call('POST /session/code', { challenge: asked.json.challenge, code: begun.code() })
+  t.match(came, { status: 200, json: { account: { accountId: account.accountId }, role: 'member' } }, came.text)
+  t.match(await members(), address)
+  t.match((await next.call('POST /links/read', { token })).json, { error: 'link_not_valid' })
+})

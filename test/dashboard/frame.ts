@@ -5,14 +5,14 @@ import { frameOf, linksOf, referencedIds } from '../../src/dashboard/frame.ts'
 const shown = (html: string, files = new Map<string, string>()) =>
   frameOf({ text: null, html, images: false, mode: 'live', files }).text ?? ''
 
-t.test('frame: what connects before a policy is asked means nothing any more [member.frame]', async (t) => {
+t.test('frame: messages before the request for a policy have no effect [member.frame]', async (t) => {
   for (const name of ['iframe', 'IFRAME', 'frame', 'object', 'embed', 'portal', 'fencedframe', 'link', 'meta', 'base'])
     for (const text of [`<${name} src=x>`, `<${name}/src=x>`, `<${name}\tsrc=x></${name}>`, `<p <${name}>`])
       t.notMatch(shown(text).replace(/^.*?<base target="_blank">/, ''), new RegExp(`</?${name}`, 'i'), text)
   t.match(shown('<p>a <b>b</b></p>'), '<p>a <b>b</b></p>')
 })
 
-t.test('frame: links are listed, each once; inline files stand for their Content-ID [member.frame]', async (t) => {
+t.test('frame: links are listed, each once; inline files replace their Content-ID [member.frame]', async (t) => {
   const html = `<a href="https://a.example/?x=1&amp;y">a</a><a HREF='https://a.example/?x=1&y'>b</a>
     <a href=mailto:a@b.example>c</a><a href="javascript:alert(1)">d</a><img src="cid:one@x"><img src=cid:two>`
   t.same(linksOf(html), ['https://a.example/?x=1&y', 'mailto:a@b.example'])

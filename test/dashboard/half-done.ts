@@ -1,6 +1,6 @@
 /**
- * half-done - the process is ended with SIGKILL after each step of a join and of a removal but the last, once: within
- * the hour each user is a member who finds his account, or is forgotten.
+ * half-done - the process is ended with SIGKILL after each step of a join and of a removal except the last, once.
+ * Within the hour each user is a member with the account on their list, or is deleted.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { passTime } from '../support/store/pass-time.ts'
 const PASSWORD = 'correct horse battery'
 const WAIT_MS = 30_000
 const DEATH_MS_MAX = 10_000
-/** After which order the process dies, and whether he is a member then. */
+/** The order after which the process dies, and whether the user is a member then. */
 const JOINS = { 'add-user': false, 'begin-join': false, 'use-account-link': true }
 const REMOVALS = { 'begin-leave': true, 'change-member': false }
 
@@ -50,7 +50,7 @@ async function linkFor(address: string): Promise<string> {
   return Browser.tokenOf(url)
 }
 
-/** Each from a client of its own: limits are not what is tried here. */
+/** Each from a separate client, because limits are not tested here. */
 let clients = 0
 const browser = () => {
   clients += 1
@@ -59,7 +59,7 @@ const browser = () => {
 const join = (token: string) => browser().call('POST /links/consume', { token, name: 'Ben', password: PASSWORD }, CLOSE)
 const signIn = (address: string) => browser().call('POST /session', { address, password: PASSWORD }, CLOSE)
 
-/** Starts a process that dies after an order, and has it asked something. Out: whether it has died of that. */
+/** Starts a process that dies after an order, and sends it a request. Returns whether it died of that. */
 async function dieAfter(order: string, ask: () => Promise<unknown>): Promise<boolean> {
   await host.kill('SIGTERM')
   host = await startHost(settings, { point: `after ${order}` })
@@ -68,7 +68,7 @@ async function dieAfter(order: string, ask: () => Promise<unknown>): Promise<boo
   return Promise.race([host.exited.then(() => true), late])
 }
 
-/** What is stored of who has an address: his id and his row; null: nothing. */
+/** The stored id and row of the user with an address; null: nothing. */
 async function rowOf(address: string): Promise<{ userId: string; accounts: string[]; unsure: string } | null> {
   for (const key of await store.keys('*:user:*')) {
     const [found, accounts, unsure] = await store.hmget(key, 'address', 'accounts', 'unsure')
@@ -101,7 +101,7 @@ for (const order of Object.keys(REMOVALS)) {
   })
 }
 
-t.test('half-done: within the hour all of it has ended in one of the two whole states [member.index]', async (t) => {
+t.test('half-done: within the hour all of it has ended in one of the two complete states [member.index]', async (t) => {
   await host.kill('SIGTERM')
   await passTime(store)
   host = await startHost(settings)
@@ -117,7 +117,7 @@ t.test('half-done: within the hour all of it has ended in one of the two whole s
       t.equal(row.found !== null, isMember)
       t.equal((await signIn(address)).status, isMember ? 200 : 401)
       if (row.found === null) {
-        // Nothing of before is in his way.
+        // Nothing from before is in the user's way.
         t.match(await join(await linkFor(address)), { status: 200, json: { user: { name: 'Ben' } } })
         return
       }

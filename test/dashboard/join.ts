@@ -1,7 +1,7 @@
 /**
- * join - who joins and who is removed, at every moment of either: all orders of their steps, and of each the process
- * dies after any of them, stands still for an hour between any two, or has its looks made twice. The account and the
- * list of its user agree within the hour.
+ * join - joins and removals at every step: all orders of their steps, and in each the process dies after any of them,
+ * freezes for an hour between any two, or runs its checks twice. The account and the list of its user agree within the
+ * hour.
  */
 import t from 'tap'
 import { makeIds } from '../../cluster/id.ts'
@@ -10,20 +10,20 @@ import { leave } from '../../src/dashboard/join.ts'
 import { fieldsOfUser, USER_FIELDS } from '../../src/state/dashboard/user.ts'
 import { PeopleSteps } from '../support/world/people-steps.ts'
 
-/** Of the test that has the most; so that one which begins to repeat itself ends. */
+/** The steps of the test with the most, so that a test that begins to repeat itself ends. */
 const STEPS_MAX = 60
 
 interface Scene {
   readonly memberOf: readonly ('one' | 'other')[]
   begin(steps: PeopleSteps): void
-  /** How often an hour passes in the midst of it. */
+  /** The number of hours that pass in the middle of it. */
   readonly hours: number
 }
 
-/** What is done in a scene, one after the other: a step of a request by its place, or an hour. */
+/** The actions in a scene, one after the other: a step of a request by its place, or an hour. */
 type Course = readonly (number | 'hour')[]
 
-/** Runs a course, and says what may come next. */
+/** Runs a course, and returns the possible next actions. */
 async function run({ memberOf, begin }: Scene, course: Course): Promise<{ steps: PeopleSteps; broken: string | null }> {
   const steps = new PeopleSteps(memberOf)
   begin(steps)
@@ -42,7 +42,7 @@ function brokenAt({ accounts, memberOf, unsure }: PeopleSteps): string | null {
   return memberOf.some((one) => accounts?.includes(one) === false && !unsure.includes(one)) ? 'a member is lost' : null
 }
 
-/** What must hold once time has passed; else what does not. */
+/** What must hold once time has passed; returns the violation. */
 async function brokenLater(steps: PeopleSteps): Promise<string | null> {
   await steps.anHour()
   const { accounts, memberOf, unsure, isKnown } = steps
@@ -52,7 +52,7 @@ async function brokenLater(steps: PeopleSteps): Promise<string | null> {
   return [...accounts].sort().join() === [...memberOf].sort().join() ? null : `list ${accounts}, member of ${memberOf}`
 }
 
-/** Every course of a scene; out: those after which something is broken, and how many there were. */
+/** Every course of a scene. Returns those after which something is broken, and the number of all. */
 async function explore(scene: Scene): Promise<{ broken: string[]; courses: number }> {
   const broken: string[] = []
   const open: Course[] = [[]]
@@ -148,7 +148,7 @@ for (const [name, scene] of Object.entries(SCENES)) {
   })
 }
 
-/** Leaves while the account says of him, look by look, whether he is a member. Out: what his list was told. */
+/** Leaves while the account reports, check by check, whether the user is a member. Returns the final list. */
 async function leaveWhile(...isMember: readonly boolean[]): Promise<object[]> {
   const ids = makeIds({ shard: 7, last: '', random: Math.random })
   const [userId, accountId] = [ids.next(1_000), ids.next(1_000)]
@@ -173,12 +173,12 @@ async function leaveWhile(...isMember: readonly boolean[]): Promise<object[]> {
   return told
 }
 
-t.test('join: the list follows what the account says at once, too [member.index]', async (t) => {
+t.test('join: the list follows the account at once, too [member.index]', async (t) => {
   t.same(await leaveWhile(true), [], 'a member stays')
   t.same(await leaveWhile(false, false), [{ name: 'join-account', isMember: false }])
 })
 
-t.test('join: who joins in the midst of a leave is put back by it [member.index]', async (t) => {
+t.test('join: a user who joins during a leave is restored by it [member.index]', async (t) => {
   t.same(await leaveWhile(false, true), [
     { name: 'join-account', isMember: false },
     { name: 'join-account', isMember: true },

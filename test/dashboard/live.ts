@@ -1,4 +1,4 @@
-/** live - what happens on a server as a page hears it: events, acceptances, who may hear, when it ends, bounds. */
+/** live - the events on a server as a page receives them: events, acceptances, rights, the end, bounds. */
 import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -63,28 +63,31 @@ async function send(to: string): Promise<string> {
 const of = (lines: readonly EventLine[], messageId: string, event: string) =>
   lines.find(({ data }) => data.messageId === messageId && data.event === event)
 
-t.test('live: a message is told when it is accepted, and each event as a webhook gets it [member.live]', async (t) => {
-  const [feed, other] = [await open(ada), await open(ada, liveServer.serverId)]
-  t.equal(feed.response.status, 200)
-  t.equal(feed.response.headers.get('content-type'), 'text/event-stream')
-  t.equal(feed.response.headers.get('x-content-type-options'), 'nosniff')
-  t.equal(feed.response.headers.get('x-accel-buffering'), 'no', 'no proxy holds an event back')
-  const [ann, ben] = [await send('ann@simulator.test'), await send('bounce+ben@simulator.test')]
-  await until(() => of(feed.lines, ann, 'delivered') && of(feed.lines, ben, 'bounced') !== undefined, WAIT_MS)
-  for (const id of [ann, ben]) t.match(of(feed.lines, id, 'accepted')?.data, { messageId: id, occurredAt: /Z$/ })
-  const events = feed.lines.filter(({ data }) => data.event !== 'accepted')
-  for (const { id, data } of events) {
-    t.match(id, /^\d+-\d+$/)
-    t.ok(compileBody(EVENT_BODIES[data.event as EventName])(data).ok, JSON.stringify(data))
-  }
-  t.notMatch(JSON.stringify(feed.lines), 'Secret')
-  t.same(other.lines, [], 'of its own server alone')
-  feed.stop()
-  other.stop()
-})
+t.test(
+  'live: a message is reported when it is accepted, and each event as a webhook gets it [member.live]',
+  async (t) => {
+    const [feed, other] = [await open(ada), await open(ada, liveServer.serverId)]
+    t.equal(feed.response.status, 200)
+    t.equal(feed.response.headers.get('content-type'), 'text/event-stream')
+    t.equal(feed.response.headers.get('x-content-type-options'), 'nosniff')
+    t.equal(feed.response.headers.get('x-accel-buffering'), 'no', 'no proxy holds an event back')
+    const [ann, ben] = [await send('ann@simulator.test'), await send('bounce+ben@simulator.test')]
+    await until(() => of(feed.lines, ann, 'delivered') && of(feed.lines, ben, 'bounced') !== undefined, WAIT_MS)
+    for (const id of [ann, ben]) t.match(of(feed.lines, id, 'accepted')?.data, { messageId: id, occurredAt: /Z$/ })
+    const events = feed.lines.filter(({ data }) => data.event !== 'accepted')
+    for (const { id, data } of events) {
+      t.match(id, /^\d+-\d+$/)
+      t.ok(compileBody(EVENT_BODIES[data.event as EventName])(data).ok, JSON.stringify(data))
+    }
+    t.notMatch(JSON.stringify(feed.lines), 'Secret')
+    t.same(other.lines, [], 'of its own server alone')
+    feed.stop()
+    other.stop()
+  },
+)
 
 t.test(
-  'live: it goes on after the last event; what is gone was missed; what is no id is 400 [member.live]',
+  'live: it continues after the last event; lost ones were missed; an invalid id is 400 [member.live]',
   async (t) => {
     const feed = await open(ada)
     const first = await send('first@simulator.test')
@@ -108,7 +111,7 @@ t.test(
   },
 )
 
-t.test('live: who may, and which servers are there [member.live] [member.role]', async (t) => {
+t.test('live: the roles that may read it, and missing servers [member.live] [member.role]', async (t) => {
   t.equal((await open(new Browser(origin))).response.status, 401)
   const keyed = await service.call(`GET /dashboard/api/servers/${testServer.serverId}/events`, {
     token: testServer.token,
@@ -155,7 +158,7 @@ t.test('live: five feeds of a user; one that ended leaves its place [member.live
   t.ok(await out.isOver())
 })
 
-t.test('live: what is more than a page can show is left out, and said so [member.live]', async (t) => {
+t.test('live: what exceeds a page is left out, and reported as such [member.live]', async (t) => {
   const hal = await member('hal@h.example', { role: 'member' })
   const feed = await open(hal)
   const messages = Array.from({ length: 100 }, (_, at) => {

@@ -1,7 +1,7 @@
 /**
- * mirror - every route of the dashboard with every role, and with the ids of another account; what is shown of mail.
+ * mirror - every route of the dashboard with every role, and with the ids of another account; the shown parts of mail.
  *
- * The cases are made of the tables of routes: a new route is among them.
+ * The cases are generated from the tables of routes, so a new route is included.
  */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
@@ -68,7 +68,7 @@ function callOf(
   return { what: `${method} ${text}${asked}`, ...(body !== null && { body: exampleOf(body, { isBody: true }) }) }
 }
 
-/** What would end the session or the other tests' ground. */
+/** Requests that would end the session or the basis of the other tests. */
 const HEAVY = [
   'signOut',
   'switchAccount',
@@ -139,7 +139,7 @@ t.test('mirror: another account’s ids are not there, on any route [member.mirr
   }
 })
 
-t.test('mirror: reads of live servers show nothing of what mail says [member.content]', async (t) => {
+t.test('mirror: reads of live servers show no contents of mail [member.content]', async (t) => {
   const of = (server: { serverId: string }, rest: string) => `GET /servers/${server.serverId}${rest}`
   const send = async (token: string) => {
     const body = { from: 'you@simulator.test', to: ['delivered@simulator.test'], subject: 'Hello', text: 'Secret' }
@@ -158,7 +158,7 @@ t.test('mirror: reads of live servers show nothing of what mail says [member.con
   t.equal((await ada.call(of(liveServer, `/messages/${messageId}`))).status, 404)
 })
 
-t.test('session: what outlives it wants a confirmation [session.confirm]', async (t) => {
+t.test('session: an action that outlives it needs a confirmation [session.confirm]', async (t) => {
   const redis = new Redis({ path: service.redis.socketPath })
   t.teardown(() => redis.disconnect())
   const { sessionId } = (await ada.call('GET /session')).json

@@ -1,4 +1,4 @@
-/** noted-tries - a member who has reached a limit is noted; where nothing could be counted nobody has reached one. */
+/** noted-tries - a member who has reached a limit is logged; if nothing could be counted no limit was reached. */
 import t from 'tap'
 import type { AskResult } from '../../cluster/work.ts'
 import type { DashboardDeps, DashboardRequest } from '../../src/dashboard/deps.ts'
@@ -8,7 +8,7 @@ const ACCOUNT = '01938a00-0000-7000-8000-000000000001'
 const USER = '01938a00-0000-7000-8000-000000000002'
 const HMAC = 'A'.repeat(22)
 
-/** What an invitation asks of the cluster where that answers each time like this. */
+/** The asks of an invitation to a cluster that always answers like this. */
 async function askedOf(result: AskResult) {
   const asked: string[] = []
   const ask = async (_shard: number, { name }: { readonly name: string }) => {
@@ -24,14 +24,14 @@ async function askedOf(result: AskResult) {
   return { asked, status: 'status' in answer ? answer.status : null }
 }
 
-t.test('noted-tries: a limit that was reached is noted [member.audit] [session.limits]', async (t) => {
+t.test('noted-tries: a reached limit is logged [member.audit] [session.limits]', async (t) => {
   const reached = { kind: 'refused', code: 'too_many_tries', extra: { resetsAtMs: 1 } }
   const { asked, status } = await askedOf({ kind: 'answer', reply: reached } as unknown as AskResult)
   t.equal(status, 429)
   t.same(asked, ['count-try', 'count-try'], 'the second asks whether it is news')
 })
 
-t.test('noted-tries: where nobody could count no limit is noted [member.audit]', async (t) => {
+t.test('noted-tries: if nothing could be counted no limit is logged [member.audit]', async (t) => {
   const { asked, status } = await askedOf({ kind: 'unavailable' } as AskResult)
   t.equal(status, 503)
   t.same(asked, ['count-try'])

@@ -1,4 +1,4 @@
-/** operator-link - the operator's link: who is new becomes a member, who is locked out chooses another password. */
+/** operator-link - the operator's link: a new user becomes a member, a locked-out one chooses a new password. */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -29,7 +29,7 @@ const ada = new Browser(origin)
 const body = { token: Browser.tokenOf(dashboardUrl), address: 'ada@a.example', name: 'Ada', password: OLD }
 await ada.call('POST /links/consume', body)
 
-t.test('operator-link: what is refused, in the usual order [link.operator]', async (t) => {
+t.test('operator-link: the refusals, in the usual order [link.operator]', async (t) => {
   const address = 'ben@b.example'
   const path = `/v1/operator/accounts/${account.accountId}/link`
   for (const token of [account.token, testServer.token, `${operatorToken}x`])
@@ -47,7 +47,7 @@ t.test('operator-link: what is refused, in the usual order [link.operator]', asy
   t.match((await new Browser(origin).call('POST /links/read', { token })).json, { accountName: 'Over' })
 })
 
-t.test('operator-link: who is new becomes a member with the role of the link, once [link.operator]', async (t) => {
+t.test('operator-link: a new user becomes a member with the role of the link, once [link.operator]', async (t) => {
   const made = await operate(`POST /${account.accountId}/link`, { address: 'ben@b.example', role: 'member' })
   t.equal(made.status, 201, made.text)
   t.match(made.json.url, /^http:\/\/localhost:\d+\/dashboard\/link#[0-9a-f]{34}\.[\w-]{43}$/)
@@ -69,7 +69,7 @@ t.test('operator-link: who is new becomes a member with the role of the link, on
     t.equal((await ben.call(`POST /links/${what}`, what === 'read' ? { token } : other)).status, 410)
 })
 
-t.test('operator-link: who is locked out chooses another password and keeps his role [link.operator]', async (t) => {
+t.test('operator-link: a locked-out user chooses a new password and keeps the role [link.operator]', async (t) => {
   t.equal((await ada.call('GET /session')).status, 200)
   const token = await linkFor('ADA@a.example', { role: 'member' })
   const back = new Browser(origin, '192.0.2.3')
@@ -88,7 +88,7 @@ t.test('operator-link: who is locked out chooses another password and keeps his 
   t.equal((await signIn(NEW)).status, 200)
 })
 
-t.test('operator-link: a user comes into another account too [link.operator]', async (t) => {
+t.test('operator-link: a user joins another account too [link.operator]', async (t) => {
   const { accountId } = (await operate('POST ', { name: 'Second', administrators: [] })).json
   const token = await linkFor('ada@a.example', {}, accountId)
   const browser = new Browser(origin, '192.0.2.4')
@@ -124,7 +124,7 @@ t.test(
   },
 )
 
-t.test('operator-link: who is removed does not come back by a link of before [link.operator]', async (t) => {
+t.test('operator-link: a removed user does not return by an earlier link [link.operator]', async (t) => {
   const kim = new Browser(origin, '192.0.2.30')
   const entry = { token: await linkFor('kim@k.example'), name: 'Kim', password: OLD }
   t.equal((await kim.call('POST /links/consume', entry)).status, 200)
@@ -137,7 +137,7 @@ t.test('operator-link: who is removed does not come back by a link of before [li
   t.equal((await first.call('POST /links/consume', { token: kept, password: OLD })).status, 410)
 })
 
-t.test('operator-link: a removal that was cut off is gone on with when it is asked anew [link.operator]', async (t) => {
+t.test('operator-link: an interrupted removal continues when it is requested again [link.operator]', async (t) => {
   const lea = new Browser(origin, '192.0.2.32')
   const entry = { token: await linkFor('lea@l.example'), name: 'Lea', password: OLD }
   t.equal((await lea.call('POST /links/consume', entry)).status, 200)
@@ -146,7 +146,7 @@ t.test('operator-link: a removal that was cut off is gone on with when it is ask
   const kept = await linkFor('max@m.example')
   const redis = new Redis({ path: service.redis.socketPath })
   t.teardown(() => redis.disconnect())
-  // As it stands when nothing but the first commit was made.
+  // The state after only the first commit.
   await redis.hdel(membersKey(shardOf(account.accountId) as number, account.accountId), userId)
   t.equal((await lea.call(`DELETE /members/${userId}`)).status, 204)
   t.equal((await new Browser(origin).call('POST /links/read', { token: kept })).status, 410)
@@ -161,7 +161,7 @@ t.test('operator-link: a removal that was cut off is gone on with when it is ask
 })
 
 t.test(
-  'operator-link: who is in as many accounts as may be is told so, and loses neither them nor the link [member.accounts]',
+  'operator-link: a user in the maximum number of accounts gets a refusal, and loses neither them nor the link [member.accounts]',
   async (t) => {
     const entry = { token: await linkFor('ned@n.example'), name: 'Ned', password: OLD }
     const { userId } = (await new Browser(origin, '192.0.2.34').call('POST /links/consume', entry)).json.user
@@ -170,7 +170,7 @@ t.test(
     const redis = new Redis({ path: service.redis.socketPath })
     t.teardown(() => redis.disconnect())
     const row = `{s${String(shardOf(userId)).padStart(3, '0')}}:user:${userId}`
-    // Nobody else may write what an owner holds in memory.
+    // Only the owner may write what it holds in memory.
     await service.service.stop()
     const accounts = Array.from({ length: USER_ACCOUNTS_MAX }, (_, n) =>
       accountId.replace(/.{12}$/, String(n).padStart(12, '0')),
@@ -186,7 +186,7 @@ t.test(
   },
 )
 
-t.test('operator-link: a link ends with the key that made it [link.operator]', async (t) => {
+t.test('operator-link: a link ends with the key that created it [link.operator]', async (t) => {
   const token = await linkFor('jo@j.example')
   const redis = new Redis({ path: service.redis.socketPath })
   t.teardown(() => redis.disconnect())

@@ -1,4 +1,4 @@
-/** passkey - what a browser says of a new passkey is taken where it is small and says nothing of who has built it. */
+/** passkey - a new passkey is accepted from a browser if its data is small and has no attestation. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +17,7 @@ function make(attest?: Attest, transports?: unknown) {
   return verifyMade(PARTY, { credential: new Authenticator(ORIGIN).make(options, attest, transports), challenge })
 }
 
-t.test('passkey: an attestation is refused, and nothing that stands in it is fetched [session.passkey]', async (t) => {
+t.test('passkey: an attestation is refused, and no URL in it is fetched [session.passkey]', async (t) => {
   const listener = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
   await once(listener, 'listening')
   let connections = 0
@@ -33,7 +33,7 @@ t.test('passkey: an attestation is refused, and nothing that stands in it is fet
   t.equal(connections, 0)
 })
 
-t.test('passkey: of its transports those are kept that are known [session.passkey]', async (t) => {
+t.test('passkey: only known transports are kept [session.passkey]', async (t) => {
   for (const [said, kept] of [
     [null, []],
     ['usb', []],
@@ -49,7 +49,7 @@ t.test('passkey: of its transports those are kept that are known [session.passke
   }
 })
 
-t.test('passkey: a user of a shard that is none is nobody [session.passkey]', async (t) => {
+t.test('passkey: a user of a shard that does not exist is unknown [session.passkey]', async (t) => {
   const named = (id: string) => userIdOf({ response: { userHandle: Buffer.from(id).toString('base64url') } })
   const id = '01938a00-0000-7001-8000-000000000001'
   t.equal(named(id), id)

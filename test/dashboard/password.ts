@@ -1,9 +1,9 @@
-/** password - what a hash costs, what is stored of it, and that a flood of tries is turned away. */
+/** password - the cost of a hash, its stored form, and that a flood of tries is turned away. */
 import t from 'tap'
 import { hashPassword, isPassword } from '../../src/dashboard/password.ts'
 import { quickScrypt, replaceScrypt, restoreScrypt, type Scrypt, scrypt } from '../support/machine/quick-scrypt.ts'
 
-/** What scrypt was called with. */
+/** The arguments of scrypt. */
 const asked: Parameters<Scrypt>[] = []
 const costs = (from: number) => asked.slice(from).map(([, , , options]) => options)
 /** Networks of clients. */
@@ -30,7 +30,7 @@ t.test("password: nobody's takes as much as anybody's, and is never right [sessi
   t.match(costs(before), [REAL])
 })
 
-t.test('password: two at once; beyond twenty that wait nobody is let in [session.password]', async (t) => {
+t.test('password: two at once; beyond twenty that wait all are refused [session.password]', async (t) => {
   const held: Parameters<Scrypt>[] = []
   replaceScrypt((...call) => held.push(call))
   const answers = Array.from({ length: 2 + 20 + 3 }, () => isPassword('a', null, A))

@@ -24,7 +24,7 @@ const { testServer, liveServer } = service.firstRun
 
 const mails = () => mx.sessions.flatMap(({ messages }) => messages)
 
-/** The token of the newest link that was mailed to somebody, once there are `count`. */
+/** The token of the newest link in mail to a user, once there are `count`. */
 async function mailedTo(address: string, count = 1): Promise<string> {
   const found = await until(() => {
     const own = mails().filter((mail) => mail.includes(`To: ${address}`) && mail.includes('/dashboard/link#'))
@@ -102,7 +102,7 @@ t.test('people: another role and a removal hold at the next click [member.role] 
 })
 
 t.test(
-  'people: a mailed link signs in or brings a new password; its siblings go with it [link.mail] [link.once]',
+  'people: a mailed link signs in or sets a new password; its siblings end with it [link.mail] [link.once]',
   async (t) => {
     const stranger = new Browser(origin, '192.0.2.9')
     const [known, unknown] = [
@@ -144,7 +144,7 @@ t.test(
 )
 
 t.test(
-  'account: settings, keys, what is left to do, what an id is, and the log [member.settings] [member.audit]',
+  'account: settings, keys, the next steps, the object of an id, and the log [member.settings] [member.audit]',
   async (t) => {
     t.match((await ada.call('PATCH /account', { monthlyCap: 1_000_000 })).json, {
       error: 'limit_too_high',
@@ -229,10 +229,10 @@ t.test('people: the administrators of a new account are invited by mail [account
   t.same(detail.json.administrators, ['zoe@z.example', 'yan@z.example'], 'they are told of its domains as before')
 })
 
-t.test('people: who is out of every account is forgotten, and comes again as a new user [member.index]', async (t) => {
+t.test('people: a user without any account is deleted, and can return as a new user [member.index]', async (t) => {
   const rows = () => redis.keys(`*:user:${bobId}`)
   t.equal((await rows()).length, 1, 'for half an hour')
-  // Nobody else may write what an owner holds in memory: the time passes over a restart.
+  // Only the owner may write what it holds in memory, so the time passes over a restart.
   await service.service.stop()
   await passTime(redis)
   await service.restart()

@@ -1,4 +1,4 @@
-/** session-routes - somebody comes in by the printed link, signs out and in, in the words of the contract. */
+/** session-routes - a user signs in by the printed link, signs out and in again, by the contract. */
 import t from 'tap'
 import { SESSION } from '../../schemas/dashboard/session.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
@@ -13,7 +13,7 @@ const PASSWORD = 'correct horse battery'
 const isSession = compileBody(SESSION)
 const token = Browser.tokenOf(service.firstRun.dashboardUrl)
 
-t.test('link: the first person comes in by the printed link, once [link.once] [session.read]', async (t) => {
+t.test('link: the first user signs in by the printed link, once [link.once] [session.read]', async (t) => {
   const browser = new Browser(origin)
   const read = await browser.call('POST /links/read', { token })
   t.same(
@@ -65,7 +65,7 @@ t.test('session: signed in by password, and out, at once everywhere [session.sig
     t.equal((await browser.call(what)).status, 401, what)
 })
 
-t.test('session: what a session is not, and where it may come from [session.cookie] [session.origin]', async (t) => {
+t.test('session: invalid sessions, and the allowed origins [session.cookie] [session.origin]', async (t) => {
   const browser = new Browser(origin, '192.0.2.3')
   await browser.call('POST /session', { address: ADDRESS, password: PASSWORD })
   const ss = browser.cookie?.split('=')[1] ?? ''

@@ -13,7 +13,7 @@ t.test('byte-budget: small messages are not counted [delivery.bytes]', async (t)
 })
 
 t.test(
-  'byte-budget: a quarter for a site, half for sites unknown, all of it for the relay [delivery.bytes]',
+  'byte-budget: a quarter for a site, half for unknown sites, all of it for the relay [delivery.bytes]',
   async (t) => {
     const cases: [string, (n: number) => ReturnType<typeof order>, number][] = [
       ['one site', () => order('a', 4 * MB), BYTES_MAX / 4],
@@ -35,7 +35,7 @@ t.test(
   },
 )
 
-t.test('byte-budget: the first may go whatever its size, and everything comes back', async (t) => {
+t.test('byte-budget: the first may pass whatever its size, and everything is returned', async (t) => {
   const budget = makeByteBudget()
   const release = budget.take(order('a', 2 * BYTES_MAX, { isProven: false }))
   t.ok(release)

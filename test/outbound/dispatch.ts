@@ -1,4 +1,4 @@
-/** dispatch - from an address to its outcome: what is decided before a thread has anything to do. */
+/** dispatch - from an address to its outcome: the decisions before a thread has any work. */
 
 import t from 'tap'
 import type { MxRoute } from '../../src/dns/mx-route.ts'
@@ -73,21 +73,24 @@ t.test('dispatch: no job for an address that cannot be written to, or a domain t
   t.equal(jobs.length, 0)
 })
 
-t.test('dispatch: the envelope and the way go to the thread, its outcome comes back [delivery.attempt]', async (t) => {
-  for (const [findRoute, way] of [
-    [async () => ROUTE, { site: 'mx.a.test', connections: 5, isVerified: false }],
-    [null, null],
-  ] as const) {
-    const { dispatch, jobs } = setUp(findRoute)
-    const outcome = dispatch.send(order('Ann@A.Test'), () => prepared())
-    await settled()
-    t.match(jobs[0]?.job, { transmit: { recipient: 'Ann@a.test', mailFrom: 'b@rp.test', way } })
-    jobs[0]?.end(DELIVERED)
-    t.equal(await outcome, DELIVERED)
-  }
-})
+t.test(
+  'dispatch: the envelope and the route go to the thread, its outcome comes back [delivery.attempt]',
+  async (t) => {
+    for (const [findRoute, way] of [
+      [async () => ROUTE, { site: 'mx.a.test', connections: 5, isVerified: false }],
+      [null, null],
+    ] as const) {
+      const { dispatch, jobs } = setUp(findRoute)
+      const outcome = dispatch.send(order('Ann@A.Test'), () => prepared())
+      await settled()
+      t.match(jobs[0]?.job, { transmit: { recipient: 'Ann@a.test', mailFrom: 'b@rp.test', way } })
+      jobs[0]?.end(DELIVERED)
+      t.equal(await outcome, DELIVERED)
+    }
+  },
+)
 
-t.test('dispatch: what the message could not be made of ends the attempt without a job', async (t) => {
+t.test('dispatch: a message that cannot be composed ends the attempt without a job', async (t) => {
   const { dispatch, jobs } = setUp(async () => ROUTE)
   const gone = { ...makeUnasked('unbuildable'), sizeBytes: null }
   t.equal(await dispatch.send(order('ann@a.test'), async () => gone), gone)
@@ -130,7 +133,7 @@ t.test('dispatch: an attempt is cut with its signal while it waits for its site'
 const CUT: MailOutcome = { ...makeReturned('abort', 'attempt was cut off'), sizeBytes: 1, contact: 'none' }
 
 t.test(
-  'dispatch: who only waits for four minutes goes back, who is under way does not [delivery.returned]',
+  'dispatch: an attempt that only waits for four minutes goes back, one in flight does not [delivery.returned]',
   async (t) => {
     const { dispatch, jobs, pass, timers } = setUp(async () => ROUTE)
     const outcomes = Array.from({ length: 7 }, () => dispatch.send(order('ann@a.test'), () => prepared()))
@@ -145,7 +148,7 @@ t.test(
 )
 
 t.test(
-  'dispatch: who is ten minutes under way is cut before the dot only, and has failed [delivery.attempt]',
+  'dispatch: an attempt in flight for ten minutes is cut only before the dot, and has failed [delivery.attempt]',
   async (t) => {
     const { dispatch, jobs, pass, timers } = setUp(async () => ROUTE)
     const outcomes = [0, 1].map(() => dispatch.send(order('ann@a.test'), () => prepared()))
@@ -163,7 +166,7 @@ t.test(
   },
 )
 
-t.test('dispatch: what is cut by its owner goes back, however long it took [delivery.returned]', async (t) => {
+t.test('dispatch: an attempt cut by its owner goes back, however long it took [delivery.returned]', async (t) => {
   const { dispatch, jobs, pass } = setUp(async () => ROUTE)
   const cut = new AbortController()
   const outcome = dispatch.send({ ...order('ann@a.test'), signal: cut.signal }, () => prepared())

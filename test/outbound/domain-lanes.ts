@@ -1,5 +1,6 @@
 /**
- * domain-lanes - a domain over two days of a moved clock: looked at by itself, its administrators told over real SMTP.
+ * domain-lanes - a domain over two days of a moved clock: checked by itself, its administrators notified over real
+ * SMTP.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -15,7 +16,7 @@ const LOOKED_MS_MAX = 30_000
 const HOUR = 1 / 24
 
 t.test(
-  'domain-lanes: checked by schedule, administrators are told [domain.schedule]',
+  'domain-lanes: checked by schedule, administrators are notified [domain.schedule]',
   { skip: MOVED_CLOCK_SKIP },
   async (t) => {
     const clock = makeMovedClock()
@@ -65,7 +66,7 @@ t.test(
     const recipients = mx.sessions.flatMap(({ commands }) => commands.filter((line) => line.startsWith('RCPT TO:')))
     t.same(
       recipients.sort(),
-      // Each is invited, warned and told of the end.
+      // Each gets the invitation, the warning and the notice of the end.
       ['ada', 'ada', 'ada', 'bob', 'bob', 'bob'].map((name) => `RCPT TO:<${name}@there.example>`),
     )
     const senders = mx.sessions.flatMap(({ commands }) => commands.filter((line) => line.startsWith('MAIL FROM:')))
@@ -111,7 +112,7 @@ t.test('domain-lanes: an account without administrators is in the operator’s l
   t.same(lines, [{ kind: 'warning', domain: 'acme.example', domainId: 'd1', accountId: 'a1' }])
 })
 
-/** An account with administrators and a live server, made as an operator makes it. Out: keys of both. */
+/** An account with administrators and a live server, created as an operator does it. Returns keys of both. */
 async function makeAccount(service: TestService, administrators: readonly string[]) {
   const post = async (path: string, body: object) => {
     const { json } = await service.operate(`POST /v1/operator${path}`, { token: service.firstRun.operatorToken, body })

@@ -1,5 +1,6 @@
 /**
- * holds - what one process knows of the operator's list, over a real Redis: at once where it hears, later where not.
+ * holds - one process's copy of the operator's list, over a real Redis: updated at once by a signal, later without
+ * one.
  */
 
 import { Redis } from 'ioredis'
@@ -12,7 +13,7 @@ import { makeReadKeys } from '../../src/store/read-keys.ts'
 import { until } from '../support/machine/until.ts'
 import { startRedis } from '../support/store/redis.ts'
 
-t.test('holds: read at the start, and anew when the list has changed [queue.hold, queue.retry]', async (t) => {
+t.test('holds: read at the start, and again when the list has changed [queue.hold, queue.retry]', async (t) => {
   const server = await startRedis()
   const redis = new Redis(server.socketPath)
   const away = new Redis('/none/such.sock', { lazyConnect: true, retryStrategy: () => null })

@@ -25,7 +25,7 @@ async function rowOf(selector: string, sinceMs: number, domain = 'acme.test') {
   }
 }
 
-t.test('signing-keys: the key in use at acceptance, read once where its moment is known [dkim.signed]', async (t) => {
+t.test('signing-keys: the key in use at acceptance, read once if its time is known [dkim.signed]', async (t) => {
   const [old, fresh, foreign] = await Promise.all([rowOf('s1', 100), rowOf('s2', 200), rowOf('s3', 300, 'other.test')])
   const rows = new Map([old, fresh, foreign].map(({ row }) => row as [string, string]))
   const reads: string[] = []

@@ -1,4 +1,7 @@
-/** simulate - small simulated attempts on the main thread: outcomes, turns, cuts, and what goes to a thread instead. */
+/**
+ * simulate - small simulated attempts on the main thread: outcomes, turns, cuts, and the ones that go to a thread
+ * instead.
+ */
 
 import t from 'tap'
 import { type ComposeInput, composeMessage } from '../../src/mail/compose/compose.ts'
@@ -73,7 +76,7 @@ t.test('many jobs run in several turns of the loop, in order, and each once', as
   )
 })
 
-t.test('a job that is cut off before its turn goes back', async (t) => {
+t.test('a job that is cut before its turn goes back', async (t) => {
   const { run } = makeSimulator()
   const cut = new AbortController()
   const outcome = run(jobOf('ann@a.test'), cut.signal)
@@ -128,7 +131,7 @@ t.test('small is: simulated, no attachments, 64 K characters at most', (t) => {
   t.end()
 })
 
-t.test('a message that came whole is simulated as it would go out, at once where it is small', async (t) => {
+t.test('a raw message is simulated as it would be sent, at once if it is small', async (t) => {
   const { run, runAtOnce } = makeSimulator()
   const { messageId, acceptedAtMs, from } = MESSAGE
   const job = (bytes: number): SimulateJob => {

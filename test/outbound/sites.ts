@@ -47,7 +47,7 @@ function setUp() {
     end(outcome: MailOutcome): Promise<void>
   }[] = []
   const ended: { site: string; outcome: MailOutcome }[] = []
-  /** Begins an attempt; `running` and `ended` tell what becomes of it. */
+  /** Begins an attempt; `running` and `ended` show its state. */
   const begin = async (site: string, { route = routeOf(site), signal = NEVER } = {}): Promise<void> => {
     const run = ({ connections, limits, sharers }: Given) =>
       new Promise<MailOutcome>((resolve) => {
@@ -115,7 +115,7 @@ t.test('sites: room is what a site may have under way and waiting [delivery.site
   t.match(ended[1]?.outcome, { result: 'returned', afterMs: MINUTE_MS })
 })
 
-t.test('sites: who waits for a site that cannot be reached shares its failure [delivery.site.breaker]', async (t) => {
+t.test('sites: attempts that wait for an unreachable site share its failure [delivery.site.breaker]', async (t) => {
   const { many, at, ended, begin, pass, running } = setUp()
   await many('a', 9)
   await at('a')[0]!.end(dead)
@@ -149,7 +149,7 @@ t.test('sites: dead destinations leave room for the living [delivery.fair]', asy
   t.ok(sites.figures.underWay <= 256)
 })
 
-t.test('sites: a message rate is waited for, not dropped [delivery.site.limits]', async (t) => {
+t.test('sites: attempts over a message rate wait, and are not dropped [delivery.site.limits]', async (t) => {
   const { begin, at, pass, ended } = setUp()
   const route = routeOf('slow', { limits: { ...SITE_LIMITS, messagesPerSecond: 1 } })
   for (let n = 0; n < 3; n += 1) await begin('slow', { route })
@@ -163,7 +163,7 @@ t.test('sites: a message rate is waited for, not dropped [delivery.site.limits]'
   t.equal(ended.length, 0)
 })
 
-t.test('sites: without a connection to spare the attempt waits and begins anew', async (t) => {
+t.test('sites: without a spare connection the attempt waits and begins again', async (t) => {
   const { begin, at, pass, ended } = setUp()
   await begin('a')
   await at('a')[0]!.end({ ...makeReturned('site', 'none'), sizeBytes: 1, contact: 'none', afterMs: 700 })
@@ -172,7 +172,7 @@ t.test('sites: without a connection to spare the attempt waits and begins anew',
   t.equal(at('a').length, 1)
 })
 
-t.test('sites: the relay is not asked for less, only whether it is there', async (t) => {
+t.test('sites: the relay is not throttled, only checked for reachability', async (t) => {
   const { begin, at, sites, ended } = setUp()
   const route = routeOf('relay', { isRelay: true })
   for (let n = 0; n < 6; n += 1) await begin('relay', { route })
@@ -183,7 +183,7 @@ t.test('sites: the relay is not asked for less, only whether it is there', async
   t.equal(sites.figures.paused, 1)
 })
 
-t.test('sites: what waits can be cut off, and all goes back at the end', async (t) => {
+t.test('sites: waiting attempts can be cut, and all go back at the end', async (t) => {
   const { begin, ended, sites, at } = setUp()
   const controller = new AbortController()
   for (let n = 0; n < 6; n += 1) await begin('a')
@@ -219,7 +219,7 @@ t.test('sites: processes that join and end change the share [delivery.site.share
   t.equal(at('a').length, 1, 'one at least')
 })
 
-t.test('sites: the relay has its attempts, and is told who shares its connections', async (t) => {
+t.test('sites: the relay has its attempts, and gets the number of processes that share its connections', async (t) => {
   const { begin, at, share } = setUp()
   share(2)
   for (let n = 0; n < 6; n += 1) await begin('relay', { route: routeOf('relay', { isRelay: true }) })

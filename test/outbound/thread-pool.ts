@@ -196,7 +196,7 @@ t.test('thread-pool: a thread that dies: its jobs go back, the next one runs in 
   const { mx, threads } = await setUpMx(t, { dot: 'hang' })
   const held = threads.run(transmit(), NEVER)
   await until(() => mx.sessions[0]?.messages.length === 1, 5000)
-  // A job that is none throws in the thread, outside of every attempt.
+  // An invalid job throws in the thread, outside of every attempt.
   const fatal = threads.run({ message: MESSAGE } as unknown as MailJob, NEVER)
   t.match(await fatal, { result: 'returned', response: /mail thread ended/, sizeBytes: null })
   t.match(await held, { result: 'returned', code: null })
@@ -209,7 +209,7 @@ t.test('thread-pool: a thread that dies: its jobs go back, the next one runs in 
   )
 })
 
-t.test('thread-pool: close waits for what is under way, then gives the rest back', async (t) => {
+t.test('thread-pool: close waits for jobs in progress, then gives the rest back', async (t) => {
   const { mx, threads } = await setUpMx(t, { dot: 'hang' })
   const held = threads.run(transmit(), NEVER)
   await until(() => mx.sessions[0]?.messages.length === 1, 5000)

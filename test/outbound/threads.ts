@@ -105,7 +105,7 @@ t.test('a message is measured in a thread', async (t) => {
   t.ok(threads() > 0)
 })
 
-t.test('a relay that would get the password in the clear is told of once [delivery.relay.password]', async (t) => {
+t.test('a relay that would get the password in plain text is reported once [delivery.relay.password]', async (t) => {
   const told: unknown[] = []
   const watch = makeRelayWatch({ error: (fields: unknown) => void told.push(fields) } as unknown as Log)
   const refused = `${CLEAR_PASSWORD}: no TLS with relay.test (502 what), relay.test`

@@ -1,8 +1,8 @@
-/** byte-gate - what fits comes in, in order; what is larger than all of it comes in alone; a failure leaves. */
+/** byte-gate - entries that fit enter, in order; an entry larger than the gate enters alone; a failed one leaves. */
 import t from 'tap'
 import { ByteGate } from '../../src/reception/byte-gate.ts'
 
-/** A gate, and what is inside, told to leave by name. */
+/** A gate and its entries, which leave by name. */
 function open(bytesMax: number) {
   const gate = new ByteGate(bytesMax)
   const inside = new Map<string, { leave(): void; fail(): void }>()
@@ -31,7 +31,7 @@ t.test('byte-gate: in order, as far as there is room', async (t) => {
   await Promise.all(all)
 })
 
-t.test('byte-gate: too large for it comes in alone, and what fails leaves too', async (t) => {
+t.test('byte-gate: an entry too large for it enters alone, and a failed one leaves too', async (t) => {
   const { enter, inside, settled, names } = open(10)
   const huge = enter('huge', 99)
   const next = enter('next', 1)

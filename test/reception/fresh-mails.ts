@@ -1,10 +1,10 @@
-/** fresh-mails - what was just taken is there once, within bounds of bytes and time. */
+/** fresh-mails - a mail just received can be taken once, within bounds of bytes and time. */
 import t from 'tap'
 import { FreshMails, FreshPieces } from '../../src/reception/fresh-mails.ts'
 
 const KIB = 1024
 
-t.test('fresh-mails: pieces become the mail, in memory that threads share; a large one is forgotten', async (t) => {
+t.test('fresh-mails: pieces become the mail, in memory that threads share; a large one is dropped', async (t) => {
   const small = new FreshPieces()
   for (const piece of ['one', '', 'two']) small.add(Buffer.from(piece))
   const raw = small.whole()
@@ -30,7 +30,7 @@ t.test('fresh-mails: a mail is given once, and the oldest make room', async (t) 
   t.same(mails.size, { mails: 31, bytes: 30 * 256 * KIB + 1 }, 'anew under the same name')
 })
 
-t.test('fresh-mails: what nobody asks for is forgotten after a minute', async (t) => {
+t.test('fresh-mails: an unused mail is dropped after a minute', async (t) => {
   let nowMs = 0
   const mails = new FreshMails(() => nowMs)
   mails.keep('a', new Uint8Array(10))

@@ -1,6 +1,6 @@
 /**
- * judge-dns - mail judged with a hostile or broken DNS, a real server on the loopback: what is an error that stays,
- * what is one that passes, and that no sender makes us ask without end.
+ * judge-dns - mail judged with a hostile or broken DNS, a real server on the loopback: permanent errors, temporary
+ * ones, and that no sender makes us ask endlessly.
  */
 import t, { type Test } from 'tap'
 import { createResolver } from '../../src/dns/resolve.ts'
@@ -10,7 +10,7 @@ import { joinMail, publicKeyText, signField } from '../support/peers/sign-mail.t
 import { startZone, type Zone, type ZoneRecord } from '../support/peers/zone.ts'
 
 const LOOK_UPS_MAX = 60
-/** What a message of the DNS holds at most, less its header and names. */
+/** The maximum contents of a DNS message, without its header and names. */
 const TXT_BYTES_MAX = 64_000
 const MAIL = { fields: ['From: Ada <ada@a.test>', 'Subject: Greetings'], body: 'Hello\r\n' }
 const TAGS = 'a=rsa-sha256; c=relaxed/relaxed; h=from:subject; bh={bh}; b={b}'
@@ -40,7 +40,7 @@ async function open(t: Test) {
     resolver.close()
     await zone.close()
   })
-  /** Judges with what the zone holds now; the next mail finds another zone. */
+  /** Judges with the zone's present records. The next mail finds another zone. */
   const judge = async (raw: Buffer = SIGNED, address = SENDER.address) => {
     const judged = await room.judge({ raw, sender: { ...SENDER, address }, checkedAtMs: Date.UTC(2026, 10, 23) })
       .judgement
@@ -70,7 +70,7 @@ const GOOD: Authentication = {
 }
 const KEY_NAME = 's._domainkey.a.test'
 
-/** what, what is done to the zone, verdicts that differ, whether another round may know more */
+/** subject, change of the zone, differing verdicts, whether a later round may find more */
 const CASES: [string, (zone: Zone) => void, Partial<Authentication>, boolean][] = [
   ['all as it should be', () => undefined, {}, false],
   ['SPF: no such name', (zone) => zone.remove('a.test'), { spf: 'none' }, false],
@@ -162,7 +162,7 @@ const CASES: [string, (zone: Zone) => void, Partial<Authentication>, boolean][] 
   ],
 ]
 
-t.test('judge-dns: what stays and what passes [inbound.authentication]', async (t) => {
+t.test('judge-dns: permanent and temporary results [inbound.authentication]', async (t) => {
   const { zone, judge, reset } = await open(t)
   for (const [what, change, differs, isTemporary] of CASES) {
     reset()
@@ -173,7 +173,7 @@ t.test('judge-dns: what stays and what passes [inbound.authentication]', async (
   }
 })
 
-/** An SPF record with as many look-ups as one may have, each of which has one of its own. */
+/** An SPF record with the maximum number of lookups, each of which leads to another one. */
 const bomb = (name: string): ZoneRecord[] => [
   txt(`v=spf1 ${Array.from({ length: 10 }, (_, at) => `include:${at}.${name}`).join(' ')} -all`),
 ]
@@ -229,7 +229,7 @@ t.test('judge-dns: a DNS that answers late, but answers', async (t) => {
 
 t.test('judge-dns: look-ups past the budget make verdicts temporary, not wrong', async (t) => {
   const { zone, judge } = await open(t)
-  // Ten mx mechanisms are allowed, and ten names of each: with their addresses 110 look-ups.
+  // Ten mx mechanisms are allowed, and ten names of each: with their addresses 110 lookups.
   const mechanisms = Array.from({ length: 10 }, (_, at) => `mx:${at}.b.test`).join(' ')
   zone.set('a.test', txt(`v=spf1 ${mechanisms} -all`))
   zone.fill((name, type) => {
@@ -243,16 +243,19 @@ t.test('judge-dns: look-ups past the budget make verdicts temporary, not wrong',
   t.equal(asked, LOOK_UPS_MAX)
 })
 
-t.test('judge-dns: a record with the local part asks for it, whatever it has [inbound.authentication]', async (t) => {
-  const { zone, judge } = await open(t)
-  zone.set('a.test', txt('v=spf1 exists:%{l}._spf.%{d} -all'))
-  const locals = ['prvs=1234567890=ada', 'bounce+17-ada=b.test', 'SRS0=hHhh=TT=b.test=ada', "o'neill", 'ada.b#c']
-  for (const local of locals) {
-    zone.set(`${local}._spf.a.test`, { type: 'A', address: '127.0.0.2' })
-    t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'pass', local)
-    zone.remove(`${local}._spf.a.test`)
-    t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'fail', `${local}: no such name`)
-    zone.fail(`${local}._spf.a.test`, 'servfail')
-    t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'temperror', `${local}: SERVFAIL`)
-  }
-})
+t.test(
+  'judge-dns: a record with the local part asks for it, whatever its characters [inbound.authentication]',
+  async (t) => {
+    const { zone, judge } = await open(t)
+    zone.set('a.test', txt('v=spf1 exists:%{l}._spf.%{d} -all'))
+    const locals = ['prvs=1234567890=ada', 'bounce+17-ada=b.test', 'SRS0=hHhh=TT=b.test=ada', "o'neill", 'ada.b#c']
+    for (const local of locals) {
+      zone.set(`${local}._spf.a.test`, { type: 'A', address: '127.0.0.2' })
+      t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'pass', local)
+      zone.remove(`${local}._spf.a.test`)
+      t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'fail', `${local}: no such name`)
+      zone.fail(`${local}._spf.a.test`, 'servfail')
+      t.equal((await judge(joinMail(MAIL), `${local}@a.test`)).authentication?.spf, 'temperror', `${local}: SERVFAIL`)
+    }
+  },
+)

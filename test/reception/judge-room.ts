@@ -1,4 +1,6 @@
-/** judge-room - verdicts by a real DNS server and a real thread; what is asked, what is away, what takes too long. */
+/**
+ * judge-room - verdicts by a real DNS server and a real thread; the questions, an unreachable server, a time limit.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
@@ -43,7 +45,7 @@ async function open(t: Test) {
   return { zone, resolver, room, judge }
 }
 
-t.test('judge-room: a mail as it should be, and each question asked once [inbound.authentication]', async (t) => {
+t.test('judge-room: a valid mail, with each question asked once [inbound.authentication]', async (t) => {
   const { zone, judge } = await open(t)
   const judged = await judge(SIGNED)
   t.same(judged?.authentication, {
@@ -76,7 +78,7 @@ t.test('judge-room: many at once', async (t) => {
   )
 })
 
-t.test('judge-room: a DNS that is away makes verdicts temporary [inbound.authentication]', async (t) => {
+t.test('judge-room: an unreachable DNS makes verdicts temporary [inbound.authentication]', async (t) => {
   const { zone, judge } = await open(t)
   for (const name of ['a.test', 'mx.a.test', 's._domainkey.a.test', '_dmarc.a.test']) zone.fail(name, 'timeout')
   const judged = await judge(SIGNED)
@@ -88,7 +90,7 @@ t.test('judge-room: verifying that takes too long leaves SPF [inbound.authentica
   const { judge, resolver } = await open(t)
   const sender = (await judge(SIGNED))?.authentication
   t.equal(sender?.spf, 'pass')
-  // What the DNS has told is known by now, so that only the thread takes its time; to start takes it longer.
+  // The answers of the DNS are cached by now, so that only the thread takes its time. Its start takes longer.
   const hasty = makeJudgeRoom({ resolver, nowMs: () => 0, mailMsMax: 1 })
   t.teardown(() => hasty.close())
   const judged = await hasty.judge({ raw: SIGNED, sender: SENDER, checkedAtMs: NOW_MS }).judgement

@@ -1,6 +1,6 @@
 /**
- * judged-mail - who sent a mail, as a running service tells it: mail over real SMTP, a real DNS server, the verdicts in
- * the API and in the event, and another round where the DNS was away.
+ * judged-mail - the sender of a mail according to a running service: mail over real SMTP, a real DNS server, the
+ * verdicts in the API and in the event, and another round after an unreachable DNS.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -106,7 +106,7 @@ t.test('judged-mail: verdicts are stored, shown, and searched with [inbound.auth
   t.match(metrics, /^sendwright_judge_seconds_count [1-9]/m)
 })
 
-t.test('judged-mail: what the DNS could not tell is looked at again, without a second event', async (t) => {
+t.test('judged-mail: a temporary verdict is judged again, without a second event', async (t) => {
   publish('c.test')
   zone.fail('s._domainkey.c.test', 'servfail')
   zone.fail('c.test', 'servfail')
@@ -115,7 +115,7 @@ t.test('judged-mail: what the DNS could not tell is looked at again, without a s
   t.match(first, { spf: 'temperror', spfHelo: 'pass', dkim: 'temperror', dmarc: 'temperror', dmarcPolicy: null })
   t.equal((await eventsOf(id)).length, 1, 'the event waited for the first round, and for no more')
   publish('c.test')
-  // What was told stands: this is no longer so.
+  // The reported verdict is final. The records have changed since.
   zone.set('mx.c.test', txt('v=spf1 -all'))
   await makeDue()
   const { checkedAt, ...again } = await until(async () => {
@@ -128,7 +128,7 @@ t.test('judged-mail: what the DNS could not tell is looked at again, without a s
   t.same(await redis.keys('*:due:judge/*'), [], 'no round is left')
 })
 
-t.test('judged-mail: a mail whose judging a stop cuts short is judged afterwards, and told of once', async (t) => {
+t.test('judged-mail: a mail whose judging a stop interrupts is judged afterwards, and announced once', async (t) => {
   for (const name of ['d.test', 'mx.d.test', 's._domainkey.d.test', '_dmarc.d.test']) zone.fail(name, 'timeout')
   const asked = zone.asked.length
   const id = await deliver(signedBy('d.test'), 'bounce@d.test', 'mx.d.test')
@@ -137,12 +137,12 @@ t.test('judged-mail: a mail whose judging a stop cuts short is judged afterwards
   publish('d.test')
   await service.restart()
   const { checkedAt: _, ...told } = await judged(id)
-  // What the stop cut short was no verdict.
+  // The interrupted judging was no verdict.
   t.same(told, { spf: 'pass', spfHelo: 'pass', dkim: 'pass', dmarc: 'pass', dmarcPolicy: null, arc: 'none' })
   t.equal((await eventsOf(id)).length, 1)
 })
 
-/** Makes the round due, over a restart: nobody else may write what an owner holds in memory. */
+/** Makes the round due, over a restart, because only the owner may write what it holds in memory. */
 async function makeDue(): Promise<void> {
   await service.service.stop()
   const lanes = await redis.keys('*:due:judge/*')

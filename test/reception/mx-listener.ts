@@ -1,4 +1,4 @@
-/** mx-listener - transcripts over real sockets: what is offered, refused, cut off, and survived. */
+/** mx-listener - transcripts over real sockets: offers, refusals, disconnections, and recoveries. */
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
@@ -94,7 +94,7 @@ t.test('mx-listener: a dialog [mx.commands]', async (t) => {
   t.equal(faults.length, 1)
 })
 
-t.test('mx-listener: a handler that throws is 451, and the session goes on [mx.commands]', async (t) => {
+t.test('mx-listener: a handler that throws is 451, and the session continues [mx.commands]', async (t) => {
   const { listener, port, received } = await start()
   t.teardown(() => listener.close())
   const dialog = await openDialog(port)
@@ -112,7 +112,7 @@ t.test('mx-listener: a handler that throws is 451, and the session goes on [mx.c
   dialog.end()
 })
 
-t.test('mx-listener: a mail without a sender is told from one with a sender', async (t) => {
+t.test('mx-listener: a mail without a sender is distinguished from one with a sender', async (t) => {
   const told: boolean[] = []
   const { listener, port } = await start({
     async mail({ sender }) {
@@ -160,7 +160,7 @@ t.test('mx-listener: 50 recipients, and one more is put off [mx.size]', async (t
   dialog.end()
 })
 
-t.test('mx-listener: a mail that has passed 50 servers is taken, one more loops [mx.loop]', async (t) => {
+t.test('mx-listener: a mail that has passed 50 servers is accepted, one more loops [mx.loop]', async (t) => {
   const { listener, port, received } = await start()
   t.teardown(() => listener.close())
   const hops = (count: number) => 'Received: from a by b;\n\tnow\n'.repeat(count)
@@ -170,7 +170,7 @@ t.test('mx-listener: a mail that has passed 50 servers is taken, one more loops 
   t.equal(received.length, 1)
 })
 
-t.test('mx-listener: a big mail comes whole; one too big is 552 [mx.size]', async (t) => {
+t.test('mx-listener: a big mail arrives complete; one too big is 552 [mx.size]', async (t) => {
   const { listener, port, received } = await start()
   t.teardown(() => listener.close())
   const line = `${'x'.repeat(98)}\r\n`
@@ -192,7 +192,7 @@ t.test('mx-listener: a big mail comes whole; one too big is 552 [mx.size]', asyn
 })
 
 t.test(
-  'mx-listener: what looks like an end is none: one mail, and nothing smuggled behind it [mx.commands]',
+  'mx-listener: a false end does not end a mail: one mail, and nothing smuggled behind it [mx.commands]',
   { skip: SMUGGLING === null && 'SUITES_DIR is not there' },
   async (t) => {
     const { listener, port, received } = await start()
@@ -244,7 +244,7 @@ t.test('mx-listener: too many connections of one sender are refused [mx.rate]', 
   t.ok(next)
 })
 
-t.test('mx-listener: STARTTLS, and what was said before it does not count after [mx.commands]', async (t) => {
+t.test('mx-listener: STARTTLS, and earlier commands do not count after it [mx.commands]', async (t) => {
   const { listener, port, received } = await start()
   t.teardown(() => listener.close())
   const dialog = await openDialog(port)
@@ -262,7 +262,7 @@ t.test('mx-listener: STARTTLS, and what was said before it does not count after 
 })
 
 t.test(
-  'mx-listener: openssl speaks TLS 1.2 and 1.3 with it, and nothing older [mx.commands]',
+  'mx-listener: openssl connects with TLS 1.2 and 1.3, and nothing older [mx.commands]',
   { skip: !HAS_OPENSSL && 'openssl is not installed' },
   async (t) => {
     const { listener, port } = await start()
@@ -279,7 +279,7 @@ t.test(
   },
 )
 
-t.test('mx-listener: a stop tells idle sessions, and lets a mail in hand finish [listener.close]', async (t) => {
+t.test('mx-listener: a stop notifies idle sessions, and lets a mail in progress finish [listener.close]', async (t) => {
   let release: () => void = () => undefined
   const released = new Promise<void>((resolve) => {
     release = resolve
@@ -306,7 +306,7 @@ t.test('mx-listener: a stop tells idle sessions, and lets a mail in hand finish 
   await t.rejects(openDialog(port), { code: 'ECONNREFUSED' })
 })
 
-t.test('mx-listener: a taken port stops the start [listener.port]', async (t) => {
+t.test('mx-listener: a port in use stops the start [listener.port]', async (t) => {
   const { listener, port } = await start()
   t.teardown(() => listener.close())
   const { handlers, rate, log } = { handlers: {} as MxHandlers<string>, rate: makeSenderRate(() => 0), log: console }
@@ -340,24 +340,27 @@ const ADDRESSES: [address: string, expected: object | null][] = [
 for (const [address, expected] of ADDRESSES)
   t.test(`mx-listener: ${address}`, async (t) => t.same(parseEnvelopeAddress(address), expected))
 
-t.test('mx: a dot behind a bare LF is text, a stuffed one goes, however the bytes come [mx.dots]', async (t) => {
-  const { listener, port, received } = await start()
-  t.teardown(() => listener.close())
-  const sent = 'Subject: a\r\n\r\na\n.b\n..c\r\n..d\r\n.e\r\n...\r\n.\rf\n.\ng\r\n..\r\n'
-  const kept = 'Subject: a\r\n\r\na\n.b\n..c\r\n.d\r\ne\r\n..\r\n\rf\n.\ng\r\n.\r\n'
-  for (const step of [1, 2, 3, 1000]) {
-    const dialog = await openDialog(port)
-    for (const line of ['EHLO a.example', 'MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await dialog.say(line)
-    for (let at = 0; at < sent.length; at += step) {
-      dialog.write(sent.slice(at, at + step))
-      await new Promise((resolve) => setImmediate(resolve))
+t.test(
+  'mx: a dot behind a bare LF is text, a stuffed one is removed, however the bytes are cut [mx.dots]',
+  async (t) => {
+    const { listener, port, received } = await start()
+    t.teardown(() => listener.close())
+    const sent = 'Subject: a\r\n\r\na\n.b\n..c\r\n..d\r\n.e\r\n...\r\n.\rf\n.\ng\r\n..\r\n'
+    const kept = 'Subject: a\r\n\r\na\n.b\n..c\r\n.d\r\ne\r\n..\r\n\rf\n.\ng\r\n.\r\n'
+    for (const step of [1, 2, 3, 1000]) {
+      const dialog = await openDialog(port)
+      for (const line of ['EHLO a.example', 'MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await dialog.say(line)
+      for (let at = 0; at < sent.length; at += step) {
+        dialog.write(sent.slice(at, at + step))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      t.match(await dialog.say('.'), /^250 /)
+      t.match(await dialog.say('NOOP'), /^250 /, 'what follows is a command')
+      t.equal(received.at(-1)?.text, kept, `${step} at a time`)
+      dialog.end()
     }
-    t.match(await dialog.say('.'), /^250 /)
-    t.match(await dialog.say('NOOP'), /^250 /, 'what follows is a command')
-    t.equal(received.at(-1)?.text, kept, `${step} at a time`)
-    dialog.end()
-  }
-})
+  },
+)
 
 t.test('mx: commands without a mail have an end, those between mails begin again [mx.idle]', async (t) => {
   const { listener, port } = await start()

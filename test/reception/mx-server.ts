@@ -7,7 +7,7 @@ import { openDialog } from '../support/peers/smtp-dialog.ts'
 
 const MINUTE_MS = 60_000
 
-t.test('mx-server: ten minutes without a mail, an hour in all, never in the midst of one [mx.idle]', async (t) => {
+t.test('mx-server: ten minutes without a mail, an hour in total, never in the middle of one [mx.idle]', async (t) => {
   const ids: string[] = []
   const server = new MxServer({
     authOptional: true,

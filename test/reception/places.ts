@@ -27,18 +27,21 @@ t.test(
   },
 )
 
-t.test('places: who holds a place keeps it, until it is released [submission.connections] [mx.places]', async (t) => {
-  const places = new Places<string>({ max: 3, crowdedFrom: 2 })
-  enterAll(places, 'a1', 'a2', 'a3')
-  for (const session of ['a1', 'a2', 'a3']) places.hold(session)
-  t.same(places.enter('b1', 'b'), { isPlaced: false, displaced: null })
-  places.release('a2')
-  t.same(places.enter('b1', 'b'), { isPlaced: true, displaced: 'a2' })
-  places.leave('a2')
-  places.hold('a2')
-  places.release('a2')
-  t.equal(places.size, 3, 'a session that is gone changes nothing')
-})
+t.test(
+  'places: a client that holds a place keeps it until it is released [submission.connections] [mx.places]',
+  async (t) => {
+    const places = new Places<string>({ max: 3, crowdedFrom: 2 })
+    enterAll(places, 'a1', 'a2', 'a3')
+    for (const session of ['a1', 'a2', 'a3']) places.hold(session)
+    t.same(places.enter('b1', 'b'), { isPlaced: false, displaced: null })
+    places.release('a2')
+    t.same(places.enter('b1', 'b'), { isPlaced: true, displaced: 'a2' })
+    places.leave('a2')
+    places.hold('a2')
+    places.release('a2')
+    t.equal(places.size, 3, 'a session that is gone changes nothing')
+  },
+)
 
 t.test('places: a client keeps its only session while there is room, not when all are taken', async (t) => {
   const places = new Places<string>({ max: 3, crowdedFrom: 1 })

@@ -1,8 +1,8 @@
-/** raw-memory - one piece of memory for all, in parts that never lie on each other. */
+/** raw-memory - one block of memory for all, in parts that never overlap. */
 import t from 'tap'
 import { RawMemory } from '../../src/reception/raw-memory.ts'
 
-t.test('raw-memory: what was given back is given out again, and two never share a byte', async (t) => {
+t.test('raw-memory: a returned part is assigned again, and two never share a byte', async (t) => {
   const memory = new RawMemory(100)
   const [one, two, three] = [memory.take(40), memory.take(30), memory.take(30)]
   t.ok(one.buffer === two.buffer && two.buffer === three.buffer)

@@ -1,4 +1,4 @@
-/** received-room - the thread that parses received mail: results, time, memory, and what stands where it was ended. */
+/** received-room - the thread that parses received mail: results, time, memory, and the result of an abort. */
 import { inflateSync } from 'node:zlib'
 import t from 'tap'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
@@ -8,7 +8,7 @@ import { makeReceivedRoom } from '../../src/reception/received-room.ts'
 import { makeCorpus } from '../support/peers/mime-corpus.ts'
 import { mailOf } from '../support/peers/mime-mail.ts'
 
-/** What goes with a mail's content, and what does not. */
+/** The parts that are lost with a mail's content, and the others. */
 function wholeOf(mail: ParsedMail | null) {
   if (mail === null) return null
   const { packed, ...rest } = mail
@@ -42,7 +42,7 @@ t.test('received-room: memory that threads share is parsed as any other, in ever
 })
 
 t.test(
-  'received-room: what takes too long keeps its fields, and the next mail is parsed [inbound.parse]',
+  'received-room: a mail that takes too long keeps its fields, and the next mail is parsed [inbound.parse]',
   async (t) => {
     // Starting the thread takes longer than that.
     const room = makeReceivedRoom(1)
@@ -54,7 +54,7 @@ t.test(
   },
 )
 
-t.test('received-room: fields that were told stay [inbound.parse]', async (t) => {
+t.test('received-room: reported fields stay [inbound.parse]', async (t) => {
   const head = `${FROM}Content-Type: multipart/mixed; boundary=b\n\n--b\n\n`
   const start = mailOf(head)
   const raw = Buffer.concat([start, Buffer.alloc(MAIL_BYTES_MAX - start.length, '--bx\n')])

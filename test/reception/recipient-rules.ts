@@ -41,7 +41,7 @@ const FOUND: InboundAddressee = {
   counters: { inboundMinute: [MINUTE, 299] },
 }
 
-/** The faults in the order in which they are told; each case has its own and all that come after it. */
+/** The faults in the order of their replies. Each case has its own fault and all later ones. */
 const ROWS: readonly [reply: string | null, (one: RecipientCase) => RecipientCase][] = [
   ['451 4.3.0', (one) => ({ ...one, addressee: 'unavailable' })],
   ['550 5.1.1', (one) => ({ ...one, addressee: null })],
@@ -80,7 +80,7 @@ t.test(
   },
 )
 
-t.test('recipient-rules: what is no reason to refuse [inbound.recipient]', async (t) => {
+t.test('recipient-rules: no reasons for a refusal [inbound.recipient]', async (t) => {
   const taken: readonly ((one: RecipientCase) => RecipientCase)[] = [
     (one) => withFound(one, ({ account }) => ({ account: { ...account, status: 'paused', held: true } })),
     (one) => withFound(one, ({ account }) => ({ account: { ...account, subscriptionActive: false } })),

@@ -26,7 +26,7 @@ t.test('sender-rate: 300 a minute, and again in the next [mx.rate]', async (t) =
   t.ok(openOne())
 })
 
-t.test('sender-rate: more senders than are remembered share one count', async (t) => {
+t.test('sender-rate: more senders than the table holds share one count', async (t) => {
   const rate = makeSenderRate(() => 0)
   let refused = 0
   for (let index = 0; index < 50_400; index += 1) {

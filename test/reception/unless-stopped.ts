@@ -9,7 +9,7 @@ t.test('unless-stopped: a work ends as it does', async (t) => {
   await t.rejects(unlessStopped(signal, Promise.reject(new Error('no'))), { message: 'no' })
 })
 
-t.test('unless-stopped: a stop ends what has no end, and what comes later is nobody’s matter', async (t) => {
+t.test('unless-stopped: a stop ends endless work, and later results are ignored', async (t) => {
   const controller = new AbortController()
   let fail: (error: Error) => void = () => undefined
   const endless = new Promise<never>((_, reject) => {

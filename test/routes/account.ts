@@ -59,7 +59,7 @@ t.test('account: keys are listed newest first, and revoked from the answer on [k
     t.equal((await call(`POST /v1/account/tokens/${id}/revoke`)).json.error, 'not_found')
 })
 
-t.test('account: of a closed one all that is read answers, and every write is 403 [account.closed]', async (t) => {
+t.test('account: reads of a closed one are answered, and every write is 403 [account.closed]', async (t) => {
   const operate = (act: string) =>
     service.operate(`POST /v1/operator/accounts/${account.accountId}/${act}`, { token: operatorToken, body: {} })
   const { tokens } = (await call('GET /v1/account/tokens')).json

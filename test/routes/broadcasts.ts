@@ -1,6 +1,6 @@
 /**
- * broadcasts - submitted, released, read, cancelled over HTTP, and what each message says, on a test server and to a
- * mail server.
+ * broadcasts - submitted, released, read, cancelled over HTTP, and the contents of each message, on a test server and
+ * to a mail server.
  */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
@@ -97,20 +97,23 @@ t.test(
   },
 )
 
-t.test('broadcast: the same Idempotency-Key brings the same one again, as it was [request.idempotency]', async (t) => {
-  const headers = { 'idempotency-key': randomUUID() }
-  const first = await submit({ subject: 'Once {{name}}' }, headers)
-  await ended(first.json.broadcastId)
-  const again = await submit({ subject: 'Once {{name}}' }, headers)
-  t.equal(again.status, 202)
-  t.same(again.json, first.json)
-  t.equal(again.headers.get('idempotent-replayed'), 'true')
-  t.equal(first.headers.get('idempotent-replayed'), null)
-  t.equal((await submit({ subject: 'Other {{name}}' }, headers)).json.error, 'idempotency_key_reused')
-})
+t.test(
+  'broadcast: the same Idempotency-Key returns the same broadcast again, unchanged [request.idempotency]',
+  async (t) => {
+    const headers = { 'idempotency-key': randomUUID() }
+    const first = await submit({ subject: 'Once {{name}}' }, headers)
+    await ended(first.json.broadcastId)
+    const again = await submit({ subject: 'Once {{name}}' }, headers)
+    t.equal(again.status, 202)
+    t.same(again.json, first.json)
+    t.equal(again.headers.get('idempotent-replayed'), 'true')
+    t.equal(first.headers.get('idempotent-replayed'), null)
+    t.equal((await submit({ subject: 'Other {{name}}' }, headers)).json.error, 'idempotency_key_reused')
+  },
+)
 
 t.test(
-  'broadcast: a preview stores nothing, and is refused where its body or its stream are wrong [broadcast.preview]',
+  'broadcast: a preview stores nothing, and is refused if its body or its stream is wrong [broadcast.preview]',
   async (t) => {
     const list = async () => (await call(`GET /v1/broadcasts?streamId=${streamId}`)).json.broadcasts.length
     const before = await list()
@@ -144,7 +147,7 @@ t.test(
   },
 )
 
-t.test('broadcast: who is suppressed is left out and counted [broadcast.suppressed]', async (t) => {
+t.test('broadcast: a suppressed recipient is left out and counted [broadcast.suppressed]', async (t) => {
   await call('POST /v1/suppressions', { streamId, recipients: ['gone1@simulator.test', 'Gone2@simulator.test'] })
   const to = ['gone1@simulator.test', 'gone2@simulator.test', 'delivered+here@simulator.test']
   const made = await submit({ subject: 'x', text: 'y', html: undefined, messages: to.map((one) => ({ to: one })) })
@@ -209,7 +212,7 @@ t.test('broadcast: listed, newest first, by stream and status [broadcast.list]',
   )
 })
 
-t.test('broadcast: what is refused, and with which paths [broadcast.messages] [refusal.order]', async (t) => {
+t.test('broadcast: the refusals, with their paths [broadcast.messages] [refusal.order]', async (t) => {
   const issues = async (changes: object) =>
     (await submit(changes)).json.issues.map(({ path }: { path: string }) => path)
   t.same(await issues({ text: '{{#if}}' }), ['text'])
@@ -265,7 +268,7 @@ t.test(
       token: operatorToken,
       body: { testMonthlyCap: 10_000 },
     })
-    // More lists and objects than any other body may have; what stops it is asked last.
+    // More lists and objects than any other body may have. The check that stops it comes last.
     t.match(await submit({ messages: many(50_000) }), {
       status: 429,
       json: { error: 'cap_reached', requested: 50_000 },

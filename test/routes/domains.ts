@@ -91,7 +91,7 @@ t.test('domain: refused names', async (t) => {
   t.equal((await add('myservice.example')).status, 201)
 })
 
-t.test('domain: verified by what the DNS says', async (t) => {
+t.test('domain: verified by the records in the DNS', async (t) => {
   const added = await add('verify.example')
   const { domainId, returnPath, dkim } = added.json
   const missing = await verify(domainId)
@@ -173,7 +173,7 @@ t.test('domain: live mail goes out over MX from a verified one, and not after it
   t.equal((await add('live.example')).status, 201, 'and can be added again')
 })
 
-t.test('domain: a refused and a missing recipient bounce with what was said, the address put back', async (t) => {
+t.test('domain: a refused and a missing recipient bounce with the reply, the address restored', async (t) => {
   const added = await add('bounce.example')
   publish(added)
   await verify(added.json.domainId)
@@ -233,7 +233,7 @@ t.test('domain: listed newest first, page by page', async (t) => {
     t.equal((await service.call(`GET /v1/domains?${query}`, { token })).status, 400, query)
 })
 
-t.test('domain: ids that are none, or of nobody, are not there', async (t) => {
+t.test('domain: invalid and unknown ids are not found', async (t) => {
   for (const id of ['x', UNKNOWN_ID, UNKNOWN_ID.replace('-7000-', '-7001-'), account.accountId]) {
     for (const what of [`GET /v1/domains/${id}`, `DELETE /v1/domains/${id}`, `POST /v1/domains/${id}/verify`]) {
       const called = await service.call(what, { token })

@@ -319,7 +319,7 @@ t.test('large content is delivered, kept until its last recipient has ended, and
   const waiting = await readWhen(json.messageId, ({ recipients }) => recipients[1].status === 'delivered')
   t.equal(waiting.text, text)
   const isAttachment = (key: string) => /:a0(\.\d+)?$/.test(key)
-  // The message after its keys: what has not ended then had them.
+  // The message after its keys. What has not ended then had them.
   const attachments = (await contentKeys()).filter(isAttachment)
   const { recipients } = await readWhen(json.messageId, () => true)
   if (recipients[0].status !== 'delivered') t.equal(attachments.length, 4)
@@ -340,7 +340,7 @@ t.test('the simulator is no domain of a live server', async (t) => {
   t.equal(json.error, 'domain_not_verified')
 })
 
-t.test('no address ever stands in a stream', async (t) => {
+t.test('no address is ever in a stream', async (t) => {
   for (const key of await redis.keys('*')) {
     if ((await redis.type(key)) !== 'stream') continue
     const entries = JSON.stringify(await redis.xrange(key, '-', '+'))

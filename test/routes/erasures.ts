@@ -1,4 +1,4 @@
-/** erasures - one person erased over HTTP: what is answered, what is shown of mail and lists, what comes later. */
+/** erasures - one person erased over HTTP: the answers, the shown mail and lists, and later mail. */
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
 import { startTestService } from '../support/service/service.ts'
@@ -76,7 +76,7 @@ t.test(
 )
 
 t.test(
-  'erasure: a second one changes nothing more, later mail flows and is found [erasure.pseudonym] [erasure.cut]',
+  'erasure: a second one changes nothing more, later mail is delivered and found [erasure.pseudonym] [erasure.cut]',
   async (t) => {
     const first = await erase(ADA)
     const later = await send(ADA)
@@ -117,7 +117,7 @@ t.test(
   },
 )
 
-t.test('erasure: what is refused, in order [refusal.order]', async (t) => {
+t.test('erasure: the refusals, in order [refusal.order]', async (t) => {
   const post = (options: object) => service.call('POST /v1/erasures', options)
   t.match(await post({ body: { address: ADA } }), { status: 401, json: { error: 'unauthorized' } })
   t.match(await post({ token: server, body: { address: ADA } }), { status: 403, json: { error: 'wrong_token_kind' } })

@@ -1,5 +1,6 @@
 /**
- * event-search - POST /v1/events/search over real HTTP: a walk is what a webhook got, every filter, pages, refusals.
+ * event-search - POST /v1/events/search over real HTTP: all events equal those of a webhook, every filter, pages,
+ * refusals.
  */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
@@ -47,7 +48,7 @@ async function walk(filter: object, limit: number): Promise<Called['json'][]> {
 /** An event without what its delivery adds. */
 const plain = ({ id: _, attempt: __, ...rest }: Called['json']) => rest
 
-t.test('events: a walk is what a webhook got, event for event [event.search]', async (t) => {
+t.test('events: all events equal those of a webhook, one by one [event.search]', async (t) => {
   const body = { url: `${receiver.url}/all`, inboundContent: 'reference' }
   t.equal((await service.call('POST /v1/webhooks', { token, body })).status, 201)
   const began = new Date().toISOString()
@@ -58,7 +59,7 @@ t.test('events: a walk is what a webhook got, event for event [event.search]', a
   await send({ to: ['deferred@simulator.test'], tag: 'Receipt', metadata: { order: '18' } })
   await send({ to: ['complaint@simulator.test'], streamId: apart })
   await until(async () => (await search()).json.events.length === 7, WAIT_MS)
-  // Who has bounced is on the list: the next message tells of it at acceptance.
+  // A bounced recipient is on the list, so the next message has its event at acceptance.
   await send({ to: ['bounce@simulator.test'] })
   await until(() => receiver.received.length === 8, WAIT_MS)
   const got = receiver.received.map(({ json }) => json).sort((one, two) => (one.id < two.id ? -1 : 1))
@@ -92,7 +93,7 @@ t.test('events: a walk is what a webhook got, event for event [event.search]', a
   )
 })
 
-t.test('events: those of a cap are among them [event.search]', async (t) => {
+t.test('events: those of a cap are included [event.search]', async (t) => {
   const patch = `PATCH /v1/operator/accounts/${account.accountId}`
   const { operatorToken } = service.firstRun
   t.equal((await service.operate(patch, { token: operatorToken, body: { testMonthlyCap: 1 } })).status, 200)

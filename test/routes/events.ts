@@ -1,4 +1,4 @@
-/** events - the feed of a server's events over real HTTP: from now on, from the last one heard, and when it ends. */
+/** events - the feed of a server's events over real HTTP: from now on, after the last received one, and its end. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Redis } from 'ioredis'
@@ -40,7 +40,7 @@ async function open(token: string, headers: Readonly<Record<string, string>> = {
 const ofMessage = (lines: readonly EventLine[], messageId: string) =>
   lines.find(({ data }) => data.messageId === messageId)
 
-t.test('events: each event from now on with an id that rises, as a webhook would get it [event.feed]', async (t) => {
+t.test('events: each event from now on with a rising id, as a webhook would get it [event.feed]', async (t) => {
   const before = await send('before@simulator.test')
   await until(
     async () =>
@@ -63,7 +63,7 @@ t.test('events: each event from now on with an id that rises, as a webhook would
   other.stop()
 })
 
-t.test('events: a feed that was cut off goes on after the last event that was heard [event.feed]', async (t) => {
+t.test('events: an interrupted feed continues after the last received event [event.feed]', async (t) => {
   const feed = await open(testServer.token)
   const first = await send('first@simulator.test')
   await until(() => ofMessage(feed.lines, first) !== undefined, WAIT_MS)
@@ -89,7 +89,7 @@ t.test('events: a feed that was cut off goes on after the last event that was he
   whole.stop()
 })
 
-t.test('events: an id that no event has had yet is 410, not silence [event.feed]', async (t) => {
+t.test('events: an id that no event has yet is 410, not silence [event.feed]', async (t) => {
   const feed = await open(testServer.token)
   const messageId = await send('future@simulator.test')
   await until(() => ofMessage(feed.lines, messageId) !== undefined, WAIT_MS)
@@ -104,14 +104,17 @@ t.test('events: an id that no event has had yet is 410, not silence [event.feed]
   last.stop()
 })
 
-t.test('events: what is no longer kept, or never was, is 410; what is no id 400 [event.feed]', async (t) => {
-  const old = await open(testServer.token, { 'last-event-id': '1-1' })
-  t.equal(old.response.status, 410)
-  t.match(await open(liveServer.token, { 'last-event-id': '1-1' }), { response: { status: 410 } }, 'nothing is there')
-  t.equal((await open(testServer.token, { 'last-event-id': 'x' })).response.status, 400)
-})
+t.test(
+  'events: an event that is no longer kept, or never was, is 410; an invalid id is 400 [event.feed]',
+  async (t) => {
+    const old = await open(testServer.token, { 'last-event-id': '1-1' })
+    t.equal(old.response.status, 410)
+    t.match(await open(liveServer.token, { 'last-event-id': '1-1' }), { response: { status: 410 } }, 'nothing is there')
+    t.equal((await open(testServer.token, { 'last-event-id': 'x' })).response.status, 400)
+  },
+)
 
-t.test('events: the references that are written down hold no address [event.feed]', async (t) => {
+t.test('events: stored references hold no address [event.feed]', async (t) => {
   const redis = new Redis(service.redis.socketPath)
   const entries = await redis.xrange(heardKey(shardOf(testServer.serverId) as number, testServer.serverId), '-', '+')
   redis.disconnect()
@@ -119,7 +122,7 @@ t.test('events: the references that are written down hold no address [event.feed
   t.notMatch(JSON.stringify(entries), /@|simulator/)
 })
 
-t.test('events: a key of another kind, no key, a parameter of the address [event.feed]', async (t) => {
+t.test('events: a key of another kind, no key, a parameter in the URL [event.feed]', async (t) => {
   t.equal((await open(account.token)).response.status, 403)
   t.equal((await open('sk_test_none')).response.status, 401)
   t.equal((await service.call(`GET /v1/events?token=${testServer.token}`)).status, 401)
@@ -149,7 +152,7 @@ async function feedsOpen(): Promise<number> {
   return Number(/^sendwright_feeds_open (\d+)$/m.exec(text)?.[1])
 }
 
-t.test('events: who asks for the head alone or leaves before the answer takes no place [event.feed]', async (t) => {
+t.test('events: a HEAD request, or a client that leaves before the answer, takes no place [event.feed]', async (t) => {
   await until(async () => (await feedsOpen()) === 0, WAIT_MS)
   const url = `http://127.0.0.1:${service.config.httpPort}/v1/events`
   const headers = { authorization: `Bearer ${testServer.token}` }
@@ -173,7 +176,7 @@ t.test('events: who asks for the head alone or leaves before the answer takes no
 })
 
 t.test(
-  'events: sixty-four clients at once: five are told, the others refused, nobody waits [event.feed]',
+  'events: sixty-four clients at once: five are served, the others refused, none waits [event.feed]',
   async (t) => {
     const feeds = await Promise.all(Array.from({ length: 64 }, () => open(testServer.token)))
     t.equal(feeds.filter(({ response }) => response.status === 200).length, 5)
@@ -186,7 +189,7 @@ t.test(
   },
 )
 
-t.test('events: a feed ends at once when its key is revoked, others go on [event.feed]', async (t) => {
+t.test('events: a feed ends at once when its key is revoked, others continue [event.feed]', async (t) => {
   const made = (await service.call('POST /v1/tokens', { token: testServer.token, body: { name: 'Laptop' } })).json
   await until(async () => {
     const one = await open(made.token)

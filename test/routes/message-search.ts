@@ -1,4 +1,7 @@
-/** message-search - POST /v1/messages/search over real HTTP: bounds of every filter, what is found, what is shown. */
+/**
+ * message-search - POST /v1/messages/search over real HTTP: bounds of every filter, the found messages, their shown
+ * fields.
+ */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -27,7 +30,7 @@ const search = (body: object = {}, by = token): Promise<Called> =>
 const idsOf = async (body: object) => (await search(body)).json.messages.map((one: Called['json']) => one.messageId)
 const read = async (id: string) => (await service.call(`GET /v1/messages/${id}`, { token })).json
 
-t.test('search: a summary says what GET says of the message [message.search] [message.summary]', async (t) => {
+t.test('search: a summary has the same values as GET of the message [message.search] [message.summary]', async (t) => {
   const id = await send({
     from: { email: 'Shop@Simulator.Test', name: 'Shop' },
     to: [{ email: 'Ada@simulator.test', name: 'Ada' }, 'bounce@simulator.test'],
@@ -144,7 +147,7 @@ t.test('search: bounds of its filters [message.search]', async (t) => {
   t.match((await search({}, account.token)).json, { error: 'wrong_token_kind' })
 })
 
-t.test('search: pages go on below their last message, new mail or not [list.page]', async (t) => {
+t.test('search: pages continue below their last message, with or without new mail [list.page]', async (t) => {
   const ids: string[] = []
   for (let n = 0; n < 7; n += 1) ids.unshift(await send({ tag: 'paged', to: [`p${n % 2}@simulator.test`] }))
   const seen: string[] = []
@@ -164,7 +167,7 @@ t.test('search: the live server knows nothing of the test server', async (t) => 
   t.strictSame((await search({}, liveServer.token)).json, { messages: [], next: null })
 })
 
-t.test('search: a pseudonym is shown as it is stored, and no address lies in a stream', async (t) => {
+t.test('search: a pseudonym is shown as it is stored, and no address is in a stream', async (t) => {
   const id = await send({ to: ['erased@simulator.test'] })
   const pseudonym = 'erased-abcdefghijkl@erased.invalid'
   for (const key of await redis.keys(`*:person:${account.accountId}*`)) {

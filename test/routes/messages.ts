@@ -1,4 +1,4 @@
-/** messages - GET /v1/messages/{id}: who may read what, and for how long. */
+/** messages - GET /v1/messages/{id}: the keys that may read each message, and for how long. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -18,7 +18,7 @@ const { json: sent } = await service.call('POST /v1/email', { token: testServer.
 const read = (id: string, token = testServer.token) => service.call(`GET /v1/messages/${id}`, { token })
 await until(async () => (await read(sent.messageId)).json.status === 'delivered', 10_000)
 
-t.test('ids that are none, or of another server, are not there', async (t) => {
+t.test('invalid ids, and ids of another server, are not found', async (t) => {
   const { messageId } = sent
   const [head, , , ...rest] = messageId.split('-')
   const elsewhere = [head, messageId.split('-')[1], '7001', ...rest].join('-')
@@ -50,7 +50,7 @@ t.test('a fresh message has not been attempted', async (t) => {
   })
 })
 
-t.test('links and images are listed while the content is there [message.links]', async (t) => {
+t.test('links and images are listed while the content is kept [message.links]', async (t) => {
   const html = '<a href="https://acme.example/r?a=1&amp;b=2">Reset <b>now</b></a><img src="cid:logo" alt="Acme">'
   const body = {
     from: 'you@simulator.test',
@@ -74,7 +74,7 @@ t.test('text and html end before the message does', async (t) => {
   t.match(json, { text: null, html: null, links: [], contentAvailable: false, subject: 'Hello', status: 'delivered' })
 })
 
-t.test('a key that was revoked reads nothing, however well it is remembered', async (t) => {
+t.test('a revoked key reads nothing, even from a cache', async (t) => {
   const rows = await redis.keys('*:key:*')
   for (const row of rows) {
     if ((await redis.hget(row, 'serverId')) === testServer.serverId) await redis.hset(row, 'revoked', '1700000000000')

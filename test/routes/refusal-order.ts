@@ -1,6 +1,6 @@
 /**
- * refusal-order - each route that writes or searches is sent a request that breaks everything, which is then repaired
- * one fault at a time: the codes come in the order of the table, whatever route it is.
+ * refusal-order - each route that writes or searches gets a request with every fault, which is then repaired one fault
+ * at a time. The codes follow the order of the table on every route.
  */
 
 import t from 'tap'
@@ -19,7 +19,7 @@ t.teardown(() => service.stop())
 const ASKED = Object.values<Route>(ROUTES).filter(({ method }) => method !== 'GET')
 const ORDER = REFUSALS.map(({ code }) => code as string)
 const UNKNOWN_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
-/** Every route as if it were public: the document says what a whole body is. */
+/** Every route as if it were public, because the document describes complete bodies. */
 const DOCUMENT: DocumentSchema = makeOpenapi(
   ASKED.map((route) => ({ ...route, listener: 'public' })),
   '',
@@ -47,7 +47,7 @@ async function closeAnAccount(): Promise<Keys> {
 
 const closed = await closeAnAccount()
 
-/** One repair: what the request is from here on, and the code that it then gets. */
+/** One repair: the request from here on, and the code of its answer. */
 interface Step {
   readonly code: string
   readonly repaired: CallOptions & { readonly query?: string }
@@ -55,7 +55,7 @@ interface Step {
   readonly issues?: boolean
 }
 
-/** Faults in the order in which they are to be told; each step has all those after it still in the request. */
+/** Faults in the order of their codes. Each step still has all later ones in the request. */
 function stepsOf(route: Route): Step[] {
   const [kind = 'S'] = route.keys
   const isOperators = route.listener === 'operator'

@@ -1,4 +1,4 @@
-/** requests - the log of requests on a running service: what is kept of whom, and what is not. */
+/** requests - the log of requests on a running service: what is kept of each request, and what is not. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -6,7 +6,7 @@ import type { RequestEntry } from '../../schemas/request-log.ts'
 import { until } from '../support/machine/until.ts'
 import { startTestService } from '../support/service/service.ts'
 
-// Only where a rate is set the listener knows who its clients are.
+// The listener knows the clients only if a rate is set.
 const service = await startTestService({ EDGE_RATE: '10000', EDGE_BURST: '10000' })
 const redis = new Redis({ path: service.redis.socketPath })
 const { testServer, liveServer, account } = service.firstRun
@@ -26,7 +26,7 @@ const found = (headers: Headers, token = testServer.token) =>
     return seen.status === 200 ? (seen.json as RequestEntry) : null
   }, WAIT_MS)
 
-t.test('requests: what is kept of a request, answered and refused [request.log]', async (t) => {
+t.test('requests: the entry of a request, answered and refused [request.log]', async (t) => {
   const { token } = testServer
   const message = { from: 'you@simulator.test', to: ['a@simulator.test'], subject: 'x', text: 'secret words' }
   const headers = { 'user-agent': AGENT }

@@ -1,4 +1,4 @@
-/** server - GET /v1/server: limits as they stand, on both kinds of server. */
+/** server - GET /v1/server: the present limits, on both kinds of server. */
 import t from 'tap'
 import { startTestService } from '../support/service/service.ts'
 

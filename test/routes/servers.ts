@@ -57,7 +57,7 @@ const WRONG: readonly [object, string][] = [
   [{ name: 'a', mode: 'live', note: 'x' }, 'note'],
 ]
 
-t.test('servers: bodies that are none name the field [server.create, server.limits, name.max]', async (t) => {
+t.test('servers: invalid bodies name the field [server.create, server.limits, name.max]', async (t) => {
   for (const [body, path] of WRONG) {
     const { status, json } = await create(body)
     t.equal(status, 400, JSON.stringify(body))
@@ -112,7 +112,7 @@ t.test('servers: listed newest first, page by page [server.list]', async (t) => 
     t.equal((await call(`GET /v1/servers?${query}`)).status, 400, query)
 })
 
-t.test('servers: a change counts from the next request [server.change, server.limits]', async (t) => {
+t.test('servers: a change applies from the next request [server.change, server.limits]', async (t) => {
   const patch = (body: object, id = liveServer.serverId) => call(`PATCH /v1/servers/${id}`, body)
   t.match((await patch({ name: 'Main', perMinuteLimit: 2, monthlyCap: 3 })).json, {
     name: 'Main',
@@ -130,7 +130,7 @@ t.test('servers: a change counts from the next request [server.change, server.li
   t.equal((await patch({ perMinuteLimit: null, name: 'Test' }, testServer.serverId)).status, 200)
 })
 
-t.test('servers: two live keys, a rotation, and ids of nobody [key.live.max, key.revoke]', async (t) => {
+t.test('servers: two live keys, a rotation, and unknown ids [key.live.max, key.revoke]', async (t) => {
   const at = `/v1/servers/${liveServer.serverId}/tokens`
   const second = await call(`POST ${at}`, { name: 'Second' })
   t.equal(second.status, 201)

@@ -1,7 +1,4 @@
-/**
- * signing - live mail as it arrives, judged by a verifier that is not ours: who signed it, and that a retry is the
- * same.
- */
+/** signing - live mail on arrival, checked by a foreign verifier: its signatures, and that a retry is the same. */
 import { generateKeyPairSync } from 'node:crypto'
 import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -46,7 +43,7 @@ async function send(from: string, body: object = {}): Promise<string> {
   return json.messageId
 }
 
-/** The copies of a message that have arrived, once there are `count`. */
+/** The received copies of a message, once there are `count`. */
 function arrived(messageId: string, count = 1): Promise<string[]> {
   return until(() => {
     const copies = mx.sessions.flatMap(({ messages }) => messages).filter((one) => one.includes(`<${messageId}@`))
@@ -84,7 +81,7 @@ t.test('signing: by the domain of the sender, then by the service [dkim.signed] 
 })
 
 t.test(
-  'signing: an attempt that is made again sends the same bytes, also when the domain was removed [domain.remove]',
+  'signing: a repeated attempt sends the same bytes, even if the domain was removed [domain.remove]',
   async (t) => {
     const domainId = await addVerified('gone.example')
     mx.script({ dot: '451 4.3.0 later' })
@@ -148,7 +145,7 @@ t.test('signing: a test server needs no signature, and its sizes are those of a 
   t.equal(await sizeOf(testServer), await sizeOf(liveServer))
 })
 
-/** Makes what waits for its next attempt due, over a restart: nobody else may write what an owner holds in memory. */
+/** Makes the next attempt due, over a restart, because only the owner may write what it holds in memory. */
 async function makeDue(): Promise<void> {
   const redis = new Redis({ path: service.redis.socketPath })
   const lanes = await redis.keys('*:due:relay')

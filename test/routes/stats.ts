@@ -1,4 +1,4 @@
-/** stats - GET /v1/stats on a running service: simulated outcomes are counted as what they are. */
+/** stats - GET /v1/stats on a running service: each simulated outcome is counted as itself. */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import type { StatsEntry } from '../../schemas/stats.ts'
@@ -14,7 +14,7 @@ const stats = (query = '', as = token) => service.call(`GET /v1/stats${query}`, 
 const sumOf = (rows: StatsEntry[], name: Exclude<keyof StatsEntry, 'at' | 'streamId'>) =>
   rows.reduce((sum, row) => sum + row[name], 0)
 
-t.test('stats: each outcome counts as what it is, on its stream [stats.count]', async (t) => {
+t.test('stats: each outcome counts as itself, on its stream [stats.count]', async (t) => {
   const { json: news } = await service.call('POST /v1/streams', { token, body: { name: 'News', kind: 'broadcast' } })
   const simulated = ['fine', 'bounce', 'softbounce', 'deferred', 'complaint', 'unsubscribe']
   const to = simulated.map((name) => `${name}+1@simulator.test`)
@@ -66,7 +66,7 @@ t.test('stats: each outcome counts as what it is, on its stream [stats.count]', 
   t.match(shown.json.last24Hours, { delivered: 0, bounced: 0, complained: 0 }, 'test mail is none of the account')
 })
 
-t.test('stats: what it is refused for [stats.read]', async (t) => {
+t.test('stats: the reasons for a refusal [stats.read]', async (t) => {
   t.equal((await stats('', account.token)).json.error, 'wrong_token_kind')
   t.equal((await stats(`?streamId=${randomUUID()}`)).json.error, 'stream_not_found')
   const issues = async (query: string) => (await stats(query)).json.issues?.map(({ path }: { path: string }) => path)

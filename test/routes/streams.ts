@@ -1,5 +1,6 @@
 /**
- * streams - every route of streams over real HTTP, what sends make of their states, and the operator's pause and pace.
+ * streams - every route of streams over real HTTP, the effect of their states on sends, and the operator's pause and
+ * pace.
  */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
@@ -45,7 +46,7 @@ t.test('stream: created, read and archived [stream.create] [stream.read] [stream
   t.equal((await create({ kind: 'broadcast', name: 'Transactional' })).json.streamId, liveServer.streamId)
 })
 
-t.test('stream: one live inbound stream, with an address of its own [stream.inbound] [stream.address]', async (t) => {
+t.test('stream: one live inbound stream, with its own address [stream.inbound] [stream.address]', async (t) => {
   const made = await create({ kind: 'inbound', name: 'Support' })
   const { streamId } = made.json
   t.equal(made.json.inboundAddress, `${streamId}@in.service.example`)
@@ -170,7 +171,7 @@ t.test('stream: listed newest first, by kind, archived or not, page by page [str
     t.equal((await service.call(`GET /v1/streams?${query}`, { token })).status, 400, query)
 })
 
-t.test('stream: ids that are none, or of nobody, are not there', async (t) => {
+t.test('stream: invalid and unknown ids are not found', async (t) => {
   const foreign = '01a1f8d8-8300-7001-8000-0e7faee555a7'
   for (const id of ['x', randomUUID(), foreign, account.accountId, liveServer.serverId, testServer.streamId]) {
     for (const what of [`GET /v1/streams/${id}`, `POST /v1/streams/${id}/archive`])

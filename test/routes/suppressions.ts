@@ -18,7 +18,7 @@ const search = (body: object = {}, key = token) => service.call('POST /v1/suppre
 const read = (id: string, key = token) => service.call(`GET /v1/suppressions/${id}`, { token: key })
 const lift = (id: string, key = token) => service.call(`DELETE /v1/suppressions/${id}`, { token: key })
 
-/** Sends and answers the message once no recipient waits any more. */
+/** Sends, and returns the message once no recipient waits any more. */
 async function sent(to: string[]) {
   const { json } = await send(to)
   return until(async () => {
@@ -126,7 +126,7 @@ t.test('suppressions: search by recipient, reason, stream and time, page by page
   t.equal(skipped.status, 'suppressed')
 })
 
-t.test('suppressions: what may be added [suppression.add]', async (t) => {
+t.test('suppressions: valid additions [suppression.add]', async (t) => {
   const add = (body: object) => service.call('POST /v1/suppressions', { token, body })
   const { streamId } = (await search()).json.suppressions[0]
   const issues = async (body: object) => (await add(body)).json.issues.map(({ path }: { path: string }) => path)
@@ -136,7 +136,7 @@ t.test('suppressions: what may be added [suppression.add]', async (t) => {
   t.equal((await add({ streamId: UNKNOWN_ID, recipients: ['a@b.example'] })).json.error, 'stream_not_found')
 })
 
-t.test('suppressions: the operator searches a server and lifts anything, with a note [operator.audit]', async (t) => {
+t.test('suppressions: the operator searches a server and lifts any entry, with a note [operator.audit]', async (t) => {
   const operate = (what: string, body: object) => service.operate(what, { token: operatorToken, body })
   const of = testServer.serverId
   const found = await operate('POST /v1/operator/suppressions/search', { serverId: of, reason: 'spam_complaint' })

@@ -36,7 +36,7 @@ async function broadcastFrom(domain: string, by: string): Promise<Called> {
   return service.call('POST /v1/broadcasts', { token: by, body })
 }
 
-/** Logs in with a key and sends over SMTP; out: the reply of a refusal, or empty. */
+/** Logs in with a key and sends over SMTP. Returns the reply of a refusal, or an empty text. */
 async function submit(by: string, mail: object): Promise<string> {
   const transport = nodemailer.createTransport({
     host: '127.0.0.1',
@@ -50,7 +50,7 @@ async function submit(by: string, mail: object): Promise<string> {
   )
 }
 
-t.test('domain: one for tests is used at once by test servers alone [domain.test-use]', async (t) => {
+t.test('domain: a test-only domain is usable at once, on test servers only [domain.test-use]', async (t) => {
   const added = await add({ domain: 'App.Acme.Example', testOnly: true })
   t.match(added, { status: 201, json: { domain: 'app.acme.example', verified: false, testOnly: true } })
   t.match((await send(testServer.token, 'app.acme.example')).status, 200)
@@ -71,7 +71,7 @@ t.test('domain: one for tests is used at once by test servers alone [domain.test
   t.match((await add({ domain: 'acme', testOnly: true })).json, { error: 'invalid_request' })
 })
 
-t.test('domain: an added one is made usable in tests, and a removed one is not [domain.test-use]', async (t) => {
+t.test('domain: an added one becomes usable in tests, and a removed one does not [domain.test-use]', async (t) => {
   const { domainId } = (await add({ domain: 'later.example' })).json
   t.equal((await send(testServer.token, 'later.example')).status, 422)
   for (let time = 0; time < 2; time += 1) {

@@ -21,33 +21,36 @@ async function liveIds(token: string): Promise<string[]> {
   return tokens.filter((one: Called['json']) => one.revokedAt === null).map((one: Called['json']) => one.tokenId)
 }
 
-t.test('token: made with its value, which works at once and is nowhere else [key.create] [key.format]', async (t) => {
-  for (const [server, kind] of [
-    [liveServer, 'sk'],
-    [testServer, 'sk_test'],
-  ] as const) {
-    const made = await make(server.token, `Of ${kind}`)
-    t.equal(made.status, 201)
-    const { token, tokenId, prefix } = made.json
-    t.match(made.json, { name: `Of ${kind}`, revokedAt: null })
-    const parsed = parseKey(token)
-    t.match(parsed, { kind, prefix })
-    t.equal(parsed?.shard, parseKey(server.token)?.shard)
-    t.equal((await service.call('GET /v1/server', { token })).json.serverId, server.serverId)
-    t.match((await make(token)).json, { error: 'token_limit', max: 2 })
-    const { json } = await list(token)
-    t.equal(json.next, null)
-    t.match(json.tokens, [{ tokenId, prefix }, { name: 'First key' }])
-    t.equal(json.tokens.length, 2)
-    t.notOk(JSON.stringify(json).includes(token))
-    const redis = new Redis({ path: service.redis.socketPath })
-    for (const key of await redis.keys('*:tokens:*'))
-      t.notMatch(JSON.stringify(await redis.hgetall(key)), token.slice(-38))
-    redis.disconnect()
-  }
-})
+t.test(
+  'token: created with its value, which works at once and is stored nowhere else [key.create] [key.format]',
+  async (t) => {
+    for (const [server, kind] of [
+      [liveServer, 'sk'],
+      [testServer, 'sk_test'],
+    ] as const) {
+      const made = await make(server.token, `Of ${kind}`)
+      t.equal(made.status, 201)
+      const { token, tokenId, prefix } = made.json
+      t.match(made.json, { name: `Of ${kind}`, revokedAt: null })
+      const parsed = parseKey(token)
+      t.match(parsed, { kind, prefix })
+      t.equal(parsed?.shard, parseKey(server.token)?.shard)
+      t.equal((await service.call('GET /v1/server', { token })).json.serverId, server.serverId)
+      t.match((await make(token)).json, { error: 'token_limit', max: 2 })
+      const { json } = await list(token)
+      t.equal(json.next, null)
+      t.match(json.tokens, [{ tokenId, prefix }, { name: 'First key' }])
+      t.equal(json.tokens.length, 2)
+      t.notOk(JSON.stringify(json).includes(token))
+      const redis = new Redis({ path: service.redis.socketPath })
+      for (const key of await redis.keys('*:tokens:*'))
+        t.notMatch(JSON.stringify(await redis.hgetall(key)), token.slice(-38))
+      redis.disconnect()
+    }
+  },
+)
 
-t.test('token: revoked, it is no key any more, on any route [key.revoke]', async (t) => {
+t.test('token: once revoked, it is refused on every route [key.revoke]', async (t) => {
   const [newer = '', first = ''] = await liveIds(testServer.token)
   const second = (await list(testServer.token)).json.tokens.find((one: Called['json']) => one.tokenId === newer)
   t.equal((await revoke(testServer.token, newer)).json.revokedAt !== null, true)

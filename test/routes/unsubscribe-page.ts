@@ -18,7 +18,7 @@ const KINDS: readonly PageView['kind'][] = [
 ]
 const FROM = { address: 'news@acme.test', name: 'Acme' }
 
-t.test('unsubscribe-page: each language says each thing in its own words [unsubscribe.page]', async (t) => {
+t.test('unsubscribe-page: each language has its own words for each text [unsubscribe.page]', async (t) => {
   const said = new Map<string, string>()
   for (const language of LANGUAGES) {
     const texts = PAGE_TEXTS[language]
@@ -38,7 +38,7 @@ t.test('unsubscribe-page: each language says each thing in its own words [unsubs
   }
 })
 
-t.test('unsubscribe-page: whatever a name holds is text [unsubscribe.page]', async (t) => {
+t.test('unsubscribe-page: anything in a name is text [unsubscribe.page]', async (t) => {
   const nasty = [
     '<script>alert(1)</script>',
     '"><img src=x onerror=alert(1)>',
@@ -69,7 +69,7 @@ t.test('unsubscribe-page: whatever a name holds is text [unsubscribe.page]', asy
     }
 })
 
-t.test('unsubscribe-page: who is not known any more is not named [unsubscribe.page]', async (t) => {
+t.test('unsubscribe-page: a sender that is no longer known is not named [unsubscribe.page]', async (t) => {
   t.match(formatPage({ kind: 'ask', from: { address: '', name: null }, action: 'c' }, 'en'), PAGE_TEXTS.en.askNoSender)
 })
 

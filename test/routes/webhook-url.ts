@@ -1,4 +1,4 @@
-/** webhook-url - which URLs may be registered where no private network is allowed, and what becomes of the others. */
+/** webhook-url - which URLs may be registered if no private network is allowed, and the handling of the others. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { findSuite } from '../support/machine/suites.ts'
@@ -22,7 +22,7 @@ t.teardown(async () => {
 const { token } = service.firstRun.testServer
 const call = (what: string, body?: object) => service.call(what, { token, ...(body !== undefined && { body }) })
 const create = (url: string) => call('POST /v1/webhooks', { url })
-/** Posts an example to a webhook, removes it, and tells what came of the delivery. */
+/** Posts an example to a webhook, removes it, and returns the result of the delivery. */
 async function attempt(webhookId: string): Promise<{ status: string; attempts: number; lastError: string }> {
   const path = `/v1/webhooks/${webhookId}`
   const { deliveryId } = (await call(`POST ${path}/test`, { event: 'bounced' })).json
@@ -66,7 +66,7 @@ t.test('webhook url: a name that leads to a private address is dead at once [web
   t.equal(receiver.connections(), 0)
 })
 
-/** Not on that list, and yet nobody's host: multicast, of protocols (2001::/23), outside 2000::/3. */
+/** Not on that list, and yet not a host's address: multicast, of protocols (2001::/23), outside 2000::/3. */
 const NOBODYS = new Set([
   '226.84.185.150',
   '227.202.96.196',
@@ -81,7 +81,7 @@ t.test('webhook url: an IPv6 host is one of 2000::/3 less its reserved parts [we
   for (const host of refused) {
     const { status, json } = await create(`https://[${host}]:${receiver.port}/`)
     t.match([status, json.error, json.issues?.[0].path], [400, 'invalid_request', 'url'], host)
-    // The same where a name leads there: it is looked up at each attempt.
+    // The same for a name that leads there, which is looked up at each attempt.
     zone.set('six.test', { type: 'AAAA', address: host })
     const { webhookId } = (await create(`https://six.test:${receiver.port}/`)).json
     t.match(await attempt(webhookId), { status: 'dead', attempts: 1, lastError: 'private_address' }, host)

@@ -213,7 +213,7 @@ t.test('webhooks: two secrets while the receiver moves [webhook.secrets]', async
   t.equal((await call(`DELETE ${path}`)).status, 204)
 })
 
-t.test('webhooks: an example of every event, whatever the filter [webhook.example]', async (t) => {
+t.test('webhooks: an example of every event, with any filter [webhook.example]', async (t) => {
   const { webhookId } = (await create({ events: ['bounced'] }, '/examples')).json
   for (const event of EVENTS) {
     const queued = await call(`POST /v1/webhooks/${webhookId}/test`, { event })
@@ -241,7 +241,7 @@ const INBOUND_MORE = 'envelope from replyTo to toCount cc ccCount subject date m
   .split(' ')
 
 t.test(
-  'webhooks: received mail is told as much of as the webhook wants [event.catalogue, webhook.example]',
+  'webhooks: received mail is posted with the parts that the webhook selects [event.catalogue, webhook.example]',
   async (t) => {
     for (const [inboundContent, fields] of [
       ['full', [...INBOUND_REFERENCE, ...INBOUND_MORE]],
@@ -267,42 +267,45 @@ t.test(
   },
 )
 
-t.test('webhooks: a failure waits for its retry, a replay tries at once and counts on [webhook.replay]', async (t) => {
-  const { webhookId } = (await create({}, '/failing')).json
-  const path = `/v1/webhooks/${webhookId}`
-  receiver.react((one, response) => {
-    response.statusCode = one.path === '/failing' ? 503 : 200
-    response.end()
-  })
-  const askedAtMs = Date.now()
-  const { deliveryId } = (await call(`POST ${path}/test`, { event: 'bounced' })).json
-  const read = async () => (await call(`GET ${path}/deliveries/${deliveryId}`)).json
-  await until(async () => (await read()).attempts === 1, WAIT_MS)
-  const failed = await read()
-  t.match(failed, { status: 'pending', lastStatusCode: 503, lastError: 'http_503', deliveredAt: null })
-  const waitMs = Date.parse(failed.nextAttemptAt) - askedAtMs
-  t.ok(waitMs >= 29_000 && waitMs < 32_000 + WAIT_MS, `${waitMs}`)
-  receiver.react(null)
-  const replayed = await call(`POST ${path}/deliveries/${deliveryId}/replay`)
-  t.match([replayed.status, replayed.json], [202, { deliveryId, status: 'pending', attempts: 1 }])
-  await until(async () => (await read()).status === 'delivered', WAIT_MS)
-  t.match(await read(), { attempts: 2, lastStatusCode: 200, lastError: null, nextAttemptAt: null })
-  t.same(
-    at('/failing').map(({ json }) => [json.id, json.attempt]),
-    [
-      [deliveryId, 1],
-      [deliveryId, 2],
-    ],
-  )
-  await call(`POST ${path}/deliveries/${deliveryId}/replay`)
-  await until(() => at('/failing').length === 3, WAIT_MS)
-  t.equal(at('/failing')[2]?.json.attempt, 3, 'one that was delivered is sent again')
-  t.equal((await call(`POST ${path}/deliveries/${webhookId}/replay`)).status, 404)
-  t.equal((await call(`DELETE ${path}`)).status, 204)
-})
+t.test(
+  'webhooks: a failure waits for its retry, a replay tries at once and continues the count [webhook.replay]',
+  async (t) => {
+    const { webhookId } = (await create({}, '/failing')).json
+    const path = `/v1/webhooks/${webhookId}`
+    receiver.react((one, response) => {
+      response.statusCode = one.path === '/failing' ? 503 : 200
+      response.end()
+    })
+    const askedAtMs = Date.now()
+    const { deliveryId } = (await call(`POST ${path}/test`, { event: 'bounced' })).json
+    const read = async () => (await call(`GET ${path}/deliveries/${deliveryId}`)).json
+    await until(async () => (await read()).attempts === 1, WAIT_MS)
+    const failed = await read()
+    t.match(failed, { status: 'pending', lastStatusCode: 503, lastError: 'http_503', deliveredAt: null })
+    const waitMs = Date.parse(failed.nextAttemptAt) - askedAtMs
+    t.ok(waitMs >= 29_000 && waitMs < 32_000 + WAIT_MS, `${waitMs}`)
+    receiver.react(null)
+    const replayed = await call(`POST ${path}/deliveries/${deliveryId}/replay`)
+    t.match([replayed.status, replayed.json], [202, { deliveryId, status: 'pending', attempts: 1 }])
+    await until(async () => (await read()).status === 'delivered', WAIT_MS)
+    t.match(await read(), { attempts: 2, lastStatusCode: 200, lastError: null, nextAttemptAt: null })
+    t.same(
+      at('/failing').map(({ json }) => [json.id, json.attempt]),
+      [
+        [deliveryId, 1],
+        [deliveryId, 2],
+      ],
+    )
+    await call(`POST ${path}/deliveries/${deliveryId}/replay`)
+    await until(() => at('/failing').length === 3, WAIT_MS)
+    t.equal(at('/failing')[2]?.json.attempt, 3, 'one that was delivered is sent again')
+    t.equal((await call(`POST ${path}/deliveries/${webhookId}/replay`)).status, 404)
+    t.equal((await call(`DELETE ${path}`)).status, 204)
+  },
+)
 
 t.test(
-  'webhooks: switched off, what waits is dead and nothing is queued; then replayed [webhook.switch]',
+  'webhooks: switched off, pending deliveries are dead and nothing is queued; then replayed [webhook.switch]',
   async (t) => {
     const { webhookId } = (await create({}, '/switched')).json
     const path = `/v1/webhooks/${webhookId}`
@@ -349,7 +352,7 @@ t.test(
   },
 )
 
-t.test('webhooks: pages of deliveries go on where they ended [webhook.deliveries]', async (t) => {
+t.test('webhooks: pages of deliveries continue at their end [webhook.deliveries]', async (t) => {
   const { webhookId } = (await create({}, '/pages')).json
   const path = `/v1/webhooks/${webhookId}/deliveries`
   for (let n = 0; n < 7; n += 1)
@@ -373,7 +376,7 @@ t.test('webhooks: pages of deliveries go on where they ended [webhook.deliveries
   t.equal((await call(`DELETE /v1/webhooks/${webhookId}`)).status, 204)
 })
 
-t.test('webhooks: removed, what it had is dropped [webhook.remove]', async (t) => {
+t.test('webhooks: the deliveries of a removed one are dropped [webhook.remove]', async (t) => {
   const { webhookId } = (await create({}, '/removed')).json
   receiver.react((_one, response) => {
     response.statusCode = 500

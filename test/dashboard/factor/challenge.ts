@@ -1,4 +1,6 @@
-/** challenge - a token of a step is of this installation, of its holder, of its kind, and ends; recovery codes. */
+/**
+ * challenge - a token of a step is valid for this installation, its holder and its kind, and expires; recovery codes.
+ */
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
@@ -11,7 +13,7 @@ const NOW_MS = Date.UTC(2026, 10, 23)
 const END_MS = NOW_MS + SECOND_STEP_MINUTES * 60_000
 const USER = '01938a00-0000-7000-8000-0000000000aa'
 
-t.test('challenge: read by whoever it was made for, until it ends [session.factor]', (t) => {
+t.test('challenge: read for its holder, until it expires [session.factor]', (t) => {
   const { token, challenge } = makeChallenge(KEY, { kind: 'sign-in', userId: USER, holder: 'browser' }, NOW_MS)
   const of = { kinds: ['sign-in'], holder: 'browser', nowMs: END_MS - 1 } as const
   t.same(parseChallenge(KEY, token, of), challenge)
@@ -24,7 +26,7 @@ t.test('challenge: read by whoever it was made for, until it ends [session.facto
   t.end()
 })
 
-t.test('challenge: nothing that was changed is read, and nothing makes it throw [session.factor]', (t) => {
+t.test('challenge: a changed one is not read, and nothing makes it throw [session.factor]', (t) => {
   const { token } = makeChallenge(KEY, { kind: 'passkey', userId: null, holder: 'browser' }, NOW_MS)
   const of = { kinds: ['passkey'], holder: 'browser', nowMs: NOW_MS } as const
   const at = fc.integer({ min: 0, max: token.length - 2 })

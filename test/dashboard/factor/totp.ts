@@ -18,7 +18,7 @@ t.test('totp: the codes of the RFC [session.factor]', (t) => {
   t.end()
 })
 
-t.test('totp: a step of drift either way, no more, and none that was used [session.factor]', (t) => {
+t.test('totp: a step of drift either way, no more, and no used one [session.factor]', (t) => {
   const nowMs = 1_111_111_111_000
   const now = totpStepAt(nowMs)
   const find = (step: number, usedStep = 0) => findTotpStep(SECRET, totpCode(SECRET, step), { nowMs, usedStep })
@@ -34,7 +34,7 @@ t.test('totp: a step of drift either way, no more, and none that was used [sessi
   t.end()
 })
 
-t.test('totp: what authenticators read [session.factor]', (t) => {
+t.test('totp: the URI that authenticators read [session.factor]', (t) => {
   const { secret, url } = formatTotpSecret(SECRET, { issuer: 'Sendwright a.example', name: 'ada@a.example' })
   t.equal(secret, 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ')
   const parsed = new URL(url)

@@ -9,7 +9,7 @@ import { SHORT_TIMEOUTS } from '../../support/peers/sender.ts'
 const DAY_MS = 86_400_000
 const NEVER = new AbortController().signal
 
-t.test('attempt: broken TLS is remembered for three days', async (t) => {
+t.test('attempt: broken TLS is cached for three days', async (t) => {
   const broken = createBrokenTls()
   t.notOk(broken.has('mx.test', 0))
   broken.add('mx.test', 0)
@@ -26,7 +26,7 @@ t.test('attempt: the memory is bounded, the oldest goes', async (t) => {
   t.ok(broken.has('mx10000.test', 1))
 })
 
-t.test('attempt: a session, or what its absence says of the server', async (t) => {
+t.test('attempt: a session, or the meaning of its absence for the server', async (t) => {
   const mx = await startMx({})
   t.teardown(() => mx.close())
   const brokenTls = createBrokenTls()

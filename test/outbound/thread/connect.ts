@@ -1,4 +1,4 @@
-/** connect - a connection, or the text of why there is none. */
+/** connect - a connection, or the text of the reason why there is none. */
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -33,7 +33,7 @@ t.test('connect: a limit of nothing is over before any connection', async (t) =>
   t.teardown(() => listener.close())
   const { port } = listener.address() as AddressInfo
   const late = connect({ host: 'mx.test', address: '127.0.0.1', port, timeoutMs: 1 }, NEVER)
-  // The event loop stands still past the limit, so the timer is run before the socket is looked at.
+  // The event loop is blocked past the limit, so the timer runs before the socket is read.
   const untilMs = performance.now() + 20
   while (performance.now() < untilMs);
   t.match(await late, { ok: false, text: `connect ETIMEDOUT mx.test[127.0.0.1]:${port}` })

@@ -1,4 +1,4 @@
-/** converse - one test per kind of answer and per place where a dialogue can break, over real sockets. */
+/** converse - one test per kind of reply and per place where a dialogue can break, over real sockets. */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -147,7 +147,7 @@ const ROWS: Row[] = [
   {
     name: 'silence after the dot',
     script: { dot: 'hang' },
-    // Also the session's bound of silence: the dialogue before the dot has to pass.
+    // Also the session's bound of silence: the dialogue before the dot must be possible within it.
     more: { timeouts: { ...SHORT_TIMEOUTS, dotMs: 2_000 } },
     expect: ['deferred', null, 'BadConnection', false, 'dot'],
     response: /^timeout at dot/,
@@ -207,7 +207,7 @@ t.test('converse: a large message arrives whole', async (t) => {
 
 const selfSigned = makeSelfSigned()
 t.test(
-  'converse: TLS where it is offered, with whatever certificate',
+  'converse: TLS if it is offered, with any certificate',
   { skip: selfSigned ? false : 'no openssl' },
   async (t) => {
     const { mx, run } = await setUp(t, { capabilities: ['STARTTLS', 'PIPELINING'], tls: selfSigned! })
@@ -218,7 +218,7 @@ t.test(
 )
 
 for (const handshake of ['garbage', 'hang'] as const) {
-  t.test(`converse: a handshake that is ${handshake} leads to plain text, and is remembered`, async (t) => {
+  t.test(`converse: a handshake that is ${handshake} leads to plain text, and is cached`, async (t) => {
     const timeouts = { ...SHORT_TIMEOUTS, greetingMs: 5_000 }
     const { mx, run } = await setUp(t, { capabilities: ['STARTTLS'], handshake }, { timeouts })
     t.match(await run(), { result: 'delivered' })

@@ -30,7 +30,7 @@ function setUp(message: Buffer, world: { pending: number; mayFinish: FenceState 
   return { feed, told, flow, read: () => Buffer.concat(chunks), hasEnded: () => hasEnded }
 }
 
-t.test('feed: nothing is told before the first read; then all bytes, the question, the end', async (t) => {
+t.test('feed: nothing is reported before the first read; then all bytes, the question, the end', async (t) => {
   for (const bytes of [1, 65_536, 65_537, 1_000_000]) {
     const message = Buffer.alloc(bytes, 'ab')
     const one = setUp(message, { pending: 0, mayFinish: 'open' as FenceState })
@@ -73,7 +73,7 @@ t.test('feed: while it is held the end waits, and is asked for again', async (t)
   t.same(one.told.slice(-2), ['ask', 'end'])
 })
 
-t.test('feed: destroyed, it asks nothing any more', async (t) => {
+t.test('feed: a destroyed one asks nothing any more', async (t) => {
   const world = { pending: 1, mayFinish: 'open' as FenceState }
   const one = setUp(Buffer.from('message'), world)
   one.flow()

@@ -1,4 +1,4 @@
-/** outgoing - built, measured, signed; what is shared by the recipients of one message and what is not. */
+/** outgoing - built, measured, signed; the parts that the recipients of one message share and the others. */
 
 import t from 'tap'
 import type { ComposeInput } from '../../../src/mail/compose/compose.ts'
@@ -32,7 +32,7 @@ t.test('outgoing: signed, and its size is the size as built [send.size]', async 
   t.same(ready.bytes.subarray(-built.length), built)
 })
 
-t.test('outgoing: a message is made once for its recipients, and the same again later [dkim.signed]', async (t) => {
+t.test('outgoing: a message is built once for its recipients, and is the same later [dkim.signed]', async (t) => {
   const outgoing = makeOutgoing()
   const input = { message: MESSAGE, keys: [KEY], copies: 2 }
   const [one, other] = await Promise.all([outgoing(input), outgoing(input)])
@@ -43,7 +43,7 @@ t.test('outgoing: a message is made once for its recipients, and the same again 
   t.same(later, one, 'and made again they are the same')
 })
 
-t.test('outgoing: what cannot be built fails, what cannot be signed waits', async (t) => {
+t.test('outgoing: a message that cannot be built fails, one that cannot be signed waits', async (t) => {
   const outgoing = makeOutgoing()
   const nul = await outgoing({ message: { ...MESSAGE, text: '\0' }, keys: [KEY], copies: 2 })
   t.match(nul, { result: 'bounced', phase: 'compose', sizeBytes: null })
@@ -55,7 +55,7 @@ t.test('outgoing: what cannot be built fails, what cannot be signed waits', asyn
   t.notOk('result' in mended, 'a failure is not kept')
 })
 
-t.test('outgoing: a message that came whole is traced and signed, and its size is neither', async (t) => {
+t.test('outgoing: a raw message is traced and signed, and its size counts without both', async (t) => {
   const raw = Buffer.from('From: shop@acme.test\r\nSubject: \xe9\r\n\r\n.Hello \xe9\r\n', 'latin1')
   const { messageId, acceptedAtMs, from } = MESSAGE
   const message = { messageId, acceptedAtMs, from, feedbackId: 'f', receivedBy: 'mail.test', raw }

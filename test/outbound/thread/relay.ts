@@ -86,7 +86,7 @@ t.test('relay: with another process each has its share of the connections [deliv
   t.ok((await Promise.all(sent)).every(({ outcome }) => outcome.result === 'delivered'))
 })
 
-t.test('relay: RSET after a refusal, and the connection goes on', async (t) => {
+t.test('relay: RSET after a refusal, and the connection is used further', async (t) => {
   const { mx, relay } = await setUp(t, { rcpt: '550 5.1.1 no such user', data: '554 no' })
   for (let n = 0; n < 12; n += 1)
     t.match(await relay.send(SEND, NEVER), { outcome: { result: 'bounced', hard: true, phase: 'rcpt' } })
@@ -210,7 +210,7 @@ for (const login of ['', 'user:pass@'])
     }
   })
 
-/** What a relay that gives no TLS is told of a password. */
+/** A password is never sent to a relay without TLS. */
 const NO_TLS: readonly MxScript[] = [
   { capabilities: ['AUTH PLAIN'], starttls: '502 5.5.1 what' },
   { capabilities: ['STARTTLS', 'AUTH PLAIN'], starttls: '454 4.7.0 not now' },

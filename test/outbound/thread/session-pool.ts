@@ -46,7 +46,7 @@ async function setUp(t: Test, { connectionsMax = 10 } = {}) {
 
 const isGone = (session: Session) => until(() => !session.isOpen(), 5000)
 
-t.test('session-pool: what is kept is given again, to its site and its hosts only [delivery.reuse]', async (t) => {
+t.test('session-pool: a kept session is used again, for its site and its hosts only [delivery.reuse]', async (t) => {
   const { pool, open } = await setUp(t)
   const held = await open()
   t.equal(pool.take(ASK), null, 'one that is in use is not')
@@ -74,7 +74,7 @@ t.test('session-pool: closed after its messages, or its time [delivery.site.limi
   await until(() => pool.open === 0, 5000)
 })
 
-t.test('session-pool: a place is waited for until a connection has closed [delivery.site.limits]', async (t) => {
+t.test('session-pool: an attempt waits for a place until a connection has closed [delivery.site.limits]', async (t) => {
   const { pool, open } = await setUp(t)
   const [one, other] = [await open(), await open()]
   let isAdmitted = false
@@ -106,12 +106,15 @@ t.test('session-pool: a hundred new connections in any minute [delivery.site.lim
   t.equal(await pool.admit(ASK), 0)
 })
 
-t.test('session-pool: the oldest idle connection goes when the process has too many [delivery.fair]', async (t) => {
-  const { pool, open } = await setUp(t, { connectionsMax: 2 })
-  const [one, other] = [await open(), await open({ ...ASK, site: 'b' })]
-  pool.keep(ASK, one)
-  pool.keep({ ...ASK, site: 'b' }, other)
-  await open({ ...ASK, site: 'c' })
-  await isGone(one.session)
-  t.ok(other.session.isOpen())
-})
+t.test(
+  'session-pool: the oldest idle connection is closed when the process has too many [delivery.fair]',
+  async (t) => {
+    const { pool, open } = await setUp(t, { connectionsMax: 2 })
+    const [one, other] = [await open(), await open({ ...ASK, site: 'b' })]
+    pool.keep(ASK, one)
+    pool.keep({ ...ASK, site: 'b' }, other)
+    await open({ ...ASK, site: 'c' })
+    await isGone(one.session)
+    t.ok(other.session.isOpen())
+  },
+)

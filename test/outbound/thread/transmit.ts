@@ -37,7 +37,7 @@ for (const script of [
   { ehlo: '550 no', helo: '550 no' },
   { capabilities: [], rcpt: 'drop' },
 ] as const) {
-  t.test(`transmit: two MX, the first says ${JSON.stringify(script)}`, async (t) => {
+  t.test(`transmit: two MX, the first replies ${JSON.stringify(script)}`, async (t) => {
     const { mx, other, run } = await setUpTwo(t, script, {})
     t.match(await run(), { result: 'delivered' })
     t.same([mx.sessions.length, other.sessions.length], [1, 1])
@@ -57,7 +57,7 @@ for (const script of [
   })
 }
 
-t.test('transmit: no more than five addresses and two sessions', async (t) => {
+t.test('transmit: at most five addresses and two sessions', async (t) => {
   const { mx, zone, run } = await setUp(t, { banner: '421 busy' })
   const addresses = Array.from({ length: 9 }, (_, n) => ({ type: 'A' as const, address: `127.0.1.${n + 1}` }))
   zone.set('mx.test', ...addresses)
@@ -201,7 +201,7 @@ t.test('transmit: addresses that plain SMTP cannot carry', async (t) => {
   t.ok(mx.sessions[0]!.commands.includes('RCPT TO:<ann@xn--bcher-kva.test>'))
 })
 
-/** The server on ::1 too; null where this machine has no IPv6. */
+/** The server on ::1 too; null if this machine has no IPv6. */
 async function setUpDual(t: Test, first: MxScript, second: MxScript) {
   const more = { usesIpv6: true, privateNetworksAllowed: ['127.0.0.0/8', '::1/128'] }
   const one = await setUp(t, first, more)
@@ -215,7 +215,7 @@ async function setUpDual(t: Test, first: MxScript, second: MxScript) {
   return { ...one, six }
 }
 
-t.test('transmit: IPv6 is used where IPv4 does not answer, or there is none of it [delivery.ipv6]', async (t) => {
+t.test('transmit: IPv6 is used if IPv4 does not answer, or there is none [delivery.ipv6]', async (t) => {
   const dual = await setUpDual(t, {}, {})
   if (dual === null) return
   const { mx, six, zone, deps, attempt, run } = dual
@@ -231,7 +231,7 @@ t.test('transmit: IPv6 is used where IPv4 does not answer, or there is none of i
   t.equal(six.sessions.length, 2)
 })
 
-t.test('transmit: without the setting an address of IPv6 is none [delivery.ipv6]', async (t) => {
+t.test('transmit: without the setting IPv6 addresses are not used [delivery.ipv6]', async (t) => {
   const { zone, run } = await setUp(t, {})
   zone.set('mx.test', { type: 'AAAA', address: '::1' })
   t.match(await run(), { result: 'deferred', response: /^4\.4\.4 / })
@@ -243,7 +243,7 @@ for (const [said, result] of [
   ['550 5.7.13 account disabled', 'bounced'],
   ['550 5.1.1 no such user', 'bounced'],
 ] as const)
-  t.test(`transmit: ${said} over IPv6 where IPv4 is away is ${result} [delivery.ipv6]`, async (t) => {
+  t.test(`transmit: ${said} over IPv6 while IPv4 is unreachable is ${result} [delivery.ipv6]`, async (t) => {
     const dual = await setUpDual(t, {}, { rcpt: said })
     if (dual === null) return
     await dual.mx.close()
@@ -252,7 +252,7 @@ for (const [said, result] of [
   })
 
 t.test(
-  'transmit: what is refused by policy over IPv6 goes over IPv4 in the same attempt [delivery.ipv6]',
+  'transmit: a refusal by policy over IPv6 is repeated over IPv4 in the same attempt [delivery.ipv6]',
   async (t) => {
     const dual = await setUpDual(t, {}, { dot: '550 5.7.26 not signed' })
     if (dual === null) return

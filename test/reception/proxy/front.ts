@@ -1,4 +1,4 @@
-/** front - SMTP listeners behind a proxy: real HAProxy where it is installed, and headers over real sockets. */
+/** front - SMTP listeners behind a proxy: real HAProxy if it is installed, and headers over real sockets. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ const HAS_HAPROXY = spawnSync('haproxy', ['-v']).error === undefined
 const CLIENT = Buffer.from('0d0a0d0a000d0a515549540a2111000cc0000201c6336401ea60024b', 'hex')
 const LOCAL = Buffer.from('0d0a0d0a000d0a515549540a20000000', 'hex')
 
-/** An MX listener. Out: its port, and the addresses that it counted. */
+/** An MX listener. Returns its port, and the addresses that it counted. */
 async function startMx(t: Test, proxies: readonly string[]): Promise<{ port: number; opened: string[] }> {
   const opened: string[] = []
   const rate: SenderRate = { open: (ip) => opened.push(ip) > 0, close: () => undefined } as SenderRate
@@ -46,7 +46,7 @@ async function startMx(t: Test, proxies: readonly string[]): Promise<{ port: num
   return { port: listener.port, opened }
 }
 
-/** A connection that sends bytes at once, and what it got until it was closed. */
+/** A connection that sends bytes at once, and the data received until it was closed. */
 function open(port: number, bytes: Buffer | string): { socket: Socket; said: () => string; closed: Promise<unknown> } {
   const socket = connect(port, '127.0.0.1')
   let said = ''
@@ -55,7 +55,7 @@ function open(port: number, bytes: Buffer | string): { socket: Socket; said: () 
   return { socket, said: () => said, closed: once(socket, 'close') }
 }
 
-t.test('proxy front: the client of the header is the one that is counted', async (t) => {
+t.test('proxy front: the client in the header is the one that is counted', async (t) => {
   const { port, opened } = await startMx(t, ['127.0.0.0/8'])
   const { socket, said, closed } = open(port, CLIENT)
   await once(socket, 'data')

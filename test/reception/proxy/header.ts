@@ -23,7 +23,7 @@ t.test('PROXY header: TCP over IPv4 and IPv6, extensions ignored, and the proxy 
   t.equal(parse(`${SIGNATURE} 20 11 000c c0000201 c6336401 ea60 024b`), 'local')
 })
 
-t.test('PROXY header: what is not one', async (t) => {
+t.test('PROXY header: texts that are none', async (t) => {
   for (const [name, hex] of [
     ['version 1', Buffer.from('PROXY TCP4 192.0.2.1 198.51.100.1 60000 587\r\n').toString('hex')],
     ['another version', `${SIGNATURE} 11 11 000c c0000201 c6336401 ea60 024b`],

@@ -1,5 +1,5 @@
 /**
- * parse-room - mail in the threads: each its own result, a mail that takes too long, clients served fairly, the end.
+ * parse-room - mail in the threads: a result for each, a mail that takes too long, fair service of clients, the end.
  */
 import t from 'tap'
 import { makeParseRoom } from '../../../src/reception/returned/parse-room.ts'
@@ -19,7 +19,7 @@ t.test('parse-room: each mail gets its own result, many at once', async (t) => {
   t.same((await Promise.all(names.map((name, at) => room.parse(mail(name), `c${at % 3}`)))).map(subjectOf), names)
 })
 
-t.test('parse-room: what takes too long is unreadable, and another mail is not [bounce.unread]', async (t) => {
+t.test('parse-room: a mail that takes too long is unreadable, and another one is not [bounce.unread]', async (t) => {
   const room = makeParseRoom(1)
   t.teardown(() => room.close())
   const [late, again] = await Promise.all([room.parse(slow, 'a'), room.parse(slow, 'a')])
@@ -39,7 +39,7 @@ t.test('parse-room: closed, it is busy for all', async (t) => {
   t.equal(await room.parse(mail('after'), 'a'), 'busy')
 })
 
-t.test('parse-room: what waits is bounded', async (t) => {
+t.test('parse-room: waiting mail is bounded', async (t) => {
   const room = makeParseRoom()
   const all = Array.from({ length: 520 }, (_, index) => room.parse(mail(String(index)), 'a'))
   t.equal(await all[519], 'busy')
@@ -47,10 +47,10 @@ t.test('parse-room: what waits is bounded', async (t) => {
   await Promise.all(all)
 })
 
-t.test('parse-room: a client that floods holds up no other [bounce.unread]', async (t) => {
+t.test('parse-room: a flooding client delays no other [bounce.unread]', async (t) => {
   const room = makeParseRoom()
   t.teardown(() => room.close())
-  // The threads are up: their start is not measured.
+  // The threads run already, so their start is not measured.
   await Promise.all([room.parse(mail('a'), 'a'), room.parse(mail('b'), 'b')])
   const order: string[] = []
   const parse = (bytes: Buffer, client: string) => room.parse(bytes, client).then(() => order.push(client))

@@ -1,4 +1,4 @@
-/** parse - mail taken apart: what is decoded, what is kept apart, what is cut. */
+/** parse - a mail and its parts: which are decoded, which are separate, and which are cut. */
 import t from 'tap'
 import { headerOf, partOf } from '../../../src/mail/report/report-mail.ts'
 import { parseMail } from '../../../src/reception/returned/parse.ts'
@@ -35,7 +35,7 @@ t.test('parse: HTML alone becomes text without its tags', async (t) => {
   t.equal(mail.text.trim(), 'Unknown user\n<ada@example.net>')
 })
 
-t.test('parse: what comes out is bounded', async (t) => {
+t.test('parse: the result is bounded', async (t) => {
   const mail = parse(`${'X-A: b\n'.repeat(900)}${`X-Long: ${'y'.repeat(50_000)}\n`}\n${'z'.repeat(200_000)}`)
   t.ok(mail.headers.length <= 300)
   t.ok(mail.headers.every(([, value]) => value.length <= 2000))

@@ -1,6 +1,4 @@
-/**
- * returned-mail - live mail to a scripted server, and what comes back for it, over real SMTP into a running service.
- */
+/** returned-mail - live mail to a scripted server, and the reports about it, over real SMTP into a running service. */
 import t from 'tap'
 import { formatReturnPath } from '../../../src/mail/return-path.ts'
 import { makeSecrets } from '../../../src/process/secrets.ts'
@@ -41,7 +39,7 @@ const readMessage = async (id: string) => (await service.call(`GET /v1/messages/
 const listed = async (recipient: string) =>
   (await service.call('POST /v1/suppressions/search', { token, body: { recipient } })).json.suppressions
 
-/** Sends a live message to one address. Out: its id and the return path that the server was told. */
+/** Sends a live message to one address. Returns its id and the return path that the server got. */
 async function send(to: string): Promise<{ id: string; returnPath: string }> {
   const before = mx.sessions.length
   const sent = await service.call('POST /v1/email', {
@@ -157,7 +155,7 @@ t.test(
   },
 )
 
-t.test('returned-mail: only what speaks of a dead recipient suppresses [message.hard] [bounce.dsn]', async (t) => {
+t.test('returned-mail: only a report of a dead recipient suppresses [message.hard] [bounce.dsn]', async (t) => {
   const dead = "5.1.0 - Unknown address error 550-'5.1.1 <x@y.example>... User unknown' (delivery attempts: 0)"
   const rate = '550 5.2.1 The user you are trying to contact is receiving mail at a rate that prevents delivery'
   const cases: [name: string, mail: string, isListed: boolean][] = [
@@ -175,7 +173,7 @@ t.test('returned-mail: only what speaks of a dead recipient suppresses [message.
   }
 })
 
-t.test('returned-mail: who may be written to [bounce.recipient] [complaint.address]', async (t) => {
+t.test('returned-mail: the accepted addresses [bounce.recipient] [complaint.address]', async (t) => {
   const { id, returnPath } = await send('rcpt@there.example')
   const flipped = returnPath.replace(/^b-./, (start) => `b-${start.endsWith('a') ? 'c' : 'a'}`)
   const of = (host: string, messageId = id) => formatReturnPath(tokenKey, { messageId, recipient: 0, host })
@@ -242,7 +240,7 @@ t.test('returned-mail: one mail to several return paths is recorded for each', a
   for (const { id } of [one, two]) t.equal((await readMessage(id)).status, 'bounced')
 })
 
-t.test('returned-mail: a domain whose records went missing is waited for [bounce.grace]', async (t) => {
+t.test('returned-mail: a domain whose records are missing has a grace period [bounce.grace]', async (t) => {
   const { id, returnPath } = await send('grace@there.example')
   zone.set(added.json.returnPath.host)
   await until(async () => ((await verify()).json.failingSince === null ? null : true), 10_000)
@@ -255,7 +253,7 @@ t.test('returned-mail: a domain whose records went missing is waited for [bounce
 })
 
 t.test(
-  'returned-mail: of a removed domain complaints still count, and its return path is unknown [complaint.arf] [bounce.recipient]',
+  'returned-mail: complaints about a removed domain still count, and its return path is unknown [complaint.arf] [bounce.recipient]',
   async (t) => {
     const { id, returnPath } = await send('left@there.example')
     const { status: removed } = await service.call(`DELETE /v1/domains/${added.json.domainId}`, {

@@ -36,7 +36,7 @@ t.test('unread-reports: a mail is kept whole, for its owner alone, and is logged
   t.notMatch(JSON.stringify(logged), /@/)
 })
 
-t.test('unread-reports: a client that floods displaces its own mail alone [bounce.unread]', async (t) => {
+t.test('unread-reports: a flooding client displaces only its own mail [bounce.unread]', async (t) => {
   const { reports, clock, names } = open(t.testdir())
   await reports.keep(Buffer.from('b'), 'b')
   for (let at = 0; at < 150; at += 1) {
@@ -49,7 +49,7 @@ t.test('unread-reports: a client that floods displaces its own mail alone [bounc
   t.match(names().at(-1), String(clock.nowMs), 'the newest stays')
 })
 
-t.test('unread-reports: a week, and every erasure, removes what came before [bounce.unread]', async (t) => {
+t.test('unread-reports: a week, and every erasure, removes earlier ones [bounce.unread]', async (t) => {
   const { reports, make, clock, names, folder } = open(t.testdir())
   await reports.keep(Buffer.from('a'), 'a')
   writeFileSync(join(folder, 'note.txt'), 'of the operator')

@@ -18,7 +18,7 @@ t.test('body-room: the same is read here and in the thread', async (t) => {
   t.match(large, { mail: { subject: 'x', text: /^y{70}\n/ }, digests: [], wholeDigest: null })
 })
 
-t.test('body-room: what takes too long is put off, and harms no other message [submission.log]', async (t) => {
+t.test('body-room: a body that takes too long is deferred, and harms no other message [submission.log]', async (t) => {
   const room = makeBodyRoom(1)
   t.equal(await room.read({ edited: mailOf(9_000_000), isKeyed: true }), 'busy')
   t.match(room.read({ edited: mailOf(1000), isKeyed: false }), { mail: { subject: 'x' } })

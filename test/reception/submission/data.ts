@@ -1,4 +1,4 @@
-/** data - lines that are checked however they are cut, and bytes that are held, given back once, or not taken. */
+/** data - lines that are checked however they are cut, and bytes that are held, released once, or refused. */
 
 import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
@@ -46,7 +46,7 @@ function makeStream(sizeMax = Number.POSITIVE_INFINITY): SMTPServerDataStream {
   return stream
 }
 
-t.test('data: a message is held while it is dealt with, and given back once [submission.held]', async (t) => {
+t.test('data: a message is held while it is processed, and released once [submission.held]', async (t) => {
   const held = new HeldBytes(10)
   const stream = makeStream()
   const gathering = gatherMessage(stream, held)
@@ -62,7 +62,7 @@ t.test('data: a message is held while it is dealt with, and given back once [sub
   t.equal(held.take(1), false, 'and no more than once')
 })
 
-t.test('data: what is not taken is read to its end, and nothing of it stays held', async (t) => {
+t.test('data: a refused message is read to its end, and none of it stays held', async (t) => {
   const cases: [kind: string, chunks: string[], heldMax: number, sizeMax?: number][] = [
     ['crowded', ['aaaa\r\n', 'bbbb\r\n', 'c\r\n'], 10],
     ['bad_lines', ['a\r\n', 'b\n', 'c\r\n'], 100],

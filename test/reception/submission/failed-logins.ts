@@ -1,4 +1,4 @@
-/** failed-logins - ten of a client in fifteen minutes, whoever else fails; the oldest client is forgotten. */
+/** failed-logins - ten of a client in fifteen minutes, whatever others do; the oldest client is dropped. */
 
 import t from 'tap'
 import { FailedLogins } from '../../../src/reception/submission/failed-logins.ts'
@@ -35,7 +35,7 @@ t.test('failed-logins: an IPv6 /64 is one client, a mapped IPv4 address is that 
   t.equal(failed.isBlocked('192.0.2.7'), true)
 })
 
-t.test('failed-logins: of too many clients the one that failed longest ago is forgotten', async (t) => {
+t.test('failed-logins: of too many clients the one that failed longest ago is dropped', async (t) => {
   const failed = new FailedLogins(() => 0, 2)
   for (let n = 0; n < 10; n += 1) for (const client of ['a', 'b']) failed.add(client)
   failed.add('a')

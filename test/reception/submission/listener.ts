@@ -1,4 +1,4 @@
-/** listener - transcripts of submission over real sockets: what is offered, and what each line is answered. */
+/** listener - transcripts of submission over real sockets: the offers, and the reply to each line. */
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -22,7 +22,7 @@ async function walk(t: Test, dialog: SmtpDialog, lines: readonly (readonly [line
   }
 }
 
-t.test('submission: what is offered, before TLS and under it [submission.commands]', async (t) => {
+t.test('submission: the offers, before TLS and under it [submission.commands]', async (t) => {
   const { port } = await startRig(t)
   const dialog = await openDialog(port)
   t.equal(dialog.greeting, '220 smtp.service.example ESMTP')
@@ -169,7 +169,7 @@ t.test('submission: TLS from the first byte', async (t) => {
   await once(plain, 'close')
 })
 
-t.test('submission: what was said before TLS is forgotten [submission.commands]', async (t) => {
+t.test('submission: commands before TLS are discarded [submission.commands]', async (t) => {
   const { port, mails } = await startRig(t)
   const dialog = await openDialog(port)
   await dialog.say('EHLO plain')

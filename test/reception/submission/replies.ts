@@ -1,6 +1,6 @@
 /**
- * replies - the table of what a client is told: every refusal of a send, every end of an ask, and the library's own
- * words.
+ * replies - the table of replies to a client: every refusal of a send, every end of an ask, and the library's own
+ * replies.
  */
 
 import t from 'tap'
@@ -23,7 +23,7 @@ const EXTRA = {
   max: 1,
 }
 
-/** What the decision refuses a send with. */
+/** The refusals of a send by the decision. */
 const REFUSED: readonly (readonly [code: RefusalCode, extra: Record<string, string | number>, reply: string])[] = [
   ['unauthorized', {}, '550 5.7.1 unauthorized API key missing, malformed, unknown or revoked'],
   [
@@ -89,7 +89,7 @@ t.test('replies: one line of at most 512 octets, whatever a client wrote', async
   )
 })
 
-/** What the library says, and what is made of it; null: it stays as it is. */
+/** The library's reply, and its replacement; null: it is unchanged. */
 const CORRECTED: readonly (readonly [
   code: number,
   text: string,

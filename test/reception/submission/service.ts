@@ -1,4 +1,4 @@
-/** Submission to a whole service: the API's decisions over SMTP, one by one, and what its log then shows. */
+/** Submission to a whole service: the API's decisions over SMTP, one by one, and the log afterwards. */
 
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
@@ -46,52 +46,55 @@ t.test("submission: a Sender of a domain that is not the account's is refused [s
   t.match(await submit(mail('Ann <ann@simulator.test>')), ACCEPTED)
 })
 
-t.test('submission: a message is sent, simulated, told and shown like one of the API [submission.log]', async (t) => {
-  const html =
-    'Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>Hi</p>\n--b\nContent-Type: image/png\nContent-Disposition: inline; filename="a.png"\nContent-ID: <pic>\nContent-Transfer-Encoding: base64\n\nAAAA\n--b--\n'
-  const fields = 'X-Sendwright-Tag: welcome\nX-Sendwright-Metadata-orderId: 17\nX-Own: yes\n'
-  const mail = `${fields}From: "You" <you@simulator.test>\nTo: P <person@simulator.test>\nCc: bounce@simulator.test\nSubject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\nMessage-ID: <1@app.test>\n${html}`
-  const id = idOf(
-    await submit(mail, { to: ['person@simulator.test', 'bounce@simulator.test', 'blind@simulator.test'] }),
-  )
-  const seen = await until(async () => {
-    const one = await message(id)
-    return one.events?.length === 3 ? one : null
-  }, WAIT_MS)
-  t.match(seen, {
-    source: 'smtp',
-    test: true,
-    status: 'mixed',
-    from: { email: 'you@simulator.test', name: 'You' },
-    subject: 'Grüße',
-    tag: 'welcome',
-    metadata: { orderId: '17' },
-    headers: { 'X-Own': 'yes' },
-    messageIdHeader: '<1@app.test>',
-    text: null,
-    html: '<p>Hi</p>',
-    attachmentCount: 1,
-    attachments: [{ name: 'a.png', contentType: 'image/png', contentId: 'pic', size: 3, inline: true }],
-  })
-  t.same(
-    seen.recipients.map((one: { kind: string; name: string; status: string }) => [one.kind, one.name, one.status]),
-    [
-      ['to', 'P', 'delivered'],
-      ['cc', null, 'bounced'],
-      ['bcc', null, 'delivered'],
-    ],
-  )
-  t.ok(seen.sizeBytes > mail.length)
-  const found = await service.call('POST /v1/messages/search', {
-    token: testServer.token,
-    body: { source: 'smtp', tag: 'welcome', recipient: 'bounce@simulator.test' },
-  })
-  t.same(found.json.messages.length, 1)
-  const again = idOf(await submit(MAIL, { to: ['bounce@simulator.test'] }))
-  t.match((await message(again)).recipients, [{ status: 'suppressed' }], 'its list holds')
-  const { json } = await service.call('GET /v1/server', { token: testServer.token })
-  t.equal(json.limits[0].used + json.limits[1].used >= 4, true, 'and it is counted')
-})
+t.test(
+  'submission: a message is sent, simulated, announced and shown like one of the API [submission.log]',
+  async (t) => {
+    const html =
+      'Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>Hi</p>\n--b\nContent-Type: image/png\nContent-Disposition: inline; filename="a.png"\nContent-ID: <pic>\nContent-Transfer-Encoding: base64\n\nAAAA\n--b--\n'
+    const fields = 'X-Sendwright-Tag: welcome\nX-Sendwright-Metadata-orderId: 17\nX-Own: yes\n'
+    const mail = `${fields}From: "You" <you@simulator.test>\nTo: P <person@simulator.test>\nCc: bounce@simulator.test\nSubject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\nMessage-ID: <1@app.test>\n${html}`
+    const id = idOf(
+      await submit(mail, { to: ['person@simulator.test', 'bounce@simulator.test', 'blind@simulator.test'] }),
+    )
+    const seen = await until(async () => {
+      const one = await message(id)
+      return one.events?.length === 3 ? one : null
+    }, WAIT_MS)
+    t.match(seen, {
+      source: 'smtp',
+      test: true,
+      status: 'mixed',
+      from: { email: 'you@simulator.test', name: 'You' },
+      subject: 'Grüße',
+      tag: 'welcome',
+      metadata: { orderId: '17' },
+      headers: { 'X-Own': 'yes' },
+      messageIdHeader: '<1@app.test>',
+      text: null,
+      html: '<p>Hi</p>',
+      attachmentCount: 1,
+      attachments: [{ name: 'a.png', contentType: 'image/png', contentId: 'pic', size: 3, inline: true }],
+    })
+    t.same(
+      seen.recipients.map((one: { kind: string; name: string; status: string }) => [one.kind, one.name, one.status]),
+      [
+        ['to', 'P', 'delivered'],
+        ['cc', null, 'bounced'],
+        ['bcc', null, 'delivered'],
+      ],
+    )
+    t.ok(seen.sizeBytes > mail.length)
+    const found = await service.call('POST /v1/messages/search', {
+      token: testServer.token,
+      body: { source: 'smtp', tag: 'welcome', recipient: 'bounce@simulator.test' },
+    })
+    t.same(found.json.messages.length, 1)
+    const again = idOf(await submit(MAIL, { to: ['bounce@simulator.test'] }))
+    t.match((await message(again)).recipients, [{ status: 'suppressed' }], 'its list holds')
+    const { json } = await service.call('GET /v1/server', { token: testServer.token })
+    t.equal(json.limits[0].used + json.limits[1].used >= 4, true, 'and it is counted')
+  },
+)
 
 t.test('submission: over TLS from the first byte, on the other port', async (t) => {
   const { createTransport } = await import('nodemailer')
@@ -103,7 +106,7 @@ t.test('submission: over TLS from the first byte, on the other port', async (t) 
   transport.close()
 })
 
-t.test('submission: the user name names the stream, the control field another one [submission.stream]', async (t) => {
+t.test('submission: the user name selects the stream, the control field another one [submission.stream]', async (t) => {
   const [named, other] = [await makeStream('transactional', 'Named'), await makeStream('transactional', 'Other')]
   const streamOf = async (username: string, mail = MAIL) => {
     const dialog = await open(testServer.token, username)
@@ -118,15 +121,15 @@ t.test('submission: the user name names the stream, the control field another on
     t.equal(await streamOf(username), testServer.streamId, `${username} is any other text`)
 })
 
-/** What of a message is refused, and how. In: a stream of each kind. */
-t.test('submission: what the decision refuses [submission.replies]', async (t) => {
+/** The refused messages, and the replies. In: a stream of each kind. */
+t.test('submission: the refusals of the decision [submission.replies]', async (t) => {
   const archived = await makeStream('transactional', 'Archived')
   await service.call(`POST /v1/streams/${archived}/archive`, { token: testServer.token })
   const paused = await makeStream('broadcast', 'Paused')
   await operate(`POST /streams/${paused}/pause`)
   const stream = (id: string) => `X-Sendwright-Stream: ${id}\n${MAIL}`
   const lines = `${MAIL}${`${'x'.repeat(998)}\n`.repeat(10_600)}`.replace(/\n/g, '\r\n')
-  // It fits as it came, and not with what is added.
+  // It fits as submitted, and not with the added fields.
   const large = `${lines.slice(0, 10_485_760 - 102)}\r\n`
   for (const [mail, reply] of [
     [MAIL.replace('simulator', 'unknown'), /^550 5\.7\.1 domain_not_verified .* unknown\.test /],
@@ -191,7 +194,7 @@ t.test('submission: an Idempotency-Key, shared with the API [submission.fingerpr
   t.equal(new Set(without).size, 2, 'without a key they are two')
 })
 
-t.test('submission: which passwords are taken, and a key that is revoked meanwhile [submission.login]', async (t) => {
+t.test('submission: the accepted passwords, and a key that is revoked meanwhile [submission.login]', async (t) => {
   for (const [password, reply] of [
     ['x', /^535 5\.7\.8 unauthorized /],
     [account.token, /^535 5\.7\.8 wrong_token_kind /],

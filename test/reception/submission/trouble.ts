@@ -18,7 +18,7 @@ const SMUGGLING = findSuite('smtp/smuggling.json')
 const WAIT_MS = 10_000
 const MAIL = 'From: a@b.co\nSubject: Hi\n\nHello\n'
 
-t.test('submission: who speaks before the greeting, HTTP, or too many words, is hung up on', async (t) => {
+t.test('submission: a client that speaks before the greeting, HTTP, or too many words, is disconnected', async (t) => {
   const { port } = await startRig(t)
   for (const [said, reply] of [
     ['EHLO x\r\n', /^421 4\.7\.0 /],
@@ -46,7 +46,7 @@ t.test('submission: who speaks before the greeting, HTTP, or too many words, is 
   t.match(await long.say('x'.repeat(5000)), /^421 4\.7\.0 /)
 })
 
-t.test('submission: the connection too many [submission.connections]', async (t) => {
+t.test('submission: the connection beyond the limit [submission.connections]', async (t) => {
   const { port } = await startRig(t)
   const open = await Promise.all(Array.from({ length: 200 }, () => openDialog(port)))
   t.equal(open.filter(({ greeting }) => greeting.startsWith('220 ')).length, 200)
@@ -171,7 +171,7 @@ t.test('submission: ten megabytes pass, one byte more does not [send.size]', asy
   )
 })
 
-t.test('submission: too much at once is 452, and what was held is given back [submission.held]', async (t) => {
+t.test('submission: too much at once is 452, and held bytes are released [submission.held]', async (t) => {
   const { open, mails } = await startRig(t, {}, { held: new HeldBytes(2000) })
   const dialog = await open()
   const large = `From: a@b.co\n\n${`${'x'.repeat(70)}\n`.repeat(40)}`
@@ -180,7 +180,7 @@ t.test('submission: too much at once is 452, and what was held is given back [su
   t.equal(mails.length, 50)
 })
 
-t.test('submission: a fault is 451, and nobody knows is no reply [submission.durable]', async (t) => {
+t.test('submission: a fault is 451, and an unknown outcome gets no reply [submission.durable]', async (t) => {
   const { open, told, faults } = await startRig(t, {
     async begin() {
       if (told.length === 1) throw new Error('broken at MAIL')
@@ -218,27 +218,30 @@ t.test('submission: a client that goes away in the middle leaves nothing behind'
   t.equal(held.take(5000), true, 'all of it is given back')
 })
 
-t.test('submission: a stop lets a message in hand have its answer, and tells the idle [listener.close]', async (t) => {
-  let answer: () => void = () => undefined
-  const { open, close, port } = await startRig(t, {
-    message: () =>
-      new Promise((resolve) => {
-        answer = () => resolve({ code: 250, text: '2.0.0 accepted x' })
-      }),
-  })
-  const [idle, busy] = [await open(), await open()]
-  const submitted = submitMail(busy, ['x@y.co'], MAIL)
-  await until(() => String(answer) !== '() => undefined', WAIT_MS)
-  const closing = close()
-  t.match(await idle.say(null), /^421 4\.3\.2 /)
-  answer()
-  t.match(await submitted, /^250 /)
-  t.match(await busy.say(null), /^421 4\.3\.2 /)
-  await closing
-  await t.rejects(openDialog(port), { code: 'ECONNREFUSED' })
-})
+t.test(
+  'submission: a stop lets a message in progress have its answer, and notifies idle clients [listener.close]',
+  async (t) => {
+    let answer: () => void = () => undefined
+    const { open, close, port } = await startRig(t, {
+      message: () =>
+        new Promise((resolve) => {
+          answer = () => resolve({ code: 250, text: '2.0.0 accepted x' })
+        }),
+    })
+    const [idle, busy] = [await open(), await open()]
+    const submitted = submitMail(busy, ['x@y.co'], MAIL)
+    await until(() => String(answer) !== '() => undefined', WAIT_MS)
+    const closing = close()
+    t.match(await idle.say(null), /^421 4\.3\.2 /)
+    answer()
+    t.match(await submitted, /^250 /)
+    t.match(await busy.say(null), /^421 4\.3\.2 /)
+    await closing
+    await t.rejects(openDialog(port), { code: 'ECONNREFUSED' })
+  },
+)
 
-t.test('submission: a stop at the moment of a connection harms nobody', async (t) => {
+t.test('submission: a stop at the moment of a connection does no harm', async (t) => {
   for (const isImplicitTls of [true, false]) {
     const { port, close } = await startRig(t, {}, { isImplicitTls })
     const socket = connect({ port, host: '127.0.0.1' })
@@ -246,14 +249,14 @@ t.test('submission: a stop at the moment of a connection harms nobody', async (t
     socket.resume()
     const closed = once(socket, 'close')
     await once(socket, 'connect')
-    // The listener hears of the connection in the same turn of the loop, or in the next.
+    // The listener gets the connection in the same turn of the loop, or in the next.
     await close()
     await closed
   }
   t.pass('the process lives')
 })
 
-t.test('submission: a taken port names its setting [listener.port]', async (t) => {
+t.test('submission: a port in use names its setting [listener.port]', async (t) => {
   const { port } = await startRig(t)
   await t.rejects(startRig(t, {}, { port, setting: 'SUBMISSION_TLS_PORT' }), {
     message: /^SUBMISSION_TLS_PORT: cannot listen on 127\.0\.0\.1:\d+/,

@@ -14,7 +14,7 @@ import { readerOf } from '../../support/world/world-reader.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
-t.test('submit: what is written ahead bears the name of its command, and goes where that is refused', async (t) => {
+t.test('submit: content written ahead has the name of its command, and is removed if that is refused', async (t) => {
   const world = new World(NOW_MS)
   const { accountId, live } = makeTenant(world)
   const secrets = makeSecrets('b'.repeat(64))

@@ -1,6 +1,6 @@
 /**
- * message-files - GET /v1/messages/{id}/raw and /attachments/{position}: the bytes that were sent, ranges, the time for
- * which they can be read, and the memory that they take.
+ * message-files - GET /v1/messages/{id}/raw and /attachments/{position}: the bytes that were sent, ranges, the time
+ * for which they can be read, and their memory.
  */
 import { Resolver } from 'node:dns/promises'
 import { connect } from 'node:net'
@@ -59,7 +59,7 @@ async function send(body: object, token = testServer.token): Promise<string> {
   return json.messageId
 }
 
-t.test('raw: what a receiving server gets, byte for byte, while nothing has changed [message.raw]', async (t) => {
+t.test('raw: the bytes that a receiving server gets, while nothing has changed [message.raw]', async (t) => {
   const mx = await delivery.destination('whole.test', { dot: '451 4.3.0 later' })
   const to = [{ email: 'Ada@whole.test', name: 'Ada' }]
   const id = await send({ to, attachments: FILES, headers: { 'X-Order': '7' } }, liveServer.token)
@@ -87,7 +87,7 @@ t.test('raw: what a receiving server gets, byte for byte, while nothing has chan
   )
 })
 
-t.test('raw: signed with the present key, and without one where the domain has none [message.raw]', async (t) => {
+t.test('raw: signed with the present key, and unsigned if the domain has none [message.raw]', async (t) => {
   const id = await send({ to: ['a@simulator.test'], from: 'you@simulator.test' })
   t.notMatch((await get(`${id}/raw`)).text, /DKIM-Signature/)
   const signed = await send({ to: ['a@simulator.test'] })
@@ -105,7 +105,7 @@ t.test('raw: signed with the present key, and without one where the domain has n
   t.not(await selectorOf(), before)
 })
 
-t.test('attachment: ranges, names, and positions that are none [message.attachment]', async (t) => {
+t.test('attachment: ranges, names, and positions that do not exist [message.attachment]', async (t) => {
   const id = await send({ to: ['a@simulator.test'], attachments: FILES })
   const file = await get(`${id}/attachments/0`)
   t.equal(file.text, '%PDF-1.7 of March')
@@ -132,7 +132,7 @@ t.test('attachment: ranges, names, and positions that are none [message.attachme
   t.equal(Buffer.from(await client.messages.attachment(id, 0)).toString(), '%PDF-1.7 of March')
 })
 
-t.test('attachment: of a message that came over SMTP, small and large [message.attachment]', async (t) => {
+t.test('attachment: of a message that was submitted over SMTP, small and large [message.attachment]', async (t) => {
   const dialog = await openSubmission(service.config.submissionPort, { password: testServer.token })
   for (const bytes of [300, 200_000]) {
     const content = Buffer.alloc(bytes, 'ab\n')

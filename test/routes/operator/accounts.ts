@@ -111,30 +111,22 @@ t.test('payment comes before the state of the account, a replay before both', as
   t.equal((await send(testServer.token)).status, 200)
 })
 
-t.test(
-  'approve: a pending account sends from then on, with the cap it was approved for [account.states]',
-  async (t) => {
-    for (const body of [
-      { monthlyCap: '' },
-      { monthlyCap: 0 },
-      { monthlyCap: 1_000_000_001 },
-      { monthlyCap: 5, cap: 5 },
-    ])
-      t.equal((await operate(`POST ${ACCOUNT}/approve`, body)).status, 400)
-    for (const act of ['pause', 'resume']) t.equal((await operate(`POST ${ACCOUNT}/${act}`, {})).status, 403)
-    const { status, json } = await operate(`POST ${ACCOUNT}/approve`, { monthlyCap: 50_000, perMinuteLimit: 400 })
-    t.equal(status, 200)
-    t.match(json, { status: 'active', approvedCap: 50_000, monthlyCap: 50_000, highestCap: null })
-    t.equal(json.limits[0].limit, 400)
-    t.match(await operate(`POST ${ACCOUNT}/approve`, { monthlyCap: 5 }), {
-      status: 409,
-      json: { error: 'account_not_pending' },
-    })
-    t.equal((await send(liveServer.token)).json.error, 'domain_not_verified', 'no longer the account')
-  },
-)
+t.test('approve: a pending account can send from then on, with the approved cap [account.states]', async (t) => {
+  for (const body of [{ monthlyCap: '' }, { monthlyCap: 0 }, { monthlyCap: 1_000_000_001 }, { monthlyCap: 5, cap: 5 }])
+    t.equal((await operate(`POST ${ACCOUNT}/approve`, body)).status, 400)
+  for (const act of ['pause', 'resume']) t.equal((await operate(`POST ${ACCOUNT}/${act}`, {})).status, 403)
+  const { status, json } = await operate(`POST ${ACCOUNT}/approve`, { monthlyCap: 50_000, perMinuteLimit: 400 })
+  t.equal(status, 200)
+  t.match(json, { status: 'active', approvedCap: 50_000, monthlyCap: 50_000, highestCap: null })
+  t.equal(json.limits[0].limit, 400)
+  t.match(await operate(`POST ${ACCOUNT}/approve`, { monthlyCap: 5 }), {
+    status: 409,
+    json: { error: 'account_not_pending' },
+  })
+  t.equal((await send(liveServer.token)).json.error, 'domain_not_verified', 'no longer the account')
+})
 
-t.test('pause: refuses sends alone; what was accepted waits, and goes after the resume [account.hold]', async (t) => {
+t.test('pause: refuses only sends; accepted mail waits, and leaves after the resume [account.hold]', async (t) => {
   await patch({ testPerMinuteLimit: 1_000_000, testMonthlyCap: 1_000_000 })
   // A deferred message has its next attempt two seconds later.
   const sent = await send(testServer.token, {}, { ...BODY, to: ['deferred@simulator.test'] })
@@ -172,7 +164,7 @@ t.test('pause: refuses sends alone; what was accepted waits, and goes after the 
   t.equal((await send(testServer.token)).status, 200)
 })
 
-t.test('pause without hold: accepted mail goes on [account.hold]', async (t) => {
+t.test('pause without hold: accepted mail is delivered [account.hold]', async (t) => {
   const sent = await send(testServer.token, {}, { ...BODY, to: ['deferred@simulator.test'] })
   t.match((await operate(`POST ${ACCOUNT}/pause`, { hold: false })).json, { status: 'paused' })
   t.match((await operate(`GET ${ACCOUNT}`)).json, { held: false })
@@ -227,7 +219,7 @@ t.test(
   },
 )
 
-t.test('create: bodies that are none name the field [account.create, operator.note]', async (t) => {
+t.test('create: invalid bodies name the field [account.create, operator.note]', async (t) => {
   const body = { name: 'x', administrators: ['ann@acme.example'] }
   const cases: [object, string][] = [
     [{ name: 'x' }, 'administrators'],
@@ -249,7 +241,7 @@ t.test('create: bodies that are none name the field [account.create, operator.no
   t.equal((await operate('POST ', most)).status, 201)
 })
 
-t.test('read: administrators are shown to the operator, and lie in no stream [account.detail]', async (t) => {
+t.test('read: administrators are shown to the operator, and are in no stream [account.detail]', async (t) => {
   const { json } = await operate('POST ', {
     name: 'Seen',
     administrators: ['ann@acme.example', 'bob@acme.example', 'ann@acme.example'],
@@ -296,7 +288,7 @@ t.test(
   },
 )
 
-t.test('approve: without a cap by the volume applied for; above 1,000,000 the cap is asked for', async (t) => {
+t.test('approve: without a cap by the requested volume; above 1,000,000 the cap is required', async (t) => {
   const { accountId } = (await operate('POST ', { name: 'Northwind', administrators: [] })).json
   const token = operatorToken
   const link = { token, body: { address: 'ada@northwind.example' } }

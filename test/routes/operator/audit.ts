@@ -21,13 +21,13 @@ interface Act {
   readonly body?: object
   readonly before: object | null
   readonly after: object | null
-  /** Names of the ids that the entry tells. */
+  /** Names of the ids in the entry. */
   readonly targets: readonly string[]
-  /** What it is ordered with; absent: the operator's key. */
+  /** The key of the order; absent: the operator's key. */
   readonly token?: string
 }
 
-/** One order for each write of the operator, as the service stands after those before it. */
+/** One order for each write of the operator, on the service as the orders above leave it. */
 const ACTS: Readonly<Record<string, Act>> = {
   patchAccount: {
     path: `/accounts/${account.accountId}`,
@@ -145,7 +145,7 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: { status: 'closed' },
     targets: ['accountId'],
   },
-  // About the first account: its ids must not stand in for those above.
+  // About the first account, because its ids must not replace those above.
   operatorLiftSuppression: {
     path: `/suppressions/${await suppress()}`,
     before: { reason: 'manual' },
@@ -227,7 +227,7 @@ t.test('audit: each write of the operator takes a note [operator.note]', async (
   for (const { name, body } of WRITES) t.ok((body as { properties?: { note?: object } })?.properties?.note, name)
 })
 
-t.test('audit: each write is an entry with who, what, why, before and after [operator.audit]', async (t) => {
+t.test('audit: each write is an entry with actor, action, reason, before and after [operator.audit]', async (t) => {
   t.same(Object.keys(ACTS).sort(), WRITES.map(({ name }) => name).sort(), 'every write route has its order here')
   const { rows } = await tokensOf()
   const ids: Record<string, string> = {}
@@ -248,7 +248,7 @@ t.test('audit: each write is an entry with who, what, why, before and after [ope
   }
 })
 
-t.test('audit: what is refused, and what is only read, is not logged [operator.audit]', async (t) => {
+t.test('audit: refusals and reads are not logged [operator.audit]', async (t) => {
   const newest = async () => (await operate('GET /audit?limit=1')).json.entries[0]?.auditId
   const before = await newest()
   await operate(`PATCH /accounts/${account.accountId}`, { body: { monthlyCap: 0 } })
@@ -257,10 +257,10 @@ t.test('audit: what is refused, and what is only read, is not logged [operator.a
   t.equal(await newest(), before)
 })
 
-t.test('audit: pages go on over shards, months and entries of one millisecond [list.page]', async (t) => {
+t.test('audit: pages continue over shards, months and entries of one millisecond [list.page]', async (t) => {
   const redis = new Redis({ path: service.redis.socketPath })
   const nowMs = Date.now()
-  // Forty days back lies in an earlier month; three entries of a millisecond on each of three shards.
+  // Forty days back is in an earlier month; three entries of a millisecond on each of three shards.
   for (const shard of [0, 7, 255]) {
     const ids = makeIds({ shard, last: '', random: Math.random })
     for (const atMs of [nowMs - 40 * 86_400_000, nowMs - 5000, nowMs - 5000, nowMs - 5000]) {

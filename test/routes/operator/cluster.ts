@@ -27,16 +27,19 @@ t.test('cluster: every shard has an owner that lives [operator.shards]', async (
   t.ok(Date.parse(first.dueAt) > Date.now(), 'its sweeps are due tomorrow')
 })
 
-t.test('cluster: a shard whose journal disagrees is torn, one without owner is free [operator.shards]', async (t) => {
-  await redis.xadd('{s200}:journal', '999-0', 'c', 'x')
-  await redis.hset('{s201}:meta', 'owner', 'gone')
-  const { shards } = (await operate('GET /shards')).json
-  t.match(shards[200], { state: 'torn', journalSeq: 999 })
-  t.match(shards[201], { state: 'free', owner: 'gone' })
-  await redis.del('{s200}:journal')
-})
+t.test(
+  'cluster: a shard whose journal contradicts is torn, one without an owner is free [operator.shards]',
+  async (t) => {
+    await redis.xadd('{s200}:journal', '999-0', 'c', 'x')
+    await redis.hset('{s201}:meta', 'owner', 'gone')
+    const { shards } = (await operate('GET /shards')).json
+    t.match(shards[200], { state: 'torn', journalSeq: 999 })
+    t.match(shards[201], { state: 'free', owner: 'gone' })
+    await redis.del('{s200}:journal')
+  },
+)
 
-t.test('cluster: what waits in a mailbox, and since when [operator.shards]', async (t) => {
+t.test('cluster: the entries in a mailbox, and their age [operator.shards]', async (t) => {
   let round = 0
   // The owner may take them up before they are looked at: then others come.
   const seen = await until(async () => {
@@ -52,7 +55,7 @@ t.test('cluster: what waits in a mailbox, and since when [operator.shards]', asy
   await redis.del('{s202}:mailbox')
 })
 
-t.test('cluster: the last states of an entity, without what is secret [operator.entity]', async (t) => {
+t.test('cluster: the last states of an entity, without secrets [operator.entity]', async (t) => {
   await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, { token, body: { monthlyCap: 9 } })
   const { json } = await operate(`GET /entities/account/${account.accountId.toUpperCase()}`)
   t.match(json, {

@@ -80,13 +80,13 @@ t.test('operator events: each event from now on, as a webhook would get it [oper
   other.stop()
 })
 
-t.test('operator events: who may not, and what is not there', async (t) => {
+t.test('operator events: keys without the right, and missing servers', async (t) => {
   t.equal((await open(testServer.serverId, account.token)).response.status, 401)
   for (const id of ['x', '01a1f8d8-8300-7000-8000-0e7faee555a7', account.accountId])
     t.equal((await open(id)).response.status, 404, id)
 })
 
-t.test('operator events: of received mail a reference, none of its content [operator.events]', async (t) => {
+t.test('operator events: received mail as a reference, without its content [operator.events]', async (t) => {
   const body = { kind: 'inbound', name: 'Mail' }
   const { streamId } = (await service.call('POST /v1/streams', { token: liveServer.token, body })).json
   const feed = await open(liveServer.serverId)
@@ -114,54 +114,57 @@ t.test('operator events: a feed ends with the session that opened it [operator.e
   other.stop()
 })
 
-t.test('operator events: a listener that closes ends its feeds; tail goes on, listen forwards signed', async (t) => {
-  const received: Received[] = []
-  const local = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString()
-      const headers = request.headers as Record<string, string>
-      received.push({ path: request.url ?? '', headers, body, json: JSON.parse(body), atMs: Date.now() })
-      response.end()
+t.test(
+  'operator events: a closing listener ends its feeds; tail continues, listen forwards signed events',
+  async (t) => {
+    const received: Received[] = []
+    const local = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        const body = Buffer.concat(chunks).toString()
+        const headers = request.headers as Record<string, string>
+        received.push({ path: request.url ?? '', headers, body, json: JSON.parse(body), atMs: Date.now() })
+        response.end()
+      })
     })
-  })
-  await new Promise<void>((resolve) => local.listen(0, '127.0.0.1', resolve))
-  const { port } = local.address() as AddressInfo
-  const run = (...args: string[]) => {
-    const child = spawnNode([join(ROOT, 'build/src/cli/main.js'), ...args], {
-      env: { ...process.env, DATA_DIR: service.dataDir, OPERATOR_PORT: String(service.config.operatorPort) },
-    })
-    const said = { out: '', err: '' }
-    child.stdout.on('data', (piece: Buffer) => {
-      said.out += piece
-    })
-    child.stderr.on('data', (piece: Buffer) => {
-      said.err += piece
-    })
-    t.teardown(() => child.kill('SIGKILL'))
-    return said
-  }
-  t.teardown(() => new Promise((resolve) => local.close(resolve)))
-  const tail = run('tail', '--json')
-  const listen = run('listen', `http://127.0.0.1:${port}/hook`, '--secret', SECRET)
-  await until(() => /Listening to/.test(tail.err) && /Listening to/.test(listen.err), WAIT_MS)
-  const feed = await open(testServer.serverId)
-  await service.restart()
-  await feed.over
-  await until(() => tail.err.split('Listening to').length > 2 && listen.err.split('Listening to').length > 2, WAIT_MS)
-  await until(async () => {
-    await send('bounce@simulator.test')
-    return tail.out.includes('"bounced"') && received.length > 0
-  }, WAIT_MS)
-  t.match(JSON.parse(tail.out.split('\n')[0] ?? ''), { event: 'bounced', serverId: testServer.serverId })
-  const [first] = received as [Received]
-  t.match([first.path, first.headers['service-event']], ['/hook', 'bounced'])
-  t.ok(isSigned(first, SECRET))
-  const unixSeconds = Number(first.headers['webhook-timestamp'])
-  const { id, event } = first.json
-  const expected = eventHeaders({ deliveryId: id, event, body: first.body, secrets: [SECRET], unixSeconds })
-  for (const name of Object.keys(expected))
-    t.equal(first.headers[name], expected[name], `${name}, as a webhook posts it`)
-  await until(() => /bounced .*-> 200/.test(listen.out), WAIT_MS)
-})
+    await new Promise<void>((resolve) => local.listen(0, '127.0.0.1', resolve))
+    const { port } = local.address() as AddressInfo
+    const run = (...args: string[]) => {
+      const child = spawnNode([join(ROOT, 'build/src/cli/main.js'), ...args], {
+        env: { ...process.env, DATA_DIR: service.dataDir, OPERATOR_PORT: String(service.config.operatorPort) },
+      })
+      const said = { out: '', err: '' }
+      child.stdout.on('data', (piece: Buffer) => {
+        said.out += piece
+      })
+      child.stderr.on('data', (piece: Buffer) => {
+        said.err += piece
+      })
+      t.teardown(() => child.kill('SIGKILL'))
+      return said
+    }
+    t.teardown(() => new Promise((resolve) => local.close(resolve)))
+    const tail = run('tail', '--json')
+    const listen = run('listen', `http://127.0.0.1:${port}/hook`, '--secret', SECRET)
+    await until(() => /Listening to/.test(tail.err) && /Listening to/.test(listen.err), WAIT_MS)
+    const feed = await open(testServer.serverId)
+    await service.restart()
+    await feed.over
+    await until(() => tail.err.split('Listening to').length > 2 && listen.err.split('Listening to').length > 2, WAIT_MS)
+    await until(async () => {
+      await send('bounce@simulator.test')
+      return tail.out.includes('"bounced"') && received.length > 0
+    }, WAIT_MS)
+    t.match(JSON.parse(tail.out.split('\n')[0] ?? ''), { event: 'bounced', serverId: testServer.serverId })
+    const [first] = received as [Received]
+    t.match([first.path, first.headers['service-event']], ['/hook', 'bounced'])
+    t.ok(isSigned(first, SECRET))
+    const unixSeconds = Number(first.headers['webhook-timestamp'])
+    const { id, event } = first.json
+    const expected = eventHeaders({ deliveryId: id, event, body: first.body, secrets: [SECRET], unixSeconds })
+    for (const name of Object.keys(expected))
+      t.equal(first.headers[name], expected[name], `${name}, as a webhook posts it`)
+    await until(() => /bounced .*-> 200/.test(listen.out), WAIT_MS)
+  },
+)

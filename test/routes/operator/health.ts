@@ -1,4 +1,4 @@
-/** health - what a supervisor, a load balancer and a monitor are told, with the store up and away. */
+/** health - the answers to a supervisor, a load balancer and a monitor, with the store reachable and not. */
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
 import { startTestService } from '../../support/service/service.ts'
@@ -22,7 +22,7 @@ t.test('healthy, ready, and counted', async (t) => {
   t.equal((await service.call('GET /healthz', { token: testServer.token })).status, 404, 'not on the public listener')
 })
 
-t.test('a process that does not listen to the API answers for itself alone', async (t) => {
+t.test('a process without the API answers for itself only', async (t) => {
   const token = service.firstRun.operatorToken
   for (const path of ['/healthz', '/readyz', '/metrics'])
     t.equal((await service.operateActors(`GET ${path}`)).status, 200, path)

@@ -1,4 +1,4 @@
-/** keys - operators with names: each role does what it includes and no more, and the last admin stays. */
+/** keys - operators with names: each role has exactly its rights, and the last admin stays. */
 import t from 'tap'
 import { OPERATOR_ROLES, type OperatorRole, roleOfRoute } from '../../../schemas/operator/role.ts'
 import { ROUTES } from '../../../schemas/routes.ts'
@@ -73,7 +73,7 @@ t.test('operators: every route refuses a role below its own, before it looks at 
   }
 })
 
-/** Bodies that pass the schema where an empty one does not. */
+/** Bodies that pass the schema if an empty one does not. */
 const BODIES: Readonly<Record<string, object>> = {
   createAccount: { name: 'X', administrators: [] },
   patchAccount: { monthlyCap: 1 },
@@ -90,7 +90,7 @@ const BODIES: Readonly<Record<string, object>> = {
   dropQueue: { domain: 'a.example' },
 }
 
-t.test('operators: what a role includes it may do; a session has the role of its key', async (t) => {
+t.test('operators: a role may do what it includes; a session has the role of its key', async (t) => {
   t.equal((await call('POST /queue/retry', keys.support.token, { domain: 'a.example' })).status, 200)
   t.equal((await call('POST /queue/hold', keys.support.token, { domain: 'a.example' })).status, 403)
   const opened = await call('POST /session', keys.support.token, {})

@@ -29,7 +29,7 @@ const ended = (id: string) =>
     return json.status === 'accepted' || json.status === 'deferred' ? null : json
   }, 30_000)
 
-t.test('messages: how a message fares, without what it says and to whom [operator.message]', async (t) => {
+t.test('messages: the course of a message, without its contents and recipients [operator.message]', async (t) => {
   const id = await send()
   const json = await until(async () => {
     const found = await ended(id)
@@ -61,7 +61,7 @@ t.test('messages: how a message fares, without what it says and to whom [operato
   t.match(await redis.call(command, ...args), [/250/, /550/], 'what was read is there to be read by hand')
 })
 
-t.test('messages: where the work of one that waits lies, and what holds it [operator.message]', async (t) => {
+t.test('messages: the place of the pending work, and what holds it [operator.message]', async (t) => {
   held.room = 0
   const id = await send(['ann@simulator.test'])
   const [waiting] = (await find(id)).json.recipients
@@ -103,7 +103,7 @@ t.test('messages: text and addresses are shown by an act that is in the audit lo
   ])
 })
 
-t.test('messages: what is no message is not found, and an unknown key sees nothing [operator.message]', async (t) => {
+t.test('messages: an invalid id is not found, and an unknown key sees nothing [operator.message]', async (t) => {
   const id = await send()
   const others = [id.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')), testServer.serverId, 'x', id.slice(1)]
   for (const other of others) {

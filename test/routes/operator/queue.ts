@@ -1,4 +1,4 @@
-/** queue - what the operator sees of the waiting mail, and what becomes of it by order. */
+/** queue - the operator's view of pending mail, and the effect of orders. */
 
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -19,7 +19,7 @@ async function listed(domain: string): Promise<any> {
   return destinations.find((one) => one.domain === domain)
 }
 
-t.test('queue: a destination with what waits, since when, and what it said last [queue.list]', async (t) => {
+t.test('queue: a destination with its pending mail, its age, and its last reply [queue.list]', async (t) => {
   await destination('late.test', { rcpt: '450 4.2.0 <ann@late.test>: try later' })
   const id = await send(['ann@late.test', 'bob@late.test'])
   const { submittedAt } = await messageWhen(id, ({ status }) => status === 'deferred')
@@ -40,7 +40,7 @@ t.test('queue: a destination with what waits, since when, and what it said last 
   t.match(actors.text, /^sendwright_sessions_total\{tls="none",verified="false"\} [12]$/m)
 })
 
-t.test('queue: retry makes what waits due now, and the schedule goes on [queue.retry]', async (t) => {
+t.test('queue: retry makes pending mail due now, and the schedule continues [queue.retry]', async (t) => {
   const mx = await destination('grey.test', { mail: '451 4.7.1 Greylisted' })
   const id = await send(['ann@grey.test'])
   const { events } = await messageWhen(id, ({ status }) => status === 'deferred')
@@ -61,7 +61,7 @@ t.test('queue: retry makes what waits due now, and the schedule goes on [queue.r
   t.equal(await listed('grey.test'), undefined)
 })
 
-t.test('queue: what is held waits, what comes later too, until it is released [queue.hold]', async (t) => {
+t.test('queue: held mail waits, and later mail too, until it is released [queue.hold]', async (t) => {
   const mx = await destination('held.test')
   t.match(await operate('POST /queue/hold', { domain: 'held.test' }), { status: 200, json: { recipients: 0 } })
   t.match(await listed('held.test'), { waiting: 0, held: 0 })
@@ -98,7 +98,7 @@ t.test('queue: a hold outlives the service [queue.hold]', async (t) => {
   await messageWhen(id, ({ status }) => status === 'delivered')
 })
 
-t.test('queue: what is dropped bounces, and suppresses nobody [queue.drop]', async (t) => {
+t.test('queue: dropped mail bounces, and suppresses no address [queue.drop]', async (t) => {
   const mx = await destination('gone.test', { rcpt: '450 4.2.0 later' })
   const id = await send(['ann@gone.test', 'bob@gone.test'])
   await messageWhen(id, ({ status }) => status === 'deferred')
@@ -136,7 +136,7 @@ t.test('queue: the fullest first, page by page [queue.list]', async (t) => {
   for (const domain of domains) t.match(await operate('POST /queue/drop', { domain }), { status: 200 })
 })
 
-t.test('queue: orders are logged with what they change [operator.audit]', async (t) => {
+t.test('queue: orders are logged with their changes [operator.audit]', async (t) => {
   const { entries } = (await operate('GET /audit?limit=100')).json as { entries: { act: string }[] }
   const acts = entries.map(({ act }) => act).filter((act) => act.endsWith('Queue'))
   for (const act of ['holdQueue', 'releaseQueue', 'retryQueue', 'dropQueue']) t.ok(acts.includes(act), act)

@@ -11,42 +11,39 @@ const operate = (what: string, body?: object, token = operatorToken) =>
 const ACCOUNT = `/accounts/${account.accountId}`
 const UNKNOWN = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 
-t.test(
-  'operator-servers: a server and keys made for an account work at once [server.create, key.create]',
-  async (t) => {
-    const made = await operate(`POST ${ACCOUNT}/servers`, {
-      name: 'Given',
-      mode: 'live',
-      perMinuteLimit: 5,
-      note: 'why',
-    })
-    t.equal(made.status, 201)
-    t.match((await service.call('GET /v1/server', { token: made.json.key.token })).json, { name: 'Given' })
-    const second = await operate(`POST /servers/${made.json.serverId}/tokens`, { name: 'Second', note: 'why' })
-    t.match(second.json.token, /^sk_[0-9A-Za-z]{8}_/)
-    t.equal((await service.call('GET /v1/server', { token: second.json.token })).status, 200)
-    t.match((await operate(`POST /servers/${made.json.serverId}/tokens`, { name: 'Third' })).json, {
-      error: 'token_limit',
-      max: 2,
-    })
-    const list = (await operate(`GET /servers/${made.json.serverId}/tokens`)).json
-    t.same(
-      list.tokens.map(({ name }: { name: string }) => name),
-      ['Second', 'First key'],
-    )
-    const at = `/servers/${made.json.serverId}/tokens/${second.json.tokenId}/revoke`
-    t.type((await operate(`POST ${at}`, {})).json.revokedAt, 'string')
-    t.equal((await service.call('GET /v1/server', { token: second.json.token })).status, 401)
-    t.match((await operate(`POST /servers/${testServer.serverId}/tokens`, { name: 'x' })).json.token, /^sk_test_/)
-    const own = await operate(`POST ${ACCOUNT}/tokens`, { name: 'Account' })
-    t.equal((await service.call('GET /v1/account', { token: own.json.token })).status, 200)
-    t.equal((await operate(`POST ${ACCOUNT}/tokens/${own.json.tokenId}/revoke`, {})).status, 200)
-    t.equal((await service.call('GET /v1/account', { token: own.json.token })).status, 401)
-    t.equal((await operate(`GET ${ACCOUNT}/tokens`)).json.tokens.length, 2)
-  },
-)
+t.test('operator-servers: a new server and new keys work at once [server.create, key.create]', async (t) => {
+  const made = await operate(`POST ${ACCOUNT}/servers`, {
+    name: 'Given',
+    mode: 'live',
+    perMinuteLimit: 5,
+    note: 'why',
+  })
+  t.equal(made.status, 201)
+  t.match((await service.call('GET /v1/server', { token: made.json.key.token })).json, { name: 'Given' })
+  const second = await operate(`POST /servers/${made.json.serverId}/tokens`, { name: 'Second', note: 'why' })
+  t.match(second.json.token, /^sk_[0-9A-Za-z]{8}_/)
+  t.equal((await service.call('GET /v1/server', { token: second.json.token })).status, 200)
+  t.match((await operate(`POST /servers/${made.json.serverId}/tokens`, { name: 'Third' })).json, {
+    error: 'token_limit',
+    max: 2,
+  })
+  const list = (await operate(`GET /servers/${made.json.serverId}/tokens`)).json
+  t.same(
+    list.tokens.map(({ name }: { name: string }) => name),
+    ['Second', 'First key'],
+  )
+  const at = `/servers/${made.json.serverId}/tokens/${second.json.tokenId}/revoke`
+  t.type((await operate(`POST ${at}`, {})).json.revokedAt, 'string')
+  t.equal((await service.call('GET /v1/server', { token: second.json.token })).status, 401)
+  t.match((await operate(`POST /servers/${testServer.serverId}/tokens`, { name: 'x' })).json.token, /^sk_test_/)
+  const own = await operate(`POST ${ACCOUNT}/tokens`, { name: 'Account' })
+  t.equal((await service.call('GET /v1/account', { token: own.json.token })).status, 200)
+  t.equal((await operate(`POST ${ACCOUNT}/tokens/${own.json.tokenId}/revoke`, {})).status, 200)
+  t.equal((await service.call('GET /v1/account', { token: own.json.token })).status, 401)
+  t.equal((await operate(`GET ${ACCOUNT}/tokens`)).json.tokens.length, 2)
+})
 
-t.test('operator-servers: the rules of the account hold for the operator too [server.limits]', async (t) => {
+t.test('operator-servers: the rules of the account apply to the operator too [server.limits]', async (t) => {
   t.match((await operate(`POST ${ACCOUNT}/servers`, { name: 'Live', mode: 'live' })).json, {
     error: 'server_exists',
     serverId: liveServer.serverId,
@@ -61,7 +58,7 @@ t.test('operator-servers: the rules of the account hold for the operator too [se
   })
 })
 
-t.test('operator-servers: ids of nobody, and keys of others', async (t) => {
+t.test('operator-servers: unknown ids, and keys of others', async (t) => {
   const paths: [what: string, body?: object][] = [
     ['GET /accounts/{id}/servers'],
     ['POST /accounts/{id}/servers', { name: 'x', mode: 'live' }],
@@ -83,7 +80,7 @@ t.test('operator-servers: ids of nobody, and keys of others', async (t) => {
   }
 })
 
-t.test('operator-servers: of a closed account nothing is made or revoked [account.closed]', async (t) => {
+t.test('operator-servers: in a closed account nothing is created or revoked [account.closed]', async (t) => {
   const [{ tokenId }] = (await operate(`GET ${ACCOUNT}/tokens`)).json.tokens
   await operate(`POST ${ACCOUNT}/close`, {})
   const writes: [what: string, body: object][] = [

@@ -1,4 +1,4 @@
-/** sessions - the operator's view: a session in place of the key, links that open one, and what ends both. */
+/** sessions - the operator's view: a session in place of the key, links that open one, and the end of both. */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -30,7 +30,7 @@ const link = async () => (await operate('POST /link', key, {})).json.url.split('
 const use = (token: string) => operate('POST /session/link', undefined, { token })
 const isLive = async (token: string) => (await operate('GET /accounts', token)).status === 200
 
-t.test('sessions: one does what its key does, for eight hours [operator.session]', async (t) => {
+t.test('sessions: a session has the rights of its key, for eight hours [operator.session]', async (t) => {
   const opened = await operate('POST /session', key, { note: 'a look' })
   t.equal(opened.status, 201, opened.text)
   t.match(opened.json.token, /^os_/)
@@ -52,7 +52,7 @@ t.test('sessions: one does what its key does, for eight hours [operator.session]
   t.equal((await operate('GET /accounts', testServer.token)).status, 401)
 })
 
-t.test('sessions: nothing that outlives it is made with one, on no route [operator.session]', async (t) => {
+t.test('sessions: no route creates anything with one that outlives it [operator.session]', async (t) => {
   const token = await open()
   const led = { name: 'Led', administrators: ['ada@a.example'] }
   const makers = ASKED.filter(({ success }) => /"(token|url|key)":/.test(JSON.stringify(success.body)))

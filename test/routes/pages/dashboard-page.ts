@@ -1,4 +1,4 @@
-/** dashboard-page - the files of the dashboard over HTTP: shells, encodings, headers, and what is no page. */
+/** dashboard-page - the files of the dashboard over HTTP: shells, encodings, headers, and paths that are no page. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const ask = (whose: 'public' | 'operator', path: string | undefined, acceptEncod
 const textOf = ({ bytes, text }: Reply) => (bytes === undefined ? text : Buffer.from(bytes).toString())
 
 t.test(
-  'dashboard-page: a path that is no file is a page, one below api/ and mail/ never [dashboard.page]',
+  'dashboard-page: a path without a file is a page, one below api/ and mail/ never [dashboard.page]',
   async (t) => {
     const shells: [whose: 'public' | 'operator', path: string | undefined, shell: string][] = [
       ['public', undefined, 'app.html'],
@@ -53,7 +53,7 @@ t.test(
   },
 )
 
-t.test('dashboard-page: files are kept for good, in the encoding that is taken [dashboard.page]', async (t) => {
+t.test('dashboard-page: files are cached for good, in the accepted encoding [dashboard.page]', async (t) => {
   const cases: [accepted: string, encoding: string | undefined, text: string][] = [
     ['', undefined, 'plain'],
     ['identity', undefined, 'plain'],
@@ -75,7 +75,7 @@ t.test('dashboard-page: files are kept for good, in the encoding that is taken [
   t.notOk(font.headers?.['Content-Encoding'])
 })
 
-t.test('dashboard-page: what was never made is said [dashboard.page]', async (t) => {
+t.test('dashboard-page: a missing build is reported [dashboard.page]', async (t) => {
   const answer = makeDashboard(readPages(join(dir, 'nothing')), 'public')({ params: {} } as unknown as EdgeRequest)
   t.match(answer, { status: 503, text: /npm run build/ })
 })

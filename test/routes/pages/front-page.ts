@@ -9,7 +9,7 @@ const FRONT: FrontPage = { version: '1.2.3', baseUrl: 'https://api.test', hasDas
 const ask = (accept: string, changes: Partial<FrontPage> = {}): Reply =>
   makeFront({ ...FRONT, ...changes })({ accept } as unknown as EdgeRequest) as Reply
 
-t.test('front-page: who takes HTML is sent to the dashboard, others get JSON [front.page]', async (t) => {
+t.test('front-page: a client that accepts HTML is sent to the dashboard, others get JSON [front.page]', async (t) => {
   const cases: [accept: string, isBrowser: boolean][] = [
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', true],
     ['application/json, TEXT/HTML ; q=0.1', true],

@@ -36,7 +36,7 @@ interface Options {
   readonly waitSeconds: number
 }
 
-t.test('wait: a search that was refused for its rows is repeated without a signal [search.wait]', async (t) => {
+t.test('wait: a search refused for its rows is repeated without a signal [search.wait]', async (t) => {
   const { answer, waits, ms } = start([RATE_REFUSAL, FOUND])
   t.equal(await answer, FOUND)
   t.ok(ms() > 900 && ms() < 5_000, `${ms()} ms`)

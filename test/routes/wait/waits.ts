@@ -42,7 +42,7 @@ t.test('wait: it is answered by the message that matches, and by no other [searc
   t.equal(await waiting(), 0)
 })
 
-t.test('wait: a status and an event are waited for too [search.wait]', async (t) => {
+t.test('wait: a status and an event end a wait too [search.wait]', async (t) => {
   const delivered = waitFor({ tag: 'status', status: 'delivered' })
   const bounced = waitForEvents({ tag: 'status', event: 'bounced' })
   await until(async () => (await waiting()) === 2, WAIT_MS)
