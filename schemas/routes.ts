@@ -18,6 +18,7 @@ import {
   BROADCAST_PREVIEW_BODY,
   BROADCAST_QUERY,
 } from './broadcast.ts'
+import { CHECKS, CHECKS_BODY } from './checks.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
 import { ERASURE, ERASURE_BODY } from './erasure.ts'
@@ -104,6 +105,11 @@ export const ROUTES = {
   }),
   readMessageFile: route('readMessageFile', 'GET', '/v1/messages/{id}/attachments/{position}', {
     success: { status: 200, body: null, media: '*/*' },
+    refusals: ['content_expired'],
+  }),
+  checkMessage: route('checkMessage', 'POST', '/v1/messages/{id}/checks', {
+    body: CHECKS_BODY,
+    success: { status: 200, body: CHECKS },
     refusals: ['content_expired'],
   }),
   patchMessage: route('patchMessage', 'PATCH', '/v1/messages/{id}', {

@@ -59,6 +59,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
     Message: component('Message'),
     MessageSearch: body('searchMessages'),
     MessageList: answer('searchMessages'),
+    Checks: answer('checkMessage'),
   },
   received: {
     ReceivedSummary: component('ReceivedSummary'),

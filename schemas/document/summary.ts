@@ -23,6 +23,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readReceived: 'Read one received message with its content, while it is kept',
   readMessageRaw: 'Download a message as it is sent',
   readMessageFile: 'Download one attachment of a message',
+  checkMessage: 'Check a message as mail clients will show it, and its links',
   readReceivedRaw: 'Download the raw received message',
   readReceivedFile: 'Download one attachment of a received message',
   listenToEvents: 'Stream new events of the server as server-sent events',

@@ -1,8 +1,9 @@
 /**
- * message - `sendwright message search|wait|show|raw|attachment|deliveries|cancel|reschedule`: sent messages and
+ * message - `sendwright message search|wait|show|raw|attachment|check|deliveries|cancel|reschedule`: sent messages and
  * scheduled ones.
  */
 import type { Command } from 'commander'
+import type { Checks } from '../../schemas/checks.ts'
 import { WAIT_SECONDS_MAX } from '../../schemas/limits.ts'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
 import type { MessageDeliveryList } from '../../schemas/webhook.ts'
@@ -60,6 +61,7 @@ export function addMessageCommands(program: Command, ended: Ended): void {
       ended(print(options, answer, formatMessage))
     })
   addDownloads(message, ended)
+  addCheck(message, ended)
   withServerOptions(message.command('cancel <messageId>'))
     .description('cancel a scheduled message before its first attempt')
     .action(async (id, options) => {
@@ -89,6 +91,29 @@ function addDownloads(message: Command, ended: Ended): void {
     .action(async (id, position, options) =>
       ended(await download(options, `${PATH}/${encodeURIComponent(id)}/attachments/${encodeURIComponent(position)}`)),
     )
+}
+
+function addCheck(message: Command, ended: Ended): void {
+  withServerOptions(message.command('check <messageId>'))
+    .description('check a message as mail clients will show it; exit code 1 if something is found')
+    .option('--links', 'also request its links, on a test server')
+    .action(async (id, { links = false, ...options }) => {
+      const path = `${PATH}/${encodeURIComponent(id)}/checks`
+      const checks = await makeClient(options, 'server').post<Checks>(path, { links })
+      print(options, checks, formatChecks)
+      const isBroken = checks.links.some(({ result }) => result === 'broken' || result === 'timeout')
+      ended(isBroken || checks.findings.length > 0 ? 1 : 0)
+    })
+}
+
+function formatChecks({ findings, links }: Checks): string {
+  const found = findings.map(({ check, line, message }) => [line === null ? '' : String(line), check, message])
+  const checked = links.map(({ line, part, result, status, reason, href }) => {
+    return [`${part} ${line}`, [result, status, reason].filter((one) => one !== null).join(' '), href]
+  })
+  return [formatTable(['line', 'check', 'finding'], found), '', formatTable(['line', 'link', 'address'], checked)].join(
+    '\n',
+  )
 }
 
 /** The filters of a search. */

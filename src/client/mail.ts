@@ -5,7 +5,7 @@ import { type FollowOptions, followEvents } from './feed.ts'
 import type { CallOptions } from './options.ts'
 import { iterate } from './pages.ts'
 import type { Event, EventSearch } from './shapes/events.ts'
-import type { Message, MessageList, MessageSearch, MessageSummary } from './shapes/messages.ts'
+import type { Checks, Message, MessageList, MessageSearch, MessageSummary } from './shapes/messages.ts'
 import type { ReceivedList, ReceivedMessage, ReceivedSearch, ReceivedSummary } from './shapes/received.ts'
 
 const TIMEOUT_SECONDS = 30
@@ -33,6 +33,8 @@ export interface Messages {
   raw(messageId: string, options?: CallOptions): Promise<Uint8Array>
   /** The content of an attachment. Positions begin at 0. */
   attachment(messageId: string, position: number, options?: CallOptions): Promise<Uint8Array>
+  /** Findings about the message as mail clients will show it; with `links` also whether its links answer. */
+  check(messageId: string, options?: CallOptions & { readonly links?: boolean }): Promise<Checks>
   /** Cancels a scheduled message. */
   cancel(messageId: string, options?: CallOptions): Promise<Message>
   /** Sets another time for a scheduled message. */
@@ -100,6 +102,8 @@ export function makeMessages({ ask, bytes, waitSecondsMax }: Exchange): Messages
     },
     read,
     ...makeFiles(bytes, path),
+    check: (id, { links = false, ...options } = {}) =>
+      ask({ method: 'POST', path: pathOf(path, id, 'checks'), body: { links }, options }),
     cancel: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'cancel'), options }),
     reschedule: (id, sendAt, options) =>
       ask({

@@ -59,7 +59,7 @@ const HIDING: Readonly<Record<string, (json: Json) => Json>> = {
   searchReceived: (json) => ({ ...json, messages: (json.messages as Json[]).map(hideReceived) }),
   readDelivery: (json) => ({ ...json, body: isInbound(json) ? hideEvent(json.body as Json | null) : json.body }),
 }
-const DOWNLOADS = ['readReceivedRaw', 'readReceivedFile', 'readMessageRaw', 'readMessageFile']
+const DOWNLOADS = ['readReceivedRaw', 'readReceivedFile', 'readMessageRaw', 'readMessageFile', 'checkMessage']
 
 /** The rule for an answer of a route about a server; null for other routes. */
 export async function ruleOf(

@@ -18,6 +18,7 @@ import {
   makePreviewBroadcast,
   makeReadBroadcast,
 } from './broadcasts.ts'
+import { type CheckDeps, makeCheckMessage } from './content/checks.ts'
 import { type MessageFilesDeps, messageFileHandlers } from './content/message-files.ts'
 import { type DomainDeps, domainHandlers } from './domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
@@ -91,6 +92,7 @@ export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & S
   MessageDeps &
   RetentionDeps &
   MessageFilesDeps &
+  CheckDeps &
   ScheduleDeps &
   DeliveryDeps &
   EventFeedDeps &
@@ -108,6 +110,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     readServer: makeReadServer(deps),
     ...messageHandlers(deps),
     ...messageFileHandlers(deps),
+    checkMessage: makeCheckMessage(deps),
     ...scheduleHandlers(deps),
     searchRequests: scans.limit(makeSearchRequests, deps),
     readRequest: makeReadRequest(deps),

@@ -112,6 +112,8 @@ export interface Parts {
   readonly feeds: Pick<RouteDeps, 'openFeeds' | 'userFeeds' | 'waits'>
   /** The message log, in Redis and in the content store. */
   readonly logStore: LogStore
+  /** Changes of a test. */
+  readonly smtp: SmtpChanges
   /** Reads bodies of broadcasts. */
   readonly readRoom: ReadRoom
 }
@@ -221,7 +223,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites }
   const diskFree = makeDiskFigure(config.dataDir)
-  return { ...known, ...made, ...door, first, check, secrets, watch, feeds, diskFree, readRoom: makeReadRoom() }
+  return { ...known, ...made, ...door, smtp, first, check, secrets, watch, feeds, diskFree, readRoom: makeReadRoom() }
 }
 
 /** The effective roles of a process, which receives no mail without its port. */

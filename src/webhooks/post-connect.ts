@@ -129,7 +129,7 @@ function tlsFailure({ code = '' }: NodeJS.ErrnoException = new Error()): TlsFail
 }
 
 /** The addresses of the host, all of which are allowed. Rejects with NotConnected. Spec webhook.private */
-async function findAddresses(
+export async function findAddresses(
   { resolver, privateNetworksAllowed }: Pick<ConnectDeps, 'resolver' | 'privateNetworksAllowed'>,
   host: string,
   fresh: boolean,

@@ -87,6 +87,7 @@ t.test('send: everything that a message may have, and what became of it', async 
   t.notMatch(await done('message', 'search', '--recipient', 'nobody@simulator.test'), id)
   t.match(await done('message', 'wait', '--subject', 'receipt'), id)
   t.equal(await done('message', 'attachment', id, '0'), 'One pound')
+  t.match(await run('message', 'check', id, '--links'), { code: 0, out: /^line +check +finding/i })
   const eml = join(dir, 'message.eml')
   t.equal(await done('message', 'raw', id, '--output', eml), '')
   t.match(readFileSync(eml, 'utf8'), /^X-Order: 1: 2\r$/m)

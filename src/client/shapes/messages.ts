@@ -273,3 +273,45 @@ export interface MessageList {
   /** Value of `after` for the next page; null on the last page */
   next: string | null
 }
+
+export interface Checks {
+  findings: {
+    /** The check that found it */
+    check:
+      | 'client_support'
+      | 'missing_text'
+      | 'html_too_large'
+      | 'image_alt'
+      | 'list_unsubscribe'
+    /** Line of the HTML, from 1; null if it is about the whole message */
+    line: number | null
+    /** What is wrong, for people */
+    message: string
+    /** Percent of mail clients with full, partial and no support of a feature; null for other checks */
+    clients: {
+      full: number
+      /** Whether each message is accepted or refused on its own */
+      partial: number
+      none: number
+    } | null
+    /** A page about the finding */
+    url: string | null
+  }[]
+  /** Links of the HTML body and of the text body, in their order */
+  links: {
+    /** The part of the message that has the link */
+    part: 'html' | 'text'
+    /** Line of that part, from 1 */
+    line: number
+    /** Where the link leads */
+    href: string
+    /** Whether it answers, after at most 3 redirects */
+    result: 'ok' | 'broken' | 'timeout' | 'not_checked'
+    /** Status of the last answer; null if there was none */
+    status: number | null
+    /**
+     * Why it is broken or not checked: `not_requested`, `token`, `unsubscribe`, `private_address`, `limit`, `rate`, ...
+     */
+    reason: string | null
+  }[]
+}

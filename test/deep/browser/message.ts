@@ -189,3 +189,20 @@ t.test('message: its images are shown while they are stored, then their end [mem
   t.same(faults, [])
   await context.close()
 })
+
+t.test('message: what mail clients drop is listed, and links are checked when that is asked for', async (t) => {
+  const html = '<p>Hello</p>\n<video></video><a href="https://acme.example/r/k3J9xQ2mZ8vT5bN1cR7wL0">Reset</a>'
+  const body = { from: 'you@simulator.test', to: ['a@simulator.test'], subject: 'Checks', html }
+  const { messageId } = (await service.call('POST /v1/email', { token, body })).json
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  await page.goto(`${origin}/dashboard/servers/${testServerId}/messages/${messageId}`)
+  await page.getByRole('tab', { name: 'Checks' }).click()
+  await page.getByRole('button', { name: 'Check content and links' }).click()
+  const findings = page.getByRole('list', { name: 'Findings' })
+  await findings.getByText(/<video> element/).waitFor()
+  t.match((await findings.textContent()) ?? '', /line 2/)
+  t.match((await page.getByRole('list', { name: 'Links' }).textContent()) ?? '', /Not checked, token, html line 2/)
+  t.same(faults, [])
+  await context.close()
+})

@@ -23,6 +23,7 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   readReceived: 'inbound show',
   readMessageRaw: 'message raw',
   readMessageFile: 'message attachment',
+  checkMessage: 'message check',
   readReceivedRaw: 'inbound raw',
   readReceivedFile: 'inbound attachment',
   createBroadcast: 'broadcast send',

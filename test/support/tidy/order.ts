@@ -34,6 +34,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/sending/broadcast'],
   ['src/sending'],
   ['src/health'],
+  ['src/checks'],
   ['src/outbound'],
   ['src/outbound/thread'],
   ['src/webhooks'],

@@ -48,7 +48,7 @@ export const MADE: Readonly<Record<string, readonly (readonly [source: string, f
   // A pattern of a schema. All of these are listed here.
   'src/http/shape/issues.ts': [],
   'src/mail/compose/template.ts': [['\\{\\{[ \\t]*([A-Za-z0-9_]{1,64})[ \\t]*\\}\\}', 'y']],
-  'src/mail/links.ts': [['</script', 'gi']],
+  'src/mail/html-tags.ts': [['</script', 'gi']],
   'src/mail/reply-rules.ts': [...NEUTRAL.map((text) => ({ text, not: undefined })), ...RULES, ...VETOES].flatMap(
     ({ text, not }) => [text, not].flatMap((one) => (one ? [[one.source, one.flags] as const] : [])),
   ),

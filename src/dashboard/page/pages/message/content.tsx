@@ -12,6 +12,7 @@ import { Shown } from '../../parts/card.tsx'
 import { Code, CopyValue } from '../../parts/copy.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { type Tab, Tabs } from '../../parts/tabs.tsx'
+import { Checks } from './checks.tsx'
 import { ContentGate, isContentHidden } from './content-gate.tsx'
 import { MailFrame } from './mail-frame.tsx'
 
@@ -58,6 +59,7 @@ function Views({ message, serverId, content }: ViewsProps) {
   if (html !== null) tabs.push({ name: 'HTML', view: () => <Code text={html} label="the HTML" /> })
   if (links.length > 0) tabs.push({ name: 'Links', view: () => <Links links={links} /> })
   tabs.push({ name: 'Headers', view: () => <Headers message={message} /> })
+  if (may('write')) tabs.push({ name: 'Checks', view: () => <Checks message={message} serverId={serverId} /> })
   if (areFilesKept(message)) tabs.push({ name: 'Raw', view: () => <Raw message={message} serverId={serverId} /> })
   tabs.push({ name: 'JSON', view: () => <Code text={JSON.stringify(message, null, 2)} label="the JSON" /> })
   return <Tabs label="Views of the content" tabs={tabs} />
