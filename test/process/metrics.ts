@@ -33,6 +33,9 @@ t.test('page shows what was counted, as counters', async (t) => {
     'a',
   )
   metrics.attempted({ result: 'bounced', classification: 'InvalidRecipient', route: null }, 'a')
+  const google = { ...ROUTE, host: 'aspmx.l.google.com', isReused: true }
+  for (let n = 0; n < 2; n += 1) metrics.attempted({ result: 'delivered', classification: null, route: google }, 'a')
+  metrics.attempted({ result: 'delivered', classification: null }, 'a')
   metrics.broadcast({ released: 50, failed: 0 })
   metrics.broadcast({ released: 49, failed: 2 })
   metrics.scheduled('accepted', 3)
@@ -44,10 +47,15 @@ t.test('page shows what was counted, as counters', async (t) => {
   t.equal(values.get('sendwright_accepted_recipients_total'), 4)
   t.equal(values.get('sendwright_replayed_requests_total'), 1)
   t.equal(values.get('sendwright_store_lost_commits_total'), 3)
+  const site = (name: string, result: string, of: string) =>
+    values.get(`sendwright_site_attempts_total{site="${name}",result="${result}",class="${of}"}`)
+  t.equal(site('other', 'delivered', ''), 1, 'a server of no provider is in one label')
+  t.equal(site('none', 'bounced', 'InvalidRecipient'), 1)
+  t.equal(site('google', 'delivered', ''), 2)
   t.equal(values.get('sendwright_refused_sends_total{code="rate_limited"}'), 2)
   t.equal(values.get('sendwright_sends_not_taken_total{why="disk"}'), 2)
   t.equal(values.get('sendwright_refused_sends_total{code="domain_not_verified"}'), 1)
-  t.equal(values.get('sendwright_attempts_total{result="delivered",class=""}'), 1)
+  t.equal(values.get('sendwright_attempts_total{result="delivered",class=""}'), 4)
   t.equal(values.get('sendwright_attempts_total{result="bounced",class="InvalidRecipient"}'), 1)
   t.equal(values.get('sendwright_sessions_total{tls="TLSv1.3",verified="false"}'), 1)
   t.equal(values.get('sendwright_broadcast_recipients_total{result="released"}'), 99)

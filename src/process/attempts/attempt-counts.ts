@@ -1,12 +1,16 @@
 /** attempt-counts - counters of delivery attempts and SMTP sessions of this process for `/metrics` */
 
 import type { AttemptRoute } from '../../mail/attempt-route.ts'
+import { NO_SITE, providerOf } from '../../mail/receiving-sites.ts'
+
+/** Mail servers of no provider of our table, in one label: strangers choose their names. */
+const OTHER = 'other'
 
 /** The end of an attempt. */
 export interface AttemptEnd {
   readonly result: string
   readonly classification: string | null
-  /** The server at which it ended; absent or null if none was tried. */
+  /** The server that it ended at; null if none was tried, absent for a simulated attempt. */
   readonly route?: AttemptRoute | null
 }
 
@@ -16,9 +20,14 @@ export class AttemptCounts {
   private readonly attempts = new Map<string, number>()
   /** Sessions opened with receiving servers, by TLS version and whether the certificate was valid. */
   private readonly sessions = new Map<string, number>()
+  /** Attempts at mail servers by provider, result and class. */
+  private readonly sites = new Map<string, number>()
 
   count({ result, classification, route }: AttemptEnd): void {
     addTo(this.attempts, `${result} ${classification ?? ''}`)
+    if (route === undefined) return
+    const site = route === null ? NO_SITE : (providerOf(route.host) ?? OTHER)
+    addTo(this.sites, `${site} ${result} ${classification ?? ''}`)
     if (route && route.transactionMs !== null && !route.isReused)
       addTo(this.sessions, `${route.tlsVersion ?? 'none'} ${route.isVerified}`)
   }
@@ -42,6 +51,12 @@ export class AttemptCounts {
         help: 'Counts sessions opened with receiving servers, by TLS version.',
         labels: ['tls', 'verified'],
         values: this.sessions,
+      },
+      {
+        labelled: 'site_attempts',
+        help: 'Counts finished delivery attempts at mail servers, by provider, result and class.',
+        labels: ['site', 'result', 'class'],
+        values: this.sites,
       },
     ]
   }

@@ -12,6 +12,7 @@
 import { hostOfRoute } from '../../mail/attempt-route.ts'
 import { NO_SITE, receivingSite, SIMULATED_SITE } from '../../mail/receiving-sites.ts'
 import { DAY_MS } from '../calendar.ts'
+import { remember } from '../remember.ts'
 import { type Counted, type CounterKind, type Figure, figureOf, type MailRow } from './hour-count.ts'
 import type { StatusEvent } from './status.ts'
 
@@ -31,6 +32,9 @@ export const GROUP_FIGURES = [
 
 /** The name of everything beyond the bounds of `group-rows.ts`, and of servers without a registrable domain. */
 export const REST = ''
+
+/** Counts of a row; pairs of times follow. */
+const FIGURES = GROUP_FIGURES.length
 
 /** Groups that the counter holds: it is written with every commit. */
 const GROUPS_RUNNING_MAX = 24
@@ -84,10 +88,13 @@ function placeOf(figure: Figure): number {
   return (GROUP_FIGURES as readonly string[]).indexOf(figure)
 }
 
+/** Few servers take most of the mail. */
+const siteOfHost = remember((host) => receivingSite(host) ?? REST)
+
 /** The site of the last server that was tried. */
 function siteOf(events: readonly StatusEvent[]): string {
   const last = events.findLast((event) => 'route' in event && event.route !== undefined)
-  return last !== undefined && 'route' in last ? (receivingSite(hostOfRoute(last.route as string)) ?? REST) : NO_SITE
+  return last !== undefined && 'route' in last ? siteOfHost(hostOfRoute(last.route as string)) : NO_SITE
 }
 
 function withTime(counts: MailRow, ms: number): MailRow {
@@ -105,19 +112,20 @@ export function boundMs(bucket: number): number {
   return Math.round(FASTEST_MS * 2 ** (bucket / 2))
 }
 
-/** The sum of two rows, the pairs by bucket. */
+/** The sum of two rows, the pairs by bucket. Called for each outcome: it allocates nothing but the sum. */
 export function addGroupRows(one: MailRow | undefined, other: MailRow): MailRow {
   if (one === undefined) return other
-  const counts = GROUP_FIGURES.map((_, place) => (one[place] ?? 0) + (other[place] ?? 0))
-  const times = new Map<number, number>()
-  for (const row of [one, other])
-    for (let at = GROUP_FIGURES.length; at < row.length; at += 2) {
-      const bucket = row[at] as number
-      times.set(bucket, (times.get(bucket) ?? 0) + (row[at + 1] as number))
-    }
-  if (times.size > 0) return [...counts, ...[...times].sort(([a], [b]) => a - b).flat()]
-  while (counts.at(-1) === 0) counts.pop()
-  return counts
+  const sum = one.slice()
+  const counts = Math.min(other.length, FIGURES)
+  for (let place = 0; place < counts; place += 1) sum[place] = (sum[place] ?? 0) + (other[place] as number)
+  if (other.length <= FIGURES) return sum
+  for (let from = FIGURES, at = FIGURES; from < other.length; from += 2) {
+    const bucket = other[from] as number
+    while (at < sum.length && (sum[at] as number) < bucket) at += 2
+    if (sum[at] === bucket) sum[at + 1] = (sum[at + 1] as number) + (other[from + 1] as number)
+    else sum.splice(at, 0, bucket, other[from + 1] as number)
+  }
+  return sum
 }
 
 /** The counter of the groups. */
@@ -126,10 +134,10 @@ export const BY_GROUP: CounterKind = { max: GROUPS_RUNNING_MAX, add: addGroupRow
 /** The time within which a share of the deliveries of a row were handed over; null: fewer than `least`. */
 export function percentileMs(row: MailRow, share: number, least: number): number | null {
   let all = 0
-  for (let at = GROUP_FIGURES.length; at < row.length; at += 2) all += row[at + 1] as number
+  for (let at = FIGURES; at < row.length; at += 2) all += row[at + 1] as number
   if (all < least) return null
   let seen = 0
-  for (let at = GROUP_FIGURES.length; at < row.length; at += 2) {
+  for (let at = FIGURES; at < row.length; at += 2) {
     seen += row[at + 1] as number
     if (seen >= all * share) return boundMs(row[at] as number)
   }
