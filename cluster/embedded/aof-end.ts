@@ -49,6 +49,23 @@ export function isBadFormat(log: string): boolean {
   return /Bad file format reading the append only file/i.test(log)
 }
 
+/** Whether redis logged that it cannot load its base file. Takes the last lines of its log. */
+export function isDamagedBase(log: string): boolean {
+  return /Wrong RDB checksum|Internal error in RDB|Unexpected EOF reading RDB|Terminating server after rdb file/i.test(
+    log,
+  )
+}
+
+/** Why a base file that Redis cannot load stops the start, with the next step. */
+export function damageOfBase(directory: string, files: AofFiles | null): Error {
+  const base = files?.named.find(({ type }) => type === 'b')?.name ?? ''
+  const path = join(directory, AOF_DIRECTORY, base)
+  return new Error(
+    `${path} is damaged: Redis cannot load it. Restore a backup. ` +
+      `redis-check-rdb ${path} names the place of the damage. Redis was not started`,
+  )
+}
+
 /**
  * Moves the unreadable end of the last append-only file into a file beside the store, if it is behind the last offset
  * known to be on disk.

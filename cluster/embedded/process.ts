@@ -10,7 +10,7 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { cutUnreadableEnd, isBadFormat } from './aof-end.ts'
+import { cutUnreadableEnd, damageOfBase, isBadFormat, isDamagedBase } from './aof-end.ts'
 import { readAofFiles, removeHalfWritten } from './aof-files.ts'
 import { compareSums, damageOf } from './aof-sums.ts'
 import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
@@ -20,6 +20,7 @@ import { describeProcess, logTail } from './last-words.ts'
 import { livingRedisPid, probeRedis, strandedRedisPid } from './probe.ts'
 import { openRedisLog } from './redis-log.ts'
 import { faultOfFiles, readMark } from './store-mark.ts'
+import { readUnmarked } from './unmarked.ts'
 
 const STEP_MS = 20
 /** Redis logs a few lines after the reason of its end. */
@@ -104,12 +105,20 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
     await refuseDamage(place)
     const files = removeHalfWritten(directory)
     if (files.length > 0) log.info({ files }, 'Incomplete writes of a killed Redis were removed')
+    const isUnmarked = readMark(directory) === null && readAofFiles(directory) !== null
     const { command, version } = await findRedisBinary()
     const client = await spawnRedis(command, lock, place).catch(async (error: unknown) => {
-      if (!isBadFormat(logTail(directory, LINES_OF_AN_END)) || !cutEnd(place)) throw error
+      const log = logTail(directory, LINES_OF_AN_END)
+      if (isDamagedBase(log)) throw damageOfBase(directory, readAofFiles(directory))
+      if (!isBadFormat(log) || !cutEnd(place)) throw error
       return await spawnRedis(command, lock, place)
     })
     log.info({ binary: command, version, socketPath }, 'Started redis')
+    if (isUnmarked)
+      log.warn(
+        { ...(await readUnmarked(client)) },
+        'The store was started without store-mark: data accepted after its newest commit may be missing',
+      )
     return client
   } finally {
     await lock.release()

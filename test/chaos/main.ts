@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { POWER_DISK_SKIP } from '../support/machine/power-disk.ts'
 import { makeRandom } from '../support/store/random-ops.ts'
 import { failuresOfBroadcasts, runBroadcasts } from './broadcasts.ts'
+import { failuresOfDamage, runDamage } from './damage.ts'
 import { failuresOfFailovers, runFailovers } from './failovers.ts'
 import { failuresOfHalfDead, runHalfDead } from './half-dead.ts'
 import { failuresOfLoss, runLoss } from './losses.ts'
@@ -43,6 +44,7 @@ const HELP = `Usage: npm run chaos [-- options]
   --upgrades N how often (3, where --from is given)
   --ways N     rounds of npm start and npm run cluster on one directory (20)
   --cuts-of-power N  the machine loses its power, and its disk what was not synced; nothing else of this
+  --damage     every file of an installation is damaged in each way; nothing else of this
   --mistakes N what operators do to a running store (24)
   --clients N  clients that send all the while (16)
   --seed N     repeats the choices of a run
@@ -75,6 +77,7 @@ const { values } = parseArgs({
     ways: number,
     mistakes: number,
     'cuts-of-power': number,
+    damage: { type: 'boolean' },
     clients: number,
     seed: number,
     help: { type: 'boolean' },
@@ -91,6 +94,7 @@ async function main(): Promise<number> {
   }
   const of = (text: string | undefined, fallback: number): number => (text === undefined ? fallback : Number(text))
   if (values['cuts-of-power'] !== undefined) return await powerHolds(of(values['cuts-of-power'], 0), of(values.seed, 1))
+  if (values.damage === true) return await damageIsNoticed(of(values.seed, 1))
   if (values.cluster === true) return (await clusterFound(of)) ? 0 : 1
   const options = {
     seed: of(values.seed, Date.now() % 1_000_000),
@@ -135,6 +139,15 @@ async function powerHolds(cuts: number, seed: number): Promise<number> {
   const control = await lostByMemory(say)
   say(`power ${JSON.stringify(report)}`)
   const failures = [...failuresOfPowerCuts(report), ...(control === 0 ? ['the control lost nothing'] : [])]
+  for (const failure of failures) console.error(failure)
+  return failures.length === 0 ? 0 : 1
+}
+
+/** Files of an installation are damaged. Returns the exit code. */
+async function damageIsNoticed(seed: number): Promise<number> {
+  console.log(`seed ${seed}`)
+  const rows = await runDamage({ random: makeRandom(seed), say: (line) => console.log(line) })
+  const failures = failuresOfDamage(rows)
   for (const failure of failures) console.error(failure)
   return failures.length === 0 ? 0 : 1
 }

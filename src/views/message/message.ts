@@ -11,6 +11,7 @@
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
 import { entryIdOf, homeShard, msOf, shardOf } from '../../../cluster/id.ts'
+import { DamagedValue } from '../../../cluster/sum.ts'
 import type { Message } from '../../../schemas/message.ts'
 import { findLinks } from '../../mail/links.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
@@ -90,11 +91,15 @@ export async function readWhole(
   const shard = homeShard(accountId)
   const { entry, head, test } = stored
   const place = { shard, contentId: entry.contentId, test, stored: head.stored }
+  const isKept = keepsContent(stored, deps.nowMs())
   const [persons, body] = await Promise.all([
     readPersons(deps.read, { shard, accountId, numbers: [entry.sender, ...entry.recipients] }),
-    keepsContent(stored, deps.nowMs()) ? deps.readBody(place) : null,
+    isKept ? deps.readBody(place) : null,
   ])
   if (persons === null || body === undefined) return 'unavailable'
+  // It is not counted as damage: an erasure may have removed the object since the head was read.
+  if (isKept && body === null && head.stored?.body === true)
+    throw new DamagedValue('The content of a message is missing')
   const addresses = persons.map((address, place) => spelledAddress(stored.head, place, address))
   return formatMessage(stored, addresses, body)
 }

@@ -176,7 +176,7 @@ async function miscountedOf(redis: Redis, tag: string, serverId: string): Promis
 async function deliveredGroups(redis: Redis, tag: string, serverId: string): Promise<Map<string, number>> {
   const sums = new Map<string, number>()
   const add = (letter: string, row: readonly number[]) => sums.set(letter, (sums.get(letter) ?? 0) + (row[0] ?? 0))
-  const running = JSON.parse((await redis.hget(`${tag}:counters`, `groups:${serverId}`)) ?? '[0,{}]') as Hour
+  const running = parse((await redis.hget(`${tag}:counters`, `groups:${serverId}`)) ?? '[0,{}]') as Hour
   for (const [group, row] of Object.entries(running[1])) add(group.slice(0, 1), row)
   for (const key of await redis.keys(`${tag}:group-days:${serverId}:*`))
     for (const [field, text] of Object.entries(await redis.hgetall(key)))
