@@ -6,7 +6,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { DOMAIN_CHARS_MAX, PAGE_DEFAULT, PAGE_MAX } from '../limits.ts'
-import { INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL } from '../shape.ts'
+import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID } from '../shape.ts'
 import { NOTE } from './audit.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
@@ -65,6 +65,55 @@ export const QUEUE = {
   additionalProperties: false,
 } as const
 
+/** Why a recipient waits. */
+export const QUEUED_WHY = ['held', 'scheduled', 'deferred', 'due'] as const
+
+const QUEUED_MESSAGE = {
+  type: 'object',
+  properties: {
+    messageId: UUID,
+    serverId: UUID,
+    recipientIndex: { ...COUNT, description: 'Place among the recipients of the message, from 0' },
+    why: {
+      enum: QUEUED_WHY,
+      description:
+        'held: by an order; scheduled: sendAt has not come; deferred: until the next attempt; due: for a place at its site, or in an attempt',
+    },
+    attempts: COUNT,
+    dueAt: INSTANT,
+    lastCode: INTEGER_OR_NULL,
+    lastResponse: TEXT_OR_NULL,
+  },
+  required: ['messageId', 'serverId', 'recipientIndex', 'why', 'attempts', 'dueAt', 'lastCode', 'lastResponse'],
+  additionalProperties: false,
+} as const
+
+/** Query of GET /v1/operator/queue/messages. */
+export const QUEUED_MESSAGES_QUERY = {
+  type: 'object',
+  properties: {
+    domain: {
+      type: 'string',
+      minLength: 1,
+      maxLength: DOMAIN_CHARS_MAX,
+      description: "the recipients' domain, or `relay`",
+    },
+    limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT },
+  },
+  required: ['domain'],
+  additionalProperties: false,
+} as const
+
+/** Answer of GET /v1/operator/queue/messages. */
+export const QUEUED_MESSAGES = {
+  type: 'object',
+  properties: { messages: { type: 'array', maxItems: PAGE_MAX, items: QUEUED_MESSAGE } },
+  required: ['messages'],
+  additionalProperties: false,
+} as const
+
+export type QueuedMessage = FromSchema<typeof QUEUED_MESSAGE>
+export type QueuedMessages = FromSchema<typeof QUEUED_MESSAGES>
 export type QueueBody = FromSchema<typeof QUEUE_BODY>
 export type Destination = FromSchema<typeof DESTINATION>
 export type QueueOrdered = FromSchema<typeof QUEUE_ORDERED>

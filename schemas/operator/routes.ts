@@ -28,7 +28,7 @@ import { ENTITY, SHARD_LIST } from './cluster.ts'
 import { HEALTH } from './health.ts'
 import { FOUND_MESSAGE } from './message.ts'
 import { OPERATOR_KEY, OPERATOR_KEY_BODY, OPERATOR_KEY_LIST, OPERATOR_KEY_MADE } from './operator-key.ts'
-import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
+import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY, QUEUED_MESSAGES, QUEUED_MESSAGES_QUERY } from './queue.ts'
 import { DESK_LINK_BODY, OPERATOR_SESSION } from './session.ts'
 
 function queueOrder<const Name extends string>(name: Name, order: string): Route<Name, 'O', typeof QUEUE_BODY> {
@@ -250,6 +250,12 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     query: QUEUE_QUERY,
     success: { status: 200, body: QUEUE },
+  }),
+  listQueuedMessages: route('listQueuedMessages', 'GET', '/v1/operator/queue/messages', {
+    listener: 'operator',
+    keys: ['O'],
+    query: QUEUED_MESSAGES_QUERY,
+    success: { status: 200, body: QUEUED_MESSAGES },
   }),
   retryQueue: queueOrder('retryQueue', 'retry'),
   holdQueue: queueOrder('holdQueue', 'hold'),

@@ -1,8 +1,8 @@
-/** queue - `sendwright queue [retry|hold|release|drop]`: pending mail, and commands to control it. */
+/** queue - `sendwright queue [show|retry|hold|release|drop]`: pending mail, and commands to control it. */
 
 import type { Command } from 'commander'
 import { QUEUE_ORDER_MAX } from '../../schemas/limits.ts'
-import type { Destination, Queue, QueueOrdered } from '../../schemas/operator/queue.ts'
+import type { Destination, Queue, QueuedMessages, QueueOrdered } from '../../schemas/operator/queue.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { withOperatorOptions } from './console/options.ts'
 import { type Ended, printJson } from './console/print.ts'
@@ -29,6 +29,10 @@ export function addQueueCommands(program: Command, ended: Ended): void {
   const queue = withOperatorOptions(program.command('queue'))
     .description('pending mail by destination: list, hold, retry and drop')
     .action(async (options) => ended(await listQueue(options)))
+  withOperatorOptions(queue.command('show <domain>'))
+    .description('queued messages of a destination, and why each waits')
+    .option('--limit <n>', 'messages at most, from 1 to 100', '50')
+    .action(async (domain, _options, command: Command) => ended(await showQueued(domain, command.optsWithGlobals())))
   const orders: readonly [order: QueueOrder, does: string][] = [
     ['retry', 'attempt queued mail of a destination now'],
     ['hold', 'hold all mail of a destination, new mail too, until it is released'],
@@ -67,6 +71,22 @@ async function listQueue(options: ClientOptions): Promise<number> {
     lastResponse ?? '',
   ])
   console.log(formatTable(['destination', 'waiting', 'deferred', 'held', 'oldest', 'last answer'], rows))
+  return 0
+}
+
+/** Prints the messages that wait for a destination, those due first. */
+async function showQueued(domain: string, options: ClientOptions & { limit: string }): Promise<number> {
+  const query = `domain=${encodeURIComponent(domain)}&limit=${encodeURIComponent(options.limit)}`
+  const found = await makeClient(options, 'operator').get<QueuedMessages>(`/v1/operator/queue/messages?${query}`)
+  if (options.json) return printJson(found)
+  const rows = found.messages.map(({ messageId, recipientIndex, why, attempts, dueAt, lastResponse }) => [
+    `${messageId} ${recipientIndex}`,
+    why,
+    String(attempts),
+    dueAt,
+    lastResponse ?? '',
+  ])
+  console.log(formatTable(['message, recipient', 'why', 'attempts', 'next attempt', 'last answer'], rows))
   return 0
 }
 

@@ -1,9 +1,9 @@
 /**
- * queue - GET /v1/operator/queue, POST /v1/operator/queue/{retry,hold,release,drop}
+ * queue - GET /v1/operator/queue and /v1/operator/queue/messages, POST /v1/operator/queue/{retry,hold,release,drop}
  *
  * An order is logged first, then carried out lane by lane, because mail of one destination is on many shards.
  *
- * Spec queue.list, queue.order
+ * Spec queue.list, queue.messages, queue.order
  */
 
 import { domainToASCII } from 'node:url'
@@ -26,6 +26,7 @@ import {
   readLane,
   readQueue,
 } from '../../views/operator/queue.ts'
+import { readQueuedMessages } from '../../views/operator/queued-messages.ts'
 import type { ReadKeys } from '../../views/read-keys.ts'
 import { giveOrder, pageOf, type Replied } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
@@ -47,6 +48,17 @@ export function makeListQueue({ read, readKeys, nowMs, siteOf }: QueueDeps): Han
     const { limit, after } = pageOf(query)
     const queue = await readQueue(readKeys, { limit, after, nowMs: nowMs() }, siteOf)
     return queue === null ? refuse('unavailable') : { status: 200, json: queue }
+  })
+}
+
+/** GET /v1/operator/queue/messages. Spec queue.messages */
+export function makeListQueuedMessages({ read, readKeys, nowMs }: QueueDeps): HandlerOf<'listQueuedMessages'> {
+  return asOperator(read, async ({ query }) => {
+    const { limit } = pageOf(query)
+    const { domain = '' } = query
+    const destination = domain === 'relay' ? domain : domainToASCII(domain.toLowerCase())
+    const messages = await readQueuedMessages(readKeys, { destination, limit, nowMs: nowMs() })
+    return messages === null ? refuse('unavailable') : { status: 200, json: { messages } }
   })
 }
 

@@ -44,6 +44,8 @@ t.test('sendwright queue: retried and dropped [queue.retry]', async (t) => {
   const mx = await destination('b.test', { rcpt: '450 4.2.0 later' })
   const id = await send(['ann@b.test'])
   await messageWhen(id, ({ status }) => status === 'deferred')
+  t.match((await queue('show', 'b.test')).out, new RegExp(`^${id} 0 +deferred +1 +\\S+ +450 4\\.2\\.0 later$`, 'm'))
+  t.match(JSON.parse((await queue('show', 'b.test', '--limit', '1', '--json')).out), { messages: [{ messageId: id }] })
   mx.script({ rcpt: 'hang' })
   mx.sever()
   t.match(await queue('retry', 'b.test'), { code: 0, out: 'b.test: 1 due now\n' })

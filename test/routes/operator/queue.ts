@@ -40,6 +40,32 @@ t.test('queue: a destination with its pending mail, its age, and its last reply 
   t.match(actors.text, /^sendwright_sessions_total\{tls="none",verified="false"\} [12]$/m)
 })
 
+t.test('queue: each message of a destination, and why it waits [queue.messages]', async (t) => {
+  await destination('why.test', { rcpt: '450 4.2.0 <ann@why.test>: try later' })
+  const id = await send(['ann@why.test', 'bob@why.test'])
+  await messageWhen(id, ({ status }) => status === 'deferred')
+  const sendAt = new Date(Date.now() + 3_600_000).toISOString()
+  const later = await send(['ann@why.test'], { sendAt })
+  const read = async (query: string) => (await operate(`GET /queue/messages?${query}`)).json
+  const mine = { messageId: id, attempts: 1, lastCode: 450, lastResponse: /^450 4\.2\.0 <<\w+>>: try later$/ }
+  t.match(await read('domain=Why.Test'), {
+    messages: [
+      { ...mine, why: 'deferred' },
+      { ...mine, why: 'deferred' },
+      { messageId: later, recipientIndex: 0, why: 'scheduled', attempts: 0, lastCode: null, dueAt: sendAt },
+    ],
+  })
+  const { messages } = (await read('domain=why.test&limit=2')) as {
+    messages: { recipientIndex: number; serverId: string }[]
+  }
+  t.same(messages.map(({ recipientIndex }) => recipientIndex).sort(), [0, 1])
+  t.match(messages[0]?.serverId, /^[0-9a-f-]{36}$/)
+  await operate('POST /queue/hold', { domain: 'why.test' })
+  t.match(await read('domain=why.test'), { messages: [{ why: 'held' }, { why: 'held' }, { why: 'held' }] })
+  await operate('POST /queue/release', { domain: 'why.test' })
+  t.same(await read('domain=unknown.test'), { messages: [] })
+})
+
 t.test('queue: retry makes pending mail due now, and the schedule continues [queue.retry]', async (t) => {
   const mx = await destination('grey.test', { mail: '451 4.7.1 Greylisted' })
   const id = await send(['ann@grey.test'])

@@ -120,6 +120,7 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   createServerTokenAsOperator: 'token create',
   revokeServerTokenAsOperator: 'token revoke',
   listQueue: 'queue',
+  listQueuedMessages: 'queue show',
   retryQueue: 'queue retry',
   holdQueue: 'queue hold',
   releaseQueue: 'queue release',
