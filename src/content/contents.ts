@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import type { DiskRoom } from './disk-room.ts'
 import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span, sealedSize } from './frame.ts'
 import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
-import { type FailureKind, type Front, failureOf, type Home } from './home.ts'
+import { type FailureKind, type Front, failureOf, type Home, HomeFailure, type SealedSpan } from './home.ts'
 
 /** A write: the names, the key, and the bytes as they come. */
 export interface PutOrder {
@@ -64,6 +64,10 @@ export interface Contents {
   get(order: GetOrder): Promise<GetResult>
   /** The same, whole and in memory. */
   read(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'>
+  /** Writes what is sealed already, as one object. */
+  putSealed(name: string, pieces: readonly Buffer[]): Promise<PutResult>
+  /** A part of an object as it lies there, in memory. */
+  readSealed(name: string, span: SealedSpan): Promise<Buffer | 'gone' | 'away'>
   /** The first bytes of an object and its size, for reads of an object that never changes. */
   front(name: string): Promise<Front | 'gone' | 'away'>
   /** False if the home did not remove them. */
@@ -105,6 +109,8 @@ export function makeContents(deps: ContentsDeps): Contents {
     put: (order) => put(deps, order),
     get: (order) => get({ ...deps, noteDamage }, order),
     read: (order) => readWhole({ ...deps, noteDamage }, order),
+    putSealed: (name, pieces) => putSealed(deps, name, pieces),
+    readSealed: (name, span) => readSealed(deps, name, span),
     async front(name) {
       const found = await home.front(name, HEAD_BYTES).catch(failureOf)
       if (found === null) return 'gone'
@@ -151,6 +157,46 @@ async function put({ home, room, told, warn }: ContentsDeps, order: PutOrder): P
   } finally {
     giveBack(bytes)
   }
+}
+
+async function putSealed(
+  { home, room, told, warn }: ContentsDeps,
+  name: string,
+  pieces: readonly Buffer[],
+): Promise<PutResult> {
+  const startedAtMs = performance.now()
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
+  const giveBack = room === null ? nothing : room.reserve(bytes)
+  const failure =
+    giveBack === null
+      ? new HomeFailure('full', 'the disk is nearly full')
+      : await home.write([name], inTurn(pieces)).then(() => null, failureOf)
+  giveBack?.(failure === null ? bytes : 0)
+  const result = failure?.kind ?? 'ok'
+  told({ home: home.kind, act: 'put', result, ms: performance.now() - startedAtMs, bytes, objects: 1 })
+  if (failure === null) return { ok: true }
+  warn({ home: home.kind, reason: failure.message }, 'Content could not be written')
+  return { ok: false, kind: failure.kind, reason: failure.message }
+}
+
+async function readSealed(
+  { home, told, warn }: ContentsDeps,
+  name: string,
+  span: SealedSpan,
+): Promise<Buffer | 'gone' | 'away'> {
+  const startedAtMs = performance.now()
+  const found = await collect(home.read(name, span)).catch(async (error: unknown) => {
+    // A home that is asked for a part of an object that it does not have fails as one that is away does.
+    const front = await home.front(name, HEAD_BYTES).catch(failureOf)
+    if (front === null) return 'gone'
+    warn({ home: home.kind, name, reason: failureOf(error).message }, 'Content could not be read')
+    return 'away'
+  })
+  const isThere = typeof found !== 'string'
+  const bytes = isThere ? found.length : 0
+  const result = isThere ? 'ok' : found
+  told({ home: home.kind, act: 'get', result, ms: performance.now() - startedAtMs, bytes, objects: 1 })
+  return found as Buffer | 'gone' | 'away'
 }
 
 async function get({ home, told, warn, noteDamage }: ReadDeps, order: GetOrder): Promise<GetResult> {
@@ -230,6 +276,16 @@ async function* counted(pieces: AsyncIterable<Buffer>, count: (bytes: number) =>
     count(piece.length)
     yield piece
   }
+}
+
+async function* inTurn(pieces: readonly Buffer[]): AsyncGenerator<Buffer> {
+  yield* pieces
+}
+
+async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = []
+  for await (const piece of pieces) all.push(piece)
+  return all.length === 1 ? (all[0] as Buffer) : Buffer.concat(all)
 }
 
 const nothing = (): void => undefined

@@ -85,7 +85,7 @@ function nothingScheduled({ serverId }: ServerKey): ScheduledMessage {
 async function answerMessage(deps: ScheduleDeps, key: ServerKey, messageId: string): Promise<Answer> {
   const stored = await readStoredMessage(deps, key, messageId)
   if (typeof stored === 'string') return refuse(stored)
-  const message = await readWhole(deps, key.accountId, stored)
+  const message = await readWhole(deps, key, stored)
   return typeof message === 'string' ? { close: true } : { status: 200, json: message }
 }
 

@@ -196,7 +196,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     smtp,
     dns: dns.open(),
   })
-  const logStore = openLog({ contents, secrets, store, readKeys, metrics, log, config })
+  const logStore = openLog({ contents, secrets, store, redis, readKeys, metrics, log, config })
   const webhooks = makeWebhookRoom({
     config,
     metrics,

@@ -13,6 +13,8 @@ import { monotonicMs } from '../process/fence.ts'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
+import { BODY_PART } from '../state/message/content-part.ts'
+import { type ContentStore, readChunks } from '../store/content.ts'
 import type { OpenStore } from '../store/open-store.ts'
 import { makeReader, type Reader } from '../views/key.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
@@ -22,6 +24,8 @@ export interface SegmentsInput {
   readonly contents: Contents | null
   readonly secrets: Pick<Secrets, 'contentKey'>
   readonly store: OpenStore['store']
+  /** The content store's side of Redis. */
+  readonly redis: ContentStore
   readonly readKeys: ReadKeys
   readonly metrics: Metrics
   readonly log: Log
@@ -36,7 +40,7 @@ export interface LogStore {
 }
 
 /** Opens the log. */
-export function openLog({ contents, secrets, store, readKeys, metrics, log, config }: SegmentsInput): LogStore {
+export function openLog({ contents, secrets, store, redis, readKeys, metrics, log, config }: SegmentsInput): LogStore {
   const read = makeReader(store)
   if (contents === null) return { read, lanes: () => [makeUnlinkLane(null)] }
   const { contentKey } = secrets
@@ -53,6 +57,7 @@ export function openLog({ contents, secrets, store, readKeys, metrics, log, conf
         contents,
         contentKey,
         segments,
+        readBody: (place) => readChunks(redis, { ...place, part: BODY_PART }),
         hotDays: config.hotDays,
         done: metrics.sealedActed,
         log,

@@ -172,9 +172,19 @@ export async function readPart(
   store: ContentStore,
   place: { shard: number; contentId: string; part: string; test: boolean },
 ): Promise<Buffer | null | undefined> {
+  const found = await readChunks(store, place)
+  return found === null || found === undefined ? found : unpackPart(found.chunks)
+}
+
+/** The same as it is stored: its chunks, and whether it is in a hash with others. */
+export async function readChunks(
+  store: ContentStore,
+  place: { shard: number; contentId: string; part: string; test: boolean },
+): Promise<{ readonly chunks: readonly Buffer[]; readonly isSliced: boolean } | null | undefined> {
   const { shard, contentId, part } = place
-  const first = await readFirst(store, place)
-  if (first === null || first === undefined) return first
+  const begun = await readFirst(store, place)
+  if (begun === null || begun === undefined) return begun
+  const { first, isSliced } = begun
   const count = Math.min(chunkCountOf(first), CHUNKS_MAX)
   const chunks = [first]
   while (chunks.length < count) {
@@ -190,7 +200,7 @@ export async function readPart(
     }
   }
   checkPart(chunks)
-  return unpackPart(chunks)
+  return { chunks, isSliced }
 }
 
 /**
@@ -199,12 +209,15 @@ export async function readPart(
 async function readFirst(
   store: ContentStore,
   { shard, contentId, part, test }: { shard: number; contentId: string; part: string; test: boolean },
-): Promise<Buffer | null | undefined> {
+): Promise<{ readonly first: Buffer; readonly isSliced: boolean } | null | undefined> {
   if (part === BODY_PART) {
     const body = await store.readField(shard, bodyPlace(shard, contentId, test))
-    if (body !== null) return body
+    if (body === undefined) return undefined
+    if (body !== null) return { first: body, isSliced: true }
   }
-  return (await store.readContent(shard, [contentKey(shard, contentId, part, 0)]))?.[0]
+  const read = await store.readContent(shard, [contentKey(shard, contentId, part, 0)])
+  const first = read === null ? undefined : read[0]
+  return first === null || first === undefined ? first : { first, isSliced: false }
 }
 
 /** The body in its only chunk, at once; null if there are more, or it was deflated. */

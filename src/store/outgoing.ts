@@ -14,11 +14,14 @@
 
 import { damagedValue } from '../../cluster/sum.ts'
 import type { Contents } from '../content/contents.ts'
+import { BrokenObject } from '../content/framing.ts'
+import { openJoined } from '../content/joined.ts'
 import { makeMailKey, openMailKey } from '../content/mail-key.ts'
 import { fillListed, UNFILLED_LINK } from '../mail/compose/listed.ts'
 import type { OwnContent } from '../state/broadcast/content.ts'
 import { attachmentPart, BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import type { Head, HeadAttachment, StoredContent } from '../state/message/head.ts'
+import { packName } from '../state/message/packed.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
 import { type ListedContents, listedOf } from './listed.ts'
@@ -125,8 +128,11 @@ export async function readBody(
 /**
  * Reads the individual content of a broadcast's message: null if it has expired; undefined if the store did not answer.
  */
-export async function readOwn(store: OutgoingStore, place: MessagePlace): Promise<OwnContent | null | undefined> {
-  const bytes = await readPart(store.redis, { ...place, part: BODY_PART })
+export async function readOwn(
+  store: OutgoingStore,
+  place: MessagePlace & { readonly stored: StoredContent | null },
+): Promise<OwnContent | null | undefined> {
+  const bytes = await readBodyBytes(store, place)
   return bytes === null || bytes === undefined ? bytes : listedOf(JSON.parse(bytes.toString()))
 }
 
@@ -134,9 +140,28 @@ async function readBodyBytes(
   store: OutgoingStore,
   place: MessagePlace & { readonly stored: StoredContent | null },
 ): Promise<Buffer | null | undefined> {
+  if (place.stored?.packed !== undefined) return readPacked(store, place.shard, place.stored)
   if (place.stored?.body !== true) return readPart(store.redis, { ...place, part: BODY_PART })
   const packed = await readObject(store, { ...place, stored: place.stored }, 'body')
   return packed === null || packed === undefined ? packed : unpackPart([packed])
+}
+
+/** Reads a body out of its pack, as `readObject` does. */
+async function readPacked(
+  { contents, contentKey }: OutgoingStore,
+  shard: number,
+  { key, packed }: StoredContent,
+): Promise<Buffer | null | undefined> {
+  const mailKey = openMailKey(contentKey, key)
+  if (mailKey === null || packed === undefined) return null
+  if (contents === null) return undefined
+  const sealed = await contents.readSealed(packName(shard, packed.object), packed)
+  if (typeof sealed === 'string') return sealed === 'away' ? undefined : null
+  return unpackPart([await openJoined(sealed, { mailKey, kind: 'body' }).catch(asDamaged)])
+}
+
+function asDamaged(error: unknown): never {
+  throw error instanceof BrokenObject ? damagedValue('content') : error
 }
 
 /** Reads all attachments back, in their order: null once they are gone; undefined when the store did not answer. */

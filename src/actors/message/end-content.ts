@@ -2,7 +2,7 @@
  * end-content - the writes that remove the text and the HTML of a message, or its attachments, before they expire.
  *
  * Parts in Redis are unlinked by their names, which follow from the message, without checking that they exist. Objects
- * in the content store are removed by the lane `unlink`.
+ * in the content store are removed by the lane `unlink`. A body in a pack ends with the key in the head.
  */
 
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
@@ -39,8 +39,9 @@ export function endBody(context: Pick<Context, 'shard' | 'nowMs'>, message: Body
   const { shard } = context
   const { contentId, head, test } = message
   const isStored = head.stored?.body === true
+  const isPacked = head.stored?.packed !== undefined
   return {
-    ops: isStored ? [] : unlinks(shard, contentId, bodyChunks(message)),
+    ops: isStored || isPacked ? [] : unlinks(shard, contentId, bodyChunks(message)),
     due: isStored ? [unlinkBodyDue(context, { contentId, test })] : [],
     body: bodyPlace(shard, contentId, test),
   }

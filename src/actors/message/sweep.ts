@@ -49,6 +49,7 @@ import {
 } from '../../state/keys.ts'
 import { type PeopleCounters, peopleDue, peopleOwner } from '../../state/log-retention.ts'
 import { logEntryOf } from '../../state/message/log-entry.ts'
+import { packOwner } from '../../state/message/packed.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
 import { contentDue, shortContentDays } from '../../state/message/retention.ts'
 import { MessageRows } from '../../state/message/row.ts'
@@ -91,7 +92,7 @@ export const sweep: CommandType<TimerBody, null> = {
   name: 'sweep',
   frees: true,
   entities: (body) => [serverRef(serverOf(body))],
-  counters: (body) => [serverOwner(serverOf(body)), eventLogOwner(serverOf(body))],
+  counters: (body) => [serverOwner(serverOf(body)), eventLogOwner(serverOf(body)), packOwner(serverOf(body))],
   facts: (body, _states, { shard }) => [segmentsFact(shard, serverOf(body)), oldestSlicesFact(shard, serverOf(body))],
   decide(body, states, facts, { shard, nowMs }): Decision<null> {
     const serverId = serverOf(body)
@@ -198,7 +199,8 @@ function sweepMessages(
     return removeLast(server, streams, { shard, nowMs })
   }
   if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
-  const order = segments.length > 1 ? [coldDue(server.accountId, { act: 'seal', serverId, after: '' }, nowMs)] : []
+  const seals = segments.length > 1 ? [coldDue(server.accountId, { act: 'seal', serverId, after: '' }, nowMs)] : []
+  const order = [coldDue(server.accountId, { act: 'pack', serverId, look: 0 }, nowMs), ...seals]
   const row = rows[0]?.sealed(facts) ?? null
   if (row !== null) return sweepSealed(row, server, { segment: oldest.name, cutoff, order, nowMs })
   const range = { from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
@@ -284,7 +286,7 @@ function removeLast(
   ops.push({ key: suppressionsKey(shard, serverId), write: 'UNLINK', args: [] })
   ops.push({ key: tokensKey(shard, serverId), write: 'UNLINK', args: [] })
   ops.push({ key: tokenIdsKey(shard, serverId), write: 'UNLINK', args: [] }, goes('server', serverId))
-  return { kind: 'done', reply: null, ops }
+  return { kind: 'done', reply: null, ops, counters: [{ owner: packOwner(serverId), value: null }] }
 }
 
 function removeWhole(

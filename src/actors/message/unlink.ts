@@ -1,12 +1,12 @@
 /**
  * unlink - removes from the content store attachments that are no longer needed, objects of received mail whose
- * content has ended, and objects of erased messages.
+ * content has ended, objects of erased messages, and packs that no head names.
  *
  * States of an item: placed by the commit that ended the last recipient -> removed; if the store was unavailable,
  * again after a minute, two, four, up to an hour. Removing twice is removing once. An object that was not removed by
  * its day is removed with the day.
  *
- * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`, of a body, and of
+ * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`, of a body, of a pack, and of
  * attachments on a test server, `out/<day>/<leaf>`, of a segment `cold/<day>/<leaf>`
  *
  * Spec retention.attachments, retention.inbound
@@ -14,6 +14,7 @@
 
 import type { CommandType, Context, Due, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
+import { packName } from '../../state/message/packed.ts'
 import { coldName, REPLACED_MS } from '../../state/message/sealed.ts'
 import { lastPastDay, outgoingName, parseObjectName, shardPrefix } from '../../state/object-name.ts'
 import { receivedObjectName } from '../../state/received/object.ts'
@@ -76,6 +77,12 @@ export function unlinkColdDue(
   const job: UnlinkJob = { name }
   const atMs = isReplaced ? nowMs + REPLACED_MS : nowMs
   return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs, ...(!isReplaced && { job }) }
+}
+
+/** The item that removes a pack that no head names: a performer that was stopped may still be writing it now. */
+export function unlinkPackDue({ shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>, object: string): Due {
+  const name = packName(shard, object)
+  return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs: nowMs + HOUR_MS }
 }
 
 export const prepareUnlink: CommandType<PrepareBody, UnlinkJob> = {

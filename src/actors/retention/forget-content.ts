@@ -15,14 +15,24 @@
  * Spec retention.settings
  */
 
-import type { CommandType, Decision, Due, Entry, Fact, Facts, States, TimerBody } from '../../../cluster/behaviour.ts'
+import type {
+  CommandType,
+  Decision,
+  Due,
+  Entry,
+  Fact,
+  Facts,
+  Op,
+  States,
+  TimerBody,
+} from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, idOfShort, isEntryIdAbove, msOf, shortId } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
 import { contentExpiresAtMs } from '../../state/age.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
-import { isErasedHead, unpackHead } from '../../state/message/head.ts'
+import { headWithoutPack, isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { type LogEntry, logEntryOf } from '../../state/message/log-entry.ts'
 import {
   CONTENT_TIMER,
@@ -173,7 +183,7 @@ function forgetSome(
   const reads = [rows.headsFact(mine.map(({ short }) => short)), rows.statusesFact(mine.flatMap(fieldsOf))]
   if (!reads.every((one) => facts.has(one))) return { kind: 'need', facts: reads }
   const kept: Due[] = []
-  const ended: EndedMessage[] = []
+  const ended: FoundMessage[] = []
   for (const one of mine) {
     // What is damaged expires with the service's default.
     const message = unlessDamaged(() => messageIn(rows, facts, { logged: one, segment, streamId: streamOf(one) }))
@@ -184,7 +194,7 @@ function forgetSome(
   const broadcasts = missingBroadcasts(states, ended)
   if (broadcasts.length > 0) return { kind: 'need', entities: broadcasts }
   const { ops, due } = endContents({ shard, nowMs }, states, { messages: ended, days })
-  return { kind: 'some', ops, due: [...due, ...kept] }
+  return { kind: 'some', ops: [...ops, ...withoutPacks(rows, ended)], due: [...due, ...kept] }
 }
 
 /** Looks again at a message that had an attempt left. */
@@ -218,7 +228,10 @@ export const forgetContentOf: CommandType<TimerBody, null> = {
     if (message === null || nowMs < sentContentEndsAtMs(submittedAtMs, days)) return NOTHING
     const broadcasts = missingBroadcasts(states, [message])
     if (broadcasts.length > 0) return { kind: 'need', entities: broadcasts }
-    if (!message.isOpen) return { ...NOTHING, ...endContents({ shard, nowMs }, states, { messages: [message], days }) }
+    if (!message.isOpen) {
+      const { ops, due } = endContents({ shard, nowMs }, states, { messages: [message], days })
+      return { ...NOTHING, ops: [...ops, ...withoutPacks(rows, [message])], due }
+    }
     return {
       ...NOTHING,
       ops: keepShared({ shard, nowMs }, states, { message, days }),
@@ -227,12 +240,24 @@ export const forgetContentOf: CommandType<TimerBody, null> = {
   },
 }
 
+interface FoundMessage extends EndedMessage {
+  readonly short: string
+  readonly isOpen: boolean
+}
+
+/** The heads of messages whose bodies lie in packs lose place and key. */
+function withoutPacks(rows: MessageRows, messages: readonly FoundMessage[]): Op[] {
+  const packed = messages.filter(({ head }) => head.stored?.packed !== undefined)
+  const heads = packed.flatMap(({ short, head }) => [short, headWithoutPack(head)])
+  return rows.changeOps({ heads, statuses: [] })
+}
+
 /** A message whose rows were read; null: it was erased, or has left the log. */
 function messageIn(
   rows: MessageRows,
   facts: Facts,
   { logged, segment, streamId }: { logged: Logged; segment: string; streamId: string },
-): (EndedMessage & { readonly isOpen: boolean }) | null {
+): FoundMessage | null {
   const { messageId, short, entry } = logged
   const packed = rows.head(facts, short)
   if (packed === null) return null
@@ -243,6 +268,7 @@ function messageIn(
     unpackStatus(rows.status(facts, { short, recipient }), submittedAtMs),
   )
   return {
+    short,
     contentId: entry.contentId,
     head,
     submittedAtMs,

@@ -8,16 +8,18 @@ import type { CommandType, OutcomeBody, PrepareBody } from '../../../cluster/beh
 import { readColdItem } from '../../state/message/sealed.ts'
 import { type EraseJob, type EraseOutcome, eraseOutcome, prepareErase } from './erase.ts'
 import { type ForgetJob, type ForgetOutcome, forgetOutcome, prepareForget } from './forget.ts'
+import { makePreparePack, type PackJob, type PackOutcome, packOutcome } from './pack.ts'
 import { prepareRecall, type RecallJob, type RecallOutcome, recallOutcome } from './recall.ts'
 import { makePrepareSeal, type SealJob, type SealOutcome, sealOutcome } from './seal.ts'
 import { prepareTrim, type TrimJob, type TrimOutcome, trimOutcome } from './trim.ts'
 
-export type ColdJob = SealJob | TrimJob | RecallJob | EraseJob | ForgetJob
-export type ColdOutcome = SealOutcome | TrimOutcome | RecallOutcome | EraseOutcome | ForgetOutcome
+export type ColdJob = PackJob | SealJob | TrimJob | RecallJob | EraseJob | ForgetJob
+export type ColdOutcome = PackOutcome | SealOutcome | TrimOutcome | RecallOutcome | EraseOutcome | ForgetOutcome
 
 /** Prepares what an item orders. In: as `makePrepareSeal`. */
 export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody, ColdJob | null> {
   const acts = {
+    pack: makePreparePack(hotDays),
     seal: makePrepareSeal(hotDays),
     trim: prepareTrim,
     recall: prepareRecall,
@@ -28,6 +30,7 @@ export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody
 }
 
 const OUTCOMES = {
+  pack: packOutcome,
   seal: sealOutcome,
   trim: trimOutcome,
   recall: recallOutcome,

@@ -11,6 +11,7 @@ import { NotPerformed } from '../../../cluster/items/pump.ts'
 import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '../../actors/sealed/cold.ts'
 import type { RecallJob, RecallOutcome } from '../../actors/sealed/recall.ts'
 import { COLD_LANE } from '../../state/message/sealed.ts'
+import { packBodies } from './pack.ts'
 import { eraseInSegment, readForForget, trimSegment } from './rewrite.ts'
 import { sealSegment } from './seal.ts'
 import { SegmentFailure } from './segment.ts'
@@ -67,6 +68,8 @@ export function makeColdLane(deps: ColdLaneDeps): LaneType {
 async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
   try {
     switch (job.act) {
+      case 'pack':
+        return await packBodies(deps, job)
       case 'seal':
         return await sealSegment(deps, job)
       case 'trim':
@@ -97,6 +100,7 @@ async function recall({ segments }: ColdDeps, { serverId, messageId, row }: Reca
  * retried.
  */
 function awayOf(job: ColdJob): ColdOutcome {
+  if (job.act === 'pack') return { act: 'pack', result: 'away', segment: job.segment, object: job.object }
   if (job.act !== 'seal') return { act: job.act, result: 'away' }
   const { segment, leaf, day } = job
   return { act: 'seal', result: 'away', segment, leaf, day }

@@ -44,10 +44,7 @@ export async function eraseInSegment(deps: ColdDeps, job: EraseJob): Promise<Era
   const recalled = await recalledOf(deps, job, messages)
   if (recalled === null) return { act: 'erase', result: 'away' }
   const test = isTestSegment(name)
-  const touched = messages.filter(({ entryId }) => {
-    // A slice of bodies is kept a little longer than its content.
-    return recalled.has(entryId) || contentExpiresAtMs(msOfEntry(entryId), test) + DAY_MS >= deps.nowMs()
-  })
+  const touched = messages.filter((one) => recalled.has(one.entryId) || hasContent(one, { test, nowMs: deps.nowMs() }))
   const slice = touched.slice(step * TOUCHED_MAX, (step + 1) * TOUCHED_MAX).map(touchedOf)
   if (touched.length > (step + 1) * TOUCHED_MAX) return { act: 'erase', result: 'step', messages: slice }
   const emptied = new Map(messages.map((one) => [one.place, emptiedRow(one, number)]))
@@ -84,6 +81,14 @@ export async function readForForget({ segments }: ColdDeps, job: ForgetJob): Pro
     }
   }
   return { act: 'forget', result: 'found', messages, next: null }
+}
+
+/** Whether content of a message may lie outside of packs, where it ends with the key in the head. */
+function hasContent({ entryId, log, head }: SealedMessage, { test, nowMs }: { test: boolean; nowMs: number }): boolean {
+  // A slice of bodies is kept a little longer than its content.
+  if (contentExpiresAtMs(msOfEntry(entryId), test) + DAY_MS < nowMs) return false
+  const { stored, attachments, raw } = unpackHead(head, unpackLogEntry(log).recipients.length)
+  return stored?.packed === undefined || attachments.length > 0 || raw !== null
 }
 
 /** Leaves out what is past its age. Throws SegmentFailure. */

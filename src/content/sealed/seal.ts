@@ -6,21 +6,16 @@
  */
 
 import { setTimeout as rest } from 'node:timers/promises'
-import { idOfEntry, shardOf, shortId } from '../../../cluster/id.ts'
+import { shardOf } from '../../../cluster/id.ts'
 import type { SealJob, SealOutcome } from '../../actors/sealed/seal.ts'
-import { LOG_FIELD, type LogEntry, unpackLogEntry } from '../../state/message/log-entry.ts'
-import { MessageRows } from '../../state/message/row.ts'
 import { coldName } from '../../state/message/sealed.ts'
-import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
-import type { Reader } from '../../views/key.ts'
 import { makeMailKey } from '../mail-key.ts'
-import type { SealedMessage } from './block.ts'
 import { makeFilter } from './filter.ts'
 import { SegmentPacker } from './packer.ts'
+import { isOpenStatus, readPage } from './read-page.ts'
 import { type ColdDeps, isSame, writeObject } from './written.ts'
 
-/** Messages of one read, and the rest after it. */
-const PAGE = 200
+/** The rest after each page. */
 const REST_MS = 10
 
 /** Seals a segment as far as its object goes. */
@@ -32,12 +27,13 @@ export async function sealSegment(deps: ColdDeps, job: SealJob): Promise<SealOut
   const packed: Buffer[] = []
   let [firstMs, lastMs] = [0, 0]
   for (let after = ''; ; ) {
-    const page = await readPage(deps.read, job, after)
-    if (page === 'away' || page === 'open') return { ...place, result: page }
-    for (const { row, entry } of page.rows) {
-      const block = packer.add(row, entry)
+    const page = await readPage(deps.read, job, { after, to: '+' })
+    if (page === null) return { ...place, result: 'away' }
+    for (const { entryId, log, head, statuses, entry } of page.rows) {
+      if (statuses.some(isOpenStatus)) return { ...place, result: 'open' }
+      const block = packer.add({ entryId, log, head, statuses: statuses as string[] }, entry)
       if (block !== null) packed.push(await block)
-      lastMs = Number.parseInt(row.entryId, 10)
+      lastMs = Number.parseInt(entryId, 10)
       if (firstMs === 0) firstMs = lastMs
     }
     if (page.last === null) break
@@ -55,48 +51,4 @@ export async function sealSegment(deps: ColdDeps, job: SealJob): Promise<SealOut
   const filter = makeFilter(packer.persons)
   const object = { size, key: sealed, messages: packer.messages, firstMs, lastMs, filterBlocks: filter.blocks }
   return { ...place, result: 'sealed', object, filter: filter.text }
-}
-
-/** A message as it was read, and its log entry. */
-interface ReadRow {
-  readonly row: SealedMessage
-  readonly entry: LogEntry
-}
-
-/**
- * Messages of the log behind an entry. Returns their rows, and the entry to continue from; null if there are no more.
- */
-async function readPage(
-  read: Reader,
-  { serverId, segment }: SealJob,
-  after: string,
-): Promise<{ readonly rows: readonly ReadRow[]; readonly last: string | null } | 'away' | 'open'> {
-  const shard = shardOf(serverId) as number
-  const rows = new MessageRows(shard, { serverId, segment })
-  const seen = await read(shard, [rows.entriesFact({ from: after === '' ? '-' : `(${after}`, to: '+', count: PAGE })])
-  if (seen === null) return 'away'
-  const logged = seen[0].flatMap((entry) => {
-    const log = entry.fields[entry.fields.indexOf(LOG_FIELD) + 1]
-    if (log === undefined) return []
-    return [{ entryId: entry.id, log, short: shortId(idOfEntry(entry.id, shard)), message: unpackLogEntry(log) }]
-  })
-  const fields = logged.flatMap(({ short, message }) =>
-    message.recipients.map((_, recipient) => statusField(short, recipient)),
-  )
-  const texts = await read(shard, [rows.headsFact(logged.map(({ short }) => short)), rows.statusesFact(fields)])
-  if (texts === null) return 'away'
-  const [heads, statuses] = texts
-  let at = 0
-  const sealed: ReadRow[] = []
-  for (const [place, { entryId, log, message }] of logged.entries()) {
-    const own = statuses.slice(at, at + message.recipients.length)
-    at += own.length
-    const head = heads[place]
-    // It is leaving by its age.
-    if (head === null || head === undefined) continue
-    if (own.some((text) => text === null || isOpen(unpackStatus(text, 0).status))) return 'open'
-    sealed.push({ row: { entryId, log, head, statuses: own as string[] }, entry: message })
-  }
-  const last = seen[0].length < PAGE ? null : (seen[0].at(-1)?.id ?? null)
-  return { rows: sealed, last }
 }

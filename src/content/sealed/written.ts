@@ -13,7 +13,13 @@ import { type SealedSegments, SegmentFailure } from './segment.ts'
 export interface ColdDeps {
   /** Rows in Redis alone. */
   readonly read: Reader
-  readonly contents: Pick<Contents, 'put' | 'read' | 'front'>
+  readonly contents: Pick<Contents, 'put' | 'read' | 'front' | 'putSealed' | 'readSealed'>
+  /** The body of a message as Redis holds it: null once it is gone; undefined when the store did not answer. */
+  readonly readBody: (place: {
+    shard: number
+    contentId: string
+    test: boolean
+  }) => Promise<{ readonly chunks: readonly Buffer[]; readonly isSliced: boolean } | null | undefined>
   readonly contentKey: Buffer
   readonly segments: SealedSegments
   /** The store's time in ms. */

@@ -29,7 +29,7 @@ export function makeCheckMessage(deps: CheckDeps): HandlerOf<'checkMessage'> {
     }
     const stored = await readStoredMessage(deps, key, params.id ?? '')
     if (typeof stored === 'string') return refuse(stored)
-    const message = await readWhole(deps, key.accountId, stored)
+    const message = await readWhole(deps, key, stored)
     if (typeof message === 'string') return refuse(message)
     if (!message.contentAvailable) return refuse('content_expired')
     const { findings, links } = checkMail({ ...message, lacksUnsubscribe: lacksUnsubscribe(stored.head) })

@@ -42,13 +42,22 @@ function makeReadRaw(deps: MessageFilesDeps): HandlerOf<'readMessageRaw'> {
     if (typeof stored === 'string') return refuse(stored)
     if (!isContentWhole(stored, deps.nowMs())) return refuse('content_expired')
     return withBytes(deps, { key, bytes: stored.recipients[0]?.sizeBytes ?? MESSAGE_BYTES_MAX }, async () => {
-      const copy = await readCopy(deps.read, key, stored)
-      const bytes = typeof copy === 'string' ? copy : await deps.composeAgain(copy)
+      const bytes = await composeCopy(deps, key, stored)
       if (typeof bytes === 'string') return refuse(REFUSALS[bytes])
       const headers = formatDisposition(`${stored.messageId}.eml`)
       return { ...wholeOf(bytes), contentType: 'message/rfc822', headers } satisfies Download
     })
   }
+}
+
+/** The copy of the first recipient. If a body is nowhere, it may have left for a pack since the head was read. */
+async function composeCopy(deps: MessageFilesDeps, key: ServerKey, stored: StoredMessage): ReturnType<ComposeAgain> {
+  const copy = await readCopy(deps.read, key, stored)
+  const bytes = typeof copy === 'string' ? copy : await deps.composeAgain(copy)
+  if (bytes !== 'expired' || stored.head.stored?.packed !== undefined) return bytes
+  const again = await readStoredMessage(deps, key, stored.messageId)
+  const isPacked = typeof again !== 'string' && again.head.stored?.packed !== undefined
+  return isPacked ? composeCopy(deps, key, again) : bytes
 }
 
 /** A message that cannot be built has failed, and has no raw form. */

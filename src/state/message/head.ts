@@ -6,10 +6,10 @@
  * end. Names and spellings start with the sender's, followed by those of the recipients in the order of the log entry.
  * A spelling is the local part as written in the request, if that is not in lower case; a person's row has the address
  * in lower case. An attachment is `[name, content type, content id, size, inline]`. `stored` is
- * `[the mail's key, sealed; letters of the objects]` for content in the content store, which cannot be read without
- * the head. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message has only its own values,
- * and `[broadcast short, contentId, chunks of attachments]`; the rest is in the broadcast's head.
- * A sum is at the end.
+ * `[the mail's key, sealed; letters of the objects]` for content in the content store, and for a body in a pack
+ * `[key, letters, day and leaf of the pack, from, bytes]`; it cannot be read without the head. Raw is
+ * `[bytes, Message-ID]` of a message that came whole. A broadcast's message has only its own values, and
+ * `[broadcast short, contentId, chunks of attachments]`; the rest is in the broadcast's head. A sum is at the end.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -18,6 +18,7 @@
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
+import type { PackedPlace } from './packed.ts'
 
 /** An attachment without its bytes. */
 export interface HeadAttachment {
@@ -37,6 +38,8 @@ export interface StoredContent {
   /** The body; all attachments, one after the other. */
   readonly body: boolean
   readonly files: boolean
+  /** Where in a pack the body lies; absent: in none. */
+  readonly packed?: PackedPlace
 }
 
 /** A message that came whole, over SMTP: kept as it was written, and sent so. */
@@ -83,6 +86,26 @@ export function isErasedHead({ subject, broadcast }: Head): boolean {
   return subject === null && !broadcast?.contentId
 }
 
+/** A packed head whose body lies in a pack from now on; null: it was erased, or its body lies in an object already. */
+export function headWithPack(
+  text: string,
+  { key, packed, recipients }: { readonly key: string; readonly packed: PackedPlace; readonly recipients: number },
+): string | null {
+  const head = unpackHead(text, recipients)
+  const { stored } = head
+  const isOther = stored !== null && (stored.body || stored.packed !== undefined || stored.key !== key)
+  if (isErasedHead(head) || isOther) return null
+  return packHead({ ...head, stored: { key, body: false, files: stored?.files ?? false, packed } })
+}
+
+/** A packed head without the place of its body in a pack. With it goes the key, unless attachments need it. */
+export function headWithoutPack(head: Head): string {
+  const { stored } = head
+  if (stored === null) return packHead(head)
+  const { packed: _, ...rest } = stored
+  return packHead({ ...head, stored: stored.files ? rest : null })
+}
+
 /** Where the rest of a broadcast's message is found. */
 export interface BroadcastOfHead {
   readonly broadcastId: string
@@ -94,7 +117,7 @@ export interface BroadcastOfHead {
 
 const NO_SPELLINGS: Head['spellings'] = []
 
-type PackedStored = [key: string, objects: string]
+type PackedStored = [key: string, objects: string, pack?: string, from?: number, length?: number]
 type PackedRaw = [bytes: number, messageId?: string]
 type PackedAttachment = [string, (string | 0)?, (string | 0)?, number?, number?]
 
@@ -162,6 +185,7 @@ export function mergeHeads(own: Head, shared: Head): Head {
     subject: own.subject ?? shared.subject,
     recipientNames: own.recipientNames,
     metadata: { ...shared.metadata, ...own.metadata },
+    stored: own.stored,
     spellings: [shared.spellings[0] ?? null, ...recipients],
     broadcast: own.broadcast,
   }
@@ -219,12 +243,14 @@ function packBroadcast({ broadcastId, contentId, fileChunks }: BroadcastOfHead):
   return trim([shortId(broadcastId), contentId, fileChunks])
 }
 
-function packStored({ key, body, files }: StoredContent): PackedStored {
-  return [key, `${body ? 'b' : ''}${files ? 'f' : ''}`]
+function packStored({ key, body, files, packed }: StoredContent): PackedStored {
+  const letters = `${body ? 'b' : ''}${files ? 'f' : ''}`
+  return packed === undefined ? [key, letters] : [key, letters, packed.object, packed.from, packed.length]
 }
 
-function unpackStored([key, objects]: PackedStored): StoredContent {
-  return { key, body: objects.includes('b'), files: objects.includes('f') }
+function unpackStored([key, objects, object, from = 0, length = 0]: PackedStored): StoredContent {
+  const stored = { key, body: objects.includes('b'), files: objects.includes('f') }
+  return object === undefined ? stored : { ...stored, packed: { object, from, length } }
 }
 
 function packAttachment(attachment: HeadAttachment): unknown[] {

@@ -12,9 +12,9 @@
  *
  * Keys: `sealed:<server>`, `sealed-persons:<server>:<segment>`, `recalled:<server>:<segment>`
  *
- * Lane: `cold/<account>`, items `seal.<server short>[.<segment>]`, `trim.<server short>.<segment>`, `recall.<server
- * short>.<segment>.<message short>`, `erase.<server short>.<segment>.<erasure id>.<step>`, `forget.<server
- * short>.<segment>.<days>.<entry id>.<ms>`
+ * Lane: `cold/<account>`, items `pack.<server short>.<look>`, `seal.<server short>[.<segment>]`, `trim.<server
+ * short>.<segment>`, `recall.<server short>.<segment>.<message short>`, `erase.<server short>.<segment>.<erasure
+ * id>.<step>`, `forget.<server short>.<segment>.<days>.<entry id>.<ms>`
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'
@@ -112,6 +112,8 @@ export function accountOfColdLane(lane: string): string {
 export type ColdItem =
   /** `after`: segments up to this one have open recipients today; '' for none. */
   | { readonly act: 'seal'; readonly serverId: string; readonly after: string }
+  /** `look`: the first or the second look at a message, from 0. */
+  | { readonly act: 'pack'; readonly serverId: string; readonly look: number }
   | { readonly act: 'trim'; readonly serverId: string; readonly segment: string }
   | { readonly act: 'recall'; readonly serverId: string; readonly segment: string; readonly messageId: string }
   | {
@@ -137,6 +139,8 @@ export function formatColdItem(item: ColdItem): string {
   switch (item.act) {
     case 'seal':
       return `seal.${server}${item.after === '' ? '' : `.${item.after}`}`
+    case 'pack':
+      return `pack.${server}.${item.look}`
     case 'trim':
       return `trim.${server}.${item.segment}`
     case 'recall':
@@ -153,6 +157,8 @@ export function readColdItem(text: string): ColdItem {
   const [act, server = '', segment = '', id = '', step = '0', to = '0'] = text.split('.')
   const serverId = idOfShort(server)
   switch (act) {
+    case 'pack':
+      return { act, serverId, look: Number(segment) }
     case 'trim':
       return { act, serverId, segment }
     case 'recall':

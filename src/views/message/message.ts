@@ -10,14 +10,15 @@
  */
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
-import { entryIdOf, homeShard, msOf, shardOf } from '../../../cluster/id.ts'
+import { entryIdOf, homeShard, msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import { DamagedValue } from '../../../cluster/sum.ts'
 import type { Message } from '../../../schemas/message.ts'
 import { findLinks } from '../../mail/links.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
-import { type Head, type StoredContent, spelledAddress } from '../../state/message/head.ts'
+import { type Head, type StoredContent, spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { keepsContent } from '../../state/message/retention.ts'
+import { MessageRows } from '../../state/message/row.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { readIsPast } from '../retention.ts'
@@ -53,7 +54,7 @@ export async function readMessage(
   messageId: string,
 ): Promise<Message | 'unauthorized' | 'not_found' | 'unavailable'> {
   const stored = await readStoredMessage(deps, owner, messageId)
-  return typeof stored === 'string' ? stored : readWhole(deps, owner.accountId, stored)
+  return typeof stored === 'string' ? stored : readWhole(deps, owner, stored)
 }
 
 /** The stored rows of one message of the key's server, or the reason why it is not found. */
@@ -85,23 +86,38 @@ export async function readStoredMessage(
 /** Reads the other parts of a message: its addresses, and its text while that is kept. */
 export async function readWhole(
   deps: MessageDeps,
-  accountId: string,
+  { accountId, serverId }: Pick<ServerKey, 'accountId' | 'serverId'>,
   stored: StoredMessage,
 ): Promise<Message | 'unavailable'> {
   const shard = homeShard(accountId)
-  const { entry, head, test } = stored
-  const place = { shard, contentId: entry.contentId, test, stored: head.stored }
+  const { entry, head } = stored
   const isKept = keepsContent(stored, deps.nowMs())
   const [persons, body] = await Promise.all([
     readPersons(deps.read, { shard, accountId, numbers: [entry.sender, ...entry.recipients] }),
-    isKept ? deps.readBody(place) : null,
+    isKept ? readBodyOf(deps, { shard, serverId }, stored) : null,
   ])
   if (persons === null || body === undefined) return 'unavailable'
   // It is not counted as damage: an erasure may have removed the object since the head was read.
-  if (isKept && body === null && head.stored?.body === true)
+  if (isKept && body === null && (head.stored?.body === true || head.stored?.packed !== undefined))
     throw new DamagedValue('The content of a message is missing')
   const addresses = persons.map((address, place) => spelledAddress(stored.head, place, address))
   return formatMessage(stored, addresses, body)
+}
+
+/** The body of a message. If it is nowhere, it may have left for a pack since the head was read. */
+async function readBodyOf(
+  { read, readBody }: MessageDeps,
+  { shard, serverId }: { readonly shard: number; readonly serverId: string },
+  { messageId, segment, entry, head, test }: StoredMessage,
+): Promise<MessageBody | null | undefined> {
+  const place = { shard, contentId: entry.contentId, test }
+  const body = await readBody({ ...place, stored: head.stored })
+  if (body !== null || head.stored?.packed !== undefined) return body
+  const seen = await read(shard, [new MessageRows(shard, { serverId, segment }).headsFact([shortId(messageId)])])
+  if (seen === null) return undefined
+  const text = seen[0][0] ?? null
+  const stored = text === null ? null : unpackHead(text, entry.recipients.length).stored
+  return stored?.packed === undefined ? null : readBody({ ...place, stored })
 }
 
 /** The segments from the beginning of the id's month (live) or day (test) up to the id; the last one contains it. */

@@ -68,7 +68,7 @@ export async function readFoundMessage(
   const isHeld = stateOf<AccountState>(owners[1])?.held === true
   const works = await readWorks(read, place, { stored, isHeld })
   if (works === null) return 'unavailable'
-  const revealed = reveals ? await readWhole({ ...deps, read }, accountId, stored) : null
+  const revealed = reveals ? await readWhole({ ...deps, read }, { accountId, serverId }, stored) : null
   if (revealed === 'unavailable') return revealed
   const { entry, head } = stored
   return {

@@ -68,7 +68,11 @@ for (const test of [false, true]) {
       )
       walk(world, Date.UTC(2027, 2, 2))
       t.same(world.keyNames(), clean)
-      t.same(world.deliveries(), [])
+      // Nothing performs what the sweep orders of the content store here.
+      t.same(
+        world.deliveries().filter(({ lane }) => !lane.startsWith('cold/')),
+        [],
+      )
       const counters = [...world.counters].map(([, value]) => JSON.stringify(value)).join()
       t.notOk(counters.includes('segment'), counters)
     },

@@ -14,8 +14,9 @@ import { createStream } from '../../../src/actors/server/create-stream.ts'
 import { makeDeferred, makeDelivered } from '../../../src/mail/outcome.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/state/calendar.ts'
 import { contentKey } from '../../../src/state/keys.ts'
+import { unpackHead } from '../../../src/state/message/head.ts'
 import { makeBroadcastStream, pass, people, submit } from '../../support/world/broadcast-world.ts'
-import { makeSetting } from '../../support/world/cold-mail.ts'
+import { dropPacks, makeSetting } from '../../support/world/cold-mail.ts'
 import { deliverAll, mailTo, openWorld } from '../../support/world/erasure.ts'
 import { ACCOUNT_KEY, acceptedIds, LIVE_KEY, makeItem, send, type Tenant } from '../../support/world/tenant.ts'
 import type { World } from '../../support/world/turn.ts'
@@ -157,6 +158,7 @@ t.test('content of sealed segments goes too [retention.settings]', async (t) => 
   const { world, tenant, cold, ids } = makeSetting(t, 150)
   const { serverId } = tenant.live
   world.fireTimers()
+  dropPacks(world)
   await cold.settle()
   const sealed = cold.segmentsOf(serverId).filter((name) => (cold.row(serverId, name)?.generation ?? 0) > 0)
   t.ok(sealed.length > 2)
@@ -171,6 +173,33 @@ t.test('content of sealed segments goes too [retention.settings]', async (t) => 
   passDays(world, 0.25)
   await cold.settle()
   t.equal(bodies(world), 0)
+})
+
+t.test('bodies that are in packs lose their keys [retention.settings]', async (t) => {
+  const { world, tenant, cold } = makeSetting(t, 60)
+  const heads = () =>
+    world
+      .keyNames()
+      .filter((key) => key.includes(':head:'))
+      .flatMap((key) => [...world.hash(key).values()])
+  const packed = () => heads().filter((text) => unpackHead(text, 1).stored !== null).length
+  world.nowMs -= 4 * DAY_MS
+  world.fireTimers()
+  await cold.settle()
+  t.equal(packed(), 60)
+  t.equal(bodies(world), 0)
+  setServer(world, tenant, tenant.live.serverId, 2)
+  passDays(world, 0.25)
+  t.equal(packed(), 0)
+  t.equal(heads().length, 60)
+  t.ok(heads().every((text) => unpackHead(text, 1).subject !== null))
+  setServer(world, tenant, tenant.live.serverId, 20)
+  sendOne(world, tenant)
+  deliverAll(world, DELIVERED)
+  world.nowMs += 2 * DAY_MS
+  world.fireTimers()
+  await cold.settle()
+  t.equal(bodies(world), 1, 'no pack is written for such a server')
 })
 
 t.test('what the messages of a broadcast share goes as well [retention.settings]', async (t) => {

@@ -37,12 +37,17 @@ const ANY: MessageFilter = {
   toMs: null,
 }
 
+/** Where a body lies is not shown. */
+function withoutPacks(message: unknown): unknown {
+  return JSON.parse(JSON.stringify(message, (name, value) => (name === 'stored' ? null : value)))
+}
+
 /** Everything that views show of a server's log: each message, and searches of each kind, page by page. */
 async function shown({ world, tenant, ids }: Setting, read: Cold['read']): Promise<unknown> {
   const owner = ownerOf(tenant)
   const nowMs = (): number => world.nowMs
   const messages = []
-  for (const id of ids) messages.push(await readStoredMessage({ read, nowMs }, owner, id))
+  for (const id of ids) messages.push(withoutPacks(await readStoredMessage({ read, nowMs }, owner, id)))
   const filters: Partial<MessageFilter>[] = [
     {},
     ...[...PEOPLE, 'copy@example.net', 'nobody@example.net'].map((one) => ({ recipient: hmacOf(one) })),

@@ -10,9 +10,13 @@ import { makeFileHome } from '../../../src/content/files.ts'
 import { makeColdLane } from '../../../src/content/sealed/cold-lane.ts'
 import { makeSealedReader } from '../../../src/content/sealed/reader.ts'
 import { SealedSegments } from '../../../src/content/sealed/segment.ts'
+import type { ColdDeps } from '../../../src/content/sealed/written.ts'
 import { recalledKey, sealedKey, sealedPersonsKey, segmentsKey } from '../../../src/state/keys.ts'
+import { BODY_PART } from '../../../src/state/message/content-part.ts'
 import { coldName, type SealedRow, unpackSealed } from '../../../src/state/message/sealed.ts'
 import { segmentKeys } from '../../../src/state/segment.ts'
+import { type ContentStore, readChunks } from '../../../src/store/content.ts'
+import type { OutgoingStore } from '../../../src/store/outgoing.ts'
 import type { Reader } from '../../../src/views/key.ts'
 import type { ReadKeys } from '../../../src/views/read-keys.ts'
 import type { World } from './turn.ts'
@@ -30,6 +34,10 @@ export class Cold {
   readonly segments: SealedSegments
   /** Reads the log with its sealed segments. */
   readonly read: Reader
+  /** The content of messages: small bodies in the world, the rest in the folder. */
+  readonly outgoing: OutgoingStore
+  /** How packing bodies ended. */
+  readonly packed: string[] = []
   /** How reads of sealed segments ended. */
   readonly reads: string[] = []
   readonly warnings: string[] = []
@@ -55,7 +63,10 @@ export class Cold {
     const warn = (facts: object): void => void this.warnings.push(JSON.stringify(facts))
     this.read = makeSealedReader({ read, readKeys, segments: this.segments, done, warn })
     const log = { info: () => undefined, warn }
-    const deps = { read, contents: this.contents, contentKey: CONTENT_KEY, segments: this.segments, log }
+    const redis = contentOf(world)
+    this.outgoing = { redis, contents: this.contents, contentKey: CONTENT_KEY, listed: NO_LISTED }
+    const readBody: ColdDeps['readBody'] = (place) => readChunks(redis, { ...place, part: BODY_PART })
+    const deps = { readBody, read, contents: this.contents, contentKey: CONTENT_KEY, segments: this.segments, log }
     this.#lane = makeColdLane({ ...deps, nowMs: () => world.nowMs, hotDays: HOT_DAYS, done: () => undefined })
   }
 
@@ -98,9 +109,10 @@ export class Cold {
       }
       const outcome = await this.perform(claim)
       this.end(claim, outcome)
-      ended.push(`${outcome.act} ${outcome.result}`)
-      // The next segment of a server has its turn some seconds later.
-      this.#world.nowMs += outcome.act === 'seal' ? 5_000 : 0
+      const into = outcome.act === 'pack' ? this.packed : ended
+      into.push(`${outcome.act} ${outcome.result}`)
+      // The next segment, or pack, of a server has its turn some seconds later.
+      this.#world.nowMs += outcome.act === 'seal' ? 5_000 : outcome.act === 'pack' ? 1_000 : 0
     }
     throw new Error(`No end: ${ended.slice(-5).join()}`)
   }
@@ -128,8 +140,17 @@ export class Cold {
     return this.#world.keys.has(sealedPersonsKey(this.#world.shard, serverId, segment))
   }
 
-  /** Names of all objects. */
+  /** Names of the objects of segments. */
   objects(): string[] {
+    return this.files().filter((name) => name.includes('/cold/'))
+  }
+
+  /** Names of the packs of bodies. */
+  packs(): string[] {
+    return this.files().filter((name) => name.includes('/out/'))
+  }
+
+  files(): string[] {
     return readdirSync(this.folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(this.folder, name)).isFile())
       .sort()
@@ -137,7 +158,7 @@ export class Cold {
 
   /** Every stored byte of every object. */
   bytes(): Buffer {
-    return Buffer.concat(this.objects().map((name) => readFileSync(join(this.folder, name))))
+    return Buffer.concat(this.files().map((name) => readFileSync(join(this.folder, name))))
   }
 
   /** The text of every object that a row names, opened with its key. */
@@ -161,5 +182,25 @@ export class Cold {
   async close(): Promise<void> {
     await this.contents.close()
     rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+/** Messages of broadcasts are not among those of these tests. */
+const NO_LISTED = { read: () => Promise.resolve(null) } as unknown as OutgoingStore['listed']
+
+/** Small content as a world holds it. */
+function contentOf(world: World): ContentStore {
+  const read = (key: string): Buffer | null => {
+    const value = world.string(key)
+    return value === null ? null : Buffer.from(value)
+  }
+  return {
+    writeContent: () => Promise.reject(new Error('Nothing is written here')),
+    readContent: async (_shard, keys) => keys.map(read),
+    async readField(_shard, { key, field }) {
+      const value = world.hash(key).get(field)
+      return value === undefined ? null : Buffer.from(value)
+    },
+    removeContent: () => Promise.resolve(),
   }
 }

@@ -1,0 +1,167 @@
+/**
+ * pack - reads the bodies of messages that have ended out of Redis, and writes them as one pack, which is read back.
+ *
+ * Each body is sealed by itself under a key of its own; of a message with attachments in the content store it is
+ * theirs. What is written is opened again with the key that the head will hold, before a commit may remove anything.
+ */
+
+import { setImmediate as turn } from 'node:timers/promises'
+import { shardOf } from '../../../cluster/id.ts'
+import { DamagedValue } from '../../../cluster/sum.ts'
+import type { PackedBody, PackJob, PackOutcome } from '../../actors/sealed/pack.ts'
+import { isErasedHead, unpackHead } from '../../state/message/head.ts'
+import { packName } from '../../state/message/packed.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { isTestSegment } from '../../state/segment.ts'
+import { BrokenObject } from '../framing.ts'
+import { type Joinable, openJoined, sealJoined } from '../joined.ts'
+import { makeMailKey, openMailKey } from '../mail-key.ts'
+import { isOpenStatus, type ReadRow, readPage } from './read-page.ts'
+import type { ColdDeps } from './written.ts'
+
+/** Bodies of one pack, and bytes after which it ends. */
+const BODIES_MAX = 1_000
+const BYTES_MAX = 4 * 1024 * 1024
+/** Bodies that are read at once. */
+const AT_ONCE = 50
+/** Bodies that are sealed or opened before others have their turn. */
+const A_TURN = 20
+
+/** A body as it was read. */
+interface FoundBody extends Joinable {
+  readonly body: Omit<PackedBody, 'from' | 'length'>
+}
+
+/** Packs what has ended. */
+export async function packBodies(deps: ColdDeps, job: PackJob): Promise<PackOutcome> {
+  const { segment, object } = job
+  const place = { act: 'pack', segment, object } as const
+  const found: FoundBody[] = []
+  let bytes = 0
+  for (let after = job.after; ; ) {
+    const page = await readPage(deps.read, job, { after, to: String(job.toMs), skips: true })
+    if (page === null) return { ...place, result: 'away' }
+    for (let from = 0; from < page.rows.length; from += AT_ONCE) {
+      const some = page.rows.slice(from, from + AT_ONCE)
+      const bodies = await Promise.all(some.map((row) => bodyOf(deps, job, row)))
+      if (bodies.includes('away')) return { ...place, result: 'away' }
+      for (const one of bodies) {
+        if (one === null || typeof one === 'string') continue
+        found.push(one)
+        bytes += one.bytes.length
+      }
+      const isFull = found.length > BODIES_MAX - AT_ONCE || bytes >= BYTES_MAX
+      if (isFull) return write(deps, job, { found, next: (some.at(-1) as ReadRow).entryId, isEnd: false })
+    }
+    if (page.last === null) break
+    after = page.last
+  }
+  const behind = await behindOf(deps, job)
+  return behind === null ? { ...place, result: 'away' } : write(deps, job, { found, ...behind })
+}
+
+/** A body that may leave Redis; null: none, or some value of its message is damaged. */
+async function bodyOf(deps: ColdDeps, job: PackJob, row: ReadRow): Promise<FoundBody | null | 'away'> {
+  try {
+    return await readBodyOf(deps, job, row)
+  } catch (error) {
+    if (error instanceof DamagedValue) return null
+    throw error
+  }
+}
+
+async function readBodyOf(
+  { readBody, contentKey }: ColdDeps,
+  { serverId, segment }: PackJob,
+  { short, entry, head: text, statuses }: ReadRow,
+): Promise<FoundBody | null | 'away'> {
+  const { contentId } = entry
+  const recipients = entry.recipients.length
+  const head = unpackHead(text, recipients)
+  const { stored } = head
+  if (statuses.some(isOpenStatus) || isErasedHead(head) || stored?.body || stored?.packed) return null
+  const read = await readBody({ shard: shardOf(serverId) as number, contentId, test: isTestSegment(segment) })
+  if (read === undefined) return 'away'
+  if (read === null) return null
+  const known = stored === null ? null : openMailKey(contentKey, stored.key)
+  const { key, sealed } =
+    known === null || stored === null ? makeMailKey(contentKey) : { key: known, sealed: stored.key }
+  const chunks = read.isSliced ? 0 : read.chunks.length
+  return {
+    mailKey: key,
+    bytes: read.chunks.length === 1 ? (read.chunks[0] as Buffer) : Buffer.concat(read.chunks),
+    body: { short, contentId, recipients, key: sealed, chunks },
+  }
+}
+
+/** Where the next claim begins: with the next message, or with the next segment. */
+async function behindOf(
+  { read }: ColdDeps,
+  { serverId, segment, toMs, isLast, nextMs }: PackJob,
+): Promise<{ readonly next: string; readonly isEnd: boolean } | null> {
+  const reached = `${toMs + 1}-0`
+  if (isLast) return { next: reached, isEnd: true }
+  const shard = shardOf(serverId) as number
+  const rows = new MessageRows(shard, { serverId, segment })
+  const seen = await read(shard, [rows.entriesFact({ from: String(toMs + 1), to: '+', count: 1 })])
+  if (seen === null) return null
+  const [following] = seen[0]
+  const ms = following === undefined ? nextMs : Number.parseInt(following.id, 10)
+  return ms === null ? { next: reached, isEnd: true } : { next: `${ms}-0`, isEnd: false }
+}
+
+interface Packing {
+  readonly found: readonly FoundBody[]
+  readonly next: string
+  readonly isEnd: boolean
+}
+
+async function write(
+  { contents, contentKey }: ColdDeps,
+  { serverId, segment, object }: PackJob,
+  { found, next, isEnd }: Packing,
+): Promise<PackOutcome> {
+  const place = { act: 'pack', segment, object } as const
+  const packed = { ...place, result: 'packed', next, isEnd } as const
+  if (found.length === 0) return { ...packed, bodies: [] }
+  const bodies: PackedBody[] = []
+  const pieces: Buffer[] = []
+  let from = 0
+  for (let at = 0; at < found.length; at += A_TURN) {
+    const some = found.slice(at, at + A_TURN)
+    const { sealed, spans } = await sealJoined(some, 'body')
+    pieces.push(...sealed)
+    for (const [index, { body }] of some.entries()) {
+      const { length } = spans[index] as { length: number }
+      bodies.push({ ...body, from, length })
+      from += length
+    }
+    await turn()
+  }
+  const name = packName(shardOf(serverId) as number, object)
+  const isWritten = (await contents.putSealed(name, pieces)).ok
+  const back = isWritten ? await contents.readSealed(name, { from: 0, length: from }) : 'away'
+  if (typeof back === 'string') return { ...place, result: 'away' }
+  for (const [index, body] of bodies.entries()) {
+    if (!(await isSame(back, body, (found[index] as FoundBody).bytes, contentKey))) return { ...place, result: 'away' }
+    if (index % A_TURN === 0) await turn()
+  }
+  return { ...packed, bodies }
+}
+
+/** Whether a body opens with the key that its head will hold. */
+async function isSame(
+  pack: Buffer,
+  { key, from, length }: PackedBody,
+  bytes: Uint8Array,
+  contentKey: Buffer,
+): Promise<boolean> {
+  const mailKey = openMailKey(contentKey, key)
+  if (mailKey === null) return false
+  try {
+    return (await openJoined(pack.subarray(from, from + length), { mailKey, kind: 'body' })).equals(bytes)
+  } catch (error) {
+    if (error instanceof BrokenObject) return false
+    throw error
+  }
+}
