@@ -139,7 +139,7 @@ async function judge(scene: Scene, sent: readonly Sent[]): Promise<Pick<DamageRo
       if (status === 503) noticed += 1
       else if (status !== 200 || json.text !== text) wrong.push(`${status} ${json.error ?? 'other text'}`)
     }
-    const logged = service.said().match(/(?:WARN|ERROR|"level":[45]0).*/g)?.[0]
+    const logged = service.said().match(/"level":"(?:warn|error)".*/g)?.[0]
     if (wrong.length > 0 && logged === undefined) return { result: 'SILENT', text: `${wrong.length}: ${wrong[0]}` }
     if (noticed > 0) return { result: 'noticed', text: `${noticed} messages answer 503` }
     if (wrong.length > 0) return { result: 'noticed', text: String(logged).slice(0, 160) }

@@ -3,15 +3,22 @@
  *
  * `SEEDS` sets their number (200). `SEED=n` runs one and shows its trace. `SEEDS=from..to` runs a slice on one
  * primary, and with `PRIMARIES=2` on two, and names every seed that breaks a promise.
+ *
+ * The seeds together must reach every situation of `sometimes.ts`.
  */
 import { type Test, test } from 'tap'
 import { type SimResult, simulate } from '../../simulation/run.ts'
+import { SITUATIONS, situationsIn } from '../../simulation/sometimes.ts'
 
 const [, FROM = '', TO = ''] = /^(\d+)\.\.(\d+)$/.exec(process.env.SEEDS ?? '') ?? []
 const isSlice = TO !== ''
 const SEEDS = isSlice ? 0 : Number(process.env.SEEDS ?? '200')
 const FIRST = 1
 const TRACE_SHOWN = 60
+/** Seeds that are enough to reach every situation. */
+const SEEDS_OF_ALL = 200
+/** How many seeds have reached each situation. */
+const reached = new Map<string, number>()
 /** Seeds on several primaries. */
 const SEVERAL = Math.max(8, Math.ceil(SEEDS / 10))
 
@@ -26,9 +33,11 @@ test('simulation: a slice of seeds keeps every promise', { skip: !isSlice && 'SE
   const primaries = Number(process.env.PRIMARIES ?? '1')
   for (let seed = Number(FROM); seed <= Number(TO); seed += 1) {
     const result = await simulate(seed, null, primaries)
+    note(result)
     if (result.violations.length > 0) t.fail(`seed ${seed} on ${primaries}: ${describe(result)}`)
   }
   t.comment(`${FROM}..${TO} on ${primaries}`)
+  for (const [name, seeds] of reached) t.comment(`${seeds} seeds: ${name}`)
 })
 
 test('simulation: every seed keeps every promise', { skip: isSlice }, async (t) => {
@@ -41,6 +50,15 @@ test('simulation: on two primaries that fail over every seed keeps every promise
   t.ok(accepted > seeds * 10 && commits > seeds * 20 && failovers > seeds / 2, 'the seeds did real work')
   t.ok(moves > seeds / 4, 'shards moved')
 })
+
+const isFew = SEEDS < SEEDS_OF_ALL || process.env.SEED !== undefined
+test('simulation: every situation of the catalogue was reached', { skip: isFew && 'few seeds' }, async (t) => {
+  for (const { name } of SITUATIONS) t.ok(reached.has(name), `${reached.get(name) ?? 0} seeds: ${name}`)
+})
+
+function note({ trace }: SimResult): void {
+  for (const name of situationsIn(trace)) reached.set(name, (reached.get(name) ?? 0) + 1)
+}
 
 interface Sum {
   readonly accepted: number
@@ -56,6 +74,7 @@ async function keepPromises(t: Test, count: number, primaries: number): Promise<
   const sum = { accepted: 0, commits: 0, failovers: 0, moves: 0, seeds: seeds.length }
   for (const seed of seeds) {
     const result = await simulate(seed, null, primaries)
+    note(result)
     sum.commits += result.commits
     sum.accepted += result.accepted
     sum.failovers += result.failovers
