@@ -12,6 +12,16 @@ const MARK = '~~'
 const MARK_CODE = 0x7e
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const SUFFIX_CHARS = MARK.length + 6
+const SHORT_CHARS_MAX = 128
+const ASCII_MAX = 0x7f
+/** Two letters for each 12 bits. */
+const PAIRS = Array.from({ length: 4_096 }, (_, bits) => `${LETTERS[bits >> 6]}${LETTERS[bits & 63]}`)
+/** The CRC32 of each byte, as in zlib. */
+const BYTES = Int32Array.from({ length: 256 }, (_, byte) => {
+  let sum = byte
+  for (let bit = 0; bit < 8; bit += 1) sum = sum & 1 ? (sum >>> 1) ^ 0xedb88320 : sum >>> 1
+  return sum
+})
 
 /** How many values of each kind were found damaged since the start of this process. */
 const found = new Map<string, number>()
@@ -58,14 +68,19 @@ export function unlessDamaged<Value>(read: () => Value): Value | null {
 }
 
 function suffixOf(text: string): string {
-  const sum = crc32(text)
-  return (
-    MARK +
-    LETTERS[sum >>> 26] +
-    LETTERS[(sum >>> 20) & 63] +
-    LETTERS[(sum >>> 14) & 63] +
-    LETTERS[(sum >>> 8) & 63] +
-    LETTERS[(sum >>> 2) & 63] +
-    LETTERS[sum & 3]
-  )
+  const sum = sumOf(text)
+  return MARK + PAIRS[sum >>> 20]! + PAIRS[(sum >>> 8) & 0xfff]! + PAIRS[(sum & 0xff) << 4]!
+}
+
+/** CRC32 of a text in UTF-8. A call of zlib costs more than a short text. */
+function sumOf(text: string): number {
+  const { length } = text
+  if (length > SHORT_CHARS_MAX) return crc32(text)
+  let sum = -1
+  for (let at = 0; at < length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code > ASCII_MAX) return crc32(text)
+    sum = BYTES[(sum ^ code) & 0xff]! ^ (sum >>> 8)
+  }
+  return ~sum >>> 0
 }

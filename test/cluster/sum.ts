@@ -1,4 +1,5 @@
 /** sum - a changed bit of a stored value is an error, and a value without a sum is taken as it is. */
+import { crc32 } from 'node:zlib'
 import t from 'tap'
 import { DamagedValue, damagedValues, unlessDamaged, withoutSum, withSum } from '../../cluster/sum.ts'
 
@@ -44,4 +45,13 @@ t.test('sum: a sweep continues past a damaged value, and past no other error', a
     7,
   )
   t.throws(() => unlessDamaged(() => JSON.parse('{')), SyntaxError)
+})
+
+t.test('sum: short and long texts have the CRC32 of zlib', async (t) => {
+  for (const text of ['', 'a', '["Your order"]', 'é', 'x'.repeat(128), 'y'.repeat(129), `${'z'.repeat(127)}é`]) {
+    const bits = crc32(text).toString(2).padStart(32, '0').padEnd(36, '0')
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const expected = (bits.match(/.{6}/g) ?? []).map((six) => letters[Number.parseInt(six, 2)]).join('')
+    t.equal(withSum(text).slice(-6), expected, `${text.length} characters`)
+  }
 })

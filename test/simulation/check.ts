@@ -5,15 +5,14 @@
 import { idOfEntry } from '../../cluster/id.ts'
 import { entityKey, journalKey, mailboxKey, outcomesKey, poisonKey } from '../../cluster/keyspace.ts'
 import { moveOf } from '../../cluster/slots/move-fence.ts'
-import { withoutSum } from '../../cluster/sum.ts'
-import { checkMemory } from './check-memory.ts'
+import { withoutSum, withSum } from '../../cluster/sum.ts'
 import { ACCOUNTS, type Ask } from './client.ts'
 import { SimCluster } from './cluster/sim-cluster.ts'
 import { countersAt, hashAt, leftOver, streamAt } from './contents.ts'
 import { ILL_MS } from './half-dead.ts'
 import { SHARDS, type SimProcess } from './process.ts'
 import type { Simulation } from './simulation.ts'
-import { ACCOUNT, type Account, type AccountEvent } from './toy.ts'
+import { ACCOUNT, type Account, type AccountEvent, refOf } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
 import { logKey, postingKey, shardOfAccount, statusKey } from './toy-keys.ts'
 
@@ -188,4 +187,27 @@ function grouped(logged: readonly Logged[], nameOf: (entry: Logged) => string): 
   const groups = new Map<string, Logged[]>()
   for (const entry of logged) groups.set(nameOf(entry), [...(groups.get(nameOf(entry)) ?? []), entry])
   return groups
+}
+
+/** Compares the memory of every running shard object with the store. */
+async function checkMemory(sim: Simulation): Promise<void> {
+  for (const account of ACCOUNTS) {
+    const shard = shardOfAccount(account)
+    const owner = (await sim.base.metas([shard]))?.[0]?.owner
+    const process = sim.processes.find(({ worker, state }) => worker.id === owner && state === 'running')
+    const memory = process?.shardOf(shard)?.memory
+    if (memory === undefined) {
+      sim.observer.violated(`Shard ${shard} has no owner`)
+      continue
+    }
+    const ref = refOf(account)
+    const entries = await streamAt(sim, shard, entityKey(shard, 'account', account))
+    const stored = entries[entries.length - 1]?.fields[3] ?? withSum(JSON.stringify(ACCOUNT.empty))
+    const state = withoutSum(stored, 'state')
+    if (memory.hasEntity(ref) && JSON.stringify(memory.entity(ref, 0)) !== state)
+      sim.observer.violated(`${account}: remembered ${JSON.stringify(memory.entity(ref, 0))}, stored ${state}`)
+    const counter = (await countersAt(sim, shard)).get(account) ?? 'null'
+    if (memory.hasCounter(account) && JSON.stringify(memory.counter(account, 0)) !== counter)
+      sim.observer.violated(`${account}: remembered ${JSON.stringify(memory.counter(account, 0))}, stored ${counter}`)
+  }
 }

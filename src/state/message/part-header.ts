@@ -16,12 +16,15 @@ const FORMER_MAX = 0x0f
 const SUMMED = 0x30
 const SUM_AT = 3
 const NAME = 'content'
+const NO_SUM = Buffer.alloc(PART_HEADER_BYTES - SUM_AT)
 
 /** Writes the header into the first bytes of a part, whose other bytes are there already. */
 export function writePartHeader(part: Buffer, encoding: number, chunks: number): void {
   part[0] = SUMMED | encoding
-  part.writeUInt16BE(chunks, 1)
-  part.writeUInt32BE(sumOf([part]), SUM_AT)
+  part[1] = chunks >> 8
+  part[2] = chunks & 0xff
+  part.fill(0, SUM_AT, PART_HEADER_BYTES)
+  part.writeUInt32BE(crc32(part), SUM_AT)
 }
 
 /** Number of chunks that a part's first chunk names. */
@@ -49,9 +52,10 @@ export function checkPart(chunks: readonly Buffer[]): void {
   if (!isWhole) throw damagedValue(NAME)
 }
 
-/** The sum of all bytes but the sum's own. */
+/** The sum of all bytes, with zeros in place of the sum. */
 function sumOf([first, ...others]: readonly Buffer[]): number {
   if (first === undefined) return 0
-  const sum = crc32(first.subarray(PART_HEADER_BYTES), crc32(first.subarray(0, SUM_AT)))
+  const before = crc32(NO_SUM, crc32(first.subarray(0, SUM_AT)))
+  const sum = crc32(first.subarray(PART_HEADER_BYTES), before)
   return others.reduce((before, chunk) => crc32(chunk, before), sum)
 }
