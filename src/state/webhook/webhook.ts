@@ -114,7 +114,10 @@ export const webhookEntity: EntityType<WebhookState | null, WebhookEvent> = {
   empty: null,
   apply(state, event) {
     if (event.type === 'created') return event.webhook
-    return state === null ? null : { ...state, ...event.changes }
+    if (state === null) return null
+    const { sealedUser, ...rest } = { ...state, ...event.changes }
+    // A removed webhook posts nothing more, so its credentials are removed with its secrets.
+    return rest.removedAtMs !== null || sealedUser === undefined ? rest : { ...rest, sealedUser }
   },
 }
 

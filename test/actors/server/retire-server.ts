@@ -39,7 +39,15 @@ t.test(
     const { accountId, live, test } = tenant
     for (const { serverId } of [live, test]) {
       const webhookId = `hook-of-${serverId}`
-      const webhook = { webhookId, accountId, serverId, url: 'https://acme.example/', secrets: [{}], removedAtMs: null }
+      const webhook = {
+        webhookId,
+        accountId,
+        serverId,
+        url: 'https://acme.example/',
+        secrets: [{}],
+        removedAtMs: null,
+        sealedUser: 'u',
+      }
       world.seedState(webhookRef(webhookId), webhook)
       world.seedState(listenersRef(serverId), [{ webhookId, events: [], streamId: null, enabled: true }])
       world.apply({ key: entityKey(world.shard, 'webhook', webhookId), write: 'XADD', args: ['1-0', 'st', ''] })
@@ -53,7 +61,8 @@ t.test(
     const reply = world.run(removeServer, { accountId, serverId: live.serverId, keyHash: ACCOUNT_KEY })
     t.same(reply, { kind: 'removed' })
     t.match(world.states.get(`webhook:hook-of-${live.serverId}`), { removedAtMs: NOW_MS, secrets: [] })
-    t.match(world.states.get(`webhook:hook-of-${test.serverId}`), { removedAtMs: null })
+    t.notOk('sealedUser' in (world.states.get(`webhook:hook-of-${live.serverId}`) as object))
+    t.match(world.states.get(`webhook:hook-of-${test.serverId}`), { removedAtMs: null, sealedUser: 'u' })
     t.same(world.states.get(`webhooks:${live.serverId}`), [])
     t.match(world.states.get(`server:${live.serverId}`), { hasWebhooks: false, removedAtMs: NOW_MS, keys: [] })
     t.same(accountState(world, tenant).webhookServers, [webhookServers[1]])
