@@ -21,6 +21,7 @@ export async function runImage(place: Place, archive: string): Promise<void> {
     const step = rest.replaceAll('$VERSION', version)
     if (name === 'ARG') version = /^VERSION=(.*)$/.exec(step)?.[1] ?? ''
     else if (name === 'RUN') await must(place, step)
+    else if (name === 'COPY' && step.startsWith('--from=')) continue
     else if (name === 'COPY')
       for (const one of step.split(' ').slice(0, -1))
         copyFileSync(join(dirname(archive), one), join(place.machine.root, 'root', one))
