@@ -5,6 +5,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { AuditList } from '../../schemas/operator/audit.ts'
 import type { FirstRun } from '../../src/service/first-start.ts'
 import { SETTLED, settle } from '../support/clients/settle.ts'
 import { blocksOf } from '../support/documents/blocks.ts'
@@ -16,6 +17,9 @@ const SETTINGS = 'set -a; . /etc/sendwright/settings; set +a\n'
 /** Prints the id, the name and the start time of the process that is Redis. */
 const REDIS = "cut -d ' ' -f 1,2,22 /proc/$(cat /var/lib/sendwright/redis.pid)/stat"
 const PROXY_PORT = 8088
+/** API, received mail, submission over TLS and with STARTTLS. */
+const PROBED = [8080, 25, 465, 587]
+const SEND = 'sendwright send --from a@simulator.test --to b@simulator.test --text T --wait --subject'
 const BEFORE_ROLL = 40
 const AFTER_ROLL = 40
 /** On a machine that freezes, the outcome of a commit may be unknown for longer than its client waits. */
@@ -44,6 +48,8 @@ export async function runDay(day: Day): Promise<void> {
   try {
     await install(day, ask, { dns, smtp })
     await backUp(day)
+    await restoreEncrypted(day)
+    await nameOperators(day)
     await upgrade(day)
     await grow(day)
     if (await hasProxy(day)) await roll(day, ask)
@@ -108,13 +114,12 @@ async function backUp(day: Day): Promise<void> {
   // A backup with a name of its own by hand, one of the block, and one of the timer's unit.
   if (kept.length !== 3 || !kept.includes('monday')) throw new Error(`Kept: ${kept}`)
   const subjects = async (): Promise<string> => await must(day, `${SETTINGS}sendwright message search --json`)
-  const send = 'sendwright send --from a@simulator.test --to b@simulator.test --text T --wait --subject'
-  await must(day, `${SETTINGS}${send} Later`)
+  await must(day, `${SETTINGS}${SEND} Later`)
   if (!(await subjects()).includes('Later')) throw new Error('It was not sent')
   await must(day, restore.code)
   const left = await subjects()
   if (left.includes('Later') || !left.includes('Hello')) throw new Error(`Not the state of the backup: ${left}`)
-  await must(day, `${SETTINGS}${send} Again`)
+  await must(day, `${SETTINGS}${SEND} Again`)
   day.say('a backup is restored: what came after it is gone, what was before is there, and it goes on')
 }
 
@@ -142,8 +147,73 @@ async function upgrade(day: Day): Promise<void> {
   day.say('restarts of both units left Redis alone')
 }
 
+/** A backup that is encrypted on its way, and a restore of it. */
+async function restoreEncrypted(day: Day): Promise<void> {
+  if (day.isEmpty) await must(day, 'apt-get install -y --no-install-recommends gpg gpg-agent')
+  if ((await must(day, 'command -v gpg || true')).trim() === '')
+    return day.say('SKIPPED the encrypted backup: gpg is not installed')
+  const restore = bashOf('docs/operate/backup.md')[3]?.code ?? ''
+  const gpg = 'gpg --batch --yes --quiet --pinentry-mode loopback --passphrase-file /root/passphrase'
+  const [monday, sealed] = ['/var/backups/sendwright/monday', '/var/backups/sendwright/monday.tar.gpg']
+  await must(
+    day,
+    `${SETTINGS}set -o pipefail
+    echo passphrase-of-the-trial > /root/passphrase
+    runuser -u sendwright -- sendwright backup - | ${gpg} --symmetric > ${sealed}
+    if grep -qa acme.com ${sealed}; then exit 1; fi
+    ${SEND} Newer
+    rm -r ${monday} /var/lib/sendwright.before
+    install -d -m 700 ${monday}
+    ${gpg} --decrypt ${sealed} | tar -x -C ${monday}`,
+  )
+  await must(day, restore)
+  const left = await must(day, `${SETTINGS}sendwright message search --json`)
+  if (left.includes('Newer') || !left.includes('Again')) throw new Error(`Not the state of the backup: ${left}`)
+  day.say('an encrypted backup is restored')
+}
+
+/** Two operators with keys of their own: the audit log names each. */
+async function nameOperators(day: Day): Promise<void> {
+  const { account } = JSON.parse(await must(day, 'cat /var/lib/sendwright/first-run.json')) as FirstRun
+  let token = ''
+  for (const name of ['Ada', 'Bob']) {
+    const made = await must(day, `${SETTINGS}sendwright operator create ${name} --role admin --json`)
+    token = (JSON.parse(made) as { token: string }).token
+    const limits = `sendwright account limits ${account.accountId} --test-per-minute 100000`
+    await must(day, `${SETTINGS}${limits} --note 'by ${name}' --token ${token}`)
+  }
+  const url = 'http://127.0.0.1:8081/v1/operator/audit?limit=10'
+  const { entries } = JSON.parse(await must(day, `curl -fsS -H 'Authorization: Bearer ${token}' '${url}'`)) as AuditList
+  for (const name of ['Ada', 'Bob'])
+    if (!entries.some((entry) => entry.note === `by ${name}` && entry.actorName === name))
+      throw new Error(`${name} is not named in the audit log: ${JSON.stringify(entries)}`)
+  day.say('two operators are named in the audit log')
+}
+
+const CERTIFICATE = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 90 \
+  -subj /CN=out.svc.example -addext subjectAltName=DNS:out.svc.example,DNS:mx.svc.example \
+  -keyout /root/key.pem -out /root/cert.pem 2>/dev/null
+install -d -m 750 -g sendwright /etc/sendwright/tls
+install -m 640 -g sendwright /root/key.pem /root/cert.pem /etc/sendwright/tls`
+/** Prints the serial number of the certificate that a client of port 587 sees. */
+const SEEN = `openssl s_client -connect 127.0.0.1:587 -starttls smtp </dev/null 2>/dev/null |
+  openssl x509 -noout -serial`
+
+/** A certificate is replaced as the hooks of docs/operate/certificates.md do it, while clients send. */
+async function renew(day: Day): Promise<void> {
+  const before = await must(day, SEEN)
+  await must(day, `${CERTIFICATE}\nsystemctl try-reload-or-restart sendwright 'sendwright@*.service'`)
+  const wanted = await must(day, 'openssl x509 -in /etc/sendwright/tls/cert.pem -noout -serial')
+  const wait = `for n in $(seq 60); do [ "$(${SEEN})" != '${wanted.trim()}' ] || break; sleep 1; done`
+  const after = await must(day, `${wait}\n${SEEN}`)
+  if (before === after || after !== wanted) throw new Error(`The certificate was ${before}, is ${after}, not ${wanted}`)
+  day.say('a renewed certificate is served under load')
+}
+
 /** From one process to many: earlier data is still there. */
 async function grow(day: Day): Promise<void> {
+  const settings = 'TLS_CERT=/etc/sendwright/tls/cert.pem TLS_KEY=/etc/sendwright/tls/key.pem'
+  await must(day, `${CERTIFICATE}\nprintf '%s\\n' ${settings} >> /etc/sendwright/settings`)
   const [grown] = bashOf('docs/operate/many-processes.md')
   await must(day, grown?.code ?? '')
   const found = await must(day, `${SETTINGS}sendwright message search --json`)
@@ -161,8 +231,15 @@ async function roll(day: Day, ask: Ask): Promise<void> {
   await must(day, `${SETTINGS}sendwright account limits ${accountId} --test-per-minute 100000`)
   await ask({ order: 'load', port: PROXY_PORT, token: firstRun.testServer.token })
   await ask({ order: 'passes', count: BEFORE_ROLL })
+  await ask({ order: 'probe', ports: PROBED })
+  await renew(day)
   await must(day, rolled?.code ?? '')
   await ask({ order: 'passes', count: AFTER_ROLL })
+  const { outcomes } = (await ask({ order: 'probed' })) as { outcomes: Readonly<Record<string, number>> }
+  const broken = Object.keys(outcomes).filter((outcome) => !outcome.endsWith(' connected'))
+  if (broken.length > 0 || Object.keys(outcomes).length !== PROBED.length)
+    throw new Error(`Connections every 20 ms: ${JSON.stringify(outcomes)}`)
+  say(`no connection was refused during the roll: ${JSON.stringify(outcomes)}`)
   const { told, statuses } = (await ask({ order: 'end' })) as Loaded
   const running = await must(
     day,

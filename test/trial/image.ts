@@ -19,7 +19,7 @@ export async function runImage(place: Place, archive: string): Promise<void> {
   for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {
     const [, name, rest = ''] = INSTRUCTION.exec(line) ?? []
     const step = rest.replaceAll('$VERSION', version)
-    if (name === 'ARG') version = /^VERSION=(.*)$/.exec(step)?.[1] ?? ''
+    if (name === 'ARG') version = /^VERSION=(.*)$/.exec(step)?.[1] ?? version
     else if (name === 'RUN') await must(place, step)
     else if (name === 'COPY' && step.startsWith('--from=')) continue
     else if (name === 'COPY')

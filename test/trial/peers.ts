@@ -5,6 +5,7 @@
  */
 import { createInterface } from 'node:readline'
 import { type Load, startLoad } from '../support/clients/ledger.ts'
+import { type Probe, startProbe } from '../support/clients/probe.ts'
 import { startMx } from '../support/peers/mx.ts'
 import { startZone, type ZoneRecord } from '../support/peers/zone.ts'
 
@@ -14,6 +15,9 @@ export type Order =
   | { readonly order: 'load'; readonly port: number; readonly token: string }
   | { readonly order: 'passes'; readonly count: number }
   | { readonly order: 'end' }
+  /** A connection to each port every 20 ms, and the end of that. */
+  | { readonly order: 'probe'; readonly ports: readonly number[] }
+  | { readonly order: 'probed' }
   | { readonly order: 'mail' }
 
 /** The result of a load. */
@@ -31,6 +35,7 @@ const EVERY_MS = 250
 const zone = await startZone()
 const mx = await startMx()
 let load: Load | null = null
+let probe: Probe | null = null
 
 async function obey(order: Order): Promise<object> {
   if (order.order === 'set') zone.set(order.name, ...order.records)
@@ -42,6 +47,8 @@ async function obey(order: Order): Promise<object> {
       everyMs: EVERY_MS,
       recipient: (n) => `person${n % 100}@example.com`,
     })
+  if (order.order === 'probe') probe = startProbe(order.ports)
+  if (order.order === 'probed') return { outcomes: (await probe?.end()) ?? {} }
   if (order.order === 'passes') await load?.passes(order.count)
   if (order.order === 'mail') return { messages: mx.sessions.flatMap(({ messages }) => messages) }
   if (order.order !== 'end' || load === null) return {}
