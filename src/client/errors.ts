@@ -1,5 +1,5 @@
 /**
- * errors - the errors that a caller of the client can tell apart
+ * errors - the errors that a caller of the client can distinguish
  *
  * Spec client.errors, error.body, error.issues
  */

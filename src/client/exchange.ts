@@ -12,13 +12,13 @@ import type { SendOptions, SendwrightOptions, Signal } from './options.ts'
 /** Retries of a call, and the pause before the first of them if the answer names none. */
 const RETRIES_MAX = 4
 const RETRY_MS = 500
-/** A longer Retry-After is left to the caller: a monthly cap names weeks. */
+/** A longer Retry-After is left to the caller, because that of a monthly cap is weeks. */
 const RETRY_AFTER_SECONDS_MAX = 60
 /** Longer than the service waits before it answers or closes the connection. */
 const ANSWER_MS_MAX = 40_000
 /** A received mail with its attachments, and JSON around it. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
-/** Seconds that a search waits at most, and that an answer takes besides. */
+/** Maximum seconds of a search's wait, and additional seconds for an answer. */
 const WAIT_SECONDS_MAX = 30
 const ANSWER_SECONDS = 5
 const TRANSIENT: readonly number[] = [429, 502, 503, 504]
@@ -41,7 +41,7 @@ export interface Exchange {
   ask<Answer>(call: Call): Promise<Answer>
   /** The bytes of the answer. */
   bytes(call: Call): Promise<Uint8Array>
-  /** An answer that goes on, after its head. `signal` ends it. */
+  /** A streamed answer, after its head. `signal` ends it. */
   open(path: string, headers: Record<string, string>, signal: Signal): Promise<AsyncIterable<Uint8Array>>
 }
 
@@ -170,7 +170,7 @@ interface Ending {
   readonly timeoutMs: number
 }
 
-/** One attempt. Out: the answer, or why there was none; throws the reason of the caller's signal. */
+/** One attempt. Returns the answer, or the reason why there is none; throws the reason of the caller's signal. */
 async function attemptAt(
   url: string,
   request: RequestInit,
@@ -227,13 +227,13 @@ async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Out: the pieces of a success, the whole answer otherwise. */
+/** Returns the pieces of a success, otherwise the whole answer. */
 async function openAt(url: string, request: RequestInit, signal: Signal): Promise<AsyncIterable<Uint8Array> | Reply> {
   const response = await fetch(url, { ...request, redirect: 'manual', signal: signal as AbortSignal })
   return response.ok ? piecesOf(response) : new Reply(response, await bytesOf(response))
 }
 
-/** Milliseconds until the next attempt; null: there is none. */
+/** Milliseconds until the next attempt; null if there is none. */
 function pauseBefore(outcome: Reply | ConnectionError, attempt: number): number | null {
   const backOffMs = RETRY_MS * 2 ** attempt * (0.5 + Math.random() / 2)
   if (!(outcome instanceof Reply)) return backOffMs
@@ -243,7 +243,7 @@ function pauseBefore(outcome: Reply | ConnectionError, attempt: number): number 
   return seconds <= RETRY_AFTER_SECONDS_MAX ? seconds * 1000 : null
 }
 
-/** Why a connection ended: a code of the system, or words. */
+/** Why a connection ended, as a system error code or in words. */
 export function reasonOf(error: unknown): string {
   const { cause, message } = error as { cause?: { code?: string; message?: string }; message?: string }
   return cause?.code || cause?.message || message || String(error)

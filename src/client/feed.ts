@@ -1,5 +1,5 @@
 /**
- * feed - the events of a server as they happen, over a connection that is opened again when it is lost
+ * feed - the events of a server as they happen, over a connection that reconnects when it is lost
  *
  * Spec client.feed, event.feed
  */
@@ -15,9 +15,9 @@ const SILENT_MS_MAX = 20_000
 const LINE_CHARS_MAX = 16 * 1024 * 1024
 
 export interface FollowOptions {
-  /** Ends the feed: the loop over it ends, without an error. */
+  /** Ends the feed, whose loop then ends without an error. */
   readonly signal?: Signal
-  /** Called after a disconnect during which more events happened than the service keeps; the feed goes on. */
+  /** Called after a disconnect during which more events happened than the service keeps; the feed continues. */
   readonly onGap?: () => void
   /** Called when a connection was lost, with the reason, before the next is opened. */
   readonly onDisconnect?: (reason: string) => void

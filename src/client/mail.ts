@@ -53,8 +53,8 @@ export interface Events {
   /** All pages of a window (`from`, `to`), oldest first. Default: the last 30 days */
   iterate(search?: EventSearch, options?: CallOptions): AsyncGenerator<Event, void, undefined>
   /**
-   * The events from now on, until the loop is left or the signal aborts. A lost connection is opened again and goes on
-   * after the last event.
+   * The events from now on, until the loop is left or the signal aborts. A lost connection is opened again and
+   * continues after the last event.
    */
   follow(options?: FollowOptions): AsyncGenerator<Event, void, undefined>
 }
@@ -96,7 +96,7 @@ export function makeMessages({ ask, bytes, waitSecondsMax }: Exchange): Messages
         const [found] = (await search({ ...body, limit: 1, waitSeconds }, options)).messages
         if (found !== undefined) return read(found.messageId, options)
         if (leftSeconds === 0) throw new WaitTimeoutError(`No message matched within ${timeoutSeconds} s`)
-        // An empty page can come early: the time limit of an attempt allows no wait, or a process stops.
+        // An empty page can come early, because the time limit of an attempt allows no wait, or a process stops.
         await pause(Math.max(0, Math.min(askedAtMs + SEARCH_MS, endAtMs) - performance.now()), options.signal)
       }
     },

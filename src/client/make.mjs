@@ -1,8 +1,8 @@
 /**
  * make - makes the client as a package has it: a module and one file of declarations for each of its two entries
  *
- * The declarations of all files are put into one, in which nothing is imported: a program that uses the client needs
- * no types but those of its runtime, not even these.
+ * The declarations of all files are combined into one without imports, so a program that uses the client needs no
+ * types except those of its runtime, and not even these.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,10 +11,10 @@ import { join } from 'node:path'
 
 const ENTRIES = ['sendwright', 'nodemailer']
 const HEAD = '// The types of the client, put into one file from its sources.\n'
-/** Of no concern to callers; nodemailer's has a file of its own. */
+/** Not relevant to callers; nodemailer's has its own file. */
 const LEFT_OUT = /^(?:exchange|pages|nodemailer)\.d\.ts$/
 
-/** Makes it. In: the folder of the project, and the one to write into. Throws what the compilers print. */
+/** Makes it. Takes the folder of the project, and the output folder. Throws what the compilers print. */
 export async function makeClientPackage(root, into) {
   const esbuild = await import('esbuild')
   const source = join(root, 'src', 'client')

@@ -16,7 +16,10 @@ import {
   type SendwrightOptions,
 } from './sendwright.ts'
 
-/** What a message may have besides the fields of nodemailer: `sendMail({ ..., sendwright: { tag: 'reset' } })`. */
+/**
+ * Further fields of a message in addition to those of nodemailer, as in
+ * `sendMail({ ..., sendwright: { tag: 'reset' } })`.
+ */
 export interface SendwrightFields extends Pick<Email, 'tag' | 'metadata' | 'streamId' | 'sendAt'> {
   readonly idempotencyKey?: string
 }
@@ -85,7 +88,7 @@ const PRIORITIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 /**
- * A transport for `nodemailer.createTransport`. In: the options of the client.
+ * A transport for `nodemailer.createTransport`. Takes the options of the client.
  * @throws SendwrightError if an option is wrong
  */
 export function sendwrightTransport(options: SendwrightOptions): SendwrightTransport {
@@ -107,7 +110,7 @@ export function sendwrightTransport(options: SendwrightOptions): SendwrightTrans
   }
 }
 
-/** A message with an envelope of its own would go to other recipients than it names. */
+/** A message with its own envelope would go to other recipients than those it names. */
 function envelopeFault({ data }: Mail): SendwrightError | null {
   const field = (['envelope', 'messageId'] as const).find((name) => data[name] !== undefined && data[name] !== null)
   return field === undefined ? null : notTaken(field)

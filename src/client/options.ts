@@ -1,4 +1,4 @@
-/** options - what a caller gives the client, and a call of it */
+/** options - the options of the client, and those of a call */
 
 /** An AbortSignal. */
 export interface Signal {

@@ -1,9 +1,9 @@
 /**
- * pack - `npm run pack:client`: makes the archive of the client alone, `sendwright-client-<version>.tgz`, in
- * build/pack/, or in the folder that is named (`npm run pack:client -- /srv/archives`). Prints its path last.
+ * pack - `npm run pack:client` makes the archive of the client alone, `sendwright-client-<version>.tgz`, in
+ * build/pack/, or in a given folder (`npm run pack:client -- /srv/archives`). Prints its path last.
  *
- * The archive is a package of the same name, `sendwright`, with the entries of the client and nothing of the service:
- * an application installs it without a dependency.
+ * The archive is a package with the same name, `sendwright`, with the entries of the client and without the service,
+ * which an application installs without a dependency.
  */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'

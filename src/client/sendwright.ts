@@ -1,7 +1,7 @@
 /**
  * sendwright - the TypeScript client: `import { Sendwright } from 'sendwright/client'`
  *
- * Guarantees: no dependency, nothing of the server, no state but its options; a send is repeated only with its
+ * Guarantees: no dependency, no code of the server, no state except its options; a send is repeated only with its
  * Idempotency-Key.
  *
  * Spec client.types, client.retries

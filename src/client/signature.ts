@@ -8,17 +8,17 @@ import { webCrypto } from './exchange.ts'
 import type { Event } from './shapes/events.ts'
 
 const TOLERANCE_SECONDS = 300
-/** As many as two secrets have, and some: a header is bounded. */
+/** More signatures than two secrets have; a header is bounded. */
 const SIGNATURES_MAX = 8
 const HEADER = 'service-signature'
 
-/** Headers of a request: of the Fetch API, or an object with lower-case names, as Node.js has them. */
+/** Headers of a request, either of the Fetch API, or an object with lower-case names, as in Node.js. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | { readonly [name: string]: string | readonly string[] | undefined }
 
 export interface VerifyOptions {
-  /** Seconds that the signature may be old, or ahead of this clock. Default: 300 */
+  /** Maximum age of the signature in seconds, and its maximum distance ahead of this clock. Default: 300 */
   readonly toleranceSeconds?: number
 }
 

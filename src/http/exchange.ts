@@ -4,6 +4,7 @@
  * States: receiving (head known, body coming), draining (refused: the rest of the body is counted and discarded),
  * working (the handler has it), over (answered, closed or aborted). Guarantees: at most one answer; nothing is written
  * after an abort; a handler's error becomes a 500 or 503 without details.
+ *
  * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
 

@@ -34,11 +34,11 @@ export interface RequestHeaders {
   /** The browser's fetch destination; '' if missing. */
   fetchDest: string
   acceptEncoding: string
-  /** Those that a door reads besides. */
+  /** Values of the further headers that a door reads. */
   named: NamedHeaders
 }
 
-/** Headers that a door reads besides ours, by name in lower case; two of one name are joined by a comma. */
+/** Further headers that a door reads, by name in lower case; two of one name are joined by a comma. */
 export type NamedHeaders = Readonly<Record<string, string>>
 
 const NO_NAMES: readonly string[] = []
@@ -49,8 +49,8 @@ let isRangeVoid = false
 let namesRead = NO_NAMES
 
 /**
- * Copies the headers in one pass; which distinguishes an empty Idempotency-Key from an absent one. In: the request,
- * names of further headers in lower case.
+ * Copies the headers in one pass, which distinguishes an empty Idempotency-Key from an absent one. Takes the request,
+ * and names of further headers in lower case.
  */
 export function readHeaders(req: Pick<Incoming, 'forEach'>, names = NO_NAMES): RequestHeaders {
   reading = makeHeaders()

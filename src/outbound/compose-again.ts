@@ -1,7 +1,7 @@
 /**
  * compose-again - the bytes of a stored message as they go out: composed as at its attempts, signed with present keys
  *
- * A domain without a key leaves the message without its signature: the message is shown, not sent.
+ * Without a domain's key the message has no signature, because it is only shown, not sent.
  *
  * Spec message.raw
  */
@@ -21,7 +21,7 @@ export interface ComposeAgainDeps extends MailInputDeps {
   readonly nowMs: () => number
 }
 
-/** Composes the copy of one recipient. `expired`: its content is no longer stored. */
+/** Composes the copy of one recipient. `expired` means that its content is no longer stored. */
 export type ComposeAgain = (job: AttemptJob) => Promise<Uint8Array | 'expired' | 'unbuildable' | 'unavailable'>
 
 /** Makes the composer. */
@@ -44,7 +44,7 @@ export function makeComposeAgain(deps: ComposeAgainDeps): ComposeAgain {
 
 class NoAnswer extends Error {}
 
-/** A client waits for it: the store is asked once. */
+/** The store is asked only once, because a client waits for the result. */
 const readOnce: Insist = async (read) => {
   const value = await read()
   if (value === undefined) throw new NoAnswer('The store did not answer')

@@ -18,7 +18,7 @@ import { spelledAddress } from '../state/message/head.ts'
 import { type Body, readPlainBody, readPlainPart, unpackPart } from '../store/content.ts'
 import { type OutgoingStore, readAttachments, readBody, readOwn, readRaw } from '../store/outgoing.ts'
 
-/** What the service writes into a message. */
+/** Values that the service writes into a message. */
 export interface NameDeps {
   /** Signs the tokens in links. */
   readonly tokenKey: Buffer

@@ -33,7 +33,7 @@ export interface MailRoom {
   readonly runAtOnce: RunAtOnce
   /** Bytes of a job's message as built; null when it cannot be built. */
   measure(job: SimulateJob): Promise<number | null>
-  /** The bytes of a message as it goes out, or why there are none: it cannot be built, or no thread runs. */
+  /** The bytes of a message as sent, or the reason why there are none: it cannot be built, or no thread runs. */
   compose(job: ComposeJob): Promise<Uint8Array | 'unbuildable' | 'unavailable'>
   /** Ends the threads after at most `graceMs`; attempts still in flight are deferred. */
   close(graceMs: number): Promise<void>

@@ -24,7 +24,7 @@ export interface Asked {
   readonly idempotencyKey?: string | null
   /** Set if all strings of the body are of a JSON body, which was checked for forbidden characters when it came. */
   readonly areStringsChecked?: true
-  /** What an Idempotency-Key is bound to; absent: the body of the request. */
+  /** The data to which an Idempotency-Key is bound; absent for the body of the request. */
   readonly original?: unknown
   /** Translates a field of ours to the name in the client's request. */
   readonly rename?: (path: string) => string

@@ -107,7 +107,7 @@ export interface EnginePlace {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
-  /** The descriptor of a socket that listens already; absent or null: the library opens one. */
+  /** The descriptor of an already listening socket; if absent or null, the library opens one. */
   readonly fd?: number | null
   /** Whether other processes may listen on the same port; the kernel spreads connections over all of them. */
   readonly isShared?: boolean

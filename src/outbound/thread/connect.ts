@@ -11,7 +11,7 @@ export interface ConnectInput {
   readonly timeoutMs: number
 }
 
-/** The connection, or why there is none, after `ms`. */
+/** The connection, or the reason why there is none, after `ms`. */
 export type Connected = { readonly ms: number } & (
   | { readonly ok: true; readonly socket: Socket }
   | { readonly ok: false; readonly text: string }

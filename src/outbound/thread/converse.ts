@@ -176,7 +176,7 @@ function makeConnection(input: OpenInput): SMTPConnection {
   })
 }
 
-/** Times the TLS handshake; the library has no event for its begin. Out: its milliseconds, null before its end. */
+/** Times the TLS handshake; the library has no event for its begin. Returns its milliseconds, null before its end. */
 function timeHandshake(internals: Internals): () => number | null {
   let ms: number | null = null
   const upgrade = internals._upgradeConnection.bind(internals)

@@ -64,7 +64,7 @@ export interface TransmitDeps extends AttemptDeps {
 export interface Transmitted {
   readonly outcome: Outcome
   readonly contact: Contact
-  /** The server that it ended at; null: none was tried. */
+  /** The server at which it ended; null if none was tried. */
   readonly route: AttemptRoute | null
   /** With `returned`: when the site has a connection to spare again, milliseconds from now. */
   readonly afterMs: number | null
