@@ -1,6 +1,4 @@
-/**
- * usage - what a process has used of processor and memory, as the kernel counts it (Linux; null elsewhere)
- */
+/** usage - processor time and memory of a process, as counted by the kernel (Linux; null elsewhere) */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

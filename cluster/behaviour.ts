@@ -1,5 +1,5 @@
 /**
- * behaviour - what the runtime asks of the code that it runs: commands, entities, lanes.
+ * behaviour - the interface between the runtime and the code that it runs: commands, entities, lanes.
  *
  * A behaviour is pure. It is handed states, facts and a context, and answers with a decision; it never awaits, reads a
  * clock or draws a random number. All its writes are in the decision. They are committed together with all other
@@ -106,7 +106,7 @@ export type FactValue =
   | number
   | null
 
-/** The facts of one kind, by what they read. */
+/** The facts of one kind. */
 export type FactOf<Read extends ViewFact['read']> = Extract<ViewFact, { readonly read: Read }>
 
 /** The value of a fact of its kind; a hash requested by fields is not read whole. */

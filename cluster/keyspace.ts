@@ -4,7 +4,7 @@
 
 export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
-/** String, one minute: a write that proves that the store syncs what it acknowledges. */
+/** String, one minute: a write that proves that the store syncs acknowledged writes. */
 export const PROOF_KEY = '{cl}:proof'
 /** String, ten seconds: the process that is moving shards between the primaries of a cluster. */
 export const MOVE_KEY = '{cl}:move'

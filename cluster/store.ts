@@ -1,5 +1,5 @@
 /**
- * store - what the runtime asks of the place where everything lives.
+ * store - the interface between the runtime and the store.
  *
  * Two implementations answer alike: `redis/store.ts` and the in-memory store of the simulation; a test feeds both the
  * same random requests. A promise of this interface never rejects for an external failure, which is a value instead.

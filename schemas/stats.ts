@@ -1,5 +1,5 @@
 /**
- * stats - what became of a server's mail, by the hour or by the day, as GET /v1/stats answers it
+ * stats - the outcomes of a server's mail, by the hour or by the day, in the answer of GET /v1/stats
  *
  * Spec stats.read, stats.count
  */

@@ -269,7 +269,7 @@ const DETAILS = {
   unsubscribed: { source: { enum: ['link', 'one_click'] } },
 } as const satisfies Record<MessageEventName, object>
 
-/** An event without what its deliveries add: `id` and `attempt`. */
+/** An event without the fields that its deliveries add: `id` and `attempt`. */
 export type EventBody = Readonly<Record<string, unknown>> & { readonly event: EventName }
 
 /** Spec event.catalogue: payload of a message's event. */

@@ -1,6 +1,4 @@
-/**
- * contestant - who takes part in `accept`, and how what it has kept is counted
- */
+/** contestant - the contestants of `accept`, and the count of the messages that each has stored */
 
 import type { Redis } from 'ioredis'
 import { keysOf, sumOf } from '../store.ts'

@@ -18,7 +18,7 @@ export type HostName = 'floor' | 'bullmq' | 'bullmq-bulk' | 'product' | 'actors'
 export interface Host {
   readonly pid: number
   readonly ready: Ready
-  /** Samples what its main thread does, until `profiled` writes it down. */
+  /** Samples the work of its main thread until `profiled` writes the profile. */
   profile(): Promise<void>
   profiled(path: string): Promise<void>
   stop(): Promise<void>

@@ -1,6 +1,6 @@
 /**
- * delivery - what the way out costs a message: idle, from its 200 to the first byte at the mail server; and beside dead
- * destinations, from acceptance to the final dot
+ * delivery - the latency of delivery: idle, from a message's 200 to the first byte at the mail server; and next to
+ * dead destinations, from acceptance to the final dot
  */
 
 import { Agent } from 'node:http'

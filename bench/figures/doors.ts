@@ -1,5 +1,5 @@
 /**
- * doors - what a message costs through the API of another provider, against our own route, by turns on one service
+ * doors - the cost of a message through the API of another provider, against our own route, by turns on one service
  *
  * The same message in the fields of each. The cost is processor time of the service, because the rate depends on other
  * load of the machine.

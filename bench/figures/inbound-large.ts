@@ -1,6 +1,6 @@
 /**
- * inbound-large - what others feel while mails of 35 MB come in, are parsed and judged, one after the other: the p99 of
- * the API's acceptance against quiet, and the most memory that the process takes
+ * inbound-large - the latency of other requests while mails of 35 MB are received, parsed and judged, one after the
+ * other: the p99 of the API's acceptance against quiet, and the peak memory of the process
  *
  * The mails are an attachment in base64, one in quoted-printable, and lines of text, by turns. Everything was warm
  * before: quiet is the second run at that rate.

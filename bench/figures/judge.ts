@@ -1,5 +1,5 @@
 /**
- * judge - what it costs to judge received mail: usual mail, the largest, and mail that is made to be slow
+ * judge - the cost of judging received mail: usual mail, the largest, and mail that is designed to be slow
  *
  * SPF, DKIM and DMARC of real mails in the product's thread, with a real DNS server on the loopback. Each mail must
  * have the verdict that it is made for, or the run fails.

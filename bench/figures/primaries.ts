@@ -1,5 +1,5 @@
 /**
- * primaries - what several primaries of a Redis Cluster cost the processors of Redis, against one Redis
+ * primaries - the processor time of several primaries of a Redis Cluster, against one Redis
  *
  * One process listens and one decides, at a rate below the limits of Redis and of the processes; by turns on one Redis
  * and on three primaries without replicas, each reached over a port. The figures are the processor time of all

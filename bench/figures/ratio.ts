@@ -1,6 +1,4 @@
-/**
- * ratio - the results of `accept` side by side, and against what must be reached
- */
+/** ratio - the results of `accept` side by side, and against their bars */
 
 import type { Contestant } from '../contestants/contestant.ts'
 import type { Measured } from '../load/measured.ts'

@@ -1,5 +1,5 @@
 /**
- * scale - what further processes with the actors bring: one that listens, and 1, 2, 4 that decide
+ * scale - the gain from further processes with the actors: one that listens, and 1, 2, 4 that decide
  *
  * Everything shares the machine, the generator and Redis too: beyond its cores more processes can only show what they
  * cost. Processor time per message is the figure to compare.

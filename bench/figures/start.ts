@@ -19,7 +19,7 @@ import { residentBytes, shareOfCore } from '../usage.ts'
 
 const START_MS_MAX = 120_000
 const STOP_MS_MAX = 15_000
-/** After the first answer the process still loads what it needed not for it. */
+/** After the first answer the process still loads the parts that were not needed for it. */
 const CALM_MS = 5000
 const IDLE_MS = 10_000
 const START_TARGET_SECONDS = 2

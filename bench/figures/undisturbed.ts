@@ -1,5 +1,5 @@
 /**
- * undisturbed - repeats what was measured while the host beneath a virtual machine gave its processors to others
+ * undisturbed - repeats a measurement during which the host of a virtual machine gave its processors to others
  *
  * The criterion is the stolen share of the wanted processor time, never the measured figure, so a contestant that uses
  * more of the processor is not repeated sooner.

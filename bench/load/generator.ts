@@ -112,7 +112,7 @@ class Run {
     return rate === null ? this.startedAtMs : this.startedAtMs + (n * 1000) / rate
   }
 
-  /** Sends what is due while a connection is free. */
+  /** Sends due requests while a connection is free. */
   private ask(): void {
     const nowMs = performance.now()
     const { rate, count } = this.order
@@ -143,7 +143,7 @@ class Run {
     socket.on('close', () => {
       this.lines -= 1
       if (line.isAsked) this.lost += 1
-      // A server closes what is idle for long: that is no answer that did not come.
+      // A server closes connections that are idle for long, which is not a missing answer.
       const at = this.idle.indexOf(line)
       if (at < 0) return
       this.idle.splice(at, 1)

@@ -1,4 +1,4 @@
-/** measured - what a run of a load saw. */
+/** measured - the result of one run of a load */
 
 /** The result of a run. */
 export interface Measured {

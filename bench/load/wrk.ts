@@ -77,7 +77,7 @@ function loadWithCannon(target: Target, seconds: number): Promise<Measured> {
   })
 }
 
-/** The environment without what a test runner or debugger put into it. */
+/** The environment without the variables of a test runner or debugger. */
 export function childEnvironment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _, ...environment } = process.env
   return environment

@@ -17,7 +17,7 @@ const HALF_WRITTEN = /^temp-(?:rewriteaof-(?:bg-)?)?\d+\.(?:aof|rdb)$/
 export const AOF_DIRECTORY = 'appendonlydir'
 export const AOF_NAME = 'appendonly.aof'
 
-/** A file of the manifest: `b` base, `i` what came later. */
+/** A file of the manifest: `b` base, `i` later commands. */
 export interface AofFile {
   readonly name: string
   readonly seq: number

@@ -197,7 +197,7 @@ class FileSums {
     }
   }
 
-  /** Continues an earlier process's sums behind the last block, if that block is still what it was. */
+  /** Continues an earlier process's sums behind the last block, if that block is unchanged. */
   async #continue(file: FileHandle, size: number): Promise<void> {
     const blocks = readBlocks(this.#sumsPath)
     const kept = blocks.filter(({ end }) => end <= size)

@@ -45,7 +45,7 @@ export interface RescueLines {
 }
 
 /**
- * Copies what a store holds into `directory`, which is created if missing; writes are held back from then on.
+ * Copies the data of a store into `directory`, which is created if missing; writes are held back from then on.
  * @returns bytes of the copy
  * @throws Error if the store or the disk fails: the store continues unchanged
  */

@@ -1,6 +1,5 @@
 /**
- * store-directory - the directory of a running store, looked at every two seconds: whether what it writes is still
- * there.
+ * store-directory - the directory of a running store, checked every two seconds for missing files.
  *
  * A redis continues writing, and fsyncing, into files that were deleted, moved or covered by a mount, and reports
  * nothing. The check is a few calls of stat(2) for the directory, its `appendonlydir`, the manifest, and the files

@@ -1,5 +1,5 @@
 /**
- * store-mark - what was known to be on disk when the store last ran, kept beside it, and compared before it runs again.
+ * store-mark - the last state of the store known to be on disk, kept next to it, and compared before it runs again.
  *
  * A file that was cut while no one looked loads without a word: redis drops the end that it cannot read, and takes one
  * that ends between two commands for whole. The mark states how long each file was at least, and how it ended there:

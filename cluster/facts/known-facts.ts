@@ -43,14 +43,14 @@ export class KnownFacts {
     if (since === null) this.heads.take(facts, values)
   }
 
-  /** A commit with these writes was confirmed; `absent` is what it knew not to be there before them. */
+  /** A commit with these writes was confirmed; `absent` lists the fields that it knew to be missing before them. */
   note({ ops, absent, forgets, overlay }: Noted): void {
     this.fields.note(ops, absent)
     this.fields.forget(forgets)
     this.heads.note(ops, overlay)
   }
 
-  /** Forgets what was not asked for in a while. */
+  /** Evicts facts that were not requested for a while. */
   sweep(nowMs: number): void {
     this.fields.sweep(nowMs)
     this.heads.clear()

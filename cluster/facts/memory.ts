@@ -65,7 +65,7 @@ export class Memory {
     return held.state
   }
 
-  /** Makes what a draft holds the committed state. */
+  /** Makes the state of a draft the committed state. */
   take(draft: Draft, nowMs: number): void {
     for (const { state, ref } of draft.entities.values())
       this.hold(ref, { state, usedAtMs: nowMs, entryIds: this.entriesAfter(ref, draft.entryId) })
@@ -84,7 +84,7 @@ export class Memory {
     return [...(this.find(ref)?.entryIds ?? []), entryId].slice(-ENTRIES_KEPT)
   }
 
-  /** Drops what was idle. */
+  /** Drops idle states. */
   sweep(nowMs: number): void {
     for (const held of [...this.kinds.map((one) => one.held), this.counters])
       for (const [name, { usedAtMs }] of held) if (nowMs - usedAtMs > IDLE_MS) held.delete(name)

@@ -1,5 +1,5 @@
 /**
- * overlay - the writes of a commit, laid over what a read answers that may not have seen them.
+ * overlay - the writes of a commit, laid over the answers of a read that may not have seen them.
  *
  * A read that was sent before a commit was confirmed may have run before it or after it. Writes are absolute, so laying
  * them over either answer gives the one after it. Reads of every kind are covered: hashes, streams, sorted sets, texts.

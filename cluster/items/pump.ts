@@ -138,7 +138,7 @@ export class Pump {
     this.stopping = true
   }
 
-  /** Cuts what has lost its claim. */
+  /** Cuts attempts that have lost their claim. */
   abortLost(): void {
     for (const { pass, abort } of this.underWay.values()) if (this.fence.look(pass) === 'shut') abort.abort(LOST_CLAIM)
   }
@@ -158,7 +158,7 @@ export class Pump {
     for (const { stopMs, abort } of this.underWay.values()) if (stopMs <= stoppingMs) abort.abort()
   }
 
-  /** Cuts what is still under way. */
+  /** Cuts attempts that are still in flight. */
   abortAll(): void {
     for (const { abort } of this.underWay.values()) abort.abort()
   }

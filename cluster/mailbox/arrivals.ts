@@ -1,4 +1,4 @@
-/** arrivals - what another process put into a mailbox, or into outcomes, as work of a shard. */
+/** arrivals - turns the entries of a mailbox, or of outcomes, into work of a shard. */
 import type { Command, CommandType, OutcomeBody } from '../behaviour.ts'
 import { Fault } from '../fault.ts'
 import type { InboxEntry } from '../store.ts'

@@ -1,5 +1,5 @@
 /**
- * reader - reads what other processes put into a shard's mailbox, or into its outcomes.
+ * reader - reads the entries that other processes put into a shard's mailbox, or into its outcomes.
  *
  * These are plain reads after a cursor. The cursor moves in the commit that executes the entries, so each is executed
  * once and a new owner continues after the last confirmed commit. An entry that the bell brought along is taken

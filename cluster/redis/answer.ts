@@ -1,4 +1,4 @@
-/** answer - what the answers of the commit script and of the read script mean. */
+/** answer - the meaning of the answers of the commit script and of the read script. */
 
 import type { Entry, FactValue, ViewFact } from '../behaviour.ts'
 import type { Meta, Verdict } from '../store.ts'

@@ -16,7 +16,7 @@ import type { Script } from './scripts.ts'
 /** Milliseconds between tries to connect, growing by 50 up to this. */
 const RETRY_MS_MAX = 500
 const CONNECT_MS_MAX = 5_000
-/** A new connection that does not answer what prepares it is given up after this. */
+/** A new connection that does not answer its preparation is given up after this. */
 const PREPARE_MS_MAX = 10_000
 /** How often a link looks whether its commands are answered. */
 const WATCH_MS = 500

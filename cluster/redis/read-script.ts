@@ -6,7 +6,7 @@
  */
 import { MOVE_PREFIX } from '../store.ts'
 
-/** How long what an owner left behind can be asked for. */
+/** How long the state left by a previous owner can be requested. */
 const FENCED_MS = 3_600_000
 
 const NOW = `

@@ -340,7 +340,7 @@ export class RedisStore implements Store {
     for (const link of isAll ? [this.commits, this.reads, this.own, this.enqueues] : [this.commits]) link?.cut()
   }
 
-  /** Asks over the commit connection what is no commit: it proves that this connection answers. */
+  /** Uses the commit connection for another command, which proves that this connection answers. */
   async askBeside(...args: readonly string[]): Promise<StoreAnswer> {
     const answer = await this.commits.call(...args)
     this.noteAnswer(answer)

@@ -35,7 +35,7 @@ export interface ToldOptions {
   readonly address: string
   /** The stream; asked for each read, since a slot may move. */
   key(): string
-  /** How often what was read is removed, and the stream kept from ending; 20 s. */
+  /** How often read entries are removed, and the stream kept from expiring; 20 s. */
   readonly keepMs?: number
 }
 
@@ -48,7 +48,7 @@ export class RedisTold {
   private last = BEGINNING
   private keptAtMs = Number.NEGATIVE_INFINITY
 
-  /** Hears nothing before `begin`. */
+  /** Receives nothing before `begin`. */
   constructor(options: ToldOptions, heard: (text: string) => void) {
     this.options = options
     this.heard = heard

@@ -64,7 +64,7 @@ export class BatchReader {
     return { works, isClosed, rounds: new FactRounds(), reading: true }
   }
 
-  /** Forgets what was not used for a while, at a moment when no batch rests on it. */
+  /** Evicts facts that were not used for a while, at a moment when no batch depends on them. */
   sweep(): void {
     this.memory.sweep(this.world.clock.nowMs())
     this.fields.sweep(this.world.clock.nowMs())
@@ -75,7 +75,10 @@ export class BatchReader {
     return { seq, field: this.known, head: (key) => this.fields.head(key) }
   }
 
-  /** Reads what a batch asks for: first states, then facts; with `needs`, the facts that its decisions still miss. */
+  /**
+   * Reads the data that a batch needs: first states, then facts; with `needs`, the facts that its decisions still
+   * miss.
+   */
   async gather(batch: Batch, needs: readonly Need[] | null): Promise<void> {
     const { shard, isNext, failed, ready } = this.deps
     const asks = needs ?? batch.works.map((work) => guarded(work, statesOf) ?? {})

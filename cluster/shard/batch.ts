@@ -1,5 +1,5 @@
 /**
- * batch - the turns of one commit: decides command after command and gathers what they want written.
+ * batch - the turns of one commit: decides command after command and gathers their writes.
  *
  * A turn is all or nothing: the orders of a decision are staged only when the decision is complete, so one that
  * refuses, needs more or throws has no effect. Later turns see the staged state of earlier ones.
@@ -47,7 +47,7 @@ export interface BatchContext {
   /** The sequence number that the commit will make. */
   readonly seq: number
   view(staged: Overlay): Facts
-  /** Told of a behaviour that threw. */
+  /** Called for a behaviour that threw. */
   threw(work: Work, error: unknown): void
 }
 
@@ -98,7 +98,7 @@ export function decideBatch(works: readonly Work[], context: BatchContext): Deci
   return { kind: 'need', needs }
 }
 
-/** Gives back what a plan that will not be committed had reserved. */
+/** Returns the reservations of a plan that will not be committed. */
 export function discardPlan(plan: Plan, context: ItemContext): void {
   for (const claim of plan.claims) context.pump.release(claim.lane)
 }

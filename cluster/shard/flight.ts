@@ -9,7 +9,7 @@ import { answerWork } from '../work.ts'
 import type { Plan } from './batch.ts'
 import type { ShardWorld } from './world.ts'
 
-/** A wait before what failed is tried again, ms. */
+/** Wait before a failed step is tried again, ms. */
 export const RETRY_MS = 50
 /** The state found by the next owner is looked for this long. */
 const FENCED_MS_MAX = 3_000

@@ -1,5 +1,5 @@
 /**
- * inbox - what comes to a shard from other processes: commands, outcomes, and claims that the dead left behind.
+ * inbox - the arrivals of a shard from other processes: commands, outcomes, and the claims of dead workers.
  *
  * Guarantees that the claims of a dead worker are freed only after every outcome that was there when its death was
  * detected has been processed, so that finished work is not performed again; a free looks at the claim's row once more.
@@ -20,9 +20,9 @@ interface InboxDeps {
   readonly shard: number
   /** Whether the shard takes anything now. */
   readonly isOpen: () => boolean
-  /** Whether a batch, or the queue before it, already has what it can take: more is read when that has been sent. */
+  /** Whether a batch, or the queue before it, is full; more is read when that has been sent. */
   readonly hasEnough: () => boolean
-  /** Whether the queue takes what needs no read. */
+  /** Whether the queue accepts work that needs no read. */
   readonly hasRoom: () => boolean
   readonly take: (works: readonly Work[]) => void
   readonly outcomeType: (lane: string) => CommandType | undefined
@@ -97,7 +97,7 @@ export class ShardInbox {
     this.read()
   }
 
-  /** Reads what was rung for. Called a few times a second as well. */
+  /** Reads after a bell. Called a few times a second as well. */
   read(): void {
     if (!this.deps.isOpen()) return
     if (this.outcomes.wants) void this.readOutcomes()

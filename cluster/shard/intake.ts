@@ -1,5 +1,5 @@
 /**
- * intake - what a shard has to do: asks, commands of other processes and due items, all in one queue.
+ * intake - the pending work of a shard: asks, commands of other processes and due items, all in one queue.
  *
  * Guarantees: nothing is claimed before every outcome present when the shard was taken is committed, nor before the
  * arrival of outcomes that no owner accepted while the shard moved to another primary, nor once the shard is being

@@ -127,7 +127,7 @@ export class CommitLoop {
     if (loss !== null) this.world.log.lost({ shard: this.id, ...loss })
   }
 
-  /** Does what can be done now. Called after everything that may have made something possible. */
+  /** Takes every step that is possible now. Called after everything that may have made one possible. */
   advance(): void {
     const atMs = this.world.clock.monotonicMs()
     const { queue } = this.intake
@@ -207,7 +207,7 @@ export class CommitLoop {
     }
   }
 
-  /** Does what a verdict asks for. */
+  /** Takes the action for a verdict. */
   protected settle(flight: Flight, verdict: Verdict): void {
     const action = actionOn(verdict, flight)
     switch (action.kind) {

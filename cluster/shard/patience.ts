@@ -1,4 +1,4 @@
-/** patience - how long an ask waits, and for what */
+/** patience - how long an ask waits, and the condition that it waits for */
 import { answerWork, type Work } from '../work.ts'
 import type { Flight } from './flight.ts'
 

@@ -1,5 +1,5 @@
 /**
- * verdict - what a shard does about the verdict on a commit: (verdict, flight) -> action
+ * verdict - the action of a shard for the verdict on a commit: (verdict, flight) -> action
  *
  * Guarantees that unwritten work is decided again, in its order, before later work.
  */
@@ -51,7 +51,7 @@ export interface Again {
   readonly areLate?: true
   /** The store's clock, which this process's was too far from. */
   readonly storeNowMs?: number
-  /** The store takes only what finishes or frees, for a while. */
+  /** For a while, the store accepts only work that finishes or frees something. */
   readonly isFull?: true
   /** The store has answered, so the shard is not stuck. */
   readonly isAway?: true

@@ -41,7 +41,7 @@ export class WorkQueue {
     }
   }
 
-  /** Takes the next batch. With `freesOnly`, just what finishes or frees. */
+  /** Takes the next batch. With `freesOnly`, just work that finishes or frees something. */
   take({ commandsMax, bytesMax }: BatchBounds, freesOnly: boolean): Work[] {
     if (freesOnly) return this.takeFrees(commandsMax)
     const asks = this.local.length + this.mailbox.length
@@ -88,7 +88,7 @@ export class WorkQueue {
     this.own = this.own.filter(({ source, entryId }) => source === 'outcome' && entryId === '')
   }
 
-  /** Empties the queue and answers what was in it. */
+  /** Empties the queue and answers its asks. */
   drain(): Work[] {
     const all = [...this.own, ...this.local, ...this.mailbox]
     this.own = []

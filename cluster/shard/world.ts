@@ -1,4 +1,4 @@
-/** world - what all shards of a worker share, and the events that they report. */
+/** world - the parts shared by all shards of a worker, and the events that they report. */
 import type { CommandType, LaneType, Note, TimerBody } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ShardLog } from '../cluster-log.ts'

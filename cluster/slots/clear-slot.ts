@@ -128,7 +128,7 @@ async function clear({ shard, mustHold }: Clearing, { client }: MoveEnd, names: 
   for (const name of last) await asking(client, [['EVAL', CLEAR, '0', name]])
 }
 
-/** Whether what a node has of a shard was copied by a move. */
+/** Whether a node's keys of a shard were copied by a move. */
 async function isCopy(client: Redis, shard: number): Promise<boolean> {
   const [isMarked, owner] = await asking(client, [
     ['EXISTS', copyKey(shard)],

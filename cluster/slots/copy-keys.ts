@@ -101,7 +101,7 @@ async function sizesOf(client: Redis, names: readonly Buffer[]): Promise<number[
   return sizes.map((size) => Number(size ?? 0))
 }
 
-/** Divides keys into what is under way at once, in their order. */
+/** Divides keys into groups that are in flight together, in their order. */
 async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
   const sizes = await sizesOf(client, names)
   const batches: Buffer[][] = []

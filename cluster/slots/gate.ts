@@ -12,7 +12,7 @@ import type { RedisLink } from '../redis/link.ts'
 
 /** `WAIT` returns after this time with the number of replicas that have acknowledged. */
 const WAIT_MS = 1_000
-/** Answers that fall short for one pass: five seconds, more than anybody who asks waits for. */
+/** Failed passes for one request: five seconds, more than any caller waits. */
 const SHORT_MAX = 5
 
 interface Waiting {

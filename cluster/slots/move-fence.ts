@@ -9,7 +9,7 @@ import type { Redis } from 'ioredis'
 import { copyKey, fencedKey, metaKey, RELEASED_CHANNEL } from '../keyspace.ts'
 import { MOVE_PREFIX } from '../store.ts'
 
-/** How long what the owner before left behind can be asked for. */
+/** How long the state left by the previous owner can be requested. */
 const FENCED_MS = 3_600_000
 
 /** KEYS: meta, fenced of the seen token. ARGV: seen token, new token, owner. Answers 1 when it is done. */

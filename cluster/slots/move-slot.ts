@@ -27,7 +27,7 @@ import { switchSlot } from './switch-slot.ts'
 /** Rounds of copying while the owner writes, and the small rest left to the fence. */
 const AHEAD_ROUNDS_MAX = 8
 const FEW_KEYS = 100
-/** Rounds of comparing what both have; unfenced keys may change all the time, and are volatile. */
+/** Rounds of comparing both sides; unfenced keys may change all the time, and are volatile. */
 const ROUNDS_MAX = 8
 /** A replica that is slow is not waited for if another one has it all. */
 const ALL_REPLICAS_MS = 2_000
@@ -118,8 +118,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
   if ((await readHolder(source.client, shard)).token !== token)
     throw new Error(`Another command has taken over shard ${shard}`)
   await mustSeeAll(move)
-  // The source removes what it had in one step, and is silent in the meantime: large values are freed in the
-  // background.
+  // The source removes its keys in one step, and is silent in the meantime; large values are freed in the background.
   await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
   move.mustHold()
   // This gives it a newer epoch. If it is lost, no node votes for its replica that does not know of the slot.

@@ -113,7 +113,7 @@ export class PrimaryNode implements ShardNode {
     return this.gate !== null
   }
 
-  /** Hears these channels of its shards, and no others. */
+  /** Receives these channels of its shards, and no others. */
   hear(channels: ReadonlySet<string>): void {
     if (this.isClosed || (this.ears === null && channels.size === 0)) return
     const { address, events } = this.options

@@ -41,7 +41,7 @@ export class ShardEars {
     this.watch.unref()
   }
 
-  /** Hears these channels and no others from now on. */
+  /** Receives these channels and no others from now on. */
   want(channels: ReadonlySet<string>): void {
     for (const channel of this.wanted) if (!channels.has(channel)) this.drop(channel)
     for (const channel of channels) {

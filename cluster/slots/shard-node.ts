@@ -1,4 +1,4 @@
-/** shard-node - what the store over a Redis Cluster asks of one of its primaries */
+/** shard-node - the part of one primary in the store over a Redis Cluster */
 import type { Redis } from 'ioredis'
 import type { FactValue, ViewFact } from '../behaviour.ts'
 import type { Primary } from '../primaries.ts'
@@ -41,9 +41,9 @@ export interface ShardNode extends Primary {
   readonly isGated: boolean
   /** Resolves when the required number of replicas have everything written here so far. False if unknown. */
   kept(): Promise<boolean>
-  /** Hears these channels of its shards, and no others. */
+  /** Receives these channels of its shards, and no others. */
   hear(channels: ReadonlySet<string>): void
-  /** Hears who comes, goes, or gives a shard back, from here. */
+  /** Receives the starts and ends of workers, and released shards, from here. */
   listen(worker: string, ears: Ears): Listening
   /** The text of `CLUSTER NODES` here; null means no answer. */
   nodes(): Promise<string | null>

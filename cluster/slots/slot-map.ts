@@ -149,7 +149,7 @@ export class SlotMap {
     return this.addressOf(SHARD_SLOTS[shard] ?? 0)
   }
 
-  /** The primaries that hold what matters. */
+  /** Addresses of the primaries that hold slots of shards. */
   get primaries(): ReadonlySet<string> {
     return new Set([...this.claims.values()].map(({ address }) => address))
   }

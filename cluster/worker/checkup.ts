@@ -16,7 +16,7 @@ export interface CheckupDeps {
   readonly log: ClusterLog
   /** For how long each connection has owed an answer. */
   lags(): readonly Lag[]
-  /** Says to others how this worker is. */
+  /** Publishes the state of this worker to others. */
   tell(): void
   /** Gives its shards to others that can serve them. */
   giveAway(): void

@@ -85,7 +85,7 @@ export class Holdings {
     return owner !== '' && owner !== this.deps.me && !this.isForfeit(owner, atMs)
   }
 
-  /** Looks at shards (all by default): takes what is free, drops what another one holds. */
+  /** Checks shards (all by default): takes free ones, and drops those that another worker holds. */
   async check(which?: readonly number[]): Promise<void> {
     if (this.isClosed) return
     const { store, members } = this.deps

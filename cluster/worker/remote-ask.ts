@@ -136,7 +136,7 @@ export class RemoteAsks {
     return line
   }
 
-  /** The first ask has come since the last request took what had gathered. */
+  /** The first ask has come since the last request took all gathered ones. */
   private wait(line: Line): void {
     if (line.unanswered === 0) this.sendSoon(line)
     else line.cancelWait = this.deps.clock.after(GATHER_MS, () => this.sendSoon(line))
@@ -275,7 +275,7 @@ class OpenParcel {
     for (let place = 0; place < results.length; place += 1) this.end(from + place, results[place]!)
   }
 
-  /** Ends what `resultOf` has a result for. */
+  /** Ends the asks for which `resultOf` has a result. */
   settleOpen(resultOf: (deadlineMs: number) => AskResult | null): void {
     for (let place = 0; place < this.asks.length; place += 1) {
       const ask = this.asks[place]
@@ -323,7 +323,7 @@ export class LookList<Item> {
     else this.list.splice(place, 0, { item, atMs })
   }
 
-  /** Takes out what is due at a time, in order. */
+  /** Removes the entries due at a time, in order. */
   due(atMs: number): Item[] {
     let count = 0
     while (count < this.list.length && this.list[count]!.atMs <= atMs) count += 1

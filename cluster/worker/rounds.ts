@@ -1,4 +1,4 @@
-/** rounds - what a worker does again and again, each by itself, until it ends */
+/** rounds - the repeated tasks of a worker, each by itself, until it ends */
 import type { Clock } from '../clock.ts'
 
 export class Rounds {

@@ -1,5 +1,5 @@
 /**
- * soundness - whether a worker can do what askers want of its shards, judged by its connections and by its own asks.
+ * soundness - whether a worker can serve its shards, judged by its connections and by its own asks.
  *
  * A worker that cannot reach a part of the store still sends heartbeats but serves no caller, because its heartbeats
  * test only one connection. So every connection is tested end to end, and the results of asks to its shards are

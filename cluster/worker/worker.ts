@@ -74,7 +74,7 @@ export class Worker {
   private readonly rounds: Rounds
   private listening: Listening | null = null
   private living: readonly string[] = []
-  /** Others that may still perform what they had claimed. */
+  /** Others that may still perform items that they had claimed. */
   private performing: readonly string[] = []
   private beats = 0
   private commits = 0
@@ -172,7 +172,7 @@ export class Worker {
     return [this.id, ...this.living]
   }
 
-  /** Workers that run shards, or are still ending what they did there; this one is always counted. */
+  /** Workers that run shards, or are still finishing their work there; this one is always counted. */
   get sharers(): number {
     return 1 + this.members.sharers(this.clock.monotonicMs())
   }

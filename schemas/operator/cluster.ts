@@ -1,5 +1,5 @@
 /**
- * cluster - what an operator sees of the shards, of the processes that own them, and of the entities on them
+ * cluster - the operator's view of the shards, of the processes that own them, and of the entities on them
  *
  * Spec operator.shards, operator.entity
  */

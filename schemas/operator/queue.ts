@@ -1,5 +1,5 @@
 /**
- * queue - what waits to be delivered, by destination, as the operator sees and orders it
+ * queue - pending recipients by destination, as the operator sees and orders them
  *
  * Spec queue.list, queue.order
  */

@@ -24,7 +24,7 @@ import { formatValues, inStore } from './store.ts'
 const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 'WARN', failed: 'FAIL' }
 
 /**
- * Has the running service examine itself and prints what was found.
+ * Makes the running service examine itself, and prints the findings.
  * @returns 0 if nothing has failed, or only the records are requested; otherwise 1
  */
 export async function runDoctor(options: ClientOptions & { zone?: boolean; deep?: boolean }): Promise<number> {

@@ -50,7 +50,7 @@ export function addQueueCommands(program: Command, ended: Ended): void {
   }
 }
 
-/** Prints what waits, the fullest destinations first. */
+/** Prints pending recipients, the largest destinations first. */
 async function listQueue(options: ClientOptions): Promise<number> {
   const client = makeClient(options, 'operator')
   const destinations: Destination[] = []
@@ -104,7 +104,7 @@ async function orderQueue(
     const done = await client.post<QueueOrdered>(`/v1/operator/queue/${order}`, body)
     recipients += done.recipients
     held = done.held
-    // A second retry of fewer would count what has failed again since the first.
+    // A second retry of fewer would count recipients that have failed again since the first.
     if (order === 'hold' || order === 'release' || done.recipients < QUEUE_ORDER_MAX) break
   }
   if (options.json) return printJson({ recipients, held })

@@ -1,4 +1,4 @@
-/** send - `sendwright send` and `sendwright batch`: messages through the API, and with `--wait` what becomes of one. */
+/** send - `sendwright send` and `sendwright batch`: messages through the API, and with `--wait` the outcome of one. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { text as readAllText } from 'node:stream/consumers'

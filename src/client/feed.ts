@@ -61,7 +61,7 @@ interface Following {
   readonly connection: { reason: string }
 }
 
-/** The events of one connection. Throws what the same request would bring again. */
+/** The events of one connection. Throws errors that the same request would cause again. */
 async function* eventsOf(exchange: Exchange, following: Following): AsyncGenerator<Event, void, undefined> {
   const { place, signal, onGap, connection } = following
   const ending = new AbortController()

@@ -72,7 +72,7 @@ export interface Contents {
   front(name: string): Promise<Front | 'gone' | 'away'>
   /** False if the home did not remove them. */
   remove(names: readonly string[]): Promise<boolean>
-  /** Objects that were not what was written when this process read them: names, the first hundred. */
+  /** Objects that were damaged when this process read them: names, the first hundred. */
   readonly damaged: ReadonlySet<string>
   readonly home: Home
   readonly told: (act: ContentAct) => void

@@ -34,7 +34,7 @@ const REMOVALS = 16
 export interface FileHomeOptions {
   /** Names this process's worker, for its unfinished files. */
   readonly worker: () => string
-  /** In place of our own; tests look at what is asked for. */
+  /** Replaces our own sync of directories, so that tests can check the calls. */
   readonly syncFolder?: (folder: string) => Promise<void>
 }
 

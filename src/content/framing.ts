@@ -1,5 +1,5 @@
 /**
- * framing - bytes as they come become sealed frames, and sealed bytes as they come become what was asked for
+ * framing - encrypts a stream of bytes into sealed frames, and decrypts sealed bytes to a requested span
  *
  * Guarantees: memory holds one frame and the last piece; bytes are passed on only after their frame was verified, so a
  * changed object ends in an error and never in other bytes.
@@ -17,7 +17,7 @@ import {
   sealFrame,
 } from './frame.ts'
 
-/** An object that is not what was written. */
+/** A damaged object. */
 export class BrokenObject extends Error {}
 
 /** Bytes in pieces of any size. */

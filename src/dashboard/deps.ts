@@ -1,4 +1,4 @@
-/** deps - what the dashboard's handlers need, and how a request of theirs looks */
+/** deps - the dependencies of the dashboard's handlers, and the form of their requests */
 
 import { homeShard } from '../../cluster/id.ts'
 import type { DashboardBodyOf, DashboardRouteName } from '../../schemas/dashboard/routes.ts'

@@ -190,7 +190,7 @@ class LiveLines {
     else void this.#read(reference).then((event) => this.#say(event, this.#deps.newEventId(), ''))
   }
 
-  /** Hears which messages were accepted. */
+  /** Receives signals of accepted messages. */
   readonly accept = (text: string): void => {
     const ids = text.split(' ')
     if (this.#accepted.length + ids.length > ACCEPTED_MAX) this.#isMissed = true

@@ -1,5 +1,5 @@
 /**
- * passkey - what browsers are asked with passkeys, and whether what they answer is right (WebAuthn level 2)
+ * passkey - the requests to browsers about passkeys, and the verification of their answers (WebAuthn level 2)
  *
  * A passkey belongs to the name in BASE_URL, on the loopback to `localhost`: browsers allow none for IP addresses. The
  * library is loaded with the first answer to verify, which takes some 0.4 s. Attestations are not verified, because for
@@ -26,7 +26,7 @@ const CREDENTIAL_BYTES_MAX = 1023
 const PUBLIC_KEY_BYTES_MAX = 2048
 /** WebAuthn 5.8.4, and `cable` of older browsers. */
 const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
-/** As what authenticators show the service. */
+/** The name under which authenticators list the service. */
 const RP_NAME = 'Sendwright'
 
 /** Whose passkeys they are, and which pages may ask for them. */
@@ -85,7 +85,7 @@ export function userIdOf(credential: object): string | null {
   return shardOf(userId) === null ? null : userId
 }
 
-/** Whether what a browser sent names a passkey of a user. */
+/** Whether a browser's answer names a passkey of a user. */
 export function hasPasskey(user: User, credential: object): boolean {
   return knownOf(user, credential) !== undefined
 }

@@ -12,7 +12,7 @@ const QUERY_TIMEOUT_MS = 2000
 const QUERY_TRIES = 2
 /** Heap: 64 KB on the wire can become a megabyte, as compressed names or strings of one byte. */
 const ANSWER_BYTES_MAX = 128 * 1024
-/** What c-ares refuses in a name (EBADNAME), or takes for an escape. */
+/** Characters that c-ares refuses in a name (EBADNAME), or reads as an escape. */
 const UNUSUAL = /[^\w./*\u0080-\uffff-]/
 
 export interface ClientOptions {

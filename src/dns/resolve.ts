@@ -40,7 +40,7 @@ export interface ResolverOptions extends ClientOptions {
 export interface Resolver {
   /** Asks, or answers from memory; with `fresh` it always asks. */
   look<T extends RecordType>(type: T, name: string, options?: { fresh?: boolean }): Promise<DnsAnswer<RecordTypes[T]>>
-  /** Gives up what is in flight: those look-ups answer `failure`. */
+  /** Abandons look-ups in flight, which answer `failure`. */
   close(): void
 }
 

@@ -15,7 +15,7 @@ import { failed, warning, well } from './finding.ts'
 
 const GIB = 1024 ** 3
 const PROBE_BYTES = 100_000
-/** Twice what refuses new mail. */
+/** The warning starts at twice the free space below which new mail is refused. */
 const SOON_FULL = 2
 
 /** Looks at the store. `contents` is null if all content is in Redis. Changes nothing that stays. */

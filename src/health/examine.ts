@@ -55,15 +55,15 @@ export interface ExamineDeps {
   readonly config: Config
   readonly engine: Engine
   readonly store: StoreCondition
-  /** Reads what is stored of accounts. */
+  /** Reads data of accounts. */
   readonly read: Reader
-  /** Why nothing may be accepted now; null while the store keeps what it takes. */
+  /** Why nothing is accepted now; null while the store syncs acknowledged writes. */
   readonly storeFault: () => string | null
   /** Null if all content is in Redis. */
   readonly contents: Contents | null
   readonly resolver: Resolver
   readonly serviceKey: SigningKey | null
-  /** Reads what the living processes run. */
+  /** Reads the roles of the living processes. */
   readonly livingRoles: () => Promise<ReadonlySet<string>>
   /** The local clock, milliseconds. */
   readonly nowMs: () => number

@@ -98,7 +98,7 @@ export function examineBackup(dataDir: string, nowMs: number): Finding {
     : well('backup', `The last backup is ${hours} hours old`)
 }
 
-/** Listeners that strangers reach without a proxy, and proxies that anybody can claim to be. */
+/** Listeners that are open to the public without a proxy, and proxies that any client can claim to be. */
 export function examineExposure({
   operatorHost,
   operatorPort,

@@ -15,7 +15,7 @@ export const NO_MX_LISTENER =
 export const NO_MX_LISTENER_FIX =
   'Start one with ROLES=mx (npm run cluster -- mx=1), or give MX_PORT a port where the whole service is one process'
 
-/** In: reads what the living processes run; the directory in which unread reports are. */
+/** Takes a function that reads the roles of the living processes, and the directory of unread reports. */
 export async function examineMxListener(
   livingRoles: () => Promise<ReadonlySet<string>>,
   dataDir: string,

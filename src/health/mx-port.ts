@@ -20,7 +20,7 @@ import { isPublishable } from './service-records.ts'
 export interface MxPortDeps {
   readonly resolver: Resolver
   readonly config: Pick<Config, 'serviceDomain' | 'smtpHostname' | 'deliveryPort' | 'privateNetworksAllowed'>
-  /** Reads what the living processes run. */
+  /** Reads the roles of the living processes. */
   readonly livingRoles: () => Promise<ReadonlySet<string>>
 }
 

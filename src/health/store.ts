@@ -1,5 +1,5 @@
 /**
- * store - whether the store keeps what it acknowledges, and has room; whether its clock is ours
+ * store - whether the store syncs acknowledged writes, has free memory, and agrees with our clock
  *
  * Spec operator.health
  */

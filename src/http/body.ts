@@ -1,5 +1,5 @@
 /**
- * body - body and query of a request become checked values, or one refusal that lists what is wrong
+ * body - turns body and query of a request into checked values, or into one refusal that lists the faults
  *
  * Spec refusal.order, error.issues, request.json
  */

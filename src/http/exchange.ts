@@ -70,7 +70,7 @@ export class Exchange implements Receiver, Connection {
   start(): void {
     const { headers } = this.#head
     if (!this.#isWithinRate()) this.#answer(RATE_REFUSAL)
-    // The library would read on behind an answer, and take for a request what may be a body. Spec request.framing
+    // The library would read on behind an answer, and could take a body for a request. Spec request.framing
     else if (headers.isFramedTwice) this.cut()
     else if (headers.repeated !== null) this.#answer(REPEATED[headers.repeated])
     else if (Number(headers.contentLength) > this.#target.bodyBytesMax) this.#tooLarge()
@@ -93,7 +93,8 @@ export class Exchange implements Receiver, Connection {
       }
       return
     }
-    // Fields behind a chunked body end the connection while what came with it is read: then nothing has been accepted.
+    // Fields behind a chunked body end the connection while the received bytes are read; by then nothing has been
+    // accepted.
     if (this.#head.headers.isChunked) setImmediate(() => this.#finish())
     else this.#finish()
   }
@@ -188,7 +189,7 @@ export class Exchange implements Receiver, Connection {
   }
 
   /**
-   * Refuses what never reaches a handler. A key revoked in the meantime gets only that refusal. Spec key.revoke
+   * Refuses requests that never reach a handler. A key revoked in the meantime gets only that refusal. Spec key.revoke
    */
   #refuse(refusal: Reply): void {
     if (this.#unproven === null) {

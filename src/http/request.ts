@@ -89,7 +89,7 @@ export type HandlerOf<Name extends RouteName> = Handler<RequestOf<Name>>
 /** A handler for each route: it does not compile if one is missing, or takes a different key or body. */
 export type Handlers<Name extends RouteName = RouteName> = { readonly [One in Name]: HandlerOf<One> }
 
-/** Where the edge writes what happened; a pino logger is one. */
+/** The destination of log lines, such as a pino logger. */
 export interface EdgeLog {
   error(facts: object, text: string): void
   debug(facts: object, text: string): void

@@ -38,7 +38,7 @@ export interface FeedSink {
 
 /** An answer that continues as `text/event-stream`. Exactly one of both is called. */
 export interface Feed {
-  /** Begins it; answers what ends it on our side. */
+  /** Begins it; returns a function that ends it on our side. */
   start(sink: FeedSink): () => void
   /** Maximum bytes buffered for a client that does not read, if lower than for other feeds. */
   readonly waitingBytesMax?: number

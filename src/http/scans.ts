@@ -54,7 +54,7 @@ export class Scans {
       if (account.running >= SCANS_AT_ONCE) await new Promise<void>((resolve) => account.waiting.push(resolve))
       else account.running += 1
       try {
-        // Those before it may have spent what there was.
+        // Earlier searches may have spent the remaining rows.
         if (this.#fill(account).rows <= 0) return refuseScan(account)
         return await make({ ...deps, read: this.#counted(deps.read, account) })(request)
       } finally {

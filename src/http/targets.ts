@@ -1,5 +1,5 @@
 /**
- * targets - what each path and method of a listener leads to: a route, a 405 or a 404
+ * targets - the target of each path and method of a listener: a route, a 405 or a 404
  *
  * Spec refusal.order, request.head
  */

@@ -65,7 +65,7 @@ function plain(text: string | null | undefined): string {
   return text ? text.replace(/[^!#-[\]-~]/g, '?') : NONE
 }
 
-/** Unpacks what `packRoute` packed. */
+/** Unpacks the result of `packRoute`. */
 export function unpackRoute(packed: string): AttemptRoute {
   const [host = '', address, source, version, cipher, flags = '', times = ''] = packed.split(' ')
   const [dnsMs, connectMs, tlsMs, transactionMs] = times.split(',').map((ms) => (ms === '' ? null : Number(ms)))

@@ -164,7 +164,7 @@ export function takeInheritedCount(environment: Record<string, string | undefine
   return Number(LISTEN_PID) === process.pid ? Number(LISTEN_FDS) || 0 : 0
 }
 
-/** Reads what a client command needs; a mistaken setting of the service does not hinder it. */
+/** Reads the settings of a client command; a mistaken setting of the service does not hinder it. */
 export function readClientSettings(environment: Environment = process.env): ClientSettings {
   const result = readConfig(environment)
   const isOperatorNamed = ['OPERATOR_HOST', 'OPERATOR_PORT'].some((name) => environment[name])

@@ -22,7 +22,7 @@ export class HeldBytes {
     return true
   }
 
-  /** Gives back what was taken. */
+  /** Releases the bytes. */
   give(bytes: number): void {
     this.#bytes -= bytes
   }

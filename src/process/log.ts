@@ -44,7 +44,7 @@ const PERSONAL_FIELDS = [
   'authorization',
   'command',
 ]
-/** An error can quote what a client or a server sent. */
+/** An error can quote text of a client or a server. */
 const LINE_CHARS_MAX = 16_384
 /** Lines that wait to be written. */
 const BUFFER_BYTES_MAX = 4 * 1024 * 1024

@@ -78,7 +78,7 @@ export type FormatPage = (figures: Figures, labelled: LabelledFigures) => Promis
 
 type Prom = typeof import('prom-client')
 
-/** Loads prom-client, registers everything once and answers what formats it. */
+/** Loads prom-client, registers everything once and returns the formatter. */
 export async function makePage(all: readonly PageFigure[], requests: RequestTallies): Promise<FormatPage> {
   const prom = await import('prom-client')
   const registry: Registry = new prom.Registry()

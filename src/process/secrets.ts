@@ -1,5 +1,5 @@
 /**
- * secrets - what the service derives from SECRET_KEY: keyed hashes of addresses and idempotency keys, the sealing key
+ * secrets - values derived from SECRET_KEY: keyed hashes of addresses and idempotency keys, the sealing key
  *
  * One key for each purpose (HKDF, RFC 5869), so that no value made for one means anything to another. Hashes are
  * HMAC-SHA256 cut to 132 bits: 22 characters of base64url, short enough for a hash field and far from any collision.
@@ -73,7 +73,7 @@ export interface Secrets {
   readonly senderId: string
   /** The secret that everything is derived from. A thread derives it again. */
   readonly secretKey: string
-  /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
+  /** Distinguishes two secrets without revealing anything about them: 22 characters, kept in the store. */
   readonly check: string
 }
 

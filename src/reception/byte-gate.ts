@@ -21,7 +21,8 @@ export class ByteGate {
   }
 
   /**
-   * Runs what needs so many bytes, once there is room for them. When it ends, its memory must not be read any longer.
+   * Runs a work with this many bytes, once there is room for them. When it ends, its memory must not be read any
+   * longer.
    */
   async hold<Result>(bytes: number, run: (take: TakeMemory) => Promise<Result>): Promise<Result> {
     await this.#enter(bytes)

@@ -32,7 +32,7 @@ export class MxConnection extends SMTPConnection {
     this.#commands = 0
   }
 
-  /** Whether the session has had its time; one with a mail in hand has what its mail has. */
+  /** Whether the session's time is over, which never holds while a mail is in hand. */
   isOver(nowMs: number): boolean {
     if (this.isBusy) return false
     const isMailless = nowMs - this.#sinceMs >= MX_MAILLESS_MINUTES_MAX * MINUTE_MS

@@ -83,12 +83,12 @@ export class MxServer extends SMTPServer {
     this.#places.release(connection.place)
   }
 
-  /** Says something to a session, and ends it if it is 421. */
+  /** Sends a reply to a session, and ends the session if the reply is 421. */
   say(sessionId: string, { code, text }: SmtpAnswer): void {
     this.#open.get(sessionId)?.send(code, text)
   }
 
-  /** Says something to all sessions that have no mail in hand. */
+  /** Sends a reply to all sessions without a mail in hand. */
   sayToIdle({ code, text }: SmtpAnswer): void {
     for (const connection of this.#open.values()) if (!connection.isBusy) connection.send(code, text)
   }

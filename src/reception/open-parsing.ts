@@ -1,6 +1,6 @@
 /**
- * open-parsing - what takes received mail apart and judges it in a process with actors: the threads, and the lanes that
- * they work for
+ * open-parsing - parses and judges received mail in a process with actors: the threads, and the lanes that they work
+ * for
  *
  * Threads start with the first mail. It has a separate DNS resolver, so that slow name servers of senders delay no
  * other query.

@@ -1,5 +1,5 @@
 /**
- * open - what a process with the role `mx` listens with: received mail, bounces and complaints, over SMTP
+ * open - the listener of a process with the role `mx`: received mail, bounces and complaints, over SMTP
  *
  * It makes no decisions itself: the owner of a mail's shard, in this process or another, decides about it.
  */

@@ -20,7 +20,7 @@ export interface ReceivedRoom {
   close(): Promise<void>
 }
 
-/** Makes the room. `parseMsMax` is what one mail may take. */
+/** Makes the room. `parseMsMax` is the time limit of one mail. */
 export function makeReceivedRoom(parseMsMax: number = PARSE_MS_MAX): ReceivedRoom {
   const room = new ThreadRoom<Uint8Array, ParsedMail, ReceivedMail>({
     body: new URL('./received-thread.js', import.meta.url),

@@ -17,7 +17,7 @@ port.on('message', (raw: Uint8Array) => {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
     post({ done: packMail(parseReceivedMail(bytes, (told) => post({ told }))) })
   } catch {
-    // Told as `parser_error`; the mail stays as it was received.
+    // Reported as `parser_error`; the mail stays as it was received.
     post({ failed: true })
   }
 })

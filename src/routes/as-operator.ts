@@ -1,6 +1,6 @@
 /**
- * as-operator - what every operator route does first: the key is active now and its role suffices, and a write comes
- * with the operator that orders it
+ * as-operator - the first checks of every operator route: the key is active now and its role suffices, and a write
+ * comes with the operator that orders it
  *
  * An operator's key belongs to no entity, so it is read without a cache, and a revocation holds from its answer on.
  *

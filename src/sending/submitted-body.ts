@@ -1,5 +1,5 @@
 /**
- * submitted-body - what is read of a message that came over SMTP, for the log and for its Idempotency-Key
+ * submitted-body - the parsed parts of a message received over SMTP, for the log and for its Idempotency-Key
  *
  * Bytes in, result out, like the parser of received mail that it calls; large messages are read in a thread.
  *

@@ -51,7 +51,7 @@ async function build(esbuild, { root, page, into, entry }) {
     loader: { '.woff2': 'file' },
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    // One file holds what the pages share.
+    // One file holds the code shared by the pages.
     inject: entry === 'app' ? [join(page, 'shared.ts')] : [],
     metafile: true,
     logLevel: 'silent',

@@ -1,5 +1,5 @@
 /**
- * parts - what a running service is made of, opened one on the other: secret, store, installation, worker
+ * parts - the parts of a running service, opened one on the other: secret, store, installation, worker
  *
  * Guarantees: a failed start closes everything it had opened; while the store is not durable, no commands go to actors.
  */
@@ -385,7 +385,7 @@ function makeExamine(parts: Parts, worker: Worker, store: StoreCondition): Route
   }
 }
 
-/** Reads what the living processes run. */
+/** Reads the roles of the living processes. */
 export function makeLivingRoles({ nodes }: Parts, worker: Worker): () => Promise<ReadonlySet<string>> {
   return () => readLivingRoles(nodes, worker.livingWorkers)
 }

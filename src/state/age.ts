@@ -1,5 +1,5 @@
 /**
- * age - how long what is kept of a message stays, in one place for those who write, read and remove it.
+ * age - how long the data of a message is kept, in one place for its writers, readers and sweeps.
  *
  * Expired data is invisible at once and removed within a day.
  *

@@ -87,7 +87,7 @@ export function endPairsOps(place: PairPlace, nowMs: number): Op[] {
   return [{ key: keyOf(place), write: 'PEXPIREAT', args: [endOfRemainsMs(nowMs)] }]
 }
 
-/** When what is left of a removed domain goes. */
+/** When the remaining data of a removed domain is removed. */
 export function endOfRemainsMs(nowMs: number): string {
   return String(nowMs + REMAINS_MS)
 }

@@ -119,7 +119,7 @@ export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
   },
 }
 
-/** The domain without what a look-up that decides nothing has left. */
+/** The domain without the marks of an inconclusive look-up. */
 export function decided({ undecidedSinceMs: _, ...domain }: DomainState): DomainState {
   return domain
 }

@@ -81,7 +81,7 @@ export const segmentsKey = (shard: number, serverId: string): string => `${shard
 /** Stream: one entry per message. */
 export const logKey = (shard: number, serverId: string, segment: string): string =>
   segmentNames(shard, serverId, segment).log
-/** Hash: message -> what a person wrote on it. */
+/** Hash: message -> its head, the text written by persons. */
 export const headKey = (shard: number, serverId: string, segment: string): string =>
   segmentNames(shard, serverId, segment).head
 /** Hash: message and recipient -> status and events; a recipient without events has no field. */

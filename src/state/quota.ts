@@ -1,5 +1,5 @@
 /**
- * quota - what a period has taken, and whether a request still fits.
+ * quota - the use of a period, and whether a request still fits.
  *
  * States: a counter is `[period, n, before, gap]`: `n` of the latest period seen, `before` of the one `gap` periods
  * earlier; a `gap` of 1 and a `before` of 0 are left off. If the clock goes back, counting continues in `before`, so

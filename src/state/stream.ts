@@ -28,7 +28,7 @@ export interface StreamState {
   readonly sentContentDays?: number | null
   /** Messages of broadcasts a minute, if an operator has set a pace; null or absent for the default. */
   readonly pacePerMinute?: number | null
-  /** Whether anybody was ever suppressed on it; until then no send looks. */
+  /** Whether any address was ever suppressed on it; until then no send reads the list. */
   readonly hasSuppressions?: true
 }
 

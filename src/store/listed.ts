@@ -27,7 +27,7 @@ export interface ListedContent {
   readonly files: () => Promise<readonly Buffer[] | null | undefined>
 }
 
-/** Reads what broadcasts share. */
+/** Reads the content shared by broadcasts' messages. */
 export interface ListedContents {
   /** Null once it is gone; undefined when the store did not answer. */
   read(shard: number, contentId: string): Promise<ListedContent | null | undefined>

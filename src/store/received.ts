@@ -70,12 +70,12 @@ export async function readParsed(
   return JSON.parse((await inflated(found, { maxOutputLength: PARSED_BYTES_MAX })).toString()) as ParsedContent
 }
 
-/** Packs what parsing made of a mail. It takes its time, which is a thread's. */
+/** Packs the result of parsing a mail. It takes its time, which is a thread's. */
 export function packParsed(parsed: ParsedContent): Uint8Array {
   return deflateSync(JSON.stringify(parsed))
 }
 
-/** Writes what `packParsed` made under a new id; false when the store did not take it. */
+/** Writes the result of `packParsed` under a new id; false if the store did not accept it. */
 export async function writeParsed(
   { contents, contentKey }: ReceivedStore,
   { shard, serverId, key, parsedId }: { shard: number; serverId: string; key: string; parsedId: string },

@@ -1,5 +1,5 @@
 /**
- * remake - what belongs into a data directory beside its store, written again into one that was deleted while the store
+ * remake - writes the files of a data directory other than its store again, into one that was deleted while the store
  * ran
  *
  * The store itself is rewritten from memory (cluster/embedded/rescue.ts). Keys of the first start and large content in

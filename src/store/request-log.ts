@@ -1,5 +1,5 @@
 /**
- * request-log - what this process answered, written once a second beside the commits
+ * request-log - the requests that this process answered, written once a second outside the commits
  *
  * States of a row: recorded in memory, written within about a second, removed by age or by the bound. Rows that the
  * store does not take at once are lost, and so is the last second of a process that dies. No caller waits for them.

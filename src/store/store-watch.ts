@@ -1,6 +1,5 @@
 /**
- * store-watch - the store, looked at every two seconds while it runs: whether it still is what it was when it was
- * opened
+ * store-watch - the store, checked every two seconds while it runs: whether it is unchanged since it was opened
  *
  * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. A fault that breaks the promise of
  * a 200 (a setting changed by hand, a directory that was deleted, moved or damaged, a missing installation) stops every
@@ -48,7 +47,7 @@ export interface StoreWatch {
   readonly share: number
   /** The resource that new mail lacks, or null. */
   readonly lack: RoomLack | null
-  /** Why nothing may be accepted now; null while the store keeps what it takes. */
+  /** Why new mail is refused now; null while the store syncs acknowledged writes. */
   readonly fault: string | null
   /** Each primary of a cluster; empty for a single Redis. */
   readonly nodes: readonly RedisFigure[]
@@ -83,9 +82,9 @@ export interface WatchOptions {
   readonly installationId: string | null
   /** The store has a different installation than before, or none. Takes its current id. */
   readonly onLost: (id: string | null) => void
-  /** Heard after each look that finds nothing wrong. */
+  /** Called after each check without a fault. */
   readonly onWell?: () => void
-  /** Heard as soon as the store is faulty, and when it is sound again. */
+  /** Called as soon as the store is faulty, and when it is sound again. */
   readonly onFault?: (isFaulty: boolean) => void
   /** In place of our own. */
   readonly fullShare?: number

@@ -1,5 +1,5 @@
 /**
- * figures - what waits for webhooks and since when, of the shards that this process owns
+ * figures - pending deliveries of webhooks with the age of the oldest, for the shards that this process owns
  *
  * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. A webhook that was not attempted
  * here yet is `failing` if its oldest pending delivery has failed, otherwise `healthy`. A retry may be due long after

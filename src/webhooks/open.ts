@@ -1,6 +1,5 @@
 /**
- * open - what webhooks need in a process: secrets, events, connections to receivers; opened with the first
- * attempt
+ * open - the parts of webhooks in a process: secrets, events, connections to receivers; opened with the first attempt
  */
 
 import type { LaneType } from '../../cluster/behaviour.ts'

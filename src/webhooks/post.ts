@@ -159,7 +159,7 @@ function attempt(agent: Agent, input: PostInput, time: AttemptTime): Promise<Pos
   })
 }
 
-/** Hears what becomes of a request; undici's handler. */
+/** Receives the events of a request, as undici's handler. */
 class AnswerWatch implements Dispatcher.DispatchHandler {
   private readonly settle: (outcome: PostOutcome | typeof STALE) => void
   private readonly time: AttemptTime

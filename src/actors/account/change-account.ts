@@ -48,7 +48,7 @@ export type AccountRule<Body> = (
 ) => AccountChanges | Refusal<Refused>
 
 export interface ApproveAccountBody extends AccountAct {
-  /** The cap that was approved; the monthly cap begins at it. Null = what the application asks for. */
+  /** The approved cap; the monthly cap begins at it. Null for the one that the application requests. */
   readonly monthlyCap: number | null
   /** Null = as it is. */
   readonly perMinuteLimit: number | null

@@ -56,7 +56,7 @@ export const people: CommandType<TimerBody, null> = {
   },
 }
 
-/** The counters, if they say another number of months. */
+/** The counters, if they have another number of months. */
 function walkedWith(
   months: number,
   { states, accountId }: { states: Pick<States, 'counter'>; accountId: string },

@@ -43,7 +43,7 @@ export function stepDue(streamId: string, atMs: number): Due {
   return { lane: TIMERS_LANE, item: `${BROADCAST_TIMER}:${streamId}`, atMs: Math.ceil(atMs) }
 }
 
-/** When what is left of a broadcast fails. */
+/** When the remaining messages of a broadcast fail. */
 export function endDue(broadcast: BroadcastState): Due {
   return {
     lane: TIMERS_LANE,

@@ -52,7 +52,7 @@ export interface BeginJoinBody {
 
 export interface StepBegun {
   readonly kind: 'begun'
-  /** Until when the account does what it is asked next, ms. */
+  /** Until when the account executes the next step, ms. */
   readonly untilMs: number
 }
 

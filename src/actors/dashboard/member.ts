@@ -1,5 +1,5 @@
 /**
- * member - what administrators order about the people of their account: roles, removals, invitations.
+ * member - orders of administrators about the members of their account: roles, removals, invitations.
  *
  * Another role is written into the member's sessions, and a removal ends them, in the same commit: it holds from its
  * answer on, in every process. The last administrator stays.

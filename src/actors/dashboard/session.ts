@@ -96,7 +96,7 @@ export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> 
   },
 }
 
-/** The writes that list a session with its member, and take off the list what has ended by itself. */
+/** The writes that list a session with its member, and remove expired ones from the list. */
 function listOps(
   shard: number,
   of: { session: SessionRow; hash: string; known: readonly string[]; nowMs: number },

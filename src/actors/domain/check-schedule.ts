@@ -4,7 +4,7 @@
  * A new domain is checked often at first and then less and less; a domain in its warning has a day to be fixed, so it
  * is checked hourly. A domain that has lost its verification is checked like a new one.
  *
- * Nobody waits for the records of a domain that only test servers use: it is looked at once a day.
+ * The records of a domain that only test servers use are not urgent, so it is checked once a day.
  *
  * Spec domain.schedule, domain.test-use
  */

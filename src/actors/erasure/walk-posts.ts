@@ -129,7 +129,7 @@ function walkDead(step: SliceStep, after: string): StepResult {
   return { kind: 'stepped', place, staged: { ops: forget.ops } }
 }
 
-/** The write that takes out what was answered to events of erased mail. */
+/** The write that removes receivers' answers to events of erased mail. */
 function forgetAnswers(step: SliceStep, items: readonly WebhookItem[]): { readonly ops: readonly Op[] } | Need {
   const { server, webhookId, slice, facts, context } = step
   if (items.length === 0) return { ops: [] }

@@ -1,5 +1,5 @@
 /**
- * sweep-received - removes what is past its age of a server's received mail, each day, in small steps.
+ * sweep-received - removes expired data of a server's received mail, each day, in small steps.
  *
  * References first: expired segments are removed as a whole, then the oldest messages of the oldest one. Then content
  * follows: the log is walked from the end of the removed content on, and each message past the retention of its stream

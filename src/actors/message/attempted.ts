@@ -1,5 +1,5 @@
 /**
- * attempted - what the end of an attempt makes of its recipient.
+ * attempted - the effect of an attempt's outcome on its recipient.
  *
  * States: an open recipient (accepted, deferred) becomes delivered, bounced or failed, or waits for its next attempt.
  * A temporary failure whose next attempt would come too late ends it as bounced, expired.

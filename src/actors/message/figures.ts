@@ -1,5 +1,5 @@
 /**
- * figures - what the end of an attempt, a report or a click adds to the figures of its server.
+ * figures - the effect of an attempt's outcome, a report or a click on the figures of its server.
  *
  * It rides in the commit of the event itself, so what is counted is what happened, once.
  *
@@ -79,7 +79,7 @@ export function figuresAfter(item: AttemptItem, input: FiguresInput, turn: Suppr
   return written(item.serverId, { counted, groups }, turn)
 }
 
-/** Adds to both counters; what has ended is moved to its rows. */
+/** Adds to both counters, and moves an hour that has ended to its rows. */
 function written(
   serverId: string,
   { counted, groups }: { readonly counted: readonly Counted[]; readonly groups: readonly Counted[] },

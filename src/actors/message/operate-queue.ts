@@ -1,5 +1,5 @@
 /**
- * operate-queue - what the operator orders of a destination, and how it is done to the mail that waits there.
+ * operate-queue - the operator's orders about a destination, and their effect on its pending mail.
  *
  * The list of held destinations and the log of these orders are on one shard, while the mail may be on any. The effect
  * of an order on the mail is carried out lane by lane after it is logged: `retryLane` makes waiting items due now, a

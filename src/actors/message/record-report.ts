@@ -131,7 +131,7 @@ function eventOf(report: Report, { item, state, nowMs, isErased }: Judged): Stat
     if (state.status === 'suppressed' || state.events.some(({ event }) => event === 'spam_complaint')) return 'ignored'
     return { event: 'spam_complaint', occurredAtMs: nowMs, feedbackType }
   }
-  // A server may bounce what it took before its answer is recorded here.
+  // A server may bounce a message that it accepted before its answer is recorded here.
   if (isOpen(state.status)) return 'open'
   if (state.status !== 'delivered' || nowMs - state.statusAtMs > BOUNCE_DAYS_MAX * DAY_MS) return 'ignored'
   const { code, classification, hard, expired } = report

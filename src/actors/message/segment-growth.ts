@@ -1,5 +1,5 @@
 /**
- * segment-growth - counts the bytes that an open segment gains beyond what acceptance allowed for.
+ * segment-growth - counts the bytes that an open segment gains beyond the allowance of acceptance.
  *
  * Spec message.log
  */

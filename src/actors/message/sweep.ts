@@ -1,5 +1,5 @@
 /**
- * sweep - removes what is past its age from a server's log, each day, in small steps.
+ * sweep - removes expired data from a server's log, each day, in small steps.
  *
  * An expired segment is removed as a whole: its keys and its row in `segments`, and its place in the server's
  * counters. From a partly expired one, the oldest messages are removed: log entries and postings by XTRIM, heads and
@@ -126,7 +126,7 @@ export const sweep: CommandType<TimerBody, null> = {
   },
 }
 
-/** What every step needs beside the months, so that it is read with them. */
+/** The reads of every step apart from the months, so that all are read together. */
 function firstReads(
   months: Need,
   { server, facts, shard }: { server: ServerState; facts: Facts; shard: number },
@@ -227,7 +227,7 @@ function serverOf({ item }: TimerBody): string {
   return item.slice(item.indexOf(':') + 1)
 }
 
-/** What is read of a removed server whose log is empty. */
+/** The reads for a removed server whose log is empty. */
 function lastReads({ serverId, accountId }: ServerState, shard: number): Fact[] {
   const of = { shard, serverId, accountId }
   return [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]

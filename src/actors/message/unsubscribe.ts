@@ -188,7 +188,7 @@ function knowsPerson({ item, hmac }: Clicker, { states, facts, context }: Suppre
   return personRowIn(facts, { ...account, hmac }) !== null
 }
 
-/** A click on a mail that has left the log: only the list has something to say of it. */
+/** A click on a mail that has left the log, which only changes the list. */
 function settleLeft({ item, hmac }: Clicker, turn: SuppressTurn): Decision<null> {
   const { serverId, broadcastStreamId } = item
   const listed = suppressLeaver(turn, { serverId, streamId: broadcastStreamId as string, hmac })

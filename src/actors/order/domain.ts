@@ -1,5 +1,5 @@
 /**
- * domain - what every order of an account key or a session about domains is refused for, in order.
+ * domain - the refusals common to all orders of an account key or a session about domains, in order.
  *
  * Spec refusal.order
  */

@@ -1,5 +1,5 @@
 /**
- * stream - what every order of a server key about its streams is refused for, in order.
+ * stream - the refusals common to all orders of a server key about its streams, in order.
  *
  * Spec refusal.order
  */

@@ -1,5 +1,5 @@
 /**
- * webhook - what every order of a server key about its webhooks is refused for, in order.
+ * webhook - the refusals common to all orders of a server key about its webhooks, in order.
  *
  * Spec refusal.order
  */

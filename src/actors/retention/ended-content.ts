@@ -71,7 +71,7 @@ export function endContents(
   }
 }
 
-/** The writes that keep what a message shares with others, because it still has an attempt. */
+/** The writes that keep content shared with other messages, because a message still has an attempt. */
 export function keepShared(
   context: Pick<Context, 'shard' | 'nowMs'>,
   states: States,

@@ -185,7 +185,7 @@ function forgetSome(
   const kept: Due[] = []
   const ended: FoundMessage[] = []
   for (const one of mine) {
-    // What is damaged expires with the service's default.
+    // Damaged content expires with the service's default.
     const message = unlessDamaged(() => messageIn(rows, facts, { logged: one, segment, streamId: streamOf(one) }))
     if (message === null) continue
     if (message.isOpen) kept.push(messageDue({ serverId: server.serverId, segment }, one.short, nowMs))

@@ -1,5 +1,5 @@
 /**
- * operate-stream - what an operator does to a stream: pause, resume, pace.
+ * operate-stream - an operator's actions on a stream: pause, resume, pace.
  *
  * A repeated order is answered with the current state. Resuming removes the counters of complaints, so that their
  * window restarts.

@@ -1,5 +1,5 @@
 /**
- * posted - what the end of an attempt at a webhook makes of its delivery.
+ * posted - the effect of an attempt's outcome on its delivery at a webhook.
  *
  * States (webhook.delivery): pending ends delivered by a 2xx, waits for the next attempt after a failure, and is dead
  * after the last one, or at once if the failure is final.

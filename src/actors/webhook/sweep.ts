@@ -82,7 +82,7 @@ function removeWhole(past: readonly string[], at: SweepTurn): Decision<null> {
   return { kind: 'done', reply: null, ops, due: [again(at)] }
 }
 
-/** The oldest entries leave the queue; of their deliveries what was not delivered stays listed. */
+/** The oldest entries leave the queue; undelivered ones stay listed. */
 function thin(entries: readonly Entry[], facts: Facts, at: SweepTurn & { slice: string }): Decision<null> {
   const { shard, webhookId, slice } = at
   const items = entries.map(itemOf)

@@ -2,7 +2,7 @@
 import type { ClientOptions } from './client.ts'
 import { formatTable } from './table.ts'
 
-/** Hears the exit code of the command that ran. */
+/** Receives the exit code of the command that ran. */
 export type Ended = (code: number) => void
 
 /** Prints a value as one line of JSON. Returns the exit code 0. */

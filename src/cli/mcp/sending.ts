@@ -1,5 +1,6 @@
 /**
- * sending - what a tool may send: to recipients that the command line allows, ten messages a minute, once for each key
+ * sending - the limits of a tool's sends: to recipients that the command line allows, ten messages a minute, once for
+ * each key
  *
  * A test server delivers to no one, so any recipient is allowed there.
  *

@@ -1,5 +1,6 @@
 /**
- * tools - what an assistant can do with a key: each tool has a name, a description, a schema of its input, and a call
+ * tools - the actions of an assistant with a key: each tool has a name, a description, a schema of its input, and a
+ * call
  *
  * No tool takes raw headers, lifts a suppression, erases, or returns a key.
  *
@@ -13,7 +14,7 @@ import type { ToolMail, ToolSender } from './sending.ts'
 /** Objects that one answer lists. */
 const LISTED_MAX = 20
 
-/** A tool. `input` is a JSON Schema; the call gets what fits it. */
+/** A tool. `input` is a JSON Schema, and the call gets a value that matches it. */
 export interface Tool {
   readonly name: string
   readonly description: string

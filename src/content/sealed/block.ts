@@ -49,7 +49,7 @@ export function inflateBlock(bytes: Uint8Array): Buffer {
   return inflate(bytes, TEXT_BYTES_MAX)
 }
 
-/** Opens what `packBlock` made. Throws BrokenObject for anything else. */
+/** Opens the result of `packBlock`. Throws BrokenObject for anything else. */
 export function openBlock(bytes: Uint8Array): SealedMessage[] {
   const lines = inflateBlock(bytes).toString().split(BREAK)
   const ids = lines[0] === '' ? [] : (lines[0] ?? '').split(' ')

@@ -19,7 +19,7 @@ const LINK = 'unsubscribeUrl'
 const OWN_MESSAGE_ID = /^<%recipient\.[^%\s]{1,100}%>$/
 /** Maximum pairs of braces in the texts of one message, because each becomes a placeholder seven times as long. */
 const BRACES_MAX = 10_000
-/** What clients escape of a value that is for HTML alone, because Mailgun puts values there as they are. */
+/** Escapes that clients use in values for HTML, because Mailgun inserts values unchanged. */
 const ENTITIES: Readonly<Record<string, string>> = {
   '&amp;': '&',
   '&lt;': '<',

@@ -1,5 +1,5 @@
 /**
- * engine - what the listener needs of an HTTP library: requests handed over, answers written
+ * engine - the interface between the listener and an HTTP library: requests handed over, answers written
  *
  * Two libraries fit (`uws.ts`, `node.ts`). Status, body and our own headers are the same on both.
  *
@@ -75,7 +75,7 @@ export interface Wire {
   getWriteOffset(): number
   /** Called each time that the client takes more, after it did not. */
   onWritable(call: () => void): void
-  /** Combines what `write` does into one packet. */
+  /** Combines the writes of `write` into one packet. */
   cork(write: () => void): void
   /** Ends the connection at once. */
   close(): void

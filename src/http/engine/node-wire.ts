@@ -78,7 +78,7 @@ export class NodeWire implements Wire {
   }
 
   cork(write: () => void): void {
-    // The library itself gathers what is written within one turn.
+    // The library itself gathers all writes within one turn.
     write()
   }
 
@@ -94,7 +94,7 @@ export class NodeWire implements Wire {
     this.#head = null
   }
 
-  /** The end of an answer is what closes its connection. */
+  /** The end of an answer closes its connection. */
   #linger(content: string | Uint8Array): void {
     const end = (): void => {
       clearTimeout(timer)

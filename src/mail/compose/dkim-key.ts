@@ -62,7 +62,7 @@ export function sealKey(sealingKey: Buffer, input: { privateKey: Buffer; owner: 
   return Buffer.concat([Buffer.from([SEALED_VERSION]), input.nonce, cipher.getAuthTag(), sealed])
 }
 
-/** Opens what `sealKey` made; null when the secret or the owner is another one or the bytes were changed. */
+/** Opens the result of `sealKey`; null if the secret or the owner is another one or the bytes were changed. */
 export function openKey(sealingKey: Buffer, input: { sealed: Buffer; owner: string }): Buffer | null {
   const { sealed } = input
   const bodyAt = 1 + NONCE_BYTES + TAG_BYTES

@@ -10,7 +10,7 @@ import type { ComposeInput } from './compose.ts'
 
 export interface LinkMailInput {
   readonly purpose: 'invitation' | 'sign-in' | 'reset' | 'setup'
-  /** Tells this mail from all others. */
+  /** Distinguishes this mail from all others. */
   readonly name: string
   readonly atMs: number
   readonly endsAtMs: number

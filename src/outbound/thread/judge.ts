@@ -1,6 +1,4 @@
-/**
- * judge - turns what a session reported into the outcome of the attempt. No socket, no clock: only the mapping.
- */
+/** judge - turns the report of a session into the outcome of the attempt. No socket, no clock: only the mapping. */
 
 import { makeRefused, makeUnasked } from '../../mail/classify.ts'
 import type { Outcome } from '../../mail/outcome.ts'

@@ -30,7 +30,9 @@ export interface Outgoing {
   readonly sizeBytes: number
 }
 
-/** Makes what prepares messages; an outcome in place of bytes means that the message cannot go out (now). */
+/**
+ * Makes the function that prepares messages; an outcome in place of bytes means that the message cannot be sent (now).
+ */
 export function makeOutgoing(): (input: OutgoingInput) => Promise<Outgoing | MailOutcome> {
   const sign = makeSigner()
   const kept = new Map<string, Promise<Outgoing | MailOutcome>>()

@@ -99,7 +99,7 @@ export class Relay {
     return relayed
   }
 
-  /** Closes what is idle; connections in use close after their message. */
+  /** Closes idle connections; connections in use close after their message. */
   close(): void {
     this.isClosed = true
     for (const [session, timer] of this.idle) {

@@ -132,7 +132,7 @@ export class SessionPool {
     idle.set(held, setTimeout(expire, IDLE_MAX_MS).unref())
   }
 
-  /** Says goodbye to every idle session. */
+  /** Closes every idle session with QUIT. */
   close(): void {
     this.isClosed = true
     for (const site of this.sites.values()) while (endIdle(site));

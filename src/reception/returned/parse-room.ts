@@ -26,7 +26,7 @@ export interface ParseRoom {
   close(): Promise<void>
 }
 
-/** Makes the room. `parseMsMax` is what one mail may take. */
+/** Makes the room. `parseMsMax` is the time limit of one mail. */
 export function makeParseRoom(parseMsMax: number = PARSE_MS_MAX): ParseRoom {
   const room = new ThreadRoom<Uint8Array, ReportMail>({
     body: new URL('./parse-thread.js', import.meta.url),

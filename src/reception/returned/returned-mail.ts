@@ -58,7 +58,7 @@ export interface ReturnedMailDeps {
   readonly secrets: Secrets
   readonly serviceDomain: string
   readonly room: ParseRoom
-  /** Keeps what could not be read. */
+  /** Keeps reports that could not be read. */
   readonly unread: Pick<UnreadReports, 'keep'>
   readonly received: (kind: ReturnedKind) => void
 }

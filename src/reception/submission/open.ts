@@ -1,5 +1,5 @@
 /**
- * open - what a process with the role `submission` listens with: STARTTLS on one port, TLS on another
+ * open - the listeners of a process with the role `submission`: STARTTLS on one port, TLS on another
  *
  * It makes no decisions itself: the owner of the account's shard, in this process or another, accepts a message.
  */

@@ -83,7 +83,7 @@ export interface Progress {
 export const NO_PROGRESS: Progress = { released: 0, failed: 0, bucket: 0, after: '' }
 export const BROADCAST_FORGET_TIMER = 'broadcast-forget'
 
-/** Days after which what was not released fails: content must not be kept for ever. */
+/** Days after which unreleased messages fail, because content must not be kept for ever. */
 const LIVE_DAYS = 30
 const TEST_DAYS = 7
 
@@ -111,7 +111,7 @@ export function broadcastOwner(broadcastId: string): string {
   return `broadcast:${broadcastId}`
 }
 
-/** When what is left of a broadcast fails. */
+/** When the remaining messages of a broadcast fail. */
 export function broadcastEndsAtMs({ submittedAtMs, test }: Pick<BroadcastState, 'submittedAtMs' | 'test'>): number {
   return submittedAtMs + (test ? TEST_DAYS : LIVE_DAYS) * DAY_MS
 }

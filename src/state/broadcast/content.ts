@@ -30,7 +30,7 @@ const ENCODING_LISTED = 3
 const BUCKET_BITS = 9
 const SIX_BITS = 6
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** How long what all messages share stays after the last one was released. */
+/** How long the content shared by all messages stays after the last one was released. */
 const LIVE_CONTENT_DAYS = 30
 const TEST_CONTENT_DAYS = 7
 /** Attempts end within 48 hours. */

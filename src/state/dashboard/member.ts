@@ -21,7 +21,7 @@ export interface StoredMember {
   readonly sinceMs: number
 }
 
-/** Somebody who is invited. */
+/** An open invitation. */
 export interface StoredInvitation {
   readonly address: string
   readonly level: Level

@@ -65,7 +65,7 @@ export function parseProof(text: string): { readonly level: Level; readonly hash
   return found === null ? null : { level: found[1] as Level, hash: found[2] as string }
 }
 
-/** Whether who has a level may do what takes another. */
+/** Whether a level permits an action that requires another. */
 export function holdsLevel(has: Level, takes: Level): boolean {
   return LEVELS.indexOf(has) >= LEVELS.indexOf(takes)
 }

@@ -42,7 +42,7 @@ export function userListOps(shard: number, userId: string, list: UserList): Op[]
   return isOut ? [row, { key: userSessionsKey(shard, userId), write: 'UNLINK', args: [] }] : [row]
 }
 
-/** Whether an account may still be doing what a step has come before. */
+/** Whether an account may still be executing a step before this one. */
 export function isStepUnderWay(sinceMs: number | undefined, nowMs: number): boolean {
   return sinceMs !== undefined && sinceMs + LOOK_AFTER_MS > nowMs
 }

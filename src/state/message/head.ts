@@ -1,5 +1,5 @@
 /**
- * head - what a person wrote on a message, beside its content: packed as one erasable field.
+ * head - the text that a person wrote on a message, apart from its content: packed as one erasable field.
  *
  * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast, sendAt in ms, 1 if
  * the messages of a broadcast have their own List-Unsubscribe]`, with 0 for absent values and without zeros at the

@@ -152,7 +152,7 @@ export function formatColdItem(item: ColdItem): string {
   }
 }
 
-/** Reads what `formatColdItem` wrote. */
+/** Reads the result of `formatColdItem`. */
 export function readColdItem(text: string): ColdItem {
   const [act, server = '', segment = '', id = '', step = '0', to = '0'] = text.split('.')
   const serverId = idOfShort(server)

@@ -24,7 +24,7 @@ export function formatLookItem(erasureId: string, place: ReceivedPlace): string 
   return `${erasureId}.${formatParseItem(place)}`
 }
 
-/** Reads what `formatLookItem` wrote. */
+/** Reads the result of `formatLookItem`. */
 export function readLookItem(item: string): { readonly erasureId: string; readonly place: ReceivedPlace } {
   const dot = item.indexOf('.')
   return { erasureId: item.slice(0, dot), place: readParseItem(item.slice(dot + 1)) }

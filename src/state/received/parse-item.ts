@@ -31,7 +31,7 @@ export function formatParseItem({ serverId, segment, messageId }: ReceivedPlace)
   return `${shortId(serverId)}.${segment}.${shortId(messageId)}`
 }
 
-/** Reads what `formatParseItem` wrote. */
+/** Reads the result of `formatParseItem`. */
 export function readParseItem(item: string): ReceivedPlace {
   const [server = '', segment = '', message = ''] = item.split('.')
   return { serverId: idOfShort(server), segment, messageId: idOfShort(message) }

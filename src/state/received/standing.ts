@@ -1,5 +1,5 @@
 /**
- * standing - what stays of a received message for as long as its reference, beside its entry in the log.
+ * standing - the data of a received message that is kept as long as its reference, next to its entry in the log.
  *
  * States: received (only its size and address are known) -> parsed. Packed: `[size, flags, attachments, issue letter,
  * six verdict letters, checked after ms, mailbox hash, stream's id as spelled, From number]`, 0 for absent values,

@@ -98,7 +98,7 @@ export function formatItem({ deliveryId, slice, reference }: WebhookItem): strin
   return `${deliveryId}.${slice}.${formatReference(reference)}`
 }
 
-/** Reads what `formatItem` wrote. */
+/** Reads the result of `formatItem`. */
 export function parseDeliveryItem(item: string): WebhookItem {
   const sliceEnd = item.indexOf('.', ID_CHARS + 1)
   const slice = item.slice(ID_CHARS + 1, sliceEnd)
@@ -123,7 +123,7 @@ export function formatReference(reference: EventReference): string {
   return `${letter}.${segment}.${shortId(messageId)}.${recipient}.${index}`
 }
 
-/** Reads what `formatReference` wrote. */
+/** Reads the result of `formatReference`. */
 export function parseReference(text: string): EventReference {
   const [kind = '', first = '', second = '', third = '', fourth = ''] = text.split('.')
   const event = NAMES.get(kind.at(-1) ?? '') as EventName

@@ -38,7 +38,7 @@ export interface MessageItem extends WebhookItem {
   readonly name: string
 }
 
-/** The first round: slices that may hold what was made then. */
+/** The first round: slices that may have deliveries made at that time. */
 export function slicesAtFact({ shard, webhookId, occurredAtMs }: EventPlace): FactOf<'sorted'> {
   const min = Math.floor(occurredAtMs / DAY_MS) * DAY_MS
   return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: occurredAtMs + AHEAD_MS, count: DAY_SLICES_MAX }

@@ -36,7 +36,7 @@ import type { Holder } from './plan-moves.ts'
 
 /** Nodes learn of a move from each other within this time; they are checked again until they agree. */
 const AGREED_MS_MAX = 20_000
-/** A node that is lost while one of its shards moves is replaced within this, if anybody can take its place. */
+/** A node that is lost while one of its shards moves is replaced within this time, if any node can take its place. */
 const FAILOVER_MS_MAX = 30_000
 const LOOK_AGAIN_MS = 250
 const TRIES_MAX = 6
@@ -61,10 +61,10 @@ export interface MoveOrder {
   readonly shards: readonly number[]
   /** `host:port`, as the cluster names it. */
   readonly to: string
-  /** Hears how far a shard is. */
+  /** Receives the progress of a shard. */
   readonly progress: (shard: number, moved: number, keys: number) => void
   readonly done: (moved: ShardMoved) => void
-  /** Hears of each step of each shard. */
+  /** Receives each step of each shard. */
   readonly at?: (step: MoveStep) => void | Promise<void>
 }
 

@@ -1,5 +1,5 @@
 /**
- * acts - what the members of an account did, newest first, month by month until the page is full
+ * acts - the actions of an account's members, newest first, month by month until the page is full
  *
  * Keys: `account-audit:<account>:<yyyymm>`
  *

@@ -1,5 +1,5 @@
 /**
- * find - what an id names among what an account has
+ * find - finds the object of an account with a given id
  *
  * Keys: `<kind>:<id>` of entities, `segments:<server>`, `log:<server>:<segment>`, `received-segments:<server>`,
  * `received:<server>:<segment>`

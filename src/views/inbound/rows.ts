@@ -1,6 +1,5 @@
 /**
- * rows - what the store holds of received messages: entries, standings, heads and streams, many messages a
- * read
+ * rows - the stored rows of received messages: entries, standings, heads and streams, many messages a read
  *
  * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `stream:<id>`
  */

@@ -1,5 +1,5 @@
 /**
- * rows - what the store holds of messages: entries, heads and statuses, many messages a read
+ * rows - the stored rows of messages: entries, heads and statuses, many messages a read
  *
  * Keys: `log head status:<server>:<segment>`
  */

@@ -140,7 +140,7 @@ function planRound(
   return { taken: paths.slice(0, Math.max(1, Math.floor(count / expected))), each: count }
 }
 
-/** Reads what a round brought, in order, as far as `count` goes and no gap is left behind. */
+/** Reads the results of a round, in order, as far as `count` goes and no gap is left behind. */
 function takeRound(
   walk: Walk,
   taken: readonly Path[],
@@ -167,7 +167,10 @@ function takeRound(
   return { found, looked, done: taken.length, lastEntry }
 }
 
-/** Below what the next page begins. Where the last segments held nothing, that is the beginning of the last one. */
+/**
+ * The id below which the next page begins. If the last segments had no candidates, it is the beginning of the last
+ * one.
+ */
 function lastOf({ shard }: Walk, paths: readonly Path[], { at, to }: { at: number; to: string }): string {
   const before = paths[at - 1]
   if (before !== undefined && before.segment.firstMs <= msOfBound(to))

@@ -1,5 +1,5 @@
 /**
- * unsubscribe - what an unsubscribe link names: the recipient's item, and who the mail was from
+ * unsubscribe - the target of an unsubscribe link: the recipient's item, and the sender of the mail
  *
  * Guarantees: the recipient's address is not read, so the page cannot show it.
  *
@@ -61,7 +61,7 @@ export async function findClicker(
   return found === 'gone' && hasLinks(msOf(messageId), nowMs) ? leftClicker(shard, server, target) : found
 }
 
-/** A recipient whose message has left the log: the link itself says enough. */
+/** A recipient whose message has left the log; the link itself is sufficient. */
 function leftClicker(shard: number, { mode, serverId }: ServerState, target: UnsubscribeTarget): FoundClicker {
   const { messageId, recipient, streamId } = target
   const of = { recipients: recipient + 1, hasAttachments: false, broadcastStreamId: streamId }

@@ -95,7 +95,7 @@ export async function readFoundMessage(
   }
 }
 
-/** A reader that notes what it was asked for. */
+/** A reader that records its reads. */
 function noting(read: Reader, reads: Set<string>): Reader {
   return ((shard, facts) => {
     for (const fact of facts) reads.add(readCommand(fact))

@@ -1,5 +1,5 @@
 /**
- * queue - what waits to be delivered, by destination over all shards
+ * queue - pending recipients, by destination over all shards
  *
  * Reads every shard's list of lanes and then the size of each; details are read only for the destinations of the page,
  * and only from the first items of each of their lanes.

@@ -1,5 +1,5 @@
 /**
- * live - what happens on the server that a page shows, as it happens
+ * live - the events on the server that a page shows, as they happen
  *
  * One feed serves everything that a page shows of a server, and is closed while the page is hidden, because a browser
  * has six connections to a host. Without a feed, the page polls.

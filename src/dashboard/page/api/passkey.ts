@@ -1,4 +1,4 @@
-/** passkey - what the browser is asked with passkeys, in its own JSON forms: one shown, one made */
+/** passkey - the browser's calls for passkeys, in its own JSON forms: to show one, and to create one */
 import type { Passkey, PasskeyMade } from '../../../../schemas/dashboard/me.ts'
 import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { ApiError, call } from './call.ts'

@@ -16,7 +16,7 @@ export type Right = 'write' | 'administer'
 export const isAdministrator = computed(() => session.value?.role === 'administrator')
 const mayWrite = computed(() => isAdministrator.value || session.value?.readOnly === false)
 
-/** Whether the user may: `write` what a member may, `administer` what only an administrator may. */
+/** The user's permissions: `write` for those of a member, `administer` for those of administrators only. */
 export function may(right: Right): boolean {
   return right === 'administer' ? isAdministrator.value : mayWrite.value
 }

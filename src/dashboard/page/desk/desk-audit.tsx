@@ -1,4 +1,4 @@
-/** desk-audit - what operators did, and why */
+/** desk-audit - operators' actions with their notes */
 import type { AuditEntry } from '../../../../schemas/operator/audit.ts'
 import { useGetList } from '../api/lists.ts'
 import { Empty, Head } from '../parts/card.tsx'

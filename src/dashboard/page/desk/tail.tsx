@@ -1,4 +1,4 @@
-/** tail - what happens on a server, as it happens: states and codes, no content */
+/** tail - the events on a server, as they happen: states and codes, no content */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { gates } from '../api/call.ts'

@@ -1,4 +1,4 @@
-/** confirm - what makes something that outlives a session is asked for once more: password, code or passkey */
+/** confirm - the dialog for actions that outlive a session: password, code or passkey */
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { call, gates } from '../api/call.ts'

@@ -1,4 +1,4 @@
-/** audit - what people did here: writes, sign-ins, refused tries, content that was read; for 13 months */
+/** audit - the log of members' actions for 13 months: writes, sign-ins, refused tries, reads of content */
 import type { Act } from '../../../../schemas/dashboard/account.ts'
 import { useGetList } from '../api/lists.ts'
 import { usePlace } from '../browser/crumbs.ts'

@@ -1,4 +1,4 @@
-/** button - what orders something, and links that look like it */
+/** button - buttons, and links that look like them */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'

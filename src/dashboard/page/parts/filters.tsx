@@ -1,4 +1,4 @@
-/** filters - what a list is narrowed by: each a chip, with a field that opens under it */
+/** filters - the filters of a list: each a chip, with a field that opens under it */
 import { useId, useRef, useState } from 'preact/hooks'
 import { wordOf } from '../api/words.ts'
 import { Icon } from './icon.tsx'

@@ -25,7 +25,7 @@ function drop(id: number): void {
   shown.value = shown.value.filter((one) => one.id !== id)
 }
 
-/** Says what was done. */
+/** Shows the result of an action. */
 export function say(text: string): void {
   add(text, false)
 }

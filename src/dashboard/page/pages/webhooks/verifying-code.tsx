@@ -1,4 +1,4 @@
-/** verifying-code - what an application does to know that a post is from here */
+/** verifying-code - the code with which an application verifies that a post is from here */
 import { Card } from '../../parts/card.tsx'
 import { Code } from '../../parts/copy.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
