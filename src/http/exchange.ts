@@ -4,7 +4,6 @@
  * States: receiving (head known, body coming), draining (refused: the rest of the body is counted and discarded),
  * working (the handler has it), over (answered, closed or aborted). Guarantees: at most one answer; nothing is written
  * after an abort; a handler's error becomes a 500 or 503 without details.
- *
  * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
 
@@ -93,8 +92,7 @@ export class Exchange implements Receiver, Connection {
       }
       return
     }
-    // Fields behind a chunked body end the connection while the received bytes are read; by then nothing has been
-    // accepted.
+    // Fields behind a chunked body end the connection while the received bytes are read, before anything is accepted.
     if (this.#head.headers.isChunked) setImmediate(() => this.#finish())
     else this.#finish()
   }

@@ -47,7 +47,7 @@ export interface StoreWatch {
   readonly share: number
   /** The resource that new mail lacks, or null. */
   readonly lack: RoomLack | null
-  /** Why new mail is refused now; null while the store syncs acknowledged writes. */
+  /** Why nothing is accepted now; null while the store syncs acknowledged writes. */
   readonly fault: string | null
   /** Each primary of a cluster; empty for a single Redis. */
   readonly nodes: readonly RedisFigure[]
