@@ -145,12 +145,17 @@ class Wait {
       await this.#opened(opening, endAtMs)
       // Signals are sent from here on; the first search finds anything accepted before.
       await this.#listen()
+      let empty: Answer | null = null
       for (;;) {
         if (this.#refused !== null) return this.#refused
+        if (this.#isNews) empty = null
         this.#isNews = false
         const answer = await look()
         const hasToRest = isRefused(answer)
-        if (this.#isOver || performance.now() >= endAtMs || !(hasToRest || isEmpty(answer))) return answer
+        if (this.#isOver || performance.now() >= endAtMs || !(hasToRest || isEmpty(answer)))
+          // Many waits of an account can end at once. A refused search is not needed if nothing has happened since.
+          return (hasToRest ? empty : null) ?? answer
+        if (!hasToRest) empty = answer
         const restMs = hasToRest ? REFUSED_REST_MS : REST_MS
         await this.#sleep(Math.min(restMs, endAtMs - performance.now()), () => this.#isOver)
         // A refused search has seen nothing: it is repeated without a signal.

@@ -1,8 +1,8 @@
 /**
  * package - the archive of the client: small, nothing of the service in it, compiled by TypeScript 5 and 7 under
- * `--strict` without any types around it, and run by each version of Node.js that it names.
+ * `--strict` without any types around it, and run by each version of Node.js that it names, by Deno and by Bun.
  *
- * Older compilers and other versions of Node.js come from npm, once. Without the registry those parts are skipped.
+ * Older compilers and other runtimes come from npm, once. Without the registry those parts are skipped.
  */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -130,7 +130,7 @@ t.test('client: its declarations compile alone, and refuse wrong calls [client.p
   }
 })
 
-t.test('client: it runs on each version of Node.js [client.package]', async (t) => {
+t.test('client: it runs on each version of Node.js, on Deno and on Bun [client.package]', async (t) => {
   const service = await startTestService()
   t.teardown(() => service.stop())
   writeFileSync(join(application, 'program.mjs'), PROGRAM)
@@ -142,13 +142,19 @@ t.test('client: it runs on each version of Node.js [client.package]', async (t) 
       const place = await fetched(`node-${node}`, `node-linux-${architecture}@${node}`)
       programs.push([node, place && join(place, 'node_modules', `node-linux-${architecture}`, 'bin', 'node')])
     }
+  for (const name of ['deno', 'bun']) {
+    const place = await fetched(name, name)
+    // Their packages fetch the program when it is first run, or when they are installed.
+    programs.push([name, place && join(place, 'node_modules', '.bin', name)])
+  }
   for (const [name, program] of programs) {
     if (program === null) {
       t.pass(name, { skip: 'the registry of npm does not answer' })
       continue
     }
     const options = { cwd: application, env: { ...env, ...own }, timeout: MS_MAX }
-    const { stdout } = await run(program, ['program.mjs'], options)
+    const args = name === 'deno' ? ['run', '--allow-all', 'program.mjs'] : ['program.mjs']
+    const { stdout } = await run(program, args, options)
     t.same(JSON.parse(stdout), ['delivered', true, true, 'ValidationError', 'bounced'], name)
   }
 })

@@ -57,3 +57,15 @@ t.test('wait: a store that answers no subscription holds no wait beyond its time
   await t.rejects(failed.answer, /no store/)
   t.equal(failed.waits.open, 0)
 })
+
+t.test('wait: an end at which the search is refused is empty, unless there is news [search.wait]', async (t) => {
+  t.equal(await start([EMPTY, RATE_REFUSAL], { waitSeconds: 1 }).answer, EMPTY)
+  const listeners: (() => void)[] = []
+  const hear = async (_topic: string, heard: () => void) => {
+    listeners.push(heard)
+    return () => undefined
+  }
+  const told = start([EMPTY, RATE_REFUSAL], { waitSeconds: 1, hear: hear as Options['hear'] })
+  setTimeout(() => listeners[0]?.(), 300)
+  t.match(await told.answer, { status: 429 })
+})
