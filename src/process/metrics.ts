@@ -2,7 +2,8 @@
  * metrics - the metrics of `/metrics`, counted as events happen and formatted only on request
  *
  * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first request, so that an
- * unmonitored process spends nothing on it. Labels are codes and results, never ids or addresses.
+ * unmonitored process spends nothing on it. Labels are codes and results, never addresses; of
+ * accounts 20 ids at most.
  */
 
 import { AccountCounts } from './attempts/account-counts.ts'
