@@ -43,7 +43,9 @@ async function damage(t: Test, of: RegExp, text: string): Promise<void> {
 const sound = await send('sound')
 
 t.test('damaged values: nothing is found in a sound store', async (t) => {
+  await redis.hset('{s000}:user:x', 'name', 'A name~~abcdef')
   const { values, tornShards } = await checkStore(service.config)
+  await redis.del('{s000}:user:x')
   t.match({ values, tornShards }, { values: { damaged: 0, places: [] }, tornShards: [] })
   t.ok(values.checked > 20)
 })
