@@ -44,6 +44,40 @@ t.test('journey: signs in with the keyboard alone and reaches the requested page
   await context.close()
 })
 
+t.test('journey: retention of account, server and stream [retention.settings]', async (t) => {
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  const days = page.getByLabel('Days for text and HTML of sent mail')
+  const save = async () => {
+    await page.getByRole('button', { name: 'Save retention' }).click()
+    await page.getByText('It applies within a day').last().waitFor()
+  }
+  await page.goto(`${origin}/dashboard/account`)
+  await days.fill('20')
+  await page.getByLabel('Months for messages and events').fill('14')
+  await page.getByRole('button', { name: 'Save retention' }).click()
+  await page.locator('.issue').waitFor()
+  faults.splice(0)
+  await page.getByLabel('Months for messages and events').fill('12')
+  await save()
+  await page.goto(`${origin}/dashboard/servers`)
+  await page.getByRole('button', { name: 'Retention' }).first().click()
+  await days.fill('5')
+  await save()
+  await page.goto(`${origin}/dashboard/servers/${testServerId}/streams`)
+  await page.getByRole('button', { name: 'Retention' }).first().click()
+  await days.fill('0')
+  await save()
+  const token = service.firstRun.account.token
+  const account = await service.call('GET /v1/account/retention', { token })
+  t.match(account.json, { sentContentDays: 20, logRetentionMonths: 12 })
+  const { testServer } = service.firstRun
+  const stream = await service.call(`GET /v1/streams/${testServer.streamId}/retention`, { token: testServer.token })
+  t.match(stream.json, { sentContentDays: 0 })
+  t.same(faults, [])
+  await context.close()
+})
+
 t.test('journey: a domain from its records to verified, while its page is open [domain.verify]', async (t) => {
   const context = await rig.signedIn(VIEW)
   const { page, faults } = await watchedPage(context, origin)

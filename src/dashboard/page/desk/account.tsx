@@ -11,6 +11,7 @@ import { StatusChip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
 import { Limits } from '../parts/limits.tsx'
 import { Pairs } from '../parts/pairs.tsx'
+import { RetentionForm } from '../parts/retention.tsx'
 import { Time } from '../parts/time.tsx'
 import { say } from '../parts/toast.tsx'
 import { order } from './note.tsx'
@@ -36,6 +37,11 @@ export function AccountAtDesk({ id }: { id: string }) {
                 <Limits limits={account.limits} />
               </Card>
               <Servers id={id} />
+              <Card title="Retention">
+                <div class="inset">
+                  <RetentionForm path={`/accounts/${id}`} />
+                </div>
+              </Card>
             </div>
           </div>
         </>

@@ -3,9 +3,10 @@ import { Link } from 'wouter-preact'
 import type { Account } from '../../../../schemas/account.ts'
 import { useGetList } from '../api/lists.ts'
 import { formatNumber } from '../api/words.ts'
-import { Empty, Head } from '../parts/card.tsx'
+import { Card, Empty, Head } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { List } from '../parts/list.tsx'
+import { RetentionForm } from '../parts/retention.tsx'
 import { Time } from '../parts/time.tsx'
 
 /** The page. */
@@ -36,6 +37,11 @@ export function AccountsPage() {
         ]}
         empty={<Empty icon="people" title="No account yet" />}
       />
+      <Card title="Retention of all accounts">
+        <div class="inset">
+          <RetentionForm path="" />
+        </div>
+      </Card>
     </>
   )
 }

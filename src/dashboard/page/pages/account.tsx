@@ -10,6 +10,7 @@ import { Card, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { Field, Form, Tick } from '../parts/form.tsx'
 import { Limits } from '../parts/limits.tsx'
+import { RetentionForm } from '../parts/retention.tsx'
 import { say } from '../parts/toast.tsx'
 import { KeyList } from './keys.tsx'
 
@@ -30,6 +31,13 @@ export function AccountPage() {
               {isAdministrator && shown.status !== 'closed' && <Cap account={shown} onChange={account.set} />}
             </Card>
             {isAdministrator && <Settings account={shown} onChange={account.set} />}
+            {isAdministrator && shown.status !== 'closed' && (
+              <Card title="Retention">
+                <div class="inset">
+                  <RetentionForm path="/account" />
+                </div>
+              </Card>
+            )}
           </div>
           {isAdministrator && (
             <KeyList

@@ -13,6 +13,7 @@ import { Code } from '../parts/copy.tsx'
 import { ask, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, Select } from '../parts/form.tsx'
 import { Limits } from '../parts/limits.tsx'
+import { RetentionDialog } from '../parts/retention.tsx'
 import { say } from '../parts/toast.tsx'
 
 /** The page. */
@@ -52,6 +53,7 @@ export function ServersPage() {
 
 function ServerCard({ server, onEdit }: { server: Server; onEdit: () => void }) {
   const { serverId, name, mode, limits } = server
+  const [isRetention, showRetention] = useState(false)
   const remove = async () => {
     const text = 'Its keys stop working immediately and its webhooks are removed. Queued mail is still delivered.'
     if (!(await ask({ title: `Remove ${name}?`, text, act: 'Remove', isDanger: true }))) return
@@ -69,12 +71,20 @@ function ServerCard({ server, onEdit }: { server: Server; onEdit: () => void }) 
         {may('administer') && (
           <>
             <Button onPress={onEdit}>Change</Button>
+            <Button onPress={() => showRetention(true)}>Retention</Button>
             <Button kind="danger" onPress={remove}>
               Remove
             </Button>
           </>
         )}
       </footer>
+      {isRetention && (
+        <RetentionDialog
+          title={`Retention of ${name}`}
+          path={`/servers/${serverId}`}
+          onClose={() => showRetention(false)}
+        />
+      )}
     </Card>
   )
 }

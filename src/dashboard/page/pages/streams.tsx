@@ -15,12 +15,14 @@ import { CopyValue } from '../parts/copy.tsx'
 import { ask, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, Select } from '../parts/form.tsx'
 import { type Column, List } from '../parts/list.tsx'
+import { RetentionDialog } from '../parts/retention.tsx'
 import { say } from '../parts/toast.tsx'
 
 /** The page. */
 export function StreamsPage({ serverId }: PageProps) {
   usePlace({ word: 'Streams' })
   const [edited, edit] = useState<Stream | 'new' | null>(null)
+  const [kept, keep] = useState<Stream | null>(null)
   const list = useGetList<Stream>(serverApi(serverId, '/streams'), 'streams')
   const archive = async ({ streamId, name }: Stream) => {
     const text =
@@ -43,9 +45,16 @@ export function StreamsPage({ serverId }: PageProps) {
         label="Streams"
         list={list}
         keyOf={({ streamId }) => streamId}
-        columns={columnsOf(edit, archive)}
+        columns={columnsOf({ edit, archive, keep })}
         empty={<Empty icon="streams" title="No stream yet" />}
       />
+      {kept !== null && (
+        <RetentionDialog
+          title={`Retention of ${kept.name}`}
+          path={serverApi(serverId, `/streams/${kept.streamId}`)}
+          onClose={() => keep(null)}
+        />
+      )}
       {edited !== null && (
         <EditStream
           serverId={serverId}
@@ -62,7 +71,7 @@ export function StreamsPage({ serverId }: PageProps) {
 
 type Order = (stream: Stream) => unknown
 
-function columnsOf(edit: Order, archive: Order): Column<Stream>[] {
+function columnsOf({ edit, archive, keep }: Readonly<Record<'edit' | 'archive' | 'keep', Order>>): Column<Stream>[] {
   return [
     {
       title: 'Name',
@@ -94,6 +103,7 @@ function columnsOf(edit: Order, archive: Order): Column<Stream>[] {
         stream.archivedAt === null && (
           <span class="row-acts">
             <Button onPress={() => edit(stream)}>Change</Button>
+            {stream.kind !== 'inbound' && <Button onPress={() => keep(stream)}>Retention</Button>}
             {!stream.isDefault && <Button onPress={() => archive(stream)}>Archive</Button>}
           </span>
         ),
