@@ -149,7 +149,8 @@ export const packOutcome: CommandType<OutcomeBody<PackOutcome>, null> = {
   facts({ item, outcome }, _states, { shard }): Fact[] {
     if (outcome === null || outcome.result !== 'packed') return []
     const rows = new MessageRows(shard, { serverId: itemOf(item).serverId, segment: outcome.segment })
-    return [rows.sealedFact(), rows.headsFact(outcome.bodies.map(({ short }) => short))]
+    const heads = outcome.bodies.length === 0 ? [] : [rows.headsFact(outcome.bodies.map(({ short }) => short))]
+    return [rows.sealedFact(), ...heads]
   },
   decide({ lane, item, attempt, current, outcome }, states, facts, context): Decision<null> {
     const { serverId, look } = itemOf(item)
@@ -157,10 +158,11 @@ export const packOutcome: CommandType<OutcomeBody<PackOutcome>, null> = {
     const again = (atMs: number): Due[] => (current ? [{ lane, item, atMs }] : [])
     if (outcome === null) return { kind: 'done', reply: null, due: again(nowMs + HOUR_MS) }
     const counters = states.counter<PackCounters>(packOwner(serverId))
-    const gone = unlinkPackDue(context, outcome.object)
-    // Another claim has named another pack since.
+    // Another claim has named another pack since, and ordered the removal of this one; or this is an outcome that comes
+    // twice, whose pack is in use.
     if (counters === null || counters.writing !== outcome.object)
-      return { kind: 'done', reply: null, due: [gone, ...again(nowMs + MINUTE_MS)] }
+      return { kind: 'done', reply: null, due: again(nowMs + MINUTE_MS) }
+    const gone = unlinkPackDue(context, outcome.object)
     if (outcome.result === 'away') {
       const waitMs = Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
       const value: PackCounters = { ...counters, writing: '' }

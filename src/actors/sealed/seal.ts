@@ -134,8 +134,9 @@ export const sealOutcome: CommandType<OutcomeBody<SealOutcome>, null> = {
     const rows = new MessageRows(shard, { serverId, segment })
     const row = rows.sealed(facts)
     const isOurs = row !== null && row.generation === 0 && row.leaf === leaf
+    // What took the row away has ordered the removal of the object; or this outcome comes twice, and it is in use.
+    if (!isOurs) return { kind: 'done', reply: null, due: [again(nowMs + NEXT_MS)] }
     const gone = unlinkColdDue(context, { day, leaf }, { isReplaced: true })
-    if (!isOurs) return { kind: 'done', reply: null, due: [gone, again(nowMs + NEXT_MS)] }
     if (outcome.result !== 'sealed') {
       const waitMs = Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
       const next = outcome.result === 'away' ? again(nowMs + waitMs) : again(nowMs + NEXT_MS, segment)

@@ -27,6 +27,8 @@ export function swap(
   const row = rows.sealed(facts)
   // A swap clears `next`, and each rewrite names a new object.
   const isSame = row !== null && row.next === before.next && row.recalls === before.recalls
+  // This outcome comes twice.
+  if (row?.leaf === before.next) return { isSwapped: false, ops: [], due: [] }
   const lost = { day: before.day, leaf: isSame ? before.leaf : before.next }
   const due = [unlinkColdDue(context, lost, { isReplaced: true })]
   if (!isSame) return { isSwapped: false, ops: [], due }

@@ -244,6 +244,24 @@ t.test('a claim that comes back writes another pack, and the one before is remov
   for (const [n, id] of ids.entries()) t.equal(await textIn(setting, id), textOf(n))
 })
 
+t.test('an outcome that comes twice removes nothing', async (t) => {
+  const setting = makeMail(t, 10)
+  const { world, cold, ids } = setting
+  deliverAll(world, OK)
+  world.nowMs += DAY_MS
+  const claim = packClaim(setting)
+  const outcome = await cold.perform(claim)
+  cold.end(claim, outcome)
+  cold.end(claim, outcome)
+  t.ok(placesIn(setting).length > 0)
+  t.same(
+    world.deliveries().filter(({ lane }) => lane === 'unlink'),
+    [],
+  )
+  await cold.settle()
+  for (const [n, id] of ids.entries()) t.equal(await textIn(setting, id), textOf(n))
+})
+
 t.test('what cannot be read back removes nothing', async (t) => {
   let breaks = true
   const setting = makeMail(t, 10, {

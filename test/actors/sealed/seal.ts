@@ -19,7 +19,7 @@ import {
   type Setting,
   type,
 } from '../../support/world/cold-mail.ts'
-import { deliverAll, mailTo, openWorld } from '../../support/world/erasure.ts'
+import { deliverAll, mailTo, openWorld, order } from '../../support/world/erasure.ts'
 import { hmacOf, send } from '../../support/world/tenant.ts'
 import { readerOf } from '../../support/world/world-reader.ts'
 
@@ -258,4 +258,29 @@ t.test('an object that cannot be read is an answer of its own, never a missing m
   t.match(cold.reads.slice(-3), ['broken', 'broken', 'broken'])
   writeFileSync(path, good)
   t.match(await read(), { head: { subject: 'Order 0' } })
+})
+
+t.test('an outcome that comes twice leaves the object in use', async (t) => {
+  const { world, tenant, cold } = makeSetting(t, 60)
+  const { serverId } = tenant.live
+  world.fireTimers()
+  const claim = cold.claim('seal')
+  if (claim === null || claim.job.act !== 'seal') throw new Error('Nothing is sealed')
+  const outcome = await cold.perform(claim)
+  cold.end(claim, outcome)
+  cold.end(claim, outcome)
+  t.match(cold.row(serverId, claim.job.segment), { generation: 1, leaf: claim.job.leaf })
+  const unlinks = () => world.deliveries().filter(({ lane }) => lane === 'unlink')
+  t.same(unlinks(), [])
+  await cold.settle()
+  order(world, tenant, PEOPLE[2] as string)
+  world.fireTimers()
+  const erase = cold.claim('erase')
+  if (erase === null) throw new Error('Nothing is erased')
+  const swapped = await cold.perform(erase)
+  cold.end(erase, swapped)
+  cold.end(erase, swapped)
+  const leaves = cold.segmentsOf(serverId).flatMap((name) => cold.row(serverId, name)?.leaf ?? [])
+  t.ok(unlinks().length > 0)
+  t.notOk(unlinks().some(({ item }) => leaves.some((leaf) => item.endsWith(leaf))))
 })

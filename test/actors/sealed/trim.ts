@@ -73,3 +73,22 @@ t.test('a trim that was overtaken changes nothing', async (t) => {
   t.match(cold.row(serverId, segment), { generation: 2 }, 'twice is once')
   t.match(await cold.opened(serverId), /Order 3/)
 })
+
+t.test('a trim whose outcome comes twice leaves the new object in use', async (t) => {
+  const { world, tenant, cold, ids } = makeSetting(t, 60)
+  const { serverId } = tenant.live
+  const [segment = ''] = cold.segmentsOf(serverId)
+  world.fireTimers()
+  await cold.settle()
+  world.nowMs += 380 * DAY_MS
+  while (cutoffMs(world.nowMs, false) < msOf(ids[3] as string)) world.nowMs += 10_000
+  world.fireTimers()
+  const claim = cold.claim('trim')
+  if (claim === null) throw new Error('Nothing is trimmed')
+  const outcome = await cold.perform(claim)
+  cold.end(claim, outcome)
+  cold.end(claim, outcome)
+  const { leaf = '' } = cold.row(serverId, segment) ?? {}
+  t.match(cold.row(serverId, segment), { generation: 2 })
+  t.notOk(world.deliveries().some(({ lane, item }) => lane === 'unlink' && item.endsWith(leaf)))
+})
