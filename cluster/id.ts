@@ -256,7 +256,7 @@ export function base36(value: number): string {
   return BASE36_2[Math.floor(value / 1_296)]! + BASE36_2[value % 1_296]!
 }
 
-/** Every number of so many digits, with zeros before it. */
+/** All numbers with the given number of digits, padded with zeros. */
 function tableOf(base: number, digits: number): readonly string[] {
   return Array.from({ length: base ** digits }, (_, value) => value.toString(base).padStart(digits, '0'))
 }

@@ -12,7 +12,7 @@ const COUNT = { type: 'integer', minimum: 0 } as const
 const TEXT = { type: 'string' } as const
 const FLAG = { type: 'boolean' } as const
 
-/** Nothing of such a mail but its top fields is parsed. */
+/** Issues after which only the top-level fields of a mail are kept. */
 export const HARD_ISSUES = [
   'no_headers',
   'header_block_too_large',
@@ -25,7 +25,7 @@ export const HARD_ISSUES = [
   'parser_error',
 ] as const
 
-/** Changed or dropped parts. Only the first is named. */
+/** Issues of parts that were changed or dropped. A message names only the first one. */
 export const SOFT_ISSUES = [
   'truncated_multipart',
   'too_many_attachments',
@@ -56,7 +56,7 @@ export const SPF_VERDICTS = [
   'permerror',
   'unchecked',
 ] as const
-/** DKIM and DMARC have the same words. */
+/** Verdicts of DKIM and of DMARC. */
 export const DKIM_VERDICTS = ['pass', 'fail', 'none', 'temperror', 'permerror', 'unchecked'] as const
 export const ARC_VERDICTS = ['none', 'pass', 'fail', 'unchecked'] as const
 export const DMARC_POLICIES = ['none', 'quarantine', 'reject'] as const

@@ -157,7 +157,7 @@ function syncPath(path: string): void {
   }
 }
 
-/** Whether a whole command is somewhere behind the damaged one at a place of the file. */
+/** Whether any complete command follows the damaged one at an offset of the file. */
 function hasCommandsBehind(file: number, damagedAt: number): boolean {
   const reader = new Reader(file)
   const bytes = Buffer.alloc(CHUNK_BYTES)
@@ -181,7 +181,7 @@ function hasCommandsBehind(file: number, damagedAt: number): boolean {
  */
 export function readableBytes(file: number): {
   readonly readable: number
-  /** Where the command begins that cannot be read; the size if there is none. */
+  /** Offset of the first command that cannot be read; the size of the file if all can. */
   readonly damagedAt: number
   readonly size: number
 } {
@@ -231,7 +231,7 @@ function readCount(reader: Reader, max: number, mark = '*'): number | 'end' | 'd
   return Number(digits) > max ? 'damaged' : Number(digits)
 }
 
-/** A line that is not there because the file has ended, or because its bytes are no line. */
+/** Why no line was read: the file has ended, or its bytes are not a line. */
 function endOr(reader: Reader): 'end' | 'damaged' {
   return reader.hasEnded ? 'end' : 'damaged'
 }
@@ -267,7 +267,7 @@ class Reader {
     const end = this.#chunk.subarray(from, until).indexOf('\r\n')
     if (end < 0) {
       const rest = this.#chunk.subarray(from, until)
-      // An end that begins as a line does is incomplete; zeros are damage.
+      // A partial line at the end is an incomplete command; zeros are damage.
       this.hasEnded = this.at + rest.length >= this.size && !rest.includes(0)
       return null
     }

@@ -146,7 +146,7 @@ export function exampleOf(schema: object, { isBody = false }: { isBody?: boolean
   return make(schema as Schema, '')
 }
 
-/** Whether a schema takes a value, judged by its type. */
+/** Whether a schema accepts a value, judged by its constants and types only. */
 function fits({ const: only, enum: some, type, then, else: other, items, required }: Schema, value: Value): boolean {
   if (only !== undefined) return only === value
   if (some !== undefined) return some.includes(value)
@@ -160,7 +160,7 @@ function fits({ const: only, enum: some, type, then, else: other, items, require
   return types.includes('array') && value.every((item) => items === undefined || fits(items, item))
 }
 
-/** A text for any other name: `lastError` -> `last error`. */
+/** Example text derived from the name of a field: `lastError` -> `last error`. */
 function textOf(name: string): string {
   return name === '' || name === 'name' ? 'Receipts' : name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }

@@ -85,7 +85,7 @@ const NAMES = new Map<unknown, string>(
 /** Our own formats, in standard terms. */
 const FORMATS: Readonly<Record<string, Fields>> = {
   address: { format: 'email', description: 'an e-mail address' },
-  mailbox: { format: 'email', description: 'an address as in mail: any text before the last @' },
+  mailbox: { format: 'email', description: 'Address as in mail: any text before the last @' },
   'sending-domain': { format: 'hostname', description: 'a host name below a public suffix' },
   'header-name': { pattern: '^[\\x21-\\x39\\x3b-\\x7e]{1,76}$', description: 'a header name that a message may set' },
   base64: { contentEncoding: 'base64' },

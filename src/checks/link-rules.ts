@@ -45,7 +45,7 @@ function isOurs(url: URL, baseUrl: string): boolean {
   return base !== null && url.host === base.host && url.pathname.includes('/u/')
 }
 
-/** Whether path or query hold a run of characters as a token has: long, and not the words of a title. */
+/** Whether path or query contain a run of characters that looks like a token: long, and not the words of a title. */
 export function hasToken({ pathname, search }: Pick<URL, 'pathname' | 'search'>): boolean {
   const text = decoded(pathname + search)
   for (const [run] of text.matchAll(TOKEN)) {
@@ -59,7 +59,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // It is not in UTF-8; its bytes are looked at as they are.
+    // The text is not UTF-8, so its encoded form is checked.
     return text
   }
 }

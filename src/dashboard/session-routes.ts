@@ -73,7 +73,7 @@ export function makeReadSession(deps: DashboardDeps): DashboardHandler<'readSess
   }
 }
 
-/** Notes something of a session, and answers it. */
+/** Records a change of a session and answers with the session. */
 export async function noteSession(deps: DashboardDeps, accountId: string, body: MarkSessionBody): Promise<Answer> {
   const order = { name: 'mark-session', body }
   const { reply, answer } = await giveOrder<SessionReply>(deps, homeShard(accountId), order)

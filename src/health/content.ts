@@ -18,7 +18,7 @@ const PROBE_BYTES = 100_000
 /** The warning starts at twice the free space below which new mail is refused. */
 const SOON_FULL = 2
 
-/** Looks at the store. `contents` is null if all content is in Redis. Changes nothing that stays. */
+/** Checks the content store. `contents` is null if all content is in Redis. Leaves no lasting change. */
 export async function examineContent(contents: Contents | null, dataDir: string): Promise<Finding> {
   if (contents === null)
     return well(
@@ -53,7 +53,10 @@ export async function examineContent(contents: Contents | null, dataDir: string)
   return well('content', `Large content is in ${where}${free}`)
 }
 
-/** The failed step; null if all steps work. A probe that is left behind is swept like any that no row names. */
+/**
+ * The failed step; null if all steps work. A probe that is left behind is deleted by the sweep of objects that no row
+ * names.
+ */
 async function probe(contents: Contents): Promise<string | null> {
   const bytes = randomBytes(PROBE_BYTES)
   const mailKey = randomBytes(32)

@@ -8,7 +8,7 @@
  * opened by an earlier message, `e` and `t` the domain's MTA-STS policy is enforced or only tested.
  */
 
-/** Time of each step in milliseconds; null: the attempt did not take it, or a reused connection had taken it before. */
+/** Time of each step in milliseconds; null if the attempt skipped it, as a reused connection does. */
 export interface RouteTimes {
   /** Lookups of MX and addresses, and of the MTA-STS policy. */
   readonly dnsMs: number | null

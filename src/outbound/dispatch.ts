@@ -94,9 +94,7 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
     return route
   }
 
-  /**
-   * Performs while the bytes are within the budget; an attempt that finds no room goes back to its lane for a moment.
-   */
+  /** Performs an attempt if its bytes fit the budget; otherwise the attempt returns to its lane for a moment. */
   async function within(order: BudgetOrder, perform: () => Promise<MailOutcome>): Promise<MailOutcome> {
     const giveBack = budget.take(order)
     if (giveBack === null)

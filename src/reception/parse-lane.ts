@@ -29,16 +29,19 @@ import { readReceivedMail } from './raw-mail.ts'
 import type { ReceivedRoom } from './received-room.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
 
-/** Mails of a process under way, and of one account: most of their time they wait for the DNS of their senders. */
+/**
+ * Maximum number of mails in progress in a process and of one account. It is high because mails mostly wait for the DNS
+ * of their senders.
+ */
 const UNDER_WAY_MAX = 64
 const LANE_UNDER_WAY_MAX = 16
-/** Mails of one account that are read and taken apart at once. */
+/** Maximum number of mails of one account that are read and parsed at the same time. */
 const LANE_TURNS_MAX = 4
 /** Maximum number of accounts whose last duration is cached. */
 const KNOWN_MAX = 50_000
-/** A mail that took so long to be read and taken apart makes its account one that does. */
+/** If reading and parsing a mail takes this long, its account counts as slow. */
 const SLOW_MS = 2_000
-/** All of its account before it may take their 20 seconds. */
+/** Long enough for all mails of the account that are ahead to take 20 seconds each. */
 const HOLD_MS = 10 * 60_000
 
 /** A mail being judged: its bytes are needed until `isRead`, and then it only waits for the DNS. */
@@ -48,14 +51,14 @@ export interface JudgedReceived {
   readonly check: Promise<CheckResult | null>
 }
 
-/** Judges who sent a mail. */
+/** Authenticates the sender of a mail. */
 export type JudgeReceived = (raw: Uint8Array, job: ParseJob) => JudgedReceived
 
 export interface ParseLaneDeps {
   readonly received: ReceivedStore
   /** Mails that this process has just accepted; null if it accepts none. */
   readonly freshMails: FreshMails | null
-  /** The thread of accounts whose mail takes long, and that of all others. */
+  /** The thread for accounts with slow mail, and the thread for all others. */
   readonly rooms: { readonly slow: ReceivedRoom; readonly fast: ReceivedRoom }
   readonly judge: JudgeReceived
   /** Raw mails in memory. */
@@ -63,7 +66,7 @@ export interface ParseLaneDeps {
   readonly secrets: Pick<Secrets, 'addressHmac'>
   readonly metrics: Pick<Metrics, 'parsed'>
   readonly random: () => number
-  /** In place of our own bounds; 0 holds a lane's items. */
+  /** An additional bound for each lane; 0 holds the lane's items. */
   readonly room?: (lane: string) => number
 }
 
@@ -158,7 +161,7 @@ function resultOf(
   }
 }
 
-/** How many mails of each account are under way, whose turn it is, and whose mail takes long. */
+/** Mails in progress by account, their turns, and the accounts with slow mail. */
 class LaneBook {
   readonly #slow = new Map<string, boolean>()
   readonly #underWay = new Map<string, number>()
@@ -170,7 +173,7 @@ class LaneBook {
     return Math.min(UNDER_WAY_MAX - this.#all, LANE_UNDER_WAY_MAX - (this.#underWay.get(lane) ?? 0))
   }
 
-  /** A mail is under way. Out: it is no longer. */
+  /** Counts a mail as in progress. Returns a function that ends this. */
   enter(lane: string): () => void {
     this.#all += 1
     add(this.#underWay, lane, 1)

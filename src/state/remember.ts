@@ -41,8 +41,8 @@ export function remember<Value>(make: (id: string) => Value): (id: string) => Va
 }
 
 /**
- * `make`, with values cached briefly, for ids that are requested some times in a row and never again. A value with the
- * same slot replaces the old one; no order is kept.
+ * `make`, with values cached briefly, for ids that are requested several times in a row and never again. A value with
+ * the same slot replaces the old one; no order is kept.
  */
 export function rememberShortly<Value>(make: (id: string) => Value): (id: string) => Value {
   const known: ({ readonly id: string; readonly value: Value } | undefined)[] = Array.from({ length: PLACES })

@@ -24,24 +24,27 @@ type SegmentFact = Fact & { readonly read: 'sorted' }
 export interface Segment {
   readonly name: string
   readonly recipients: number
-  /** Of heads, and of statuses beyond what `STATUS_BYTES` allows for. */
+  /** Bytes of the heads, plus those of statuses in excess of `STATUS_BYTES` each. */
   readonly bytes: number
-  /** Time in the last id that went in. */
+  /** Time in the id of the last message. */
   readonly lastMs: number
-  /** Time in the first one; absent in segments that an early version opened. */
+  /** Time in the id of the first message; absent in segments that an early version opened. */
   readonly firstMs?: number
 }
 
 export interface SegmentBounds {
   readonly recipientsMax: number
   readonly bytesMax: number
-  /** A message this long after the first one opens another segment: segments leave Redis whole. Absent: none does. */
+  /**
+   * A message this long after the first one opens a new segment, because segments leave Redis whole. Absent: age is no
+   * bound.
+   */
   readonly msMax?: number
-  /** Recipients that end a segment without postings, and from which on the segment after this one has them. */
+  /** A segment without postings ends at this number of recipients, and the next one has postings. */
   readonly busyRecipients: number
-  /** Recipients from which on the segment after this one has the most buckets. */
+  /** After a segment with at least this many recipients, the next one has the most buckets. */
   readonly fullRecipients: number
-  /** Posting buckets of the segment after a busy one, and after a full one. */
+  /** Posting buckets of a segment that follows a busy one (`busyBuckets`) or a full one (`fullBuckets`). */
   readonly busyBuckets: number
   readonly fullBuckets: number
 }
@@ -56,10 +59,10 @@ export const SEGMENT_BOUNDS: SegmentBounds = {
   fullBuckets: 256,
 }
 
-/** Bytes of a recipient's status that every segment has room for; an outcome adds what goes beyond. */
+/** Bytes that every segment reserves for a recipient's status; an outcome adds the excess. */
 export const STATUS_BYTES = 128
 
-/** The end of the names of segments with one bucket. */
+/** Names of segments with one bucket end with this. */
 const UNPOSTED_END = '-1'
 /** No month. */
 const LEFT = '000000'
@@ -100,13 +103,13 @@ export function enterSegment(
   }
 }
 
-/** In: recipients of the segment before, those that found no room there among them. */
+/** Takes the recipients of the previous segment, including those that did not fit into it. */
 function bucketsAfter(recipients: number, bounds: SegmentBounds): number {
   if (recipients >= bounds.fullRecipients) return bounds.fullBuckets
   return recipients >= bounds.busyRecipients ? bounds.busyBuckets : 1
 }
 
-/** The segment that an instant lies in, by the key of a server's segments, if any. */
+/** Reads the segment that contains an instant, if any, from the key of a server's segments. */
 export function segmentAtFact(key: string, ms: number): SegmentFact {
   return { read: 'sorted', key, min: 0, max: ms, count: 1, newest: true }
 }

@@ -26,11 +26,11 @@ import { type Connect, type ConnectDeps, makeConnect, NotConnected } from './pos
 const KEEP_ALIVE_MS = 4_000
 /** Bytes of an answer that are read; a longer one ends its connection. */
 const ANSWER_BYTES_MAX = 64 * 1024
-/** Bytes of an answer from which the kept part is made, because masked addresses may be shorter. */
+/** Bytes of an answer from which the stored part is derived. Masking addresses can shorten the text. */
 const ANSWER_KEPT_BYTES = 2 * LAST_RESPONSE_BYTES_MAX
-/** The next attempt waits this long for the rest of an answer: then it can have the same connection. */
+/** The next attempt waits this long for the rest of an answer, so that it can reuse the connection. */
 const BODY_MS = 50
-/** Connections on which the rest of an answer is still read although the attempt is over; past that they are ended. */
+/** Maximum number of connections that still read the rest of an answer after the attempt; others are closed. */
 const LINGERING_MAX = 256
 const HEADER_BYTES_MAX = 16 * 1024
 /** Reasons that no later attempt changes. */
@@ -39,7 +39,7 @@ const FINAL: readonly string[] = ['private_address', 'port_not_allowed']
 const HOSTS_MAX = 5_000
 
 export interface PosterDeps extends Pick<ConnectDeps, 'resolver' | 'privateNetworksAllowed' | 'webhookPorts' | 'ca'> {
-  /** For everything, from the start; ten seconds. */
+  /** Time limit of the whole attempt; ten seconds by default. */
   readonly timeoutMs?: number
 }
 
@@ -87,7 +87,7 @@ export function makePoster(deps: PosterDeps): Poster {
   }
 }
 
-/** The kept connection was over. */
+/** The receiver had closed the kept connection. */
 const STALE = Symbol('stale')
 
 function makeAgent(connect: Connect): Agent {

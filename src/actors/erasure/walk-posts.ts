@@ -65,7 +65,7 @@ interface SpanStep extends ServerStep {
   readonly span: ToldSpan
 }
 
-/** The slice that was open when the span began, then those behind it that began in it, then the next span. */
+/** Continues with the slice that was open at the start of the span, then those opened within it, then the next span. */
 function nextSlice({ webhookId, index, span, place, facts, context }: SpanStep): StepResult {
   const [fromMs, untilMs] = span
   const key = slicesKey(context.shard, webhookId)
@@ -103,7 +103,7 @@ function walkQueue(step: SliceStep, from: string): StepResult {
   const forget = forgetAnswers(step, entries.map(itemOf))
   if ('kind' in forget) return forget
   const isMore = entries.length === STEP_DELIVERIES
-  // Deliveries that leave the queue from here on are listed then, or were checked.
+  // Deliveries that leave the queue from now on were checked, or are in the list of dead ones when it is walked.
   const end = isThinned(slice, nowMs) ? DEAD : null
   const place = placeAfter(step, isMore ? entryIdAfter((entries.at(-1) as Entry).id) : end)
   return { kind: 'stepped', place, staged: { ops: forget.ops } }

@@ -251,9 +251,9 @@ export interface ReceivedMessage {
 export interface ReceivedSearch {
   /** Id of the stream */
   streamId?: string
-  /** an address as in mail: any text before the last @ */
+  /** Address as in mail: any text before the last @ */
   from?: string
-  /** an address as in mail: any text before the last @ */
+  /** Address as in mail: any text before the last @ */
   recipient?: string
   /** Part of the recipient address after the plus sign */
   mailboxHash?: string

@@ -31,13 +31,13 @@ export function readFactorCode(
   return step === null ? null : { kind: 'totp', step }
 }
 
-/** Seals the secret of a user's authenticator, base64; for another user it does not open. */
+/** Seals the secret of a user's authenticator as base64. It cannot be opened for a different user. */
 export function sealTotp(sealingKey: Buffer, userId: string, secret: Buffer): string {
   const input = { privateKey: secret, owner: ownerOf(userId), nonce: randomBytes(NONCE_BYTES) }
   return sealKey(sealingKey, input).toString('base64')
 }
 
-/** Opens it again; null where SECRET_KEY is another one. */
+/** Opens a sealed secret; null if SECRET_KEY has changed. */
 export function openTotp(sealingKey: Buffer, userId: string, sealed: string): Buffer | null {
   return openKey(sealingKey, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(userId) })
 }

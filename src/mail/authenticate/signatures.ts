@@ -48,7 +48,7 @@ export interface SignatureReport {
   readonly fromFields: number
 }
 
-/** The best of several signatures decides; without a valid one, in this order. */
+/** One valid signature is enough. Otherwise the first of these verdicts that any signature has decides. */
 const WORST_FIRST: readonly DkimVerdict[] = ['fail', 'temperror', 'permerror']
 /** A shorter key proves nothing (RFC 8301 3.2). */
 const KEY_BITS_MIN = 1024
@@ -68,7 +68,7 @@ export async function readSignedMail(raw: Buffer): Promise<SignedMail | null> {
   }
 }
 
-/** Verifies a mail. In: when it is checked, for `x=`. */
+/** Verifies a mail. `nowMs` is compared with `x=`. */
 export async function checkSignatures(
   { header, hashes, oversized }: SignedMail,
   { lookUp, nowMs }: { lookUp: LookUp; nowMs: number },
@@ -107,9 +107,7 @@ function findingOf({ status, signingDomain = '', selector = '', rr }: DKIMResult
   }
 }
 
-/**
- * One signature: different content has failed; an unusable signature or key is a permanent error.
- */
+/** Verdict on one signature: `fail` if the content differs, `permerror` if the signature or key is unusable. */
 function verdictOf({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
   if (result === 'pass' || result === 'temperror') return result
   // `policy` stands for a key or a hash that RFC 8301 forbids.

@@ -31,7 +31,7 @@ import {
 import type { TransmitDeps } from './transmit.ts'
 import { transmit } from './transmit.ts'
 
-/** How often a thread with open connections looks how many they are. */
+/** Interval at which a thread with open connections counts them. */
 const LOOK_MS = 1000
 
 const port = parentPort!
@@ -119,7 +119,7 @@ async function transmitOne(id: number, { message, transmit: how }: TransmitJob):
   }
 }
 
-/** Attachments, or the message that came whole, as Buffers, which they were before they crossed. */
+/** Turns attachments, or a raw message, back into Buffers: messages between threads carry Uint8Arrays. */
 function ownedMessage(input: MailInput): MailInput {
   if ('raw' in input) return { ...input, raw: asBuffer(input.raw) }
   if (input.attachments.length === 0) return input
@@ -152,7 +152,7 @@ function tell(connections: number): void {
   if (connections > 0 && watch === null) watch = setInterval(look, LOOK_MS).unref()
 }
 
-/** Connections come and go between outcomes too: reports the number until it is zero. */
+/** Reports the number of connections until it is zero, because connections open and close between outcomes too. */
 function look(): void {
   const connections = openConnections()
   if (connections !== told) tell(connections)

@@ -141,7 +141,7 @@ export async function startSubmissionListener(options: SubmissionOptions): Promi
 class SubmissionServer extends SMTPServer {
   readonly #open = new Map<string, SubmissionConnection>()
   readonly #places: Places<Socket>
-  /** When the socket was accepted that is below a socket of TLS, or is one without. */
+  /** The accepted TCP socket and the time of its acceptance, by that socket or the TLS socket above it. */
   readonly #accepted = new WeakMap<Socket, { readonly place: Socket; readonly atMs: number }>()
   readonly #limits: SubmissionLimits
   readonly #given: SubmissionOptions
@@ -153,7 +153,7 @@ class SubmissionServer extends SMTPServer {
     this.#places = new Places({ max: limits.connections, crowdedFrom: limits.crowdedFrom })
   }
 
-  /** Open connections, those in their handshake too. */
+  /** Open connections, including those in their TLS handshake. */
   get placed(): number {
     return this.#places.size
   }
@@ -168,12 +168,12 @@ class SubmissionServer extends SMTPServer {
     }
     this.#accepted.set(socket, { place: socket, atMs: performance.now() })
     socket.once('close', () => this.#places.leave(socket))
-    // The library's own bound is that of silence.
+    // The library's own limit is an idle timeout.
     if (handshake) setTimeout(() => this._pendingSockets.get(socket)?.destroy(), this.#limits.handshakeMs).unref()
     return super._acceptSocket(socket, handshake)
   }
 
-  // The address that the front has read; under TLS the library would ask the connection itself.
+  // Passes the address that the front has read. With TLS the library would use the address of the connection.
   override _handleProxy(...[socket, callback]: Parameters<SMTPServer['_handleProxy']>): void {
     const { remoteAddress } = socket
     super._handleProxy(socket, (error, options) =>

@@ -1,23 +1,23 @@
-/** watch-each - the watch of each of several Redis, as one */
+/** watch-each - watches several Redis servers and combines the results */
 import type { Redis } from 'ioredis'
 import type { OneWatch, StoreWatch } from '../store-watch.ts'
 
-/** Interval of looking up the current nodes. */
+/** Interval at which the list of nodes is updated. */
 const NODES_LOOK_MS = 1_000
 
 export interface WatchesOptions {
-  /** A client of each that holds something now, by its name. */
+  /** Clients of the servers that now hold shards, by name. */
   clients(): ReadonlyMap<string, () => Redis>
-  /** The watch of one; `onFault` as `watchStore` has it. */
+  /** Watches one server. `onFault` is the option of `watchStore`. */
   watch(name: string, client: () => Redis, onFault: (isFaulty: boolean) => void): Promise<OneWatch>
-  /** Called with each change: whether any is faulty. */
+  /** Called with each change, with whether any server is faulty. */
   onFault(isFaulty: boolean): void
 }
 
 /**
- * Watches each of several Redis until it is stopped: new mail is refused while any is full, everything while any is not
- * durable. One that does not answer keeps its last state; faults of one without shards are ignored. Resolves when each
- * was checked once.
+ * Watches several Redis servers until it is stopped. New mail is refused while any of them is full, and all requests
+ * while any is not durable. A server that does not answer keeps its last state. Faults of a server without shards are
+ * ignored. Resolves after the first check of each.
  */
 export async function watchEach({ clients, watch, onFault }: WatchesOptions): Promise<StoreWatch> {
   const watches = new Map<string, symbol>()

@@ -78,7 +78,7 @@ const TOO_MANY: BadSpan = {
   message: `Must name a stream, or the time be shorter: the answer would have more than ${STATS_ROWS_MAX} rows`,
 }
 
-/** Streams of a server: more than an answer has rows need not be told apart. */
+/** Reads the streams of a server, up to one more than an answer can have rows. */
 function streamsFact({ shard, serverId }: Place): FactOf<'sorted'> {
   const count = STATS_ROWS_MAX + 1
   return { read: 'sorted', key: streamsKey(shard, serverId), min: 0, max: Number.MAX_SAFE_INTEGER, count }
@@ -88,7 +88,7 @@ function runningFact({ shard, serverId }: Place): FactOf<'fields'> {
   return countersFact(shard, [serverOwner(serverId), hourOwner(serverId)])
 }
 
-/** What runs: the hour of the server's counters, and that of what attempts brought. */
+/** Statistics of the current hour: from the server's counters and from the counters of attempts. */
 function hoursOf(values: readonly (string | null)[] | undefined): HourCounters[] {
   const [server, hour] = countersOf<unknown>(values)
   return [(server as ServerCounters | null)?.hour, hour as HourCounters | null].filter((one) => one != null)
@@ -97,12 +97,12 @@ function hoursOf(values: readonly (string | null)[] | undefined): HourCounters[]
 interface SumsInput {
   readonly span: StatsSpan
   readonly streams: readonly string[]
-  /** What ran when it was read first. */
+  /** Statistics of the current hour at the first read. */
   readonly running: readonly HourCounters[]
   readonly nowMs: number
 }
 
-/** Sums, by the beginning of their hour or day, then by stream. */
+/** Sums by the start of their hour or day, then by stream. */
 type Sums = Map<number, Map<string, MailRow>>
 
 async function readSums(
@@ -123,7 +123,7 @@ async function readSums(
     for (const [index, { stream, atMs }] of days.entries())
       for (const [hour, figures] of unpackStatsDay(values[index] ?? null)) add(stream, atMs + hour * HOUR_MS, figures)
   }
-  // The months into which what runs may be moved while this is read.
+  // Months to which the statistics of the current hour may move during the read.
   const late = new Set([monthName(nowMs), ...running.map(([hour]) => monthName(hour * HOUR_MS))])
   const months = monthsOf(span, streams)
   for (const { month, days } of months.filter((one) => !late.has(one.month))) {

@@ -1,4 +1,4 @@
-/** theme - light, dark, or as the system has it; kept in this browser */
+/** theme - light, dark, or the setting of the system, stored in this browser */
 
 export type Theme = 'system' | 'light' | 'dark'
 
@@ -10,14 +10,14 @@ export function readTheme(): Theme {
   return kept === 'light' || kept === 'dark' ? kept : 'system'
 }
 
-/** Chooses. */
+/** Stores the chosen theme and applies it. */
 export function chooseTheme(theme: Theme): void {
   if (theme === 'system') localStorage.removeItem(NAME)
   else localStorage.setItem(NAME, theme)
   applyTheme()
 }
 
-/** Shows the page as chosen. */
+/** Applies the chosen theme to the page. */
 export function applyTheme(): void {
   const theme = readTheme()
   if (theme === 'system') delete document.documentElement.dataset.theme

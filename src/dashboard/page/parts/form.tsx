@@ -70,7 +70,7 @@ function Refused({ error }: { error: ApiError }) {
 }
 
 interface FieldProps {
-  /** Its name in the body, where issues are looked for. */
+  /** Name of the property in the body. Issues refer to it. */
   readonly name: string
   readonly label: string
   readonly value: string
@@ -86,7 +86,7 @@ interface FieldProps {
   readonly mono?: boolean
 }
 
-/** A field of text; with `lines` one of several lines. */
+/** A text field; with `lines`, a text area of that height. */
 export function Field(props: FieldProps) {
   const { name, label, value, onChange, hint, lines, type = 'text', autofocus, mono, ...rest } = props
   const id = useId()
@@ -106,7 +106,7 @@ export function Field(props: FieldProps) {
     <div class="field">
       <label for={id}>{label}</label>
       {lines === undefined ? (
-        // biome-ignore lint/a11y/noAutofocus: of a page that asks for one thing.
+        // biome-ignore lint/a11y/noAutofocus: only on pages with a single field.
         <input type={type} autoFocus={autofocus} {...common} />
       ) : (
         <textarea rows={lines} {...common} />
