@@ -18,9 +18,19 @@ const TITLES = {
 
 /** The page. */
 export function LinkPage() {
-  const [token] = useState(() => location.hash.slice(1))
+  const [token, setToken] = useState(() => location.hash.slice(1))
   const [link, setLink] = useState<Link | null>(null)
   const [error, setError] = useState<ApiError | null>(null)
+  useEffect(() => {
+    // A new link pasted into the same tab changes nothing but the part after `#`.
+    const change = () => {
+      setLink(null)
+      setError(null)
+      setToken(location.hash.slice(1))
+    }
+    addEventListener('hashchange', change)
+    return () => removeEventListener('hashchange', change)
+  }, [])
   useEffect(() => {
     call<Link>('POST', '/links/read', { body: { token } }).then(setLink, (fault: unknown) => {
       if (!(fault instanceof ApiError)) throw fault
@@ -28,7 +38,7 @@ export function LinkPage() {
     })
   }, [token])
   if (error !== null) return <Void error={error} />
-  return link === null ? <Doorway title="One moment">{null}</Doorway> : <Use token={token} link={link} />
+  return link === null ? <Doorway title="One moment">{null}</Doorway> : <Use key={token} token={token} link={link} />
 }
 
 function Void({ error }: { error: ApiError }) {

@@ -1,4 +1,5 @@
 /** keys - a server's keys: at most two are active, for rotation; a value is shown once */
+
 import { useState } from 'preact/hooks'
 import type { Token } from '../../../../schemas/token.ts'
 import { call } from '../api/call.ts'
@@ -30,6 +31,10 @@ export function KeysPage({ serverId }: PageProps) {
   )
 }
 
+/** Active keys of an owner; the API refuses another one. */
+const ACTIVE_MAX = 2
+const FULL = `${ACTIVE_MAX} keys are active, the maximum. Revoke one to create another.`
+
 interface KeyListProps {
   /** Path of the keys in the interface. */
   readonly base: string
@@ -42,6 +47,8 @@ interface KeyListProps {
 export function KeyList({ base, title, about, mayChange = may('write') }: KeyListProps) {
   const [isMaking, setMaking] = useState(false)
   const list = useGetList<Token>(base, 'tokens')
+  const active = list.value?.rows.filter(({ revokedAt }) => revokedAt === null).length ?? 0
+  const isFull = active >= ACTIVE_MAX
   const revoke = async ({ tokenId, name }: Token) => {
     const text = `Whatever uses “${name}” stops working immediately. This cannot be undone.`
     if (!(await ask({ title: 'Revoke this key?', text, act: 'Revoke', isDanger: true }))) return
@@ -51,9 +58,9 @@ export function KeyList({ base, title, about, mayChange = may('write') }: KeyLis
   }
   return (
     <>
-      <Head title={title} meta={about}>
+      <Head title={title} meta={isFull ? FULL : about}>
         {mayChange && (
-          <Button kind="main" icon="plus" onPress={() => setMaking(true)}>
+          <Button kind="main" icon="plus" disabled={isFull} onPress={() => setMaking(true)}>
             New key
           </Button>
         )}

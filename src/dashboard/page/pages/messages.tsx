@@ -8,7 +8,7 @@ import { useSearchList } from '../api/lists.ts'
 import { useLive } from '../api/live.ts'
 import { type LoadedList, useLoad } from '../api/load.ts'
 import { serverApi, serverPath } from '../api/place.ts'
-import { serverOf } from '../api/session.ts'
+import { serverOf, session } from '../api/session.ts'
 import { count } from '../api/words.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import { useKeptFilters } from '../browser/filters-kept.ts'
@@ -150,10 +150,12 @@ function NoneFound({ onClear }: { onClear: () => void }) {
 function NoneYet({ serverId }: { serverId: string }) {
   const isTest = serverOf(serverId)?.mode === 'test'
   const from = isTest ? 'accounts@simulator.test' : 'you@your-verified-domain'
+  // The simulator is for test servers; on a live server its addresses would bounce.
+  const to = isTest ? 'delivered@simulator.test' : (session.value?.user.address ?? 'you@example.com')
   const command = `curl ${location.origin}/v1/email \\
   -H 'Authorization: Bearer ${isTest ? 'sk_test_...' : 'sk_...'}' \\
   -H 'Content-Type: application/json' \\
-  -d '{"from": "${from}", "to": ["delivered@simulator.test"], "subject": "Hello", "text": "It works"}'`
+  -d '{"from": "${from}", "to": ["${to}"], "subject": "Hello", "text": "It works"}'`
   return (
     <Empty icon="send" title="No message yet">
       <p>Your first message appears here as soon as it is accepted. Your key is on the Keys page.</p>

@@ -74,12 +74,14 @@ interface LinkButtonProps {
   readonly children: ComponentChildren
   readonly icon?: IconName
   readonly kind?: 'plain' | 'main'
+  /** Filters of the list that it leads to. */
+  readonly filters?: Readonly<Record<string, string>> | undefined
 }
 
 /** A link that looks like a button. */
-export function LinkButton({ href, children, icon, kind = 'plain' }: LinkButtonProps) {
+export function LinkButton({ href, children, icon, kind = 'plain', filters }: LinkButtonProps) {
   return (
-    <Link href={href} class={`button ${kind}`}>
+    <Link href={href} class={`button ${kind}`} {...(filters && { state: { filters } })}>
       {icon && <Icon name={icon} />}
       {children}
     </Link>

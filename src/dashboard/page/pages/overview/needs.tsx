@@ -22,6 +22,7 @@ interface Need {
   readonly text: string
   readonly act: string
   readonly href: string
+  readonly filters?: Readonly<Record<string, string>>
 }
 
 interface NeedsProps {
@@ -54,7 +55,7 @@ export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
         <Empty icon="check" title="Everything is fine" />
       ) : (
         <ul class="needs">
-          {needs.map(({ tone, icon, title, text, act, href }) => (
+          {needs.map(({ tone, icon, title, text, act, href, filters }) => (
             <li key={title}>
               <span class={`node ${tone}`}>
                 <Icon name={icon} size={14} />
@@ -63,7 +64,9 @@ export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
                 <b>{title}</b>
                 <p>{text}</p>
               </div>
-              <LinkButton href={href}>{act}</LinkButton>
+              <LinkButton href={href} filters={filters}>
+                {act}
+              </LinkButton>
             </li>
           ))}
         </ul>
@@ -88,8 +91,9 @@ async function findDead(serverId: string, signal: AbortSignal): Promise<Need[]> 
           icon: 'webhook',
           title: `${count} ${deliveries.length === 1 ? 'delivery' : 'deliveries'} to ${new URL(url).host} ${deliveries.length === 1 ? 'is' : 'are'} dead`,
           text: `The last one ended with ${last.lastError ?? 'no answer'}, ${formatAgo(last.createdAt)}.`,
-          act: 'See them',
+          act: 'See dead deliveries',
           href: serverPath(serverId, 'webhooks', webhookId),
+          filters: { status: 'dead' },
         },
       ]
     }),

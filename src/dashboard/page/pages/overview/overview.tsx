@@ -6,11 +6,12 @@ import type { Stream } from '../../../../../schemas/stream.ts'
 import { call, queryOf } from '../../api/call.ts'
 import { useLive } from '../../api/live.ts'
 import { useLoad } from '../../api/load.ts'
-import { serverApi } from '../../api/place.ts'
+import { serverApi, serverPath } from '../../api/place.ts'
+import { may, serverOf } from '../../api/session.ts'
 import { formatNumber, formatShare } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
-import { Segments } from '../../parts/button.tsx'
+import { LinkButton, Segments } from '../../parts/button.tsx'
 import { Card, Head, Shown } from '../../parts/card.tsx'
 import type { Tone } from '../../parts/chip.tsx'
 import { Icon, type IconName } from '../../parts/icon.tsx'
@@ -19,6 +20,7 @@ import { FiguresChart } from './chart.tsx'
 import { columnsOf, type Figures, RANGES, type RangeName, ratesOf, spanOf } from './figures.ts'
 import { FirstSteps } from './first-steps.tsx'
 import { NeedsAttention } from './needs.tsx'
+import { Outcomes } from './outcomes.tsx'
 
 /** From one look to the next, and while there is no feed. */
 const REST_MS = 5_000
@@ -56,6 +58,11 @@ export function OverviewPage({ serverId }: PageProps) {
     <>
       <Head title="Overview" meta={where}>
         {sending.length > 1 && <StreamChoice streams={sending} value={streamId} onChange={setStreamId} />}
+        {serverOf(serverId)?.mode === 'test' && may('write') && (
+          <LinkButton icon="send" href={serverPath(serverId, 'start')}>
+            Send a test message
+          </LinkButton>
+        )}
         <Segments label="Range" options={RANGES.map((one) => [one.name, one.word])} value={name} onChange={setName} />
       </Head>
       <FirstSteps serverId={serverId} />
@@ -78,6 +85,12 @@ export function OverviewPage({ serverId }: PageProps) {
                   </Card>
                 </div>
               </div>
+              <Outcomes
+                serverId={serverId}
+                from={new Date(span.startMs).toISOString()}
+                to={span.to}
+                streams={sending}
+              />
             </>
           )
         }}

@@ -30,10 +30,10 @@ import { WebhookState } from './webhooks.tsx'
 const STATUSES = ['pending', 'delivered', 'dead'] as const
 /** How far back dead deliveries are replayed. */
 const REPLAYS = [
-  ['1', 'the last hour'],
-  ['24', 'the last day'],
+  ['720', 'all that are kept (30 days)'],
   ['168', 'the last 7 days'],
-  ['720', 'the last 30 days'],
+  ['24', 'the last day'],
+  ['1', 'the last hour'],
 ] as const
 
 /** The page. */
@@ -182,7 +182,7 @@ function TestEvent({ path, events, onClose, onQueued }: OrderProps & { events: r
 }
 
 function ReplayDead({ path, onClose, onQueued }: OrderProps) {
-  const [hours, setHours] = useState<string>('24')
+  const [hours, setHours] = useState<string>('720')
   const send = async () => {
     const createdFrom = new Date(Date.now() - Number(hours) * 3_600_000).toISOString()
     const { queued } = await call<{ queued: number }>('POST', `${path}/replay`, {
@@ -194,9 +194,9 @@ function ReplayDead({ path, onClose, onQueued }: OrderProps) {
   }
   return (
     <Dialog title="Replay dead deliveries" onClose={onClose}>
-      <Form act="Replay them" onSend={send}>
+      <Form act="Replay" onSend={send}>
         <Select
-          label="Those of"
+          label="Failed in"
           value={hours}
           onChange={setHours}
           options={REPLAYS}
