@@ -23,7 +23,7 @@ export interface ShardLog {
 interface Counting {
   /** A commit was confirmed after `ms`; it held `works`. */
   committed(ms: number, works: number): void
-  /** The store has lost so many confirmed commits. */
+  /** The store has lost this number of confirmed commits. */
   lost(commits: number): void
   /** Milliseconds since the epoch as people read them. */
   instant(ms: number): string

@@ -199,7 +199,7 @@ export interface Bell {
   readonly before: string
 }
 
-/** Which entries: those of one stream of a shard, from an id on (`(` before it: after it), so many at most. */
+/** Selects entries of one stream of a shard: from an id on, or after it with `(`, up to a maximum number. */
 export interface EntriesRequest {
   readonly shard: number
   readonly of: Inbox

@@ -55,8 +55,8 @@ export const STATS_GROUP = objectOf({
   unsubscribed: COUNT,
   handOver: {
     ...objectOf({
-      p50Ms: { ...INTEGER_OR_NULL, description: 'Half of the deliveries took at most so long' },
-      p95Ms: { ...INTEGER_OR_NULL, description: '95 % of the deliveries took at most so long' },
+      p50Ms: { ...INTEGER_OR_NULL, description: 'Half of the deliveries took at most this long' },
+      p95Ms: { ...INTEGER_OR_NULL, description: '95 % of the deliveries took at most this long' },
     }),
     description: 'Milliseconds from acceptance to hand-over; null with fewer than 20 deliveries',
   },

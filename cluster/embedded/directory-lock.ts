@@ -26,7 +26,7 @@ import { promisify } from 'node:util'
 const O_EXLOCK = 0x20
 const NAME = /^redis\.lock\.(\d{1,15})$/
 const DRAFT = 'redis.lock-'
-/** Another process was faster so many times: then it is theirs. */
+/** After losing this many races, a process leaves the lock to the others. */
 const TRIES_MAX = 10
 
 export interface DirectoryLock {

@@ -42,7 +42,7 @@ const BACKOFF_MS_MAX = 5000
 const SWEEP_MS = 3_600_000
 /** A Redis that lived this long was healthy, and the next failure begins a new series. */
 const WELL_MS = 10_000
-/** So many failures in a row are no accident. */
+/** Number of consecutive failures that cannot be chance. */
 const SERIES_MIN = 2
 
 export interface EmbeddedRedisOptions {

@@ -26,7 +26,7 @@ import { AOF_DIRECTORY, AOF_NAME, formatManifest } from './aof-files.ts'
 
 /** Longer than any copy. If the process dies in the middle, the store resumes by itself. */
 const PAUSE_MS = 600_000
-/** A copy that does not move for so long is given up. */
+/** A copy without progress for this long is aborted. */
 const SILENT_MS_MAX = 30_000
 const MARK_BYTES = 40
 const FIRST_LINE_BYTES_MAX = 1024

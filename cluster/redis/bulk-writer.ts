@@ -37,7 +37,7 @@ export class BulkWriter {
     this.head(STAR, count)
   }
 
-  /** Begins an argument of so many bytes, which follow, and `end` after them. */
+  /** Begins an argument of `bytes` bytes. The caller then writes them and calls `end`. */
   begin(bytes: number): void {
     this.room(FRAME_BYTES)
     this.head(DOLLAR, bytes)

@@ -61,7 +61,7 @@ export interface Sending {
   readonly hops?: number | undefined
 }
 
-/** Times of answered commands are dropped so many at once. */
+/** Times of answered commands are dropped in batches of this size. */
 const SENT_KEPT = 1_024
 
 const UNSENT: StoreAnswer = { kind: 'unsent' }

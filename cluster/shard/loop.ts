@@ -191,7 +191,7 @@ export class CommitLoop {
     this.laid = this.next === null ? [] : [laid]
   }
 
-  /** A plan did not become true, so its reservations are returned and its draft is dropped. */
+  /** Returns the reservations of a plan that was not committed, and drops its draft. */
   protected discard(plan: Plan): void {
     discardPlan(plan, this.items)
   }

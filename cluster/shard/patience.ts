@@ -2,7 +2,7 @@
 import { answerWork, type Work } from '../work.ts'
 import type { Flight } from './flight.ts'
 
-/** An ask can become true for this long. */
+/** An ask can be committed for this long. */
 export const ASK_LIFE_MS = 4_000
 /** An ask in a commit without a verdict is let go, unanswered, after this. */
 const DOUBT_MAX_MS = 30_000

@@ -23,7 +23,7 @@ const HURRY_MS = 10
 const HURRY_MS_MAX = 100
 const AWAY_MS = 1_000
 const ELECTIONS_MS = 20_000
-/** A node that has not answered for so long is asked again. */
+/** A node that has not answered for this long is asked again. */
 export const ASK_MS_MAX = 1_000
 /** All primaries are waited for; one that is away longer than this is waited for by its shards alone. */
 const OPEN_MS_MAX = 10_000

@@ -51,7 +51,7 @@ export interface MoveEnds {
   readonly target: string
 }
 
-/** Reads who has a shard at the node that holds it. */
+/** Reads the owner of a shard from the node that stores it. */
 export async function readHolder(client: Redis, shard: number): Promise<FenceHolder> {
   const [owner, token, uncleared] = await client.hmget(metaKey(shard), 'owner', 'tok', 'uncleared')
   return { owner: owner ?? '', token: token ?? '', uncleared: parseIds(uncleared) }

@@ -20,7 +20,7 @@ export interface NodeStore extends Store {
   readonly identity: { readonly clientId: number; readonly runId: string }
   /** A client for commands that are not the runtime's. */
   readonly views: Redis
-  /** Opens the connections over which others are asked. */
+  /** Opens the connections for asks to other workers. */
   prepareToAsk(worker: string): void
   /** Receives the replies for a worker, once begun; `key` names the stream. */
   tell(worker: string, key: () => string, heard: (text: string) => void): ToldStream

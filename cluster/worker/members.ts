@@ -17,7 +17,7 @@ const SILENT_MS = 10_000
  */
 const SUSPECT_MS = 3_500
 const BEAT_LATE_MS = 6_000
-/** A freeze or a partition is mostly over by then; attempts of a machine that has vanished wait so long. */
+/** Most freezes and partitions end within this time. Attempts of a machine that has vanished wait for it. */
 export const CLAIMS_STAND_MS = 60_000
 
 interface Seen {

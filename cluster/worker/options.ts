@@ -38,7 +38,7 @@ export interface WorkerOptions {
   readonly claimsStandMs?: number
   /** Called for each confirmed commit with its duration in ms and its number of works. */
   committed?(ms: number, works: number): void
-  /** Called if the store has lost so many commits that this worker had confirmed. */
+  /** Called if the store has lost commits that this worker had confirmed, with their number. */
   lostCommits?(commits: number): void
   /** Receives the notifications of turns to the operator, once their commit is confirmed. */
   noted?(note: Note): void

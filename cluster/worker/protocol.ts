@@ -22,7 +22,7 @@ const WAIT_MS = 30_000
 const LOOK_MS = 500
 /** After a heartbeat without an answer. */
 const AGAIN_MS = 50
-/** A record that has not changed for so long belongs to no living process. */
+/** A record that has not changed for this long belongs to no living process. */
 const SILENT_MS = 10_000
 
 /** The start is refused: other processes live that this one cannot talk to. */

@@ -26,17 +26,17 @@ const BYTES_MAX = 1_048_576
 /** Asks of one process that wait. */
 const ASKS_MAX = 20_000
 const LOOK_MS = 500
-/** So many requests are under way before asks gather. */
+/** Number of requests in flight from which asks are gathered. */
 const UNDER_WAY_MAX = 2
 /** Maximum wait of an ask for earlier ones, which it may wait twice, for a parcel and for requests. */
 const GATHER_MS = 5
-/** Looks that are due within so long are one. */
+/** Lookups that are due within this time are combined. */
 const GRAIN_MS = 20
-/** A look right after the deadline finds that it has passed. */
+/** A lookup this long after the deadline finds that it has passed. */
 const PAST_MS = 5
-/** So long after the deadline a reply is surely still kept; later its absence means nothing. */
+/** A reply is certainly still stored this long after the deadline; later its absence proves nothing. */
 const REPLY_KEPT_MS = 30_000
-/** No answer is looked for after this. */
+/** Lookups of an answer end after this time. */
 const GIVE_UP_MS = 34_000
 
 export type RemoteAnswer = (result: AskResult) => void

@@ -10,7 +10,7 @@ export class Rounds {
     this.clock = clock
   }
 
-  /** Calls each time so many milliseconds after the call before has ended. */
+  /** Calls repeatedly, `ms` milliseconds after the previous call has ended. */
   every(ms: number, call: () => Promise<void>): void {
     const cancel = this.clock.after(ms, () => {
       this.cancels.delete(cancel)

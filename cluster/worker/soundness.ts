@@ -10,9 +10,9 @@
  */
 import type { Lag } from '../store.ts'
 
-/** A connection that has owed an answer for so long is useless, because an ask lives for four seconds. */
+/** A connection that has owed an answer for this long is useless, because an ask lives for four seconds. */
 export const LAG_MS_MAX = 2_500
-/** One that owes none for so long works. */
+/** A connection that has owed no answer for this long works. */
 const WORKS_MS = 1_000
 const LAGS_FOR_MS = 4_000
 /**

@@ -38,7 +38,7 @@ const START_LOOK_MS = 50
 /** Some 150 bytes each. */
 const FIELDS_MAX = 200_000
 const LOOK_BEATS = 10
-/** For so long after a worker has come or gone shards may be on their way. */
+/** Shards may be moving for this long after a worker has joined or left. */
 const MOVING_MS = 60_000
 /** Messages sent by another process before it ended have arrived by then. */
 const ALONE_MS = 60_000

@@ -1,5 +1,5 @@
 /**
- * reference - the routes for people to read: Markdown, made of an OpenAPI document
+ * reference - the reference of the routes in Markdown, derived from an OpenAPI document
  *
  * Spec openapi.document
  */

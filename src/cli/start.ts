@@ -71,7 +71,7 @@ function refuse(mistakes: readonly string[]): number {
   return 2
 }
 
-/** Throws where so few files may be open that listeners, deliveries and the store would get in each other's way. */
+/** Throws if the limit of open files is too low for the listeners, deliveries and the store together. */
 function requireDescriptors(): void {
   const most = descriptorsMax()
   if (most >= DESCRIPTORS_MIN) return

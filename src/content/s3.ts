@@ -280,7 +280,7 @@ async function textOf(answer: S3Answer, bytesMax: number): Promise<string> {
   return bytes.toString()
 }
 
-/** Up to so many bytes of an answer; the rest is thrown away. */
+/** Reads up to `bytesMax` bytes of an answer and discards the rest. */
 async function bytesOf(answer: S3Answer, bytesMax: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   let bytes = 0

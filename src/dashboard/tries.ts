@@ -1,9 +1,9 @@
 /**
  * tries - counts tries, first of the client, then of the address
  *
- * One that the client's limit refuses counts nowhere; one that the address's refuses stays counted for the client. A
- * try from a device in which the user has signed in counts for that device in place of the address, so that strangers
- * who try the address do not lock the user out. A confirmation counts for its signed-in user alone.
+ * A try that the limit of the client refuses is not counted; one that the limit of the address refuses counts for the
+ * client. A try from a device in which the user has signed in counts for that device instead of the address, so that
+ * strangers who try the address do not lock the user out. A confirmation counts for its signed-in user alone.
  *
  * Spec session.limits
  */

@@ -63,8 +63,8 @@ export async function examineStore(
 }
 
 /**
- * The store's clock against this machine's: every deadline follows the store's. Where the store runs on this machine
- * that is one clock, so whether anything keeps it right is looked at too. In: `isKept` as `readClockSync` answers.
+ * Compares the store's clock, which every deadline follows, with this machine's. If the store runs on this machine,
+ * both are one clock, so its synchronization is checked too. `isKept` returns the same as `readClockSync`.
  */
 export async function examineClock(
   store: Pick<StoreCondition, 'timeMs'>,

@@ -34,7 +34,7 @@ export interface DoorRouteOptions {
 /** A path of a door that leads nowhere. */
 export interface DoorDeadEnd {
   readonly door: Door
-  /** As in a route; `/*` at its end: all that is below. */
+  /** A path as in a route. A final `/*` matches everything below. */
   readonly path: string
   /** The sentence that names the alternative. */
   readonly message: string

@@ -13,7 +13,7 @@ import { parseRange } from './range.ts'
 import type { Desk } from './request.ts'
 import type { Download } from './respond.ts'
 
-/** A connection that takes nothing for so long is given up. */
+/** A connection that reads nothing for this long is closed. */
 export const STALLED_MS_MAX = 30_000
 
 export interface DownloadOptions {

@@ -22,7 +22,7 @@ export interface Tag {
   readonly isEnd: boolean
   /** By names in lower case, decoded. */
   readonly attributes: ReadonlyMap<string, string>
-  /** Where it begins, and where the text after it does. */
+  /** Offsets of its start and of the text after it. */
   readonly start: number
   readonly end: number
   /** Content that is no markup; '' for other elements. */

@@ -45,10 +45,10 @@ const RELAY_ROUTE = relayRoute(RELAY_ATTEMPTS_MAX)
 
 export interface DispatchDeps {
   readonly sites: Sites
-  /** The route for a domain; null where everything goes through the relay. */
+  /** Finds the route for a domain; null if all mail goes through the relay. */
   readonly findRoute: ((domain: string) => Promise<MxRoute | Outcome>) | null
   readonly run: RunMail
-  /** Calls back after so many milliseconds. Out: takes it back. */
+  /** Calls `run` after `ms` milliseconds. Returns a function that cancels the call. */
   readonly after?: (ms: number, run: () => void) => () => void
 }
 

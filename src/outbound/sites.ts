@@ -53,9 +53,9 @@ export interface SiteDeps {
   readonly nowMs: () => number
   /** A random number, 0 to 1. */
   readonly random: () => number
-  /** Calls back after so many milliseconds. Out: takes it back. */
+  /** Calls `run` after `ms` milliseconds. Returns a function that cancels the call. */
   readonly after: (ms: number, run: () => void) => () => void
-  /** Processes that deliver now, this one with them: they share each site's limits. */
+  /** Number of processes that deliver now, including this one. They share each site's limits. */
   readonly sharers: () => number
 }
 

@@ -73,7 +73,7 @@ export class FairQueue<Item> {
     return all
   }
 
-  /** An item of the client took so long. */
+  /** Adds the duration of an item to the cost of its client. */
   charge(client: string, ms: number): void {
     this.#forget()
     this.#cost.set(client, this.#costOf(client) + ms)

@@ -15,7 +15,7 @@ export class HeldBytes {
     this.#max = max
   }
 
-  /** Holds so many more; false: there is no room for them, and nothing is held. */
+  /** Holds `bytes` more bytes. Returns false, and holds none, if they do not fit. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#max) return false
     this.#bytes += bytes

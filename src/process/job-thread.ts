@@ -30,7 +30,7 @@ export type Run<Result, Told = Result> = Ending<Result, Told> & { readonly tookM
 export interface ThreadOptions {
   /** The compiled body of the thread. */
   readonly body: URL
-  /** Memory of the thread, of its buffers too. */
+  /** Maximum memory of the thread, including its buffers. */
   readonly heapMbMax: number
   /** Buffers of a job that are transferred, not copied. */
   readonly transfer?: (job: never) => readonly ArrayBuffer[]

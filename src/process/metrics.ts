@@ -29,7 +29,7 @@ export interface Metrics {
   accepted(recipients: number, ms: number): void
   /** A commit was confirmed after `ms`. */
   committed(ms: number): void
-  /** The store has lost so many confirmed commits. */
+  /** The store has lost this number of confirmed commits. */
   lostCommits(commits: number): void
   /** An accepted answer was given again for its Idempotency-Key. */
   replayed(): void

@@ -44,7 +44,7 @@ export interface JudgeInput {
 export interface Judging {
   /** Resolves when the bytes of the mail are no longer needed. */
   readonly isRead: Promise<void>
-  /** Null where too much is waiting or the room is closed. */
+  /** Null if too many mails are waiting or the room is closed. */
   readonly judgement: Promise<Judgement | null>
 }
 

@@ -16,7 +16,7 @@ export type PlaceEntry<Session> =
 export interface PlaceBounds {
   /** Sessions at once. */
   readonly max: number
-  /** With so many sessions the listener is crowded. */
+  /** Number of sessions from which the listener counts as crowded. */
   readonly crowdedFrom: number
 }
 

@@ -13,7 +13,7 @@ interface Part {
   readonly to: number
 }
 
-/** So many bytes, in parts. */
+/** Allocates a number of bytes, in parts. */
 export class RawMemory {
   readonly #bytesMax: number
   #whole: SharedArrayBuffer | null = null

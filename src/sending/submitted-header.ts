@@ -249,7 +249,7 @@ function printable(value: string, { min, max }: { min: number; max: number }): s
   return isPrintable(text, max) && [...text].length >= min ? text : null
 }
 
-/** Whether a text has no control character or lone surrogate, and at most so many characters. */
+/** Whether a text has no control character or lone surrogate, and at most `charsMax` characters. */
 function isPrintable(text: string, charsMax: number): boolean {
   return (
     !CONTROLS.test(text) && !LONE_SURROGATE.test(text) && text.length <= charsMax * 2 && [...text].length <= charsMax

@@ -36,7 +36,7 @@ export function countInWindow(
 ): StreamCounters {
   const hours = withinWindow(counters, nowMs)
   const last = hours.at(-1)
-  // A clock that goes back counts on in the hour it had come to.
+  // If the clock goes back, events count in the latest hour.
   const hour = Math.max(Math.floor(nowMs / HOUR_MS), last?.[0] ?? 0)
   const [, deliveries, complaints] = last?.[0] === hour ? last : [hour, 0, 0]
   const before = last?.[0] === hour ? hours.slice(0, -1) : hours

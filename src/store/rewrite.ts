@@ -46,7 +46,7 @@ export interface Rewrites {
   /** How the last rewrite fares; null: Redis did not answer. */
   state(): Promise<RewriteState | null>
   known(): Promise<KnownRewrites>
-  /** Takes the turn, unless another process has it within so many ms. Returns whether it did. */
+  /** Takes the turn unless another process took it in the last `apartMs`. Returns whether it did. */
   takeTurn(apartMs: number): Promise<boolean>
   /** Gives a turn back in which nothing was begun. */
   giveTurnBack(): Promise<void>

@@ -27,9 +27,9 @@ import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './
 /** For each primary if answers wait for a replica: docs/operate/cluster.md. */
 const REPLICAS_WANTED = 2
 const LOOK_MS = 2_000
-/** So many looks without an answer are a silence: four to six seconds. */
+/** Number of unanswered checks after which the store counts as silent: four to six seconds. */
 const UNANSWERED_MAX = 3
-/** A disk that was full has room again with so much more free. */
+/** A full disk counts as usable again once its free space exceeds the limit by this factor. */
 const DISK_SLACK = 1.1
 const LOCATED_SETTINGS = ['dir', 'appenddirname', 'appendfilename'] as const
 const WRITES_ANEW = 'Redis is writing its data to a new append-only file; mail is accepted again afterwards'

@@ -48,7 +48,7 @@ export interface CreateAccountReply {
   readonly kind: 'created'
   readonly accountId: string
   readonly account: AccountState
-  /** Ids of the account's and the operator's key, where ordered. */
+  /** Ids of the account's and the operator's key; null if not requested. */
   readonly accountTokenId: string | null
   readonly operatorTokenId: string | null
   /** In the order of the command. */

@@ -20,7 +20,7 @@ import { loginFact, type User, userFact } from '../../state/dashboard/user.ts'
 import { isStepUnderWay, userListOps, userLookDue, userLookDues } from '../../state/dashboard/user-list.ts'
 import { userIn } from './user.ts'
 
-/** An account that did not answer is asked again so much later. */
+/** Delay until an account that did not answer is asked again. */
 const AGAIN_MS = MINUTE_MS
 /** The timer that deleted users before these checks existed. */
 export const FORGET_USER_TIMER = 'forget-user'

@@ -170,7 +170,7 @@ export const settleClick: CommandType<TimerBody, null> = {
 
 const NOTHING = { kind: 'done', reply: null } as const
 
-/** Where the message of a click is: in the log; it has left it, and its links still work; or they do not any more. */
+/** The place of a click's message: in the log; no longer in it, though its links still work; or gone with its links. */
 function placeOf(item: AttemptItem, turn: SuppressTurn): 'log' | 'left' | 'gone' | Need {
   const isPast = isLeftSegment(item.segment) || isPastLog(item, turn)
   if (typeof isPast !== 'boolean') return isPast

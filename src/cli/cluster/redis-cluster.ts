@@ -77,7 +77,7 @@ function stateOf(node: RedisNodeRow): string {
   return isServing(node) ? 'gone' : 'AWAY'
 }
 
-/** Every Redis as it is seen from here; null where REDIS_URL names no node of a cluster that answers. */
+/** The state of every Redis as seen from here; null if no node of REDIS_URL answers. */
 export async function lookAtRedis(): Promise<RedisNodeRow[] | null> {
   const read = readConfig()
   if (!read.ok || read.config.redisUrls.length === 0) return null

@@ -308,9 +308,9 @@ export interface StatsGroup {
   unsubscribed: number
   /** Milliseconds from acceptance to hand-over; null with fewer than 20 deliveries */
   handOver: {
-    /** Half of the deliveries took at most so long */
+    /** Half of the deliveries took at most this long */
     p50Ms: number | null
-    /** 95 % of the deliveries took at most so long */
+    /** 95 % of the deliveries took at most this long */
     p95Ms: number | null
   }
 }

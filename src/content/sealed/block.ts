@@ -66,7 +66,7 @@ export function openBlock(bytes: Uint8Array): SealedMessage[] {
   })
 }
 
-/** Inflates at most so many bytes. Throws BrokenObject. */
+/** Inflates up to `bytesMax` bytes. Throws BrokenObject. */
 export function inflate(bytes: Uint8Array, bytesMax: number): Buffer {
   try {
     return inflateRawSync(bytes, { maxOutputLength: bytesMax })

@@ -50,7 +50,7 @@ export type Walked =
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Each span is so many times as long as the one after it. */
+/** Ratio of the length of each span to that of the next one. */
 const GROWTH = 5
 /** Maximum searches of one span and event, and maximum events of a span; a span with more is split. */
 const SPAN_CALLS_MAX = 25

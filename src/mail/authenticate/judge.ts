@@ -17,7 +17,7 @@ import { checkSignatures, domainsWith, readSignedMail, type SignatureReport } fr
 /** Results, for explaining the verdicts. */
 export interface Findings {
   readonly sender: SenderReport
-  /** Null where verifying was ended, or the header passes the limits. */
+  /** Null if verification was aborted or the header exceeds the limits. */
   readonly signatures: SignatureReport | null
   readonly dmarc: DmarcReport | null
 }
@@ -30,7 +30,7 @@ export interface Judgement {
   readonly findings: Findings
 }
 
-/** Puts the reports together. In: `signatures` is null where verifying was ended, or the header passes the limits. */
+/** Combines the reports. `signatures` is null if verification was aborted or the header exceeds the limits. */
 export async function judgeReports(
   { sender, signatures }: Pick<Findings, 'sender' | 'signatures'>,
   lookUp: LookUp,

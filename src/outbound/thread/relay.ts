@@ -178,7 +178,7 @@ class Places {
     this.max = max
   }
 
-  /** There are so many from now on: more at once, fewer as they become free. */
+  /** Changes the maximum: an increase applies at once, a decrease as connections become free. */
   limit(now: number): void {
     this.max = now
     while (this.taken < this.max && this.waiting.size > 0) {
@@ -218,7 +218,7 @@ class Places {
     else this.taken -= 1
   }
 
-  /** Whether so many idle connections are more than there is room for. */
+  /** Whether the pool has no room for this number of idle connections. */
   isCrowded(idle: number): boolean {
     return idle + this.taken > this.max
   }

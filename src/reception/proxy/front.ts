@@ -12,7 +12,7 @@ import { isWithin } from '../../mail/ip-address.ts'
 import { announcedBytes, PROXY_HEAD_BYTES, type ProxyClient, readProxyHeader } from './header.ts'
 
 const HEADER_MS_MAX = 5_000
-/** Proxies open a connection and send their header at once: more than so many waiting are an attack or a mistake. */
+/** Proxies send their header at once, so more waiting connections than this are an attack or a misconfiguration. */
 const WAITING_MAX = 1_000
 const CHECK_LINES_MAX = 10
 const CHECK_LINE_BYTES_MAX = 512

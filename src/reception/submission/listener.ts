@@ -85,7 +85,7 @@ export interface SubmissionOptions extends ListenPlace {
 /** Bounds that a test cannot wait for. */
 export interface SubmissionLimits {
   readonly connections: number
-  /** From so many on a newcomer displaces a connection without login. */
+  /** Number of connections from which a new one displaces a connection without login. */
   readonly crowdedFrom: number
   readonly idleMs: number
   readonly loginMs: number

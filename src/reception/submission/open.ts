@@ -28,7 +28,7 @@ export interface SubmissionDeps {
   readonly log: EdgeLog
 }
 
-/** Starts the listeners whose port is not 0; null where both are. Throws Error when one is taken. */
+/** Starts the listeners whose port is not 0; null if both are 0. Throws Error if a port is in use. */
 export async function startSubmission(
   config: Config,
   { handlers: deps, keys, held, openCertificate, sockets, log }: SubmissionDeps,

@@ -31,7 +31,7 @@ export interface SubmittedMail {
   readonly recipients: readonly string[]
 }
 
-/** The refusal where new mail has no room. Spec send.room */
+/** The refusal if the store has no room for new mail; otherwise null. Spec send.room */
 export function refuseFull({ roomLack, metrics }: Pick<SubmitDeps, 'roomLack' | 'metrics'>): SmtpAnswer | null {
   const lack = roomLack()
   if (lack === null) return null

@@ -11,14 +11,14 @@
 export const CONTENT_BYTES_MAX = 64 * 1024 * 1024
 export const ACCOUNT_BYTES_MAX = Math.floor(CONTENT_BYTES_MAX / 3)
 
-/** A small message counts as so much: 1,024 accounts hold some at most. */
+/** A smaller message counts as this size, so that at most 1,024 accounts hold bytes. */
 const LEAST_BYTES = 64 * 1024
 
 export class ContentBytes {
   #bytes = 0
   readonly #accounts = new Map<string, number>()
 
-  /** Takes so many bytes of an account; returns what gives them back (once), or null if there is no room. */
+  /** Takes bytes of an account. Returns a function that gives them back once, or null if there is no room. */
   take(accountId: string, size: number): (() => void) | null {
     const bytes = Math.max(size, LEAST_BYTES)
     const own = this.#accounts.get(accountId) ?? 0

@@ -55,7 +55,7 @@ export interface OwnContent {
   readonly substitutions: Readonly<Record<string, string>>
 }
 
-/** The number of buckets for so many recipients, a power of two. */
+/** The number of buckets for a number of recipients and bytes, a power of two. */
 export function bucketCount(recipients: number, bytes: number): number {
   const wanted = Math.max(recipients / BUCKET_RECIPIENTS, bytes / BUCKET_BYTES)
   let count = 1

@@ -20,7 +20,7 @@ import { fieldsOfUser, NO_FACTORS, type User } from './user.ts'
  * between cannot change anything later.
  */
 export const STEP_MS = 5 * MINUTE_MS
-/** How long after the last step of an account it is asked again: later than any order about it can still come true. */
+/** Delay after the last step of an account until it is asked again. No order about it can be committed that late. */
 export const LOOK_AFTER_MS = 30 * MINUTE_MS
 
 export type UserList = Pick<User, 'accounts' | 'unsure' | 'joins'>

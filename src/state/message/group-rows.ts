@@ -26,7 +26,7 @@ const NAMES_MAX: Readonly<Record<string, number>> = {
   m: GROUP_SITES_MAX,
   t: GROUP_TAGS_MAX,
 }
-/** Of the sites, so many are registrable domains, whose names others choose: providers of our table keep their room. */
+/** Maximum number of sites that are registrable domains, because others choose these names. The rest are providers. */
 const DOMAINS_MAX = 20
 const DAY_HOURS = 24
 

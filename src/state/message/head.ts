@@ -38,7 +38,7 @@ export interface StoredContent {
   /** The body; all attachments, one after the other. */
   readonly body: boolean
   readonly files: boolean
-  /** Where in a pack the body lies; absent: in none. */
+  /** Position of the body in a pack; absent if it is in none. */
   readonly packed?: PackedPlace
 }
 

@@ -1,5 +1,5 @@
 /**
- * hour-count - what became of a server's mail in the hour that runs, stream by stream.
+ * hour-count - the outcomes of a server's mail in the current hour, by stream.
  *
  * Two counters hold it, each written by commits that happen anyway: `hour` in the counters of the server what is known
  * at acceptance, and counters `hour:<server>` what attempts, reports and clicks bring. Both are
@@ -90,8 +90,8 @@ export function figureOf(event: StatusEvent, before: readonly StatusEvent[]): Fi
 }
 
 /**
- * The counter with more counted. A clock that goes back counts on in the hour it had come to. Returns `ended`, the
- * hour that the same commit must move, or null.
+ * Adds to the counter. If the clock goes back, events count in the latest hour. Returns `ended`, the hour that the
+ * same commit must move, or null.
  */
 export function countInHour(
   before: HourCounters | null | undefined,

@@ -24,7 +24,7 @@ import { formatObjectName } from '../object-name.ts'
 
 /** Days after which the newest message of a sealed segment is at least this old, with any setting. */
 export const HOT_DAYS_MIN = 4
-/** A replaced object has lost its key. Backups that were begun before may still copy it by its name for so long. */
+/** A replaced object has lost its key, but stays for this long, because a running backup may still copy it by name. */
 export const REPLACED_MS = 7 * DAY_MS
 /** More than the longest time that a message is kept. */
 const LIVE_DAYS = 400

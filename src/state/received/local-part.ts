@@ -9,7 +9,7 @@ import { MAILBOX_HASH_CHARS_MAX } from '../../../schemas/limits.ts'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const UUID_CHARS = 36
 
-/** The local part of an inbound address, taken apart. */
+/** The parsed local part of an inbound address. */
 export interface InboundLocalPart {
   /** In lower case. */
   readonly streamId: string
@@ -19,7 +19,7 @@ export interface InboundLocalPart {
   readonly mailboxHash: string | null
 }
 
-/** Reads the local part of an inbound address; null if it names no stream. */
+/** Parses the local part of an inbound address; null if it names no stream or its hash is too long. */
 export function parseInboundLocalPart(localPart: string): InboundLocalPart | null {
   const plus = localPart.indexOf('+')
   const spelled = plus < 0 ? localPart : localPart.slice(0, plus)

@@ -16,7 +16,7 @@ import { MOVE_KEY } from '../../../cluster/keyspace.ts'
 
 const LIFE_MS = 10_000
 const AGAIN_MS = 2_000
-/** After so long without an answer another order may get it soon. */
+/** After this time without an answer, another order may soon get the lock. */
 const HELD_MS_MAX = 6_000
 const LOOK_MS = 500
 

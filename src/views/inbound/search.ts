@@ -32,7 +32,7 @@ import { POSTINGS_MAX, type ReceivedWalk, walkReceivedMail } from './walk.ts'
 
 /** Segments of a server: more than can fill in 13 months. */
 const SEGMENTS_MAX = 10_000
-/** A page that holds something is not made to wait for more once so many messages were looked at. */
+/** A page with at least one result ends after this number of messages was read. */
 const LOOKED_AT_ENOUGH = 2_000
 
 /** The filters; null for one that is not given. */

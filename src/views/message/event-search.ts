@@ -2,8 +2,8 @@
  * event-search - a page of a server's events for which every given filter holds, in the order in which they occurred
  *
  * The log of events holds references. The referenced rows are read in batches, and each event is built from them like
- * the body of a webhook; an event is left out if its message was removed. One search looks at a bounded number of
- * events and answers what it has found by then.
+ * the body of a webhook; an event is left out if its message was removed. One search reads a bounded number of
+ * events and returns the matches among them.
  *
  * Keys: `key:<sha256>`, `stream:<id>`, `event-slices:<server>`, `events:<server>:<slice>`, `person:<account>:<xx>`,
  * `log head status:<server>:<segment>`

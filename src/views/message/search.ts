@@ -36,7 +36,7 @@ import { formatSummary, type StoredMessage } from './summary.ts'
 
 /** Segments of a server: more than one can fill in 13 months. */
 const SEGMENTS_MAX = 10_000
-/** A page that holds something is not made to wait for more once so many messages were looked at. */
+/** A page with at least one result ends after this number of messages was read. */
 const LOOKED_AT_ENOUGH = 1_000
 /** Candidates whose heads and statuses are read in one step, and the cost of a candidate that does not match. */
 const CANDIDATES_AT_ONCE = 100

@@ -181,7 +181,7 @@ function countsOf(figures: MailRow): Counts {
   return Object.fromEntries(MAIL_FIGURES.map((name, place) => [name, figures[place] ?? 0])) as unknown as Counts
 }
 
-/** What became of mail of several servers together. */
+/** Outcomes of the mail of several servers, added up. */
 export interface LastDay {
   readonly delivered: number
   readonly bounced: number
