@@ -60,7 +60,7 @@ export class Fence {
     this.nowMs = nowMs
   }
 
-  /** A heartbeat is sent. Out: when, for `beatAnswered`. */
+  /** A heartbeat is sent. Returns the time, for `beatAnswered`. */
   beatSent(): number {
     const atMs = this.nowMs()
     if (this.get(BEAT_WAITS) === 0) this.set(BEAT_WAITS, atMs)
@@ -68,8 +68,8 @@ export class Fence {
   }
 
   /**
-   * A heartbeat that was sent at `sentAtMs` is answered. Out: whether heartbeats had lapsed, so that all passes are
-   * shut.
+   * A heartbeat that was sent at `sentAtMs` is answered. Returns whether heartbeats had lapsed, so that all passes
+   * are shut.
    */
   beatAnswered(sentAtMs: number): boolean {
     const before = this.get(SENT)

@@ -50,7 +50,7 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
     readonly media?: string
   }
   readonly bodyBytesMax: number
-  /** True where Idempotency-Key is honoured. */
+  /** Whether the route honours Idempotency-Key. */
   readonly isIdempotent: boolean
   /** Whether it uses Last-Event-ID, after whose event a feed resumes. */
   readonly takesLastEventId: boolean

@@ -213,7 +213,7 @@ class FileSums {
     this.#moveTo(last.end)
   }
 
-  /** Sums up to the end of the block or the size. Out: false if the bytes cannot be read yet. */
+  /** Sums up to the end of the block or the size. Returns false if the bytes cannot be read yet. */
   async #addBlock(file: FileHandle, sums: FileHandle, size: number): Promise<boolean> {
     const start = this.#at - (this.#at % BLOCK_BYTES)
     const length = Math.min(start + BLOCK_BYTES, size) - this.#at

@@ -89,7 +89,7 @@ function retire(place: string, number: number): void {
   }
 }
 
-/** Listens under a number. Out: null if that number, or a higher one, is another process's by now. */
+/** Listens under a number. Returns null if another process now has that number or a higher one. */
 async function take(place: string, number: number): Promise<net.Server | null> {
   const draft = join(place, `${DRAFT}${randomUUID()}`)
   const listener = await listen(draft)

@@ -125,7 +125,7 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
   }
 }
 
-/** Moves an unreadable end out of the way that held nothing accepted. Out: whether there was one. */
+/** Moves away an unreadable end that held nothing accepted. Returns whether there was one. */
 function cutEnd({ directory, log }: Place): boolean {
   const files = readAofFiles(directory)
   const cut =

@@ -41,7 +41,7 @@ export class PlacedLanes {
     return placed
   }
 
-  /** An item is put into a lane at `atMs`. Out: whether the store's lower bound has to come down to that. */
+  /** An item is put into a lane at `atMs`. Returns whether the store's lower bound must be reduced to that. */
   put(lane: string, atMs: number): boolean {
     const placed = this.at(lane)
     if (atMs >= placed.atMs) return false

@@ -67,7 +67,7 @@ export async function lookAtCluster(seeds: readonly string[]): Promise<ClusterLo
   return { ...describe(first, answers), badSeeds, strangers }
 }
 
-/** Asks each node that no seed has answered for. Out: answers by id. */
+/** Asks each node that no seed has answered for. Returns the answers by id. */
 async function askAll(
   lines: readonly ClusterNodeLine[],
   known: readonly NodeAnswers[],

@@ -48,7 +48,7 @@ export interface CopyWay {
 export interface CopyHears {
   /** These are about to be copied. */
   begins?(names: readonly Buffer[]): void
-  /** So many have been. */
+  /** Reports the number of keys copied. */
   copied?(count: number): Promise<void>
 }
 
@@ -59,7 +59,7 @@ export async function keysOf(client: Redis, slot: number): Promise<Buffer[]> {
   return (await client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, count + NEW_KEYS_MAX)) as Buffer[]
 }
 
-/** Copies them over what the target has under these names. Out: how many. Throws Error, a sentence. */
+/** Copies keys, replacing those of the same names at the target. Returns their number. Throws Error with a sentence. */
 export async function copyKeys(copy: CopyWay, names: readonly Buffer[], hears: CopyHears = {}): Promise<number> {
   const { source, target } = copy
   let copied = 0

@@ -135,7 +135,7 @@ function bodyOf({ stream, since, until, ...options }: SearchOptions) {
   return { ...filters, streamId: stream, submittedFrom: since, submittedTo: until }
 }
 
-/** Waits for a message that matches, the newest if there are some. Out: 0; 1 if none came in time. */
+/** Waits for a matching message; the newest of several. Returns exit code 0, or 1 if none arrived in time. */
 async function waitForMessage(options: WaitOptions): Promise<number> {
   const client = makeClient(options, 'server')
   const endAtMs = performance.now() + (options.timeout ?? WAIT_SECONDS_MAX) * 1000

@@ -158,7 +158,7 @@ function keyHeader(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { 'idempotency-key': key }
 }
 
-/** Sends a message and prints its id. Out: 0; with `wait` 1 when a recipient was not delivered to. */
+/** Sends a message and prints its id. Returns 0, or with `wait` 1 if delivery to a recipient failed. */
 async function sendMessage(options: SendOptions, body: object): Promise<number> {
   const client = makeClient(options, 'server')
   const answer = await client.post<EmailAnswer>('/v1/email', body, keyHeader(options.idempotencyKey))

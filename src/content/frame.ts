@@ -44,7 +44,7 @@ export interface FramePlan {
   readonly length: number
 }
 
-/** The head of an object. In: 16 bytes of chance. */
+/** The head of an object. Takes 16 random bytes. */
 export function makeHead(salt: Buffer): Buffer {
   return Buffer.concat([MAGIC, salt])
 }
@@ -72,7 +72,7 @@ export function plainSize(sealed: number): number | null {
   return framed >= TAG_BYTES && sealedSize(bytes) === sealed ? bytes : null
 }
 
-/** The position of a span; null if it is not within the object. In: bytes that the object holds. */
+/** The position of a span; null if it is not within the object. Takes the size of the object. */
 export function planSpan(bytes: number, { from, length }: Span): FramePlan | null {
   const wanted = length ?? bytes - from
   if (from < 0 || wanted < 0 || from + wanted > bytes) return null

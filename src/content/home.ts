@@ -41,9 +41,9 @@ export interface Home {
   days(prefix: string): Promise<string[]>
   /** The objects under `<shard>/<tree>/<day>`. */
   list(prefix: string): AsyncIterable<Listed>
-  /** Removes `<shard>/<tree>/<day>` with all that is in it. Out: how many objects. */
+  /** Removes `<shard>/<tree>/<day>` with its contents. Returns the number of objects. */
   removeDay(prefix: string): Promise<number>
-  /** Removes unfinished writes of workers that `isLiving` does not know. Out: how many. */
+  /** Removes unfinished writes of workers for which `isLiving` is false. Returns their number. */
   sweepUnfinished(isLiving: (worker: string) => boolean): Promise<number>
   close(): Promise<void>
 }

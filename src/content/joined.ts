@@ -15,7 +15,7 @@ export interface Joinable {
   readonly bytes: Uint8Array
 }
 
-/** Seals them. Out: the bytes of all, and where each lies. */
+/** Seals the pieces. Returns the bytes of all, and the span of each. */
 export async function sealJoined(
   pieces: readonly Joinable[],
   kind: ObjectKind,
@@ -35,7 +35,7 @@ export async function sealJoined(
   return { sealed, spans }
 }
 
-/** Opens one. In: its sealed bytes. Throws BrokenObject. */
+/** Opens one piece from its sealed bytes. Throws BrokenObject. */
 export async function openJoined(
   bytes: Buffer,
   { mailKey, kind }: { readonly mailKey: Buffer; readonly kind: ObjectKind },

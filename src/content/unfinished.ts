@@ -34,7 +34,7 @@ export interface UnfinishedFiles {
   sweep(isLiving: (worker: string) => boolean): Promise<number>
 }
 
-/** Makes the files of a folder. In: names this process's worker at each call. */
+/** Makes the files of a folder. Takes a function that returns the name of this process's worker. */
 export function makeUnfinishedFiles(folder: string, worker: () => string): UnfinishedFiles {
   let written = 0
   const openNew = async (): Promise<NewFile> => {

@@ -254,7 +254,7 @@ async function sentImages(
   return images
 }
 
-/** The images of a received mail. In: handlers that ask for its files. Out: Content-ID -> data URL. */
+/** The images of a received mail, as data URLs by Content-ID. Takes the handlers that read its files. */
 async function receivedImages(
   { key, handlers }: { readonly key: ServerKey; readonly handlers: Handlers<PublicRouteName> },
   request: Pick<EdgeRequest, 'params'>,

@@ -108,7 +108,7 @@ export function makeDeadEnd(
   }
 }
 
-/** Reads the key of a request. Out: null when it is missing, malformed, or of a kind this listener does not know. */
+/** Reads the key of a request; null if it is missing, malformed, or of a kind that this listener does not know. */
 export function readKey(gate: Gate, authorization: string): ParsedKey | null {
   const parsed = parsedKey(authorization)
   // Spec key.unknown

@@ -38,7 +38,7 @@ export function makeContentCheck(route: Route, media: 'json' | 'form' = 'json'):
   return { body, query: compileQuery(route.query), hasQuery: route.query !== null, isForm: media === 'form' }
 }
 
-/** Checks body and query. Takes the bytes of the body and the raw query. Out: both, or the refusal with the issues. */
+/** Checks the bytes of the body and the raw query. Returns both parsed, or the refusal with the issues. */
 export function readContent(
   check: ContentCheck,
   bytes: Buffer,

@@ -59,7 +59,7 @@ export function makeKey(kind: TokenKind, shard: number): MadeKey {
   return { token, prefix, hash: hashOf(token) }
 }
 
-/** Reads a key. In: any text. Out: null unless form and checksum are right. Spec key.format */
+/** Reads a key from any text; null unless form and checksum are right. Spec key.format */
 export function parseKey(text: string): ParsedKey | null {
   const kind = TOKEN.exec(text)?.[1]
   if (kind === undefined) return null

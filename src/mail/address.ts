@@ -39,7 +39,7 @@ export interface EnvelopeAddress {
   readonly domain: string
 }
 
-/** Takes an address apart. In: any text. Never throws. Spec address.grammar */
+/** Parses an address from any text. Never throws. Spec address.grammar */
 export function parseAddress(text: string): ParsedAddress {
   if (!isAddress(text)) return NOT_AN_ADDRESS
   const at = text.indexOf('@')

@@ -16,7 +16,7 @@ export class TimeHistogram {
   private readonly counts: number[] = Array.from({ length: BOUNDS_MS.length + 1 }, () => 0)
   private sumMs = 0
 
-  /** Counts one. In: milliseconds; negative values count as zero. */
+  /** Counts a duration in milliseconds. Negative values count as zero. */
   record(ms: number): void {
     const spentMs = Math.max(ms, 0)
     let at = 0

@@ -21,8 +21,8 @@ import type { Answered, Verification, VerifyJob } from './judge-thread.ts'
 const MAIL_MS_MAX = 20_000
 const HEAP_MB_MAX = 256
 /**
- * One pass for the keys of the signatures, one for those of the seals, and one more for a query that depends on an
- * answer.
+ * Verifications of one mail. Between them DNS answers are fetched three times: for the keys of the signatures, for
+ * those of the seals, and for a query that depends on an answer.
  */
 const PASSES_MAX = 4
 
@@ -112,7 +112,7 @@ async function judge(
   return signatures === 'busy' ? null : judgeReports({ sender: ofSender, signatures }, lookUp)
 }
 
-/** The verdicts on the signatures with all available DNS answers; null if verifying was ended. */
+/** The verdicts on the signatures with all available DNS answers; null if verification was aborted. */
 async function verifyAgain(
   room: Room,
   one: Case,

@@ -38,7 +38,7 @@ export function cutoffMs(nowMs: number, test: boolean, months = LIVE_MONTHS): nu
   return Math.min(sameDayMs, msOfCivil(nextMonth), nowMs - LOG_RETENTION_DAYS_MIN * DAY_MS)
 }
 
-/** Whether a message is past its age. In: the months for which the log is kept. */
+/** Whether a message is past its age. `months` is how long the log is kept. */
 export function isPastAge(
   submittedAtMs: number,
   { nowMs, test, months = LIVE_MONTHS }: { nowMs: number; test: boolean; months?: number },

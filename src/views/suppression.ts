@@ -64,7 +64,7 @@ interface Found extends SuppressionPlace {
   readonly entry: Suppression
 }
 
-/** Local part of the pseudonym of an erased address. In: its HMAC. */
+/** Local part of the pseudonym of an erased address, derived from its HMAC. */
 type PseudonymOf = (hmac: string) => string
 
 interface FoundPage {

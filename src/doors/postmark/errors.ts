@@ -73,7 +73,7 @@ export function refuseAs(status: number, ErrorCode: number, Message: string): Re
   return { status, json: { ErrorCode, Message } satisfies PostmarkError }
 }
 
-/** A refusal in the client's form. In: ours, and the text of one that has no body of JSON. */
+/** A refusal in the client's form. Takes our refusal, and the text of one without a JSON body. */
 export function errorOf(refusal: OwnRefusal, text?: string): PostmarkError {
   const { error = '', message, issues, domain } = refusal
   const [first] = issues ?? []

@@ -23,7 +23,7 @@ const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d
 /** Parameters by name in lower case. */
 export type Parameters = Readonly<Record<string, string>>
 
-/** Reads the parameters of a request. Out: those, and an issue for each that is not known. */
+/** Reads the parameters of a request. Returns them, and an issue for each unknown one. */
 export function readParameters(
   { query }: Pick<EdgeRequest, 'query'>,
   known: readonly string[],

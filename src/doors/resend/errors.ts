@@ -35,7 +35,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 }
 const MISSING = 'Required'
 
-/** The answer of a refusal. In: ours, and whether the request had a key. */
+/** The answer for a refusal of ours. Takes whether the request had a key. */
 export function presentRefusal({ json, text, bytes: _, contentType: __, ...rest }: Reply, hasKey: boolean): Reply {
   const refusal = (json ?? {}) as OwnRefusal
   const shape = shapeOf(refusal, { status: rest.status, hasKey })

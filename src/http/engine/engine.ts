@@ -67,13 +67,13 @@ export interface Wire {
   /** Ends an answer of unknown length. */
   end(text: string): void
   /**
-   * Writes what the client takes of a body of `size` bytes. Out: whether it took all of the piece; whether the answer
-   * is over.
+   * Writes the part of a body of `size` bytes that the client accepts now. Returns whether it accepted the whole piece,
+   * and whether the answer is complete.
    */
   tryEnd(piece: Uint8Array, size: number): [boolean, boolean]
   /** Bytes of the body that `tryEnd` has accepted. */
   getWriteOffset(): number
-  /** Called each time that the client takes more, after it did not. */
+  /** Called each time that the client accepts more again. */
   onWritable(call: () => void): void
   /** Combines the writes of `write` into one packet. */
   cork(write: () => void): void

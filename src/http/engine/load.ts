@@ -9,7 +9,7 @@ import { nodeEngine } from './node.ts'
 import { loadUws } from './uws.ts'
 
 /**
- * Loads an engine. In: `HTTP_ENGINE`. Throws Error if `uws` is required and cannot be loaded.
+ * Loads the engine that `HTTP_ENGINE` names. Throws Error if `uws` is required and cannot be loaded.
  */
 export async function loadEngine(choice: EngineName | 'auto'): Promise<Engine> {
   if (choice === 'node') return nodeEngine(null)

@@ -61,7 +61,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 
 const PATTERNS = new Map<string, RegExp>()
 
-/** Finds the faults of a value. Out: at most 100 issues in the order of the body, missing fields after the rest. */
+/** Finds the faults of a value: at most 100 issues in the order of the body, missing fields last. */
 export function findIssues(schema: Schema, value: unknown): Issue[] {
   const issues: Issue[] = []
   walk(schema, value, '', issues)

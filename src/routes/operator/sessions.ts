@@ -1,8 +1,8 @@
 /**
- * sessions - the operator's view in a browser takes a session in place of the key, and a link opens one on a machine
- * that is not to see the key
+ * sessions - sessions of the operator's pages in a browser, which replace the key. A link opens a session on a machine
+ * without revealing the key to it
  *
- * A session opens no other and makes no key and no link: so that a stolen one is useful only for its lifetime.
+ * A session cannot open sessions or create keys or links, so a stolen one is useful only for its lifetime.
  *
  * Spec operator.session, operator.link, operator.note
  */

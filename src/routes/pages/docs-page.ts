@@ -45,7 +45,7 @@ const NOT_BUILT: Reply = {
 }
 const NO_PAGE = refuse('not_found', {}, 'No such page of the documentation')
 
-/** Reads which files the site has. Out: null if it was never built. */
+/** Reads the list of files of the site; null if it was never built. */
 export function readSite(folder: string = FOLDER): Site | null {
   if (!existsSync(join(folder, HASHES))) return null
   const names = new Set(
@@ -81,7 +81,7 @@ function safe(hashes: readonly string[]): Readonly<Record<string, string>> {
   }
 }
 
-/** Answers pages and files. In: the site; null if there is none. */
+/** Serves the pages and files of the site, which is null if there is none. */
 export function makeDocs(site: Site | null): Handler {
   if (site === null) return () => NOT_BUILT
   return async ({ params, acceptEncoding }) => {

@@ -78,13 +78,13 @@ export function retentionHandlers(deps: RetentionDeps): Pick<Handlers<PublicRout
   }
 }
 
-/** The retention of an account that was read. In: of operators too. */
+/** The retention of an account that was read, also for operators. */
 export async function answerAccount(read: Reader, { shard, account }: SeenAccount): Promise<Answer> {
   const months = await readInstallationMonths(read, shard)
   return months === undefined ? refuse('unavailable') : { status: 200, json: formatAccountRetention(account, months) }
 }
 
-/** Gives the order, and answers with the retention as it is then. In: of operators too. */
+/** Sends the order and answers with the resulting retention, also for operators. */
 export async function orderRetention(deps: OrderDeps, accountId: string, order: Order): Promise<Answer> {
   const { reply, answer, refused } = await giveOrder<RetentionReply>(deps, homeShard(accountId), order)
   if (refused?.code === 'invalid_request') return refuse('invalid_request', MISPLACED)

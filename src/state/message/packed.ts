@@ -40,7 +40,7 @@ export function packOwner(serverId: string): string {
   return `pack:${serverId}`
 }
 
-/** Name of a pack in the content store. In: `<day>/<leaf>`. */
+/** Name of the pack `<day>/<leaf>` in the content store. */
 export function packName(shard: number, object: string): string {
   const [day = '', leaf = ''] = object.split('/')
   return formatObjectName({ shard, tree: 'out', day, leaf })

@@ -46,12 +46,12 @@ export class MessageRows {
     this.#status = statusKey(shard, serverId, segment)
   }
 
-  /** The read of some heads. In: short ids. */
+  /** The read of heads by short ids. */
   headsFact(shorts: readonly string[]): FieldsFact {
     return { read: 'fields', key: this.#head, fields: shorts }
   }
 
-  /** The read of some statuses. In: fields, as `statusField` names them. */
+  /** The read of statuses by the names that `statusField` returns. */
   statusesFact(fields: readonly string[]): FieldsFact {
     return { read: 'fields', key: this.#status, fields }
   }
@@ -104,7 +104,7 @@ export class MessageRows {
     return packed === null ? null : unpackLogEntry(packed)
   }
 
-  /** The read of recalled log entries. In: short ids. */
+  /** The read of recalled log entries by short ids. */
   recalledFact(shorts: readonly string[]): FieldsFact {
     return { read: 'fields', key: this.#recalled, fields: shorts }
   }
@@ -159,7 +159,7 @@ export class MessageRows {
     ]
   }
 
-  /** The writes that remove recalled messages. In: short ids, and fields of statuses. */
+  /** The writes that remove recalled messages. Takes short ids and fields of statuses. */
   removeRecalledOps(shorts: readonly string[], statuses: readonly string[]): Op[] {
     return [this.#recalled, this.#head]
       .flatMap((key) => deleteOps(key, shorts))
@@ -181,7 +181,7 @@ export class MessageRows {
     return { key: this.#status, write: 'HSET', args: [statusField(short, recipient), packed] }
   }
 
-  /** The writes of many heads and statuses. In: fields and values by turns. */
+  /** The writes of many heads and statuses. Takes alternating fields and values. */
   changeOps(of: { readonly heads: readonly string[]; readonly statuses: readonly string[] }): Op[] {
     return [...hsetOps(this.#head, of.heads), ...hsetOps(this.#status, of.statuses)]
   }

@@ -63,7 +63,7 @@ const MORE = '+'
 /** Characters of the hash of an address that a mail names. */
 export const NAMED_CHARS = 8
 
-/** Whether an address is among those that a mail names. In: its HMAC. */
+/** Whether a mail names an address. Takes the HMAC of the address. */
 export function namesPerson({ hashes }: NamedHashes, hmac: string): boolean {
   const sought = hmac.slice(0, NAMED_CHARS)
   for (let at = 0; at < hashes.length; at += NAMED_CHARS) if (hashes.startsWith(sought, at)) return true

@@ -21,7 +21,7 @@ export interface MessagePlace extends ShardServer {
   readonly segment: string
 }
 
-/** Finds a message among some servers of its shard. In: the message's id, in either case. */
+/** Finds a message among some servers of its shard. The id may be in either case. */
 export async function findMessageAmong(
   read: Reader,
   of: { readonly shard: number; readonly servers: readonly ShardServer[]; readonly id: string },

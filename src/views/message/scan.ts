@@ -79,7 +79,7 @@ export interface Round {
   readonly isEnd: boolean
 }
 
-/** Where a segment is walked, and how an entry there shows that its message may be meant. */
+/** The stream to walk in a segment, and a test that selects the entries of possible matches. */
 interface Path {
   readonly segment: Stretch
   readonly isLog: boolean

@@ -27,7 +27,7 @@ interface Waiting {
   readonly dueAtMs: number
 }
 
-/** Out: at most `limit` recipients, those due first; null when the store did not answer. */
+/** Returns at most `limit` recipients, those due first; null if the store did not answer. */
 export async function readQueuedMessages(
   readKeys: ReadKeys,
   { destination, limit, nowMs }: { destination: string; limit: number; nowMs: number },

@@ -35,7 +35,7 @@ export interface ScannedWebhooks {
   readonly isCut: boolean
 }
 
-/** Scans shard by shard. Out: null if a store did not answer. */
+/** Scans shard by shard; null if a store did not answer. */
 export async function scanWebhookUrls(read: Reader, bounds: ScanBounds): Promise<ScannedWebhooks | null> {
   const { accountsMax, webhooksMax, endsAtMs, nowMs } = bounds
   const webhooks: WebhookUrl[] = []
@@ -59,7 +59,7 @@ export async function scanWebhookUrls(read: Reader, bounds: ScanBounds): Promise
   return { webhooks, isCut: false }
 }
 
-/** Adds the webhooks of some accounts. Out: false if a bound is reached, null if the store did not answer. */
+/** Adds the webhooks of some accounts. Returns false if a bound is reached, null if the store did not answer. */
 async function readWebhooks(
   read: Reader,
   { shard, accountIds }: { readonly shard: number; readonly accountIds: readonly string[] },

@@ -1,7 +1,7 @@
 /** again - polls the shown data while it may still change */
 import { useEffect } from 'preact/hooks'
 
-/** Calls as long as it is open and the page is seen. In: ms between two calls. */
+/** Calls every `ms` milliseconds while `isOpen` is true and the page is visible. */
 export function useAgain(isOpen: boolean, call: () => void, ms: number): void {
   useEffect(() => {
     if (!isOpen) return

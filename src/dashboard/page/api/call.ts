@@ -34,7 +34,7 @@ export const gates = {
   base: '/dashboard/api',
   /** The session is over. */
   signedOut: (): void => undefined,
-  /** Asks for a password, a code or a passkey. Out: whether it was confirmed. */
+  /** Asks for a password, a code or a passkey. Returns whether the user confirmed. */
   confirm: async (): Promise<boolean> => false,
   /** The authorization header, if no cookie is used. */
   authorization: (): string | null => null,

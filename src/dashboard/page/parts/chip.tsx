@@ -66,7 +66,7 @@ export function Chip({
   )
 }
 
-/** A status, an event or a verdict. In: other words than its own, such as a count. */
+/** A status, an event or a verdict, with its own label or the given text, such as a count. */
 export function StatusChip({ status, children }: { status: string; children?: ComponentChildren }) {
   const { tone, icon } = lookOf(status)
   return (

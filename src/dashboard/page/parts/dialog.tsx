@@ -42,7 +42,7 @@ interface Question {
 
 const asked = signal<Question | null>(null)
 
-/** Asks whether something is meant. Out: whether it is. */
+/** Asks the user to confirm an action. Returns whether they did. */
 export function ask(question: Omit<Question, 'answer'>): Promise<boolean> {
   return new Promise((resolve) => {
     asked.value = { ...question, answer: resolve }
