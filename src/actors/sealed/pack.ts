@@ -54,7 +54,7 @@ export interface PackJob {
   readonly toMs: number
   /** The pack to write, `<day>/<leaf>`. */
   readonly object: string
-  /** Behind `toMs` no message is old enough. */
+  /** Behind `toMs` no message of the segment is old enough. */
   readonly isLast: boolean
   /** The next segment, if it begins soon enough. */
   readonly nextMs: number | null

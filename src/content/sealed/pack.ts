@@ -19,7 +19,7 @@ import { makeMailKey, openMailKey } from '../mail-key.ts'
 import { isOpenStatus, type ReadRow, readPage } from './read-page.ts'
 import type { ColdDeps } from './written.ts'
 
-/** Bodies of one pack, and bytes after which it ends. */
+/** Bodies of one pack, and bytes of bodies and heads after which it ends: one commit writes all heads. */
 const BODIES_MAX = 1_000
 const BYTES_MAX = 4 * 1024 * 1024
 /** Bodies that are read at once. */
@@ -45,10 +45,10 @@ export async function packBodies(deps: ColdDeps, job: PackJob): Promise<PackOutc
       const some = page.rows.slice(from, from + AT_ONCE)
       const bodies = await Promise.all(some.map((row) => bodyOf(deps, job, row)))
       if (bodies.includes('away')) return { ...place, result: 'away' }
-      for (const one of bodies) {
+      for (const [index, one] of bodies.entries()) {
         if (one === null || typeof one === 'string') continue
         found.push(one)
-        bytes += one.bytes.length
+        bytes += one.bytes.length + (some[index] as ReadRow).head.length
       }
       const isFull = found.length > BODIES_MAX - AT_ONCE || bytes >= BYTES_MAX
       if (isFull) return write(deps, job, { found, next: (some.at(-1) as ReadRow).entryId, isEnd: false })
@@ -100,7 +100,8 @@ async function behindOf(
   { serverId, segment, toMs, isLast, nextMs }: PackJob,
 ): Promise<{ readonly next: string; readonly isEnd: boolean } | null> {
   const reached = `${toMs + 1}-0`
-  if (isLast) return { next: reached, isEnd: true }
+  // The segment may have been followed by another within the day.
+  if (isLast) return nextMs === null ? { next: reached, isEnd: true } : { next: `${nextMs}-0`, isEnd: false }
   const shard = shardOf(serverId) as number
   const rows = new MessageRows(shard, { serverId, segment })
   const seen = await read(shard, [rows.entriesFact({ from: String(toMs + 1), to: '+', count: 1 })])
