@@ -10,13 +10,14 @@
  * Items: `content:<server>` begins the walks, `content:<server>:<days>:<entry id>` is a step, `content-of:<server
  * short>.<segment>.<message short>` one message
  *
- * Keys: `log head status:<server>:<segment>`, `segments:<server>`, `bodies`, `content`
+ * Keys: `log head status:<server>:<segment>`, `segments sealed:<server>`, `bodies`, `content`
  *
  * Spec retention.settings
  */
 
 import type {
   CommandType,
+  Context,
   Decision,
   Due,
   Entry,
@@ -47,6 +48,7 @@ import { coldDue } from '../../state/message/sealed.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment, segmentAfterFact, segmentAtFact } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
+import { thaw } from '../message/thaw.ts'
 import {
   daysOfStream,
   type EndedMessage,
@@ -194,7 +196,8 @@ function forgetSome(
   const broadcasts = missingBroadcasts(states, ended)
   if (broadcasts.length > 0) return { kind: 'need', entities: broadcasts }
   const { ops, due } = endContents({ shard, nowMs }, states, { messages: ended, days })
-  return { kind: 'some', ops: [...ops, ...withoutPacks(rows, ended)], due: [...due, ...kept] }
+  const heads = withoutPacks(rows, ended, { facts, context: { shard, nowMs } })
+  return { kind: 'some', ops: [...ops, ...heads.ops], due: [...due, ...heads.due, ...kept] }
 }
 
 /** Looks again at a message that had an attempt left. */
@@ -206,7 +209,7 @@ export const forgetContentOf: CommandType<TimerBody, null> = {
   facts(body, _states, { shard }): Fact[] {
     const { messageId, short, ...place } = placeOf(body)
     const rows = new MessageRows(shard, place)
-    return [rows.entryFact(messageId), rows.headsFact([short])]
+    return [rows.entryFact(messageId), rows.headsFact([short]), rows.sealedFact()]
   },
   decide(body, states, facts, { shard, nowMs }): Decision<null> {
     const { messageId, short, serverId, segment } = placeOf(body)
@@ -230,7 +233,8 @@ export const forgetContentOf: CommandType<TimerBody, null> = {
     if (broadcasts.length > 0) return { kind: 'need', entities: broadcasts }
     if (!message.isOpen) {
       const { ops, due } = endContents({ shard, nowMs }, states, { messages: [message], days })
-      return { ...NOTHING, ops: [...ops, ...withoutPacks(rows, [message])], due }
+      const heads = withoutPacks(rows, [message], { facts, context: { shard, nowMs } })
+      return { ...NOTHING, ops: [...ops, ...heads.ops], due: [...due, ...heads.due] }
     }
     return {
       ...NOTHING,
@@ -246,10 +250,16 @@ interface FoundMessage extends EndedMessage {
 }
 
 /** The heads of messages whose bodies lie in packs lose place and key. */
-function withoutPacks(rows: MessageRows, messages: readonly FoundMessage[]): Op[] {
+function withoutPacks(
+  rows: MessageRows,
+  messages: readonly FoundMessage[],
+  { facts, context }: { readonly facts: Facts; readonly context: Pick<Context, 'shard' | 'nowMs'> },
+): { readonly ops: readonly Op[]; readonly due: readonly Due[] } {
   const packed = messages.filter(({ head }) => head.stored?.packed !== undefined)
+  if (packed.length === 0) return { ops: [], due: [] }
   const heads = packed.flatMap(({ short, head }) => [short, headWithoutPack(head)])
-  return rows.changeOps({ heads, statuses: [] })
+  const thawed = thaw(rows, facts, context)
+  return { ops: [...rows.changeOps({ heads, statuses: [] }), ...thawed.ops], due: thawed.due }
 }
 
 /** A message whose rows were read; null: it was erased, or has left the log. */

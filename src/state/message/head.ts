@@ -98,12 +98,9 @@ export function headWithPack(
   return packHead({ ...head, stored: { key, body: false, files: stored?.files ?? false, packed } })
 }
 
-/** A packed head without the place of its body in a pack. With it goes the key, unless attachments need it. */
+/** A packed head without the place of its body in a pack, and without the key: attachments have ended before. */
 export function headWithoutPack(head: Head): string {
-  const { stored } = head
-  if (stored === null) return packHead(head)
-  const { packed: _, ...rest } = stored
-  return packHead({ ...head, stored: stored.files ? rest : null })
+  return packHead({ ...head, stored: null })
 }
 
 /** Where the rest of a broadcast's message is found. */

@@ -11,6 +11,7 @@ import {
   setStreamRetention,
 } from '../../../src/actors/retention/set-retention.ts'
 import { createStream } from '../../../src/actors/server/create-stream.ts'
+import { makeMailKey } from '../../../src/content/mail-key.ts'
 import { makeDeferred, makeDelivered } from '../../../src/mail/outcome.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/state/calendar.ts'
 import { contentKey } from '../../../src/state/keys.ts'
@@ -46,6 +47,14 @@ function bodies(world: World): number {
   world.fireTimers()
   const slices = world.keyNames().filter((key) => /:bodies:/.test(key))
   return slices.reduce((sum, key) => sum + world.hash(key).size, 0)
+}
+
+/** The heads that are in Redis. */
+function headsIn(world: World): string[] {
+  return world
+    .keyNames()
+    .filter((key) => key.includes(':head:'))
+    .flatMap((key) => [...world.hash(key).values()])
 }
 
 /** Lets days pass, six hours at a time, with every timer. */
@@ -177,11 +186,7 @@ t.test('content of sealed segments goes too [retention.settings]', async (t) => 
 
 t.test('bodies that are in packs lose their keys [retention.settings]', async (t) => {
   const { world, tenant, cold } = makeSetting(t, 60)
-  const heads = () =>
-    world
-      .keyNames()
-      .filter((key) => key.includes(':head:'))
-      .flatMap((key) => [...world.hash(key).values()])
+  const heads = () => headsIn(world)
   const packed = () => heads().filter((text) => unpackHead(text, 1).stored !== null).length
   world.nowMs -= 4 * DAY_MS
   world.fireTimers()
@@ -200,6 +205,48 @@ t.test('bodies that are in packs lose their keys [retention.settings]', async (t
   world.fireTimers()
   await cold.settle()
   t.equal(bodies(world), 1, 'no pack is written for such a server')
+})
+
+t.test('the key goes too if attachments had it as well [retention.settings]', async (t) => {
+  const { world, tenant, cold } = makeSetting(t, 1)
+  world.nowMs -= 8 * DAY_MS
+  const { sealed: key } = makeMailKey(Buffer.alloc(32, 7))
+  const content = { ...makeItem().content, stored: { key, body: false, files: true } }
+  const file = { name: 'a.pdf', contentType: null, contentId: null, size: 90_000, inline: false }
+  const item = { ...mailTo('ada@example.net'), content, attachments: [file] }
+  send(world, tenant, { messages: [item] })
+  deliverAll(world, DELIVERED)
+  world.nowMs += 3 * DAY_MS
+  world.fireTimers()
+  await cold.settle()
+  t.ok(headsIn(world).every((text) => unpackHead(text, 1).stored?.packed !== undefined))
+  t.ok(headsIn(world).some((text) => text.includes(key)))
+  setServer(world, tenant, tenant.live.serverId, 2)
+  passDays(world, 0.25)
+  t.equal(headsIn(world).length, 2)
+  t.notOk(headsIn(world).some((text) => text.includes(key)))
+})
+
+t.test('keys do not return with a segment that was being read out [retention.settings]', async (t) => {
+  const { world, tenant, cold } = makeSetting(t, 60)
+  const { serverId } = tenant.live
+  world.fireTimers()
+  for (let claim = cold.claim('pack'); claim !== null; claim = cold.claim('pack')) {
+    cold.end(claim, await cold.perform(claim))
+    world.nowMs += 1_000
+  }
+  t.equal(headsIn(world).filter((text) => unpackHead(text, 1).stored?.packed !== undefined).length, 60)
+  const seal = cold.claim('seal')
+  if (seal === null || seal.job.act !== 'seal') throw new Error('Nothing is sealed')
+  const read = await cold.perform(seal)
+  t.match(read, { result: 'sealed' })
+  setServer(world, tenant, serverId, 2)
+  world.fireTimers()
+  cold.end(seal, read)
+  await cold.settle()
+  t.ok(cold.objects().length > 0)
+  t.notMatch(await cold.opened(serverId), /\/[\w-]{22}\\?",\d/)
+  t.ok(headsIn(world).every((text) => unpackHead(text, 1).stored === null))
 })
 
 t.test('what the messages of a broadcast share goes as well [retention.settings]', async (t) => {
