@@ -6,9 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib'
 import type { Redis } from 'ioredis'
+import { PART_HEADER_BYTES } from '../../../src/state/message/part-header.ts'
 
-/** Bytes of our own before what is deflated in a part of content. */
-const PART_HEADER_BYTES = 3
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024
 
 /** Finds a word. In: letters and digits in lower case, so long that no chance writes it. */
