@@ -25,10 +25,11 @@ export function addStatsCommands(program: Command, ended: Ended): void {
     .addOption(new Option('--by <unit>', 'length of a period').choices(['hour', 'day', 'total']).default('day'))
     .option('--stream <id>', 'only this stream')
     .addOption(
-      new Option(
-        '--group-by <kind>',
-        'outcomes by receiving site, class of bounces and deferrals, stream or tag',
-      ).choices(['site', 'class', 'stream', 'tag']),
+      new Option('--group-by <kind>', 'outcomes by receiving site, class of bounces and deferrals, or stream').choices([
+        'site',
+        'class',
+        'stream',
+      ]),
     )
     .action(async (options) => ended(await showStats(options)))
 }

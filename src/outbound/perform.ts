@@ -158,10 +158,10 @@ type Report = (
 
 /** Makes the report of a job's attempt, without the address. */
 function reporterOf({ addressHmac }: LaneDeps, { message, recipient: { address } }: AttemptJob): Report {
-  const { accountId, streamId, tag } = message
+  const { accountId, streamId } = message
   const hmac = () => addressHmac(accountId, address)
   return (outcome, rest = {}) =>
-    reportOutcome(outcome, { address, streamId, tag, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
+    reportOutcome(outcome, { address, streamId, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
 }
 
 /** When a returned attempt is made again. */

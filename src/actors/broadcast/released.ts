@@ -190,7 +190,6 @@ export class Released {
       headers: {},
       streamId,
       listName: stream.name,
-      tag: null,
       tagHash,
       broadcast: { broadcastId, contentId: broadcast.contentId, fileChunks: fileChunksOf(broadcast.parts) },
       attachments: [],

@@ -273,7 +273,7 @@ class Acceptance {
 
   private jobMessage({ item, stream, messageId, submittedAtMs, contentId }: Placed): JobMessage {
     const { body, blobs } = this.turn
-    const { from, recipients, subject, headers, tag, tagHash, attachments, raw } = item
+    const { from, recipients, subject, headers, tagHash, attachments, raw } = item
     return {
       messageId,
       accountId: body.accountId,
@@ -291,7 +291,6 @@ class Acceptance {
       streamId: stream?.streamId ?? body.defaultStreamId,
       listName: stream?.kind === 'broadcast' ? stream.name : null,
       broadcast: null,
-      tag,
       tagHash,
       attachments,
       raw,

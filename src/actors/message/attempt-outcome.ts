@@ -17,8 +17,6 @@ export interface AttemptOutcome {
   readonly route?: string
   /** Stream of the message; absent if the reporter does not know it. */
   readonly streamId?: string
-  /** Tag of the message, null for none; absent if the reporter does not know it. */
-  readonly tag?: string | null
   /** The message cannot be built, so the recipient fails instead of bouncing. */
   readonly unbuildable: boolean
   /** Size of the message as built; null if it was not built. */
@@ -41,7 +39,6 @@ interface ReportInput {
   readonly address: string
   /** Stream of the message. */
   readonly streamId?: string
-  readonly tag?: string | null
   readonly sizeBytes: number | null
   readonly retryAfterMs: number | null
   /** Feedback type of a simulated complaint; absent: none. */
@@ -55,7 +52,7 @@ interface ReportInput {
 /** A performer's report of an attempt, without the recipient's address. */
 export function reportOutcome(
   outcome: Outcome & { readonly route?: AttemptRoute | null },
-  { address, streamId, tag, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
+  { address, streamId, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
 ): AttemptOutcome {
   const { result, code, response, classification, hard, expired, phase, route } = outcome
   return {
@@ -71,7 +68,6 @@ export function reportOutcome(
     hmac: (result === 'bounced' && hard) || complaint !== undefined || clicks ? hmac() : null,
     ...(route && { route: packRoute(route) }),
     ...(streamId !== undefined && { streamId }),
-    ...(tag !== undefined && { tag }),
     ...(complaint !== undefined && { complaint }),
     ...(clicks && { clicks }),
   }

@@ -12,7 +12,6 @@ import type { Need, Op } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { BY_GROUP, groupOwner, groupsOf } from '../../state/message/group-count.ts'
 import { groupFacts, groupOps } from '../../state/message/group-rows.ts'
-import { unpackHead } from '../../state/message/head.ts'
 import {
   type Counted,
   countInHour,
@@ -42,8 +41,6 @@ interface FiguresInput {
   readonly before: readonly StatusEvent[]
   /** Absent if it is unknown, and then it is read. */
   readonly streamId?: string | undefined
-  /** The same of the tag. */
-  readonly tag?: string | null | undefined
   /** Class of a deferral. */
   readonly deferralClass?: string | null | undefined
 }
@@ -69,13 +66,12 @@ export function figuresAfter(item: AttemptItem, input: FiguresInput, turn: Suppr
   const rows = told.flatMap((event) => countedOf(event) ?? []).map(rowOf)
   if (rows.length === 0) return NOTHING
   const stream = streamOf(item, input.streamId, turn)
-  const tag = tagOf(item, input.tag, turn)
   if (stream === null) return NOTHING
-  if (typeof stream !== 'string' || (tag !== null && typeof tag !== 'string')) return needs(stream, tag)
+  if (typeof stream !== 'string') return stream
   const counted = rows.map((figures) => ({ stream, figures }))
   const acceptedAtMs = Math.max(msOf(item.messageId), item.sendAtMs ?? 0)
   const deferralClass = input.deferralClass ?? null
-  const groups = groupsOf({ told, before, stream, test: isTestSegment(item.segment), tag, deferralClass, acceptedAtMs })
+  const groups = groupsOf({ told, before, stream, test: isTestSegment(item.segment), deferralClass, acceptedAtMs })
   return written(item.serverId, { counted, groups }, turn)
 }
 
@@ -106,24 +102,6 @@ function written(
       ...(group === null ? [] : [{ owner: groupOwner(serverId), value: group.value }]),
     ],
   }
-}
-
-function needs(...asked: readonly (string | Need | null)[]): Need {
-  return { kind: 'need', facts: asked.flatMap((one) => (typeof one === 'object' && one?.facts) || []) }
-}
-
-/** The tag of a recipient's message; null: it has none, or is erased. */
-function tagOf(
-  item: AttemptItem,
-  told: string | null | undefined,
-  { facts, context }: SuppressTurn,
-): string | null | Need {
-  if (told !== undefined) return told
-  const rows = new MessageRows(context.shard, item)
-  const fact = rows.headsFact([item.short])
-  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
-  const head = rows.head(facts, item.short)
-  return head === null ? null : unpackHead(head, item.recipients).tag
 }
 
 /** The stream of a recipient among those of a counter; null if the message has left the log, and is past its age. */

@@ -64,8 +64,6 @@ export interface JobMessage {
   readonly listName: string | null
   /** The broadcast that it is of, whose content it shares; null: none. */
   readonly broadcast: BroadcastOfHead | null
-  /** Null for none, and for a message of a broadcast, whose tag is in the broadcast's head. */
-  readonly tag: string | null
   /** Hash of the tag within the server; null = none. */
   readonly tagHash: string | null
   readonly attachments: readonly HeadAttachment[]
@@ -210,7 +208,6 @@ function makeJob(
     streamId: entry.streamId ?? server.defaultStreamId,
     listName,
     broadcast: head.broadcast,
-    tag: head.tag,
     tagHash: entry.tagHash,
     attachments: head.attachments,
     raw: head.raw,

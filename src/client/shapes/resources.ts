@@ -292,7 +292,7 @@ export interface StatsEntry {
 export interface StatsGroup {
   /** When it happened */
   at: string
-  /** Site, class, stream id or tag; `other` for all beyond the bounds */
+  /** Site, class or stream id; `other` for all beyond the bounds */
   group: string
   /** Number of delivered recipients */
   delivered: number
@@ -324,8 +324,8 @@ export interface StatsQuery {
   by?: 'hour' | 'day' | 'total'
   /** Id of the stream */
   streamId?: string
-  /** Counts by receiving site, class, stream or tag in `groups` */
-  groupBy?: 'site' | 'class' | 'stream' | 'tag'
+  /** Counts by receiving site, class or stream in `groups` */
+  groupBy?: 'site' | 'class' | 'stream'
 }
 
 export interface Stats {

@@ -1,8 +1,8 @@
 /**
- * group-count - the outcomes of a server's mail by receiving site, class, stream and tag in the current hour
+ * group-count - the outcomes of a server's mail by receiving site, class and stream in the current hour
  *
  * Counters `groups:<server>` hold `[hour, {group: row}]`, written by the commits of the outcomes themselves. A group is
- * `s.<site>`, `c.<class>`, `m.<short stream id, or 0 for the default stream>` or `t.<tag>`. A row is the counts in the
+ * `s.<site>`, `c.<class>` or `m.<short stream id, or 0 for the default stream>`. A row is the counts in the
  * order of `GROUP_FIGURES`, then pairs of a bucket and a count: how many deliveries took so long from acceptance to
  * hand-over. The bounds of the buckets grow by the square root of two, from 100 ms to 48 hours.
  *
@@ -17,7 +17,7 @@ import { type Counted, type CounterKind, type Figure, figureOf, type MailRow } f
 import type { StatusEvent } from './status.ts'
 
 /** What messages are grouped by, with the letter of each kind. */
-export const GROUP_KINDS = { site: 's', class: 'c', stream: 'm', tag: 't' } as const
+export const GROUP_KINDS = { site: 's', class: 'c', stream: 'm' } as const
 export type GroupKind = keyof typeof GROUP_KINDS
 
 /** The counts of a group, by their place in a row. */
@@ -56,7 +56,6 @@ export interface GroupInput {
   readonly stream: string
   /** The recipient is simulated. */
   readonly test: boolean
-  readonly tag: string | null
   /** Class of a deferral. */
   readonly deferralClass: string | null
   readonly acceptedAtMs: number
@@ -64,7 +63,7 @@ export interface GroupInput {
 
 /** The rows that events add, by group. */
 export function groupsOf({ told, before, ...of }: GroupInput): Counted[] {
-  const { stream, test, tag, deferralClass, acceptedAtMs } = of
+  const { stream, test, deferralClass, acceptedAtMs } = of
   const site = test ? SIMULATED_SITE : siteOf([...before, ...told])
   return told.flatMap((event) => {
     const figure = figureOf(event, before)
@@ -79,7 +78,6 @@ export function groupsOf({ told, before, ...of }: GroupInput): Counted[] {
       { stream: `s.${site}`, figures: timed },
       { stream: `m.${stream}`, figures: timed },
       ...(name === null ? [] : [{ stream: `c.${name}`, figures: counts }]),
-      ...(tag === null ? [] : [{ stream: `t.${tag}`, figures: timed }]),
     ]
   })
 }

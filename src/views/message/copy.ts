@@ -54,13 +54,12 @@ export async function readCopy(
     )
   const { messageId, submittedAtMs, test } = stored
   const { contentId, tagHash } = entry
-  const { subject, tag, headers, broadcast, attachments, raw, stored: objects } = head
+  const { subject, headers, broadcast, attachments, raw, stored: objects } = head
   return {
     message: {
       ...{ messageId, accountId, serverId, streamId, test, tagHash, contentId, headers, broadcast, attachments, raw },
       acceptedAtMs: Math.max(submittedAtMs, head.sendAtMs ?? 0),
       isScheduled: false,
-      tag,
       hasReturnPath: false,
       keySinceMs: null,
       from: { address: sender ?? '', name: head.senderName },

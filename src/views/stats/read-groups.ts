@@ -1,5 +1,5 @@
 /**
- * read-groups - the outcomes of a server's mail by receiving site, class, stream or tag
+ * read-groups - the outcomes of a server's mail by receiving site, class or stream
  *
  * The current hour is in a counter, and a commit of a later one moves it to the rows of its day and hour. So that
  * nothing is counted twice or left out, the counter and all rows are read in one step.

@@ -83,7 +83,6 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     to: [{ address: 'ada@example.net', name: 'Ada' }],
     cc: [],
     subject: 'Your order',
-    tag: null,
     headers: { 'X-A': '1' },
     streamId: tenant.live.streamId,
     tagHash: null,

@@ -227,7 +227,7 @@ t.test('outcome: the first one writes the row, and reads nothing else', async (t
   t.notOk(world.keys.has(key))
   world.claim(prepareAttempt, due)
   t.notOk(world.keys.has(key), 'a claim is no outcome')
-  world.end(attemptOutcome, { ...due, attempt: 1 }, { ...delivered, tag: null })
+  world.end(attemptOutcome, { ...due, attempt: 1 }, delivered)
   t.equal(world.rounds, 1)
   t.same([...world.hash(key).keys()], [shortId(id)])
   t.same(world.forgets, [{ key, fields: [shortId(id)] }])

@@ -38,14 +38,12 @@ const SITES: readonly (readonly [host: string | null, site: string])[] = [
   ['mx2.acme.co.uk', 'acme.co.uk'],
   [null, 'none'],
 ]
-const TAGS = ['receipt', 'welcome', '__proto__', null] as const
 
 interface Noted {
   readonly atMs: number
   readonly figure: keyof StatsGroup & string
   readonly site: string
   readonly class: string | null
-  readonly tag: string | null
   readonly stream: string
   readonly ms: number | null
 }
@@ -98,18 +96,17 @@ function live(t: Test, world: World, tenant: Tenant, steps: number): Noted[] {
   const stream = tenant.live.streamId
   for (let step = 0; step < steps; step += 1) {
     const [host, site] = SITES[Math.floor(world.random() * SITES.length)]!
-    const tag = TAGS[Math.floor(world.random() * TAGS.length)] ?? null
     const address = `p${step}@example.net`
-    acceptedIds(send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient(address)], tag })] }))
+    acceptedIds(send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient(address)] })] }))
     const acceptedAtMs = world.nowMs
     const due = world.deliveries().find(({ lane }) => lane.startsWith('deliver'))!
     const route = host === null ? null : unconnectedRoute(host, null, 3)
-    const known = world.random() < 0.5 ? { streamId: stream, tag } : {}
+    const known = world.random() < 0.5 ? { streamId: stream } : {}
     const report = { address, sizeBytes: 9, retryAfterMs: null, hmac: () => hmacOf(address), ...known }
     const end = (outcome: Outcome) =>
       world.end(attemptOutcome, { ...due, attempt: due.claims }, reportOutcome({ ...outcome, route }, report))
     const note = (figure: Noted['figure'], of: string | null, ms: number | null) =>
-      ledger.push({ atMs: world.nowMs, figure, site, class: of, tag, stream, ms })
+      ledger.push({ atMs: world.nowMs, figure, site, class: of, stream, ms })
     if (world.random() < 0.3) {
       world.nowMs += Math.floor(world.random() * 2_000)
       const later = host === null ? NO_DNS : LATER
@@ -141,7 +138,7 @@ t.test('groups: thousands of outcomes at six providers are counted without an er
     const seen = await readGroups(read, keyOf(tenant), { query, nowMs: world.nowMs })
     return typeof seen === 'object' && 'groups' in seen ? seen.groups : t.fail(JSON.stringify(seen))
   }
-  for (const groupBy of ['site', 'class', 'stream', 'tag'] as const)
+  for (const groupBy of ['site', 'class', 'stream'] as const)
     for (const [by, unitMs, fromMs] of [
       ['total', Number.POSITIVE_INFINITY, NOW_MS - DAY_MS],
       ['day', DAY_MS, Math.floor(NOW_MS / DAY_MS) * DAY_MS],
@@ -181,8 +178,7 @@ t.test('groups: beyond the bounds everything is counted as other [stats.groups]'
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   for (let n = 0; n < 120; n += 1) {
-    const tag = `tag-${n}`
-    send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient(`p${n}@example.net`)], tag })] })
+    send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient(`p${n}@example.net`)] })] })
     const [due] = world.deliveries()
     const host = n < 100 ? `mx.site-${n}.example` : 'aspmx.l.google.com'
     const outcome = { ...makeDelivered(250, '250 Ok'), route: unconnectedRoute(host, null, null) }
@@ -204,9 +200,6 @@ t.test('groups: beyond the bounds everything is counted as other [stats.groups]'
   t.equal(sites.find(({ group }) => group === 'other')?.delivered, 80, 'twenty domains have a name')
   t.equal(sites.find(({ group }) => group === 'google')?.delivered, 20, 'a provider keeps its room')
   t.equal(sites.length, 23)
-  const tags = await ask('tag')
-  t.equal(tags.length, 51)
-  t.equal(tags.find(({ group }) => group === 'other')?.delivered, 70)
   const bytes = [...world.keyNames()]
     .filter((name) => name.includes(':group-days:'))
     .flatMap((name) => [...world.hash(name).values()])

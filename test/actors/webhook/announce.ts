@@ -17,7 +17,6 @@ const MINUTE_MS = 60_000
 const ADA = {
   address: 'ada@example.net',
   streamId: '01a1f8d8-8300-7017-8000-0e7faee555a7',
-  tag: null,
   sizeBytes: 900,
   retryAfterMs: null,
   hmac: () => 'h'.repeat(22),

@@ -1,4 +1,4 @@
-/** outcomes - the outcomes of a period by provider, reason, stream or tag, with the time to hand-over */
+/** outcomes - the outcomes of a period by provider, reason or stream, with the time to hand-over */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { Stats, StatsGroup, StatsGroupBy } from '../../../../../schemas/stats.ts'
@@ -23,7 +23,6 @@ const KINDS: readonly (readonly [by: StatsGroupBy, word: string])[] = [
   ['site', 'Provider'],
   ['class', 'Reason'],
   ['stream', 'Stream'],
-  ['tag', 'Tag'],
 ]
 
 /** Providers by the names of the API; other sites are domains. */
@@ -99,14 +98,13 @@ function columnsOf(by: StatsGroupBy, of: Of): Column<StatsGroup>[] {
   ]
 }
 
-/** The name of a group; a stream and a tag lead to their messages. */
+/** The name of a group. A stream leads to its messages. */
 function nameOf(by: StatsGroupBy, group: string, { serverId, streams }: Of) {
   if (by === 'site') return PROVIDERS[group] ?? group
   if (by === 'class' || group === 'other') return group
-  const filters = by === 'tag' ? { tag: group } : { streamId: group }
-  const text = by === 'tag' ? group : (streams.find(({ streamId }) => streamId === group)?.name ?? group)
+  const text = streams.find(({ streamId }) => streamId === group)?.name ?? group
   return (
-    <Link href={serverPath(serverId, 'messages')} state={{ filters }}>
+    <Link href={serverPath(serverId, 'messages')} state={{ filters: { streamId: group } }}>
       {text}
     </Link>
   )
