@@ -21,6 +21,7 @@ import {
   readFileSync,
   readSync,
   rmSync,
+  statSync,
   truncateSync,
 } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -93,6 +94,27 @@ async function compareFile(path: string, blocks: readonly Block[]): Promise<Sums
   } finally {
     closeSync(file)
   }
+}
+
+/**
+ * Drops the sums of bytes that the files of a just started store no longer have, before it writes others in their
+ * place.
+ */
+export function dropMissingSums(directory: string, files: readonly AofFile[]): void {
+  for (const { name } of files) {
+    const path = join(sumsPath(directory), name)
+    const blocks = readBlocks(path)
+    if (blocks.length === 0) continue
+    const size = statSync(join(directory, AOF_DIRECTORY, name), { throwIfNoEntry: false })?.size ?? 0
+    truncateBehind(path, blocks, size)
+  }
+}
+
+/** Truncates a file of sums behind the last block that a file of this size has. Out: the blocks that are left. */
+function truncateBehind(path: string, blocks: readonly Block[], size: number): readonly Block[] {
+  const kept = blocks.filter(({ end }) => end <= size)
+  if (kept.length < blocks.length) truncateSync(path, kept.length * LINE_BYTES)
+  return kept
 }
 
 /** Why damaged files are not loaded, with the next step. */
@@ -199,11 +221,8 @@ class FileSums {
 
   /** Continues an earlier process's sums behind the last block, if that block is unchanged. */
   async #continue(file: FileHandle, size: number): Promise<void> {
-    const blocks = readBlocks(this.#sumsPath)
-    const kept = blocks.filter(({ end }) => end <= size)
     // Lines behind the end of a truncated file would belong to other bytes once it has grown.
-    if (kept.length < blocks.length) truncateSync(this.#sumsPath, kept.length * LINE_BYTES)
-    const last = kept.at(-1)
+    const last = truncateBehind(this.#sumsPath, readBlocks(this.#sumsPath), size).at(-1)
     this.#at = last?.start ?? 0
     if (last === undefined) return
     const length = last.end - last.start

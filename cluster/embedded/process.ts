@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { cutUnreadableEnd, damageOfBase, isBadFormat, isDamagedBase } from './aof-end.ts'
 import { readAofFiles, removeHalfWritten } from './aof-files.ts'
-import { compareSums, damageOf } from './aof-sums.ts'
+import { compareSums, damageOf, dropMissingSums } from './aof-sums.ts'
 import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
@@ -113,6 +113,7 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
       if (!isBadFormat(log) || !cutEnd(place)) throw error
       return await spawnRedis(command, lock, place)
     })
+    dropMissingSums(directory, readAofFiles(directory)?.named ?? [])
     log.info({ binary: command, version, socketPath }, 'Started redis')
     if (isUnmarked)
       log.warn(

@@ -124,11 +124,16 @@ async function damagedStore(t: Test, { rewrite, at }: { rewrite: boolean; at: (b
   return dataDir
 }
 
-function start(dataDir: string, errors: object[] = [], warnings: object[] = []) {
+function start(
+  dataDir: string,
+  errors: object[] = [],
+  warnings: object[] = [],
+  durability: 'fsync' | 'memory' = 'fsync',
+) {
   const silent = () => undefined
   const warn = (object: object) => warnings.push(object)
   const log = { info: silent, warn, error: (object: object) => errors.push(object) }
-  return startEmbeddedRedis({ dataDir, durability: 'fsync', log, onDown: silent, onUp: silent })
+  return startEmbeddedRedis({ dataDir, durability, log, onDown: silent, onUp: silent })
 }
 
 t.test('aof sums: a store with a changed value or key is not started by itself', async (t) => {
@@ -163,4 +168,25 @@ t.test('aof sums: bytes that are missing without a mark are logged', async (t) =
   t.match(errors, [{ path, missing: Number }])
   t.match(warnings, [{ newestCommitAt: '2026-11-28T06:00:00.000Z', commits: 7, tornShards: [3] }])
   await cut.stop({ whenLast: async () => true })
+})
+
+t.test('aof sums: a store that lost its end, and writes other data there before it is looked at, is sound', async (t) => {
+  const dataDir = t.testdir({})
+  const path = join(dataDir, 'appendonlydir', NAME)
+  const stop = { whenLast: async () => true }
+  const run = async (letter: string) => {
+    const store = await start(dataDir, [], [], 'memory')
+    const redis = new Redis({ path: store.socketPath })
+    for (let n = 0; n < 9; n += 1) await redis.set(`${letter}${n}`, letter.repeat(100_000))
+    redis.disconnect()
+    if (store.directory.look() === null) await store.directory.confirm(Date.now())
+    await store.stop(stop)
+  }
+  await run('a')
+  truncateSync(path, 300_000)
+  await run('b')
+  const [found] = await compareSums(dataDir, FILES)
+  t.match(found, { damaged: [], missing: 0 })
+  const store = await start(dataDir, [], [], 'memory')
+  await store.stop(stop)
 })
