@@ -75,10 +75,14 @@ export function makeClientThread(options: ClientOptions): ClientThread {
     return {
       query(type, name) {
         if (isClosed) return Promise.resolve(ENDED)
+        try {
+          worker ??= start()
+        } catch {
+          return Promise.resolve(ENDED)
+        }
         lastId += 1
         const id = lastId
         own.add(id)
-        worker ??= start()
         worker.postMessage({ id, type, name } satisfies DnsQuestion)
         return new Promise((resolve) => {
           pending.set(id, (answer) => {

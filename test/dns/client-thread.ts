@@ -59,3 +59,11 @@ t.test('client-thread: a thread that cannot start answers, and each question sta
   t.same(await client.query('A', 'a.test'), ENDED)
   t.same(await client.query('A', 'a.test'), ENDED)
 })
+
+t.test('client-thread: a thread that cannot even be made is an answer too', async (t) => {
+  // As for a machine without room for another thread, `new Worker` throws.
+  const servers = [(() => undefined) as unknown as string]
+  const thread = makeClientThread({ servers })
+  t.teardown(() => thread.close())
+  t.same(await thread.open().query('A', 'a.test'), ENDED)
+})
