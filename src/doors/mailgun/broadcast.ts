@@ -15,6 +15,8 @@ const PLACEHOLDER = /%recipient\.([^%\s]{1,100})%|%(unsubscribe_url)%/g
 const THEIR_MAILBOX = /(?:^|,)\s*<%tag_unsubscribe_email%>/g
 const NAME = new RegExp(`^[A-Za-z0-9_]{1,${SUBSTITUTION_NAME_CHARS_MAX}}$`)
 const LINK = 'unsubscribeUrl'
+/** Begins our names for variables whose own name is none of ours; a number follows. */
+const OWN_NAME = 'variable_'
 /** A Message-ID of its own for each recipient. Each of our messages has one anyway. */
 const OWN_MESSAGE_ID = /^<%recipient\.[^%\s]{1,100}%>$/
 /** Maximum pairs of braces in the texts of one message, because each becomes a placeholder seven times as long. */
@@ -188,8 +190,8 @@ class Names {
       this.#isFull = true
       return ''
     }
-    const isFree = !isUnescaped && NAME.test(name) && name !== LINK && !Object.hasOwn(BRACES, name)
-    const own = isFree ? name : `variable_${this.#used.size}`
+    const isTaken = name === LINK || name.startsWith(OWN_NAME) || Object.hasOwn(BRACES, name)
+    const own = !isUnescaped && NAME.test(name) && !isTaken ? name : `${OWN_NAME}${this.#used.size}`
     this.#used.set(key, { name, own, isUnescaped })
     return own
   }
