@@ -15,7 +15,14 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { contentKey } from '../state/keys.ts'
-import { attachmentPart, BODY_PART, bodyPlace, CHUNK_BYTES_MAX, RAW_PART } from '../state/message/content-part.ts'
+import {
+  attachmentPart,
+  BODY_PART,
+  bodyPlace,
+  CHUNK_BYTES_MAX,
+  checkMissing,
+  RAW_PART,
+} from '../state/message/content-part.ts'
 import {
   checkPart,
   chunkCountOf,
@@ -195,7 +202,10 @@ export async function readChunks(
     const next = await store.readContent(shard, names)
     if (next === null) return undefined
     for (const chunk of next) {
-      if (chunk === null) return null
+      if (chunk === null) {
+        checkMissing(chunks)
+        return null
+      }
       chunks.push(chunk)
     }
   }

@@ -172,6 +172,26 @@ t.test('content is gone when any chunk is', async (t) => {
   t.equal(await readBody(store, { ...place, contentId: 'mic4h2d93abcdefghi-0' }), null)
 })
 
+t.test('a changed number of chunks is damage, not content that is gone', async (t) => {
+  for (const [n, sizeKb] of [1, 600].entries()) {
+    const parts = await packContent({ text: 'x', html: null }, [randomBytes(sizeKb * KB)])
+    const place = { shard: 3, contentId: `mic4h2d9${n}zbcdefghi-0`, test: true }
+    await writeParts(store, { ...place, parts })
+    const key = contentKey(3, place.contentId, 'a0', 0)
+    const first = (await redis.getBuffer(key)) as Buffer
+    for (let bit = 0; bit < 16; bit += 1) {
+      const changed = Buffer.from(first)
+      changed.writeUInt16BE(first.readUInt16BE(1) ^ (1 << bit), 1)
+      await redis.set(key, changed)
+      await t.rejects(
+        readPart(store, { ...place, part: 'a0' }),
+        { message: 'A stored value is damaged' },
+        `${sizeKb} KB, bit ${bit}`,
+      )
+    }
+  }
+})
+
 t.test('a store that does not answer is distinguished from content that is gone', async (t) => {
   t.equal(await readBody(away, { shard: 3, contentId: 'mic4h2d92abcdefghi-0', test: true }), undefined)
 })

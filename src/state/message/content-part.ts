@@ -15,6 +15,7 @@
 import type { Op } from '../../../cluster/behaviour.ts'
 import { msOfCmdId } from '../../../cluster/cmd-id.ts'
 import { SHARDS } from '../../../cluster/id.ts'
+import { damagedValue } from '../../../cluster/sum.ts'
 import { attachmentExpiresAtMs, contentExpiresAtMs } from '../age.ts'
 import { bodiesKey, contentKey } from '../keys.ts'
 import { PART_HEADER_BYTES } from './part-header.ts'
@@ -75,6 +76,14 @@ export function attachmentPart(index: number): string {
 /** Chunks of a part of `bytes` bytes. */
 export function chunksOf(bytes: number): number {
   return Math.max(1, Math.ceil((bytes + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
+}
+
+/**
+ * Throws DamagedValue if no chunk can follow these, although the first names one that is missing: all chunks of a part
+ * but its last are full.
+ */
+export function checkMissing(chunks: readonly Uint8Array[]): void {
+  if ((chunks.at(-1)?.length ?? 0) < CHUNK_BYTES_MAX) throw damagedValue('content')
 }
 
 /**

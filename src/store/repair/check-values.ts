@@ -10,6 +10,7 @@
 import type { Redis } from 'ioredis'
 import { SHARDS } from '../../../cluster/id.ts'
 import { DamagedValue, withoutSum } from '../../../cluster/sum.ts'
+import { checkMissing } from '../../state/message/content-part.ts'
 import { checkPart, chunkCountOf } from '../../state/message/part-header.ts'
 import type { Nodes } from '../nodes.ts'
 
@@ -131,8 +132,8 @@ async function checkText(redis: Redis, count: Count, key: string): Promise<void>
   for (let n = 1; n < chunkCountOf(first); n += CHUNKS_STEP) {
     const names = Array.from({ length: Math.min(CHUNKS_STEP, chunkCountOf(first) - n) }, (_, at) => `${key}.${n + at}`)
     for (const chunk of await redis.mgetBuffer(...names)) {
-      // It has expired in the meantime.
-      if (chunk === null) return
+      // If one can follow, it has expired in the meantime.
+      if (chunk === null) return count.note({ key, field: null }, () => checkMissing(chunks))
       chunks.push(chunk)
     }
   }
