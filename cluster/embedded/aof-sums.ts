@@ -167,6 +167,7 @@ export class AofSums {
 
   /** Drops all sums, because the store writes other files from now on. */
   forget(): void {
+    this.#next = null
     this.#files.clear()
     rmSync(sumsPath(this.#directory), { recursive: true, force: true })
   }

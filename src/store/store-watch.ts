@@ -229,10 +229,10 @@ class Watch {
       return
     }
     if (this.isBehind && !(await this.hasCaughtUp(info))) return this.note(WRITES_ANEW)
-    const summed = directory?.confirm(Date.now())
+    // The first sums of large files take minutes, and the next looks must not wait for them.
+    void directory?.confirm(Date.now())
     this.note(null)
     onWell?.()
-    await summed
   }
 
   private async hasCaughtUp(info: string): Promise<boolean> {
