@@ -170,23 +170,26 @@ t.test('aof sums: bytes that are missing without a mark are logged', async (t) =
   await cut.stop({ whenLast: async () => true })
 })
 
-t.test('aof sums: a store that lost its end, and writes other data there before it is looked at, is sound', async (t) => {
-  const dataDir = t.testdir({})
-  const path = join(dataDir, 'appendonlydir', NAME)
-  const stop = { whenLast: async () => true }
-  const run = async (letter: string) => {
+t.test(
+  'aof sums: a store that lost its end, and writes other data there before it is looked at, is sound',
+  async (t) => {
+    const dataDir = t.testdir({})
+    const path = join(dataDir, 'appendonlydir', NAME)
+    const stop = { whenLast: async () => true }
+    const run = async (letter: string) => {
+      const store = await start(dataDir, [], [], 'memory')
+      const redis = new Redis({ path: store.socketPath })
+      for (let n = 0; n < 9; n += 1) await redis.set(`${letter}${n}`, letter.repeat(100_000))
+      redis.disconnect()
+      if (store.directory.look() === null) await store.directory.confirm(Date.now())
+      await store.stop(stop)
+    }
+    await run('a')
+    truncateSync(path, 300_000)
+    await run('b')
+    const [found] = await compareSums(dataDir, FILES)
+    t.match(found, { damaged: [], missing: 0 })
     const store = await start(dataDir, [], [], 'memory')
-    const redis = new Redis({ path: store.socketPath })
-    for (let n = 0; n < 9; n += 1) await redis.set(`${letter}${n}`, letter.repeat(100_000))
-    redis.disconnect()
-    if (store.directory.look() === null) await store.directory.confirm(Date.now())
     await store.stop(stop)
-  }
-  await run('a')
-  truncateSync(path, 300_000)
-  await run('b')
-  const [found] = await compareSums(dataDir, FILES)
-  t.match(found, { damaged: [], missing: 0 })
-  const store = await start(dataDir, [], [], 'memory')
-  await store.stop(stop)
-})
+  },
+)
