@@ -67,7 +67,7 @@ function endsWithoutSum(end: string): boolean {
   return end.endsWith(']') || end.endsWith('}') || (end.includes('@') && end.includes('.'))
 }
 
-/** Reads for a sweep, which removes what is past its age whether it can be read or not. Null if a value is damaged. */
+/** Reads a value for a sweep, which removes old data even if it is unreadable. Null if the value is damaged. */
 export function unlessDamaged<Value>(read: () => Value): Value | null {
   try {
     return read()

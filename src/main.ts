@@ -172,7 +172,7 @@ function makeEnding(): { ended: Promise<number>; end: (code: number) => void; st
 }
 
 /**
- * Requests the first account with a live and a test server, each with a key. Out: whether it was made; false: not yet.
+ * Requests the first account with a live and a test server, each with a key. Returns whether it was created.
  */
 async function createFirstAccount(
   { config }: Parts,

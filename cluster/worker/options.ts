@@ -17,7 +17,7 @@ export interface WorkerOptions {
   readonly log: ClusterLog
   /** Number of shards of the installation. */
   readonly shards: number
-  /** False: it holds no shard, and asks those who do. Default true. */
+  /** If false, the worker holds no shard and sends its asks to other workers. Default true. */
   readonly takesShards?: boolean
   /** A number in [0, 1). */
   readonly random: () => number

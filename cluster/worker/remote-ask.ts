@@ -205,7 +205,7 @@ export class RemoteAsks {
     this.lookAtMs = Math.max(nextMs, atMs + GRAIN_MS)
     this.cancelLook = clock.after(this.lookAtMs - atMs, () => {
       this.lookAtMs = Number.POSITIVE_INFINITY
-      // A timer may come a moment before its time.
+      // A timer may fire slightly early.
       for (const turn of this.looks.due(clock.monotonicMs() + 1)) if (turn.parcels.some(isOpen)) void this.look(turn)
       this.arm()
     })

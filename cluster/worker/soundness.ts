@@ -53,8 +53,8 @@ export class Soundness {
   }
 
   /**
-   * Looks at all connections. In: when a heartbeat was answered last. Out: whether it has just fallen ill or become
-   * well.
+   * Checks all connections. Takes the time of the last answered heartbeat. Returns whether the worker has just become
+   * unhealthy or healthy.
    */
   look(lags: readonly Lag[], { atMs, beatAtMs }: { atMs: number; beatAtMs: number }): boolean {
     const lagging = lags.some(({ ms }) => ms > LAG_MS_MAX)

@@ -222,8 +222,8 @@ const INLINE_BYTES_MAX = 4 * 1024 * 1024
 
 /**
  * The images of a sent message that its HTML refers to. Its attachments are stored until its last recipient reaches a
- * final state (retention.attachments); afterwards a picture of a sentence is in the place of each image.
- * Out: Content-ID -> data URL.
+ * final state (retention.attachments); afterwards a picture with an explanation replaces each image. Returns data URLs
+ * by Content-ID.
  */
 async function sentImages(
   deps: InlineDeps,

@@ -43,7 +43,7 @@ export interface MxRouteDeps {
   unit(): number
 }
 
-/** The route of everything that goes through the operator's relay. In: attempts that may be under way there. */
+/** The route of mail through the operator's relay. Takes the maximum number of attempts in flight. */
 export function relayRoute(attemptsMax: number): MxRoute {
   const many = 1_000_000
   const limits: SiteLimits = {

@@ -19,7 +19,7 @@ const SCAN_MS_MAX = 8_000
 /** Webhooks that the finding names. */
 const NAMED_MAX = 10
 
-/** In: ports that WEBHOOK_PORTS allows; bounds of the scan, for tests. Rejects if the store does not answer. */
+/** Takes the ports that WEBHOOK_PORTS allows. Rejects if the store does not answer. */
 export async function examineWebhookPorts(
   read: Reader,
   allowed: readonly number[],

@@ -19,7 +19,7 @@ const PEERS_MAX = 1000
 /** Names the client. Takes the peer's address as text and the X-Forwarded-For header ('' if absent). */
 export type ClientAddress = (peer: string, forwardedFor: string) => string
 
-/** Makes the reader. In: CIDRs or single addresses of trusted proxies; throws Error on one that does not parse. */
+/** Makes the reader. Takes CIDRs or addresses of trusted proxies. Throws Error if one does not parse. */
 export function makeClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const ranges = trustedProxies.map(parseRange)
   const trusted = new Map<string, boolean>()

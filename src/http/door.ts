@@ -18,7 +18,7 @@ export interface Door {
   readonly ownHeader?: string
   /** A door with which it has a path in common. */
   readonly joined?: Door
-  /** Converts a refusal of ours to the form of the provider. In: whether the request had a key. */
+  /** Converts a refusal of ours to the form of the provider. `hasKey` is whether the request had a key. */
   present(refusal: Reply, hasKey: boolean): Reply
 }
 

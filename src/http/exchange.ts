@@ -76,7 +76,7 @@ export class Exchange implements Receiver, Connection {
     else this.#identify(headers.authorization)
   }
 
-  /** Takes a piece of the body. In: bytes that are only valid during the call. */
+  /** Receives a piece of the body, which is valid only during the call. */
   receive(chunk: Uint8Array, isLast: boolean): void {
     if (this.#isOver || this.#isWhole) return
     this.#bytes += chunk.byteLength

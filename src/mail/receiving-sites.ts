@@ -27,7 +27,7 @@ export const NO_SITE = 'none'
 /** Where the mail of test servers goes. */
 export const SIMULATED_SITE = 'simulator'
 
-/** The provider of a mail server, from the table; null: it is not in it. In: its name in lower case. */
+/** The provider of a mail server, whose name is in lower case; null if it is not in the table. */
 export function providerOf(host: string): string | null {
   for (let at = 0; at >= 0; at = nextLabel(host, at)) {
     const name = BY_SUFFIX.get(host.slice(at))

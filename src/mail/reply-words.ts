@@ -49,7 +49,7 @@ export function readWords(response: string): ReplyWords {
   return { text, quotedCode: quoted === null ? null : Number(quoted.slice(0, 3)) }
 }
 
-/** The innermost reply that a reply quotes, code first; null for none. In: one line. */
+/** The innermost reply that a reply of one line quotes, code first; null for none. */
 export function quotedReply(response: string): string | null {
   let found: string | null = null
   let rest = response.slice(0, CHARS_MAX)

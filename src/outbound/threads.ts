@@ -101,7 +101,7 @@ export function makeMailRoom({ config, fence, log, changes = {} }: MailRoomDeps)
 }
 
 /**
- * Notifies the operator once that the relay gets no mail because it would get the password in the clear. In: every
+ * Notifies the operator once that the relay gets no mail because the password would be sent in the clear. Takes every
  * outcome.
  */
 export function makeRelayWatch(log: Pick<Log, 'error'>): (outcome: Pick<MailOutcome, 'response'>) => void {

@@ -18,7 +18,7 @@ export class FairQueue<Item> {
   #minute = 0
   #size = 0
 
-  /** In: how many items may wait; a monotonic clock, milliseconds. */
+  /** Takes the maximum number of waiting items, and a monotonic clock in milliseconds. */
   constructor(max: number, nowMs: () => number) {
     this.#max = max
     this.#nowMs = nowMs

@@ -63,7 +63,7 @@ export class JobThread<Job, Result, Told = Result> {
     return this.#current === null
   }
 
-  /** Does a job, within `msMax` from the moment that the thread is ready. In: only while it is idle. Never rejects. */
+  /** Does a job, within `msMax` from when the thread is ready. Must be called only while idle. Never rejects. */
   run(job: Job, msMax: number): Promise<Run<Result, Told>> {
     return new Promise((settle) => {
       this.#current = { job, msMax, settle, told: null, beganMs: performance.now(), isLate: false }

@@ -207,7 +207,7 @@ function setEach(labels: readonly string[], rows: () => Iterable<readonly [reado
   }
 }
 
-/** In: names of labels; counts by their values, joined by blanks. */
+/** Takes the names of labels, and counts by label values joined with spaces. */
 function countEach(labels: readonly string[], values: ReadonlyMap<string, number>) {
   return function collect(this: Counter) {
     this.reset()

@@ -31,7 +31,7 @@ const RAW_BYTES_MAX = 48 * 1024 * 1024
 export interface Parsing {
   /** Mails that this process has just accepted and will parse; null if it accepts none or parses none. */
   readonly freshMails: FreshMails | null
-  /** The lanes. In: performers in place of our own bounds. */
+  /** The lanes. `room` is an additional bound for each lane. */
   lanes(room: ((lane: string) => number) | undefined): LaneType[]
   /** Parses a message that a client handed over; `busy`: too much is waiting. */
   readonly readSubmitted: (raw: Buffer) => SubmittedBody | Promise<SubmittedBody | 'busy'>

@@ -202,7 +202,7 @@ export function sendingFields(domain: string, isTest: boolean): readonly string[
   return isTest ? [domain, testField(domain)] : [domain]
 }
 
-/** The row of a domain that a server may send from; null: it may not. In: facts with its `sendingFields`. */
+/** The row of a domain that a server may send from; null if it may not. The facts contain its `sendingFields`. */
 export function sendingRow(
   facts: Pick<Facts, 'field'>,
   key: string,

@@ -155,7 +155,7 @@ export const WALK_BEGIN: WalkPlace = {
   told: [],
 }
 
-/** The span in which an event was announced. In: when it occurred, which is when it was committed. */
+/** The span in which an event was announced. Events are committed at the time at which they occur. */
 export function toldOf(occurredAtMs: number): ToldSpan {
   return [occurredAtMs, occurredAtMs + TOLD_AHEAD_MS]
 }

@@ -36,7 +36,7 @@ export function installationMonths(stored: string | null): number | null {
   return stored === null ? null : Number(stored)
 }
 
-/** The months for which an account's log is kept. In: the installation's, null for the default. */
+/** The months for which an account's log is kept. Takes those of the installation, null for the default. */
 export function logMonthsOf(
   account: Pick<AccountState, 'logRetentionMonths'> | null,
   installation: number | null,
@@ -50,7 +50,7 @@ export function peopleOwner(accountId: string): string {
   return `${PEOPLE_TIMER}:${accountId}`
 }
 
-/** The step of a walk over the persons of an account. In: the place of its hash among them, 0 for the first. */
+/** The step of a walk over the persons of an account. Takes the index of their hash, from 0. */
 export function peopleDue(accountId: string, place: number, atMs: number): Due {
   return { lane: TIMERS_LANE, item: `${PEOPLE_TIMER}:${accountId}:${place}`, atMs }
 }

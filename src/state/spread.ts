@@ -7,7 +7,7 @@
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
-/** 0 to below 1, the same for the same text (FNV-1a with a final mix, 32 bits). In: ASCII. */
+/** Maps an ASCII text to a fixed number in [0, 1), with FNV-1a of 32 bits and a final mix. */
 export function unitOf(text: string): number {
   let hash = FNV_OFFSET
   for (let index = 0; index < text.length; index += 1) {

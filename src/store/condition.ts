@@ -50,7 +50,7 @@ export async function readLivingRoles(nodes: Nodes, living: readonly string[]): 
   return new Set((await readRecords(nodes, living)).flatMap(({ roles }) => roles))
 }
 
-/** The URLs of each process that serves HTTP. In: ids of the workers that live. Throws what the store throws. */
+/** The URLs of each process that serves HTTP. Takes the ids of the live workers. Throws errors of the store. */
 export async function readLivingUrls(
   nodes: Nodes,
   living: readonly string[],

@@ -53,7 +53,7 @@ export async function openRaw(
 }
 
 /**
- * Reads the parsed form of a mail. Out: null if the mail is not parsed; undefined if the store did not answer;
+ * Reads the parsed form of a mail; null if the mail is not parsed; undefined if the store did not answer;
  * `damaged` if the object is missing or is not what was written.
  */
 export async function readParsed(

@@ -28,7 +28,7 @@ export interface PolicyBounds {
   readonly largeMax: number
 }
 
-/** Makes the store of policies. It rejects when Redis does not answer. In: bounds, for tests. */
+/** Makes the store of policies. Its methods reject if Redis does not answer. */
 export function makePolicyStore(
   nodes: Nodes,
   { smallMax, largeMax }: PolicyBounds = { smallMax: SMALL_MAX, largeMax: LARGE_MAX },

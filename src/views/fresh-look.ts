@@ -15,8 +15,7 @@ export interface FreshLook<Seen> {
 }
 
 /**
- * Makes the look. Out: a function that returns the result. It rejects if `look` rejects, and the next call reads
- * again.
+ * Makes a function that returns the cached result. It rejects if `look` rejects, and the next call reads again.
  */
 export function makeFreshLook<Seen>({ first, freshMs, nowMs, look }: FreshLook<Seen>): () => Promise<Seen> {
   let seen = first

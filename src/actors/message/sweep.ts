@@ -165,7 +165,7 @@ function walksOfDay(
   ]
 }
 
-/** The step without the log of events. In: whether that log has entries left, which a removed server waits for. */
+/** The step without the log of events. A removed server waits until that log has no entries (`hasEvents`). */
 function sweepMessages(
   server: ServerState,
   { states, facts }: { states: States; facts: Facts },

@@ -91,7 +91,7 @@ export function packDue(accountId: string, { serverId, look }: { serverId: strin
   return coldDue(accountId, { act: 'pack', serverId, look }, atMs)
 }
 
-/** Chooses messages. In: days after which the log may leave Redis; null: nothing of a message does. */
+/** Chooses messages. Takes the days after which the log may leave Redis; null if all of it stays there. */
 export function makePreparePack(hotDays: number | null): CommandType<PrepareBody, PackJob | null> {
   return {
     name: 'prepare pack',

@@ -33,7 +33,7 @@ export function oldestSlicesFact(shard: number, serverId: string): FactOf<'sorte
   return eventSlicesFact(shard, serverId, { count: STEP_SLICES + 1 })
 }
 
-/** A step of the sweep. In: events before `cutoff` go; the facts hold the oldest slices. */
+/** A step of the sweep, which removes events before `cutoff`. The facts contain the oldest slices. */
 export function sweepEvents(facts: Facts, { shard, serverId, cutoff, isRemoved }: SweepOf): EventSweep | Need {
   const rows = facts.sorted(oldestSlicesFact(shard, serverId))
   const past = rows

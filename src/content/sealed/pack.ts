@@ -1,8 +1,8 @@
 /**
  * pack - reads the bodies of messages that have ended out of Redis, and writes them as one pack, which is read back.
  *
- * Each body is sealed by itself under a key of its own; of a message with attachments in the content store it is
- * theirs. What is written is opened again with the key that the head will hold, before a commit may remove anything.
+ * Each body is sealed separately with its own key, or with the key of the message's attachments if those are in the
+ * content store. The written pack is opened again with the keys for the heads before a commit removes anything.
  */
 
 import { setImmediate as turn } from 'node:timers/promises'

@@ -27,7 +27,7 @@ export interface Incoming {
 export interface Receiver {
   /** Called once, before the first piece. */
   start(): void
-  /** In: bytes that are valid during the call only. A request without a body has one empty piece. */
+  /** The piece is valid only during the call. A request without a body has one empty piece. */
   receive(piece: Uint8Array, isLast: boolean): void
   /** The connection ended before the answer did. */
   abort(): void

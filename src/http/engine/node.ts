@@ -54,7 +54,7 @@ interface Connection {
 
 type Find = ReturnType<typeof makeRouter>
 
-/** The engine. In: why it is not the other one; null if it was asked for. */
+/** Makes the engine. `reason` is why the other one is not used; null if this one was requested. */
 export function nodeEngine(reason: string | null): Engine {
   return { name: 'node', reason, takesSockets: true, canShare: CAN_SHARE, listen }
 }

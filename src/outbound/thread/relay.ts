@@ -89,7 +89,7 @@ export class Relay {
     return this.sessions.size
   }
 
-  /** Hands one message over; waits for a free connection first. In: how many processes share them. Never rejects. */
+  /** Waits for a free connection and hands a message over. `sharers` processes share the connections. Never rejects. */
   async send(input: SendInput, signal: AbortSignal, sharers = 1): Promise<Relayed> {
     this.places.limit(Math.max(1, Math.floor(this.options.connectionsMax / sharers)))
     const refusal = await this.places.take(signal)

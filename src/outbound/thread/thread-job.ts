@@ -94,7 +94,7 @@ function hasAttachments(message: MailInput): boolean {
   return !('raw' in message) && message.attachments.length > 0
 }
 
-/** The outcome of an attempt that was not made, or was cut off. In: why, in a few words of our own. */
+/** The outcome of an attempt that was not made, or was aborted. Takes a short reason. */
 export function makeUnperformed(text: string): MailOutcome {
   return { ...makeReturned('abort', text), sizeBytes: null }
 }

@@ -78,7 +78,7 @@ export function readPages(folder: string = FOLDER): PageFiles {
   )
 }
 
-/** Answers files and shells. In: the files, and whose pages these are: members' or the operator's. */
+/** Serves files and shells of the members' pages or the operator's (`whose`). */
 export function makeDashboard(files: PageFiles, whose: 'public' | 'operator'): Handler {
   return ({ params, acceptEncoding }) => {
     const path = params['*'] ?? PREFIX

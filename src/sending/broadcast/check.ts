@@ -28,7 +28,7 @@ const UNSUBSCRIBE_URL = /<(?:https:\/\/|mailto:)[^<>\s]+>/i
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const OWN_NAME = `${UNSUBSCRIBE_NAME} is filled by the service`
 
-/** Reads the texts of a broadcast as they are stored. In: texts without faults. Throws TypeError for others. */
+/** Parses the checked texts of a broadcast into their stored form. Throws TypeError for texts with faults. */
 export function readTemplates({ subject, text, html }: Pick<BroadcastBody, TextField>): BroadcastTemplates {
   const read = (one: string | null | undefined) => (one == null ? null : parseTemplate(one))
   const [ofSubject, ofText, ofHtml] = [parseTemplate(withoutControl(subject)), read(text), read(html)]

@@ -32,7 +32,7 @@ const DAY_HOURS = 24
 /** Rows by name. */
 export type GroupRows = ReadonlyMap<string, MailRow>
 
-/** The field of a kind's day. In: an instant of the day. */
+/** The field of a kind for the day that contains `ms`. */
 export function dayField(letter: string, ms: number): string {
   return `${letter}.${dayName(ms).slice(6)}`
 }
@@ -69,7 +69,7 @@ function lettersOf(groups: HourCounters[1]): string[] {
   return [...new Set(Object.keys(groups).map((group) => group.slice(0, 1)))]
 }
 
-/** Writes that add an hour to its day. In: what `groupFacts` names. */
+/** Writes that add an hour to its day. The facts of `groupFacts` must have been read. */
 export function groupOps(facts: Facts, place: StatsPlace, ended: HourCounters): Op[] {
   const [hour, groups] = ended
   const ms = hour * HOUR_MS

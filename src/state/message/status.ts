@@ -84,7 +84,7 @@ export function isOpen(status: RecipientStatus): boolean {
   return status === 'accepted' || status === 'scheduled' || status === 'deferred'
 }
 
-/** A message's status: the common one of its recipients, or `mixed`. In: at least one. */
+/** A message's status: the common one of its recipients, of which there is at least one, or `mixed`. */
 export function messageStatus(statuses: readonly RecipientStatus[]): RecipientStatus | 'mixed' {
   const first = statuses[0] ?? 'accepted'
   return statuses.every((status) => status === first) ? first : 'mixed'

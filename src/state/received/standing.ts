@@ -64,7 +64,7 @@ export function freshStanding(of: Pick<ReceivedStanding, 'sizeBytes' | 'mailboxH
   }
 }
 
-/** Packs a standing. In: when the message was received. */
+/** Packs the standing of a message received at `receivedAtMs`. */
 export function packStanding(standing: ReceivedStanding, receivedAtMs: number): string {
   const { hasText, hasHtml, isParsed, parseIssue, authentication, checkedAtMs } = standing
   const packed = trimZeros<unknown>([

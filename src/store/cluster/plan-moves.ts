@@ -45,7 +45,7 @@ export function planMoves(holders: readonly Holder[], leaving: ReadonlySet<strin
   return [...moves.values()]
 }
 
-/** Ranges of slots for a new cluster, each with as many shards as the others. In: how many primaries, 1 to 256. */
+/** Ranges of slots for a new cluster of 1 to 256 primaries, with the shards spread evenly. */
 export function planRanges(
   primaries: number,
 ): { readonly first: number; readonly last: number; readonly shards: number }[] {

@@ -22,8 +22,7 @@ import type { Reader } from '../key.ts'
 type Place = SignedIn['accounts'][number]
 
 /**
- * The session as it is read. In: the session's row, its user, and the store's time. Null when the store did not
- * answer.
+ * Formats a session for an answer. Takes its row, its user, and the store's time. Null if the store did not answer.
  */
 export async function formatSession(
   read: Reader,

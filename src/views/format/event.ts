@@ -15,7 +15,7 @@ interface DeliveryNumber {
   readonly attempt: number
 }
 
-/** Makes the body of a delivery. In: the event, and its source unless the format is our own. */
+/** Makes the body of a delivery from the event, and from its source unless the format is our own. */
 export function formatEvent(
   format: WebhookFormat,
   event: EventBody,

@@ -20,7 +20,7 @@ import type { Reader } from '../key.ts'
 /** Maximum number of streams whose owner is cached. */
 const REMEMBERED_MAX = 20_000
 
-/** A stream and whose it is. */
+/** A stream with its server and account. */
 export interface InboundAddressee {
   readonly shard: number
   readonly stream: StreamState

@@ -36,10 +36,10 @@ export interface BroadcastFilter {
   readonly status: string | null
 }
 
-/** A broadcast, and how far it has come. */
+/** A broadcast and its progress. */
 export interface FoundBroadcast {
   readonly state: BroadcastState
-  /** Null for one that has ended. */
+  /** Null if the broadcast has ended. */
   readonly progress: Progress | null
 }
 

@@ -17,7 +17,7 @@ export interface Loaded<Value> {
   set(value: Value): void
 }
 
-/** Loads once for each change of `keys`. In: null while there is nothing to ask for. */
+/** Loads once for each change of `keys`. `load` is null while there is nothing to load. */
 export function useLoad<Value>(
   load: ((signal: AbortSignal) => Promise<Value>) | null,
   keys: readonly unknown[],
