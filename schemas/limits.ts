@@ -78,13 +78,13 @@ export const UNSUBSCRIBE_LINK_DAYS = 60
 export const MAILBOX_HASH_CHARS_MAX = 255
 /** Spec inbound.event: people of one field that an event names. */
 export const EVENT_PEOPLE_MAX = 100
-/** Spec inbound.search: received messages that one search looks at. */
+/** Spec inbound.search: received messages that one search reads. */
 export const RECEIVED_LOOKED_AT_MAX = 10_000
 /** Spec queue.order: recipients that one order moves; the answer has their number. */
 /** Active keys of operators. */
 export const OPERATOR_KEYS_MAX = 50
 export const QUEUE_ORDER_MAX = 10_000
-/** Spec message.search: messages that one search looks at. */
+/** Spec message.search: messages that one search reads. */
 export const MESSAGES_LOOKED_AT_MAX = 10_000
 /** Spec list.page: page of a list. */
 export const PAGE_MAX = 100
@@ -94,7 +94,7 @@ export const PAGE_DEFAULT = 50
 export const SUPPRESSIONS_PAGE_MAX = 1000
 /** Spec suppression.search: page of a search that names no limit. */
 export const SUPPRESSIONS_PAGE_DEFAULT = 100
-/** Spec suppression.search: entries that one search looks at. */
+/** Spec suppression.search: entries that one search reads. */
 export const SUPPRESSIONS_LOOKED_AT_MAX = 10_000
 /** Spec suppression.add: addresses of one request. */
 export const SUPPRESSIONS_ADDED_MAX = 1000
@@ -192,7 +192,7 @@ export const FEED_EVENTS_KEPT = 10_000
 export const FEED_KEPT_MINUTES = 10
 /** Spec event.search: days for which the events of a server are kept. */
 export const EVENT_LOG_DAYS = 30
-/** Spec event.search: page of events, that of a search that names no limit, and events that one search looks at. */
+/** Spec event.search: events of a page, of a page without `limit`, and events that one search reads. */
 export const EVENTS_PAGE_MAX = 1000
 export const EVENTS_PAGE_DEFAULT = 100
 export const EVENTS_LOOKED_AT_MAX = 10_000

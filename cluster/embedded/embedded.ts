@@ -71,7 +71,7 @@ export interface EmbeddedRedis {
   socketPath: string
   /** True when it already ran. */
   adopted: boolean
-  /** Its directory, to be looked at while it runs. */
+  /** Its directory, to be checked while it runs. */
   directory: StoreDirectory
   /** Why it does not answer, as far as visible from outside, in one line for people. */
   describe(): string
@@ -151,7 +151,7 @@ function sweepOldEnds(path: string, log: StoreLog): void {
     const files = removeOldEnds(path, Date.now())
     if (files.length > 0) log.info({ files }, 'Old unreadable ends of append-only files were removed')
   } catch (error) {
-    // A directory that was deleted or moved is reported by the look at it.
+    // The check of the directory reports that it was deleted or moved.
     log.warn({ reason: (error as Error).message }, 'Old unreadable ends could not be looked for')
   }
 }

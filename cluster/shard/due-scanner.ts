@@ -59,7 +59,7 @@ export class DueScanner {
     }
   }
 
-  /** How many items of a lane that a commit has touched are looked for at once. */
+  /** The number of items to read at once from a lane that a commit has changed. */
   private goesOnWith(lane: string): number {
     const { pump } = this.world
     if (lane === TIMERS_LANE) return SCAN_MAX

@@ -11,7 +11,7 @@ import type { ShardWorld } from './world.ts'
 
 /** Wait before a failed step is tried again, ms. */
 export const RETRY_MS = 50
-/** The state found by the next owner is looked for this long. */
+/** Time limit for reading the state that the next owner found. */
 const FENCED_MS_MAX = 3_000
 
 export class Flight {

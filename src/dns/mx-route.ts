@@ -13,7 +13,7 @@ import { isNamed, type StsPolicy } from '../mail/sts-policy.ts'
 import type { Resolver } from './resolve.ts'
 import type { StsPolicies } from './sts.ts'
 
-/** Exchanges that are looked at; a domain with more is served by the first ones. */
+/** Maximum number of exchanges considered; the others of a domain are ignored. */
 const HOSTS_MAX = 10
 
 export interface MxRoute {

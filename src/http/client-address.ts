@@ -11,7 +11,7 @@ import ipaddr from 'ipaddr.js'
 
 type Range = ReturnType<typeof ipaddr.parseCIDR>
 
-/** Hops of X-Forwarded-For that are looked at. */
+/** Maximum number of hops of X-Forwarded-For that are read. */
 const HOPS_MAX = 32
 /** Peers whose trust is cached. */
 const PEERS_MAX = 1000

@@ -231,7 +231,7 @@ interface Rows {
   readonly key: string
   /** Bucket of the numbers; -1 for the first hash. */
   readonly bucket: number
-  /** Numbers given out, or -1 before it was looked at. */
+  /** Count of assigned numbers; -1 before it was read. */
   count: number
   readonly writes: string[]
 }

@@ -31,7 +31,7 @@ export function makeFreshLook<Seen>({ first, freshMs, nowMs, look }: FreshLook<S
     }
   }
   return async () => {
-    // A clock that was set back must not serve an old look for ever.
+    // If the clock was set back, an old result must not be used forever.
     if (Math.abs(nowMs() - seenAtMs) < freshMs) return seen
     running ??= takeLook()
     return running

@@ -17,7 +17,7 @@ import { receivedKey } from '../../state/keys.ts'
 import { bucketOfPlusHash, bucketOfSender, type ReceivedBucket } from '../../state/received/posting.ts'
 import type { ServerStep } from './step.ts'
 
-/** Postings that one step looks at: most in a bucket are of others. */
+/** Postings that one step reads. Most of a bucket belong to other persons. */
 const STEP_POSTINGS = 1_000
 /** Messages of one step whose entries are read. */
 const STEP_POSTED = 100

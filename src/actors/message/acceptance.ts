@@ -160,7 +160,7 @@ class Acceptance {
     const rows = this.rows(segment)
     this.ops.push(rows.headOp(short, head))
     this.log(placed)
-    // A scheduled message looks at the list when it is sent.
+    // A scheduled message is checked against the list when it is sent.
     const suppressed = item.sendAtMs === null ? suppressedPlaces(this.turn, placed) : NOBODY
     if (suppressed.size > 0) this.endSuppressed(placed, suppressed)
     this.count(placed, suppressed.size)

@@ -70,7 +70,7 @@ export const SWEEP_TIMER = 'sweep'
 const STEP_MESSAGES = 200
 /** Whole segments of one step, each of which has up to 515 keys. */
 const STEP_SEGMENTS = 2
-/** Broadcasts that are looked at in a day. */
+/** Maximum number of broadcasts checked in a day. */
 const STEP_BROADCASTS = 200
 /** Streams of one step. */
 const STEP_STREAMS = 100

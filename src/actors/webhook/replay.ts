@@ -125,7 +125,7 @@ export const example: CommandType<ExampleEventBody, QueuedReply | Refused> = {
   },
 }
 
-/** Deliveries of one step, and slices that it looks at. */
+/** Maximum number of deliveries of one step, and of slices that it reads. */
 const STEP_ITEMS = 200
 const STEP_SLICES = 20
 /** Read of a slice. In an old one, the last delivery read stays listed, and comes first again in the next step. */
@@ -141,7 +141,7 @@ export interface ReplayDeadBody extends WebhookOrder {
   readonly after: ReplayCursor | null
 }
 
-/** A slice, and the last delivery that was looked at. */
+/** A slice, and the last delivery checked in it. */
 export interface ReplayCursor {
   readonly slice: string
   readonly deliveryId: string

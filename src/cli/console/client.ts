@@ -16,7 +16,7 @@ import { CommandFailure } from './failure.ts'
 /** Longer than the service ever waits before it answers or closes. */
 const ANSWER_MS_MAX = 40_000
 const PAGE = 100
-/** 100,000 objects: more are not looked at in a terminal. */
+/** 100,000 objects, more than anyone reads in a terminal. */
 const PAGES_MAX = 1000
 const URL_DEFAULT = 'http://127.0.0.1:8080'
 const DOMAIN_HINT =

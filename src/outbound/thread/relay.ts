@@ -73,7 +73,7 @@ export function parseRelayUrl(text: string): RelayTarget | null {
 export class Relay {
   private readonly options: RelayOptions
   private readonly idle = new Map<Session, NodeJS.Timeout>()
-  /** Sessions that were open when they were last looked at. */
+  /** Number of open sessions at the last check. */
   private readonly sessions = new Set<Session>()
   private readonly places: Places
   private isClosed = false

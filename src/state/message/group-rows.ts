@@ -42,7 +42,7 @@ export function hourField(letter: string, hourOfDay: number): string {
   return `${letter}.${hourOfDay}`
 }
 
-/** Reads a field; null, where there is none, is empty. */
+/** Reads a field; a missing one (null) counts as empty. */
 export function unpackGroups(text: string | null): GroupRows {
   return new Map(text === null ? [] : Object.entries(JSON.parse(text) as Record<string, MailRow>))
 }

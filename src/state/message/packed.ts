@@ -16,7 +16,7 @@ import { contentExpiresAtMs } from '../age.ts'
 import { DAY_MS, dayName, HOUR_MS } from '../calendar.ts'
 import { formatObjectName } from '../object-name.ts'
 
-/** How old messages are when they are looked at. */
+/** Ages at which messages are checked. */
 export const LOOKS_MS = [HOUR_MS, 3 * DAY_MS] as const
 
 /** Where a body lies. */

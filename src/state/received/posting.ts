@@ -88,7 +88,7 @@ export function bucketOfSender(place: SegmentPlace, number: number): ReceivedBuc
   }
 }
 
-/** Where messages to a mailbox hash are posted. */
+/** The posting place of messages to a mailbox hash. */
 export function bucketOfPlusHash(place: SegmentPlace, plusHash: string): ReceivedBucket {
   return {
     key: hashBucket(place, plusHash),

@@ -23,7 +23,7 @@ const DAY_SLICES_MAX = 1_000
 /** Maximum slices: those that end within the searched time, and one that was full just before. */
 const CANDIDATES = 3
 
-/** Where the deliveries of an event are looked for. */
+/** The places to search for the deliveries of an event. */
 export interface EventPlace {
   readonly shard: number
   readonly webhookId: string

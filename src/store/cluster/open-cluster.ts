@@ -1,5 +1,5 @@
 /**
- * open-cluster - the nodes of a Redis Cluster, looked at before they are used
+ * open-cluster - the nodes of a Redis Cluster, checked before use
  *
  * Guarantee: a cluster that could lose answered data, or that stops completely if one primary is unreachable, is
  * refused.

@@ -44,7 +44,7 @@ export interface ReceivedWalk {
   readonly plusHash: string | null
 }
 
-/** How many messages a walk looks at, and postings of a bucket at most. */
+/** Maximum number of messages that a walk reads, and of postings of a bucket. */
 export interface WalkBounds {
   readonly lookedAtMax: number
   readonly postingsMax: number

@@ -90,7 +90,7 @@ function Shown({ row, ...props }: { row: PageRow } & PageProps) {
   return <Page {...props} key={`${row.path} ${props.serverId} ${props.id}`} />
 }
 
-/** The server that was looked at last, or the first. */
+/** The server that was shown last, or the first. */
 function Home() {
   const known = servers.value ?? []
   const last = localStorage.getItem('server')

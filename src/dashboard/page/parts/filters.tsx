@@ -10,7 +10,7 @@ export interface FilterField {
   readonly options?: readonly (readonly [value: string, word: string])[]
   /** An example of a text. */
   readonly hint?: string
-  /** Whether only a whole address can be looked for. */
+  /** Whether the search accepts only a complete address. */
   readonly isAddress?: boolean
 }
 
