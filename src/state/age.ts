@@ -6,7 +6,12 @@
  * Spec retention.message, retention.content
  */
 
-import { LOG_RETENTION_DAYS_MIN, LOG_RETENTION_MONTHS_MAX, UNSUBSCRIBE_LINK_DAYS } from '../../schemas/limits.ts'
+import {
+  LOG_RETENTION_DAYS_MIN,
+  LOG_RETENTION_MONTHS_MAX,
+  SEND_AT_DAYS_MAX,
+  UNSUBSCRIBE_LINK_DAYS,
+} from '../../schemas/limits.ts'
 import { civilOf, DAY_MS, HOUR_MS, msOfCivil } from './calendar.ts'
 
 const LIVE_MONTHS = LOG_RETENTION_MONTHS_MAX
@@ -21,8 +26,8 @@ const TEST_CONTENT_DAYS = 7
  */
 const ATTACHMENT_LIFE_MS = 72 * HOUR_MS
 
-/** Attempts end within 48 hours of acceptance, and a link works for 60 days after that. */
-const LINK_DAYS = UNSUBSCRIBE_LINK_DAYS + 3
+/** A message waits up to 27 days for its time, its attempts end within 48 hours, and a link works for 60 days more. */
+const LINK_DAYS = SEND_AT_DAYS_MAX + 3 + UNSUBSCRIBE_LINK_DAYS
 
 /**
  * Messages submitted before this instant are gone. For live servers it is the same day and time 13 months earlier, or

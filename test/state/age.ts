@@ -49,7 +49,7 @@ t.test('age: a person outlives every message of the month it was last named in',
     for (let nowMs = Date.UTC(2026, 0, 1); nowMs < Date.UTC(2029, 0, 1); nowMs += 7 * HOUR_MS) {
       const lastMs = monthStartMs(monthOf(personCutoffMs(nowMs, months))) - 1
       if (!isPastAge(lastMs, { nowMs, test: false, months })) t.fail(`${months} months at ${nowMs}`)
-      if (lastMs > nowMs - 63 * DAY_MS) t.fail('a link may still work')
+      if (lastMs > nowMs - 90 * DAY_MS) t.fail('a link may still work')
     }
   t.equal(personCutoffMs(Date.UTC(2027, 2, 1), 13), Date.UTC(2026, 1, 1), '14 months after January 2026')
 })

@@ -50,7 +50,7 @@ for (const by of ['account', 'installation'] as const)
     t.ok(mailKeys(world).length > 3, 'two months are not over')
     passDays(world, 9)
     t.same(mailKeys(world), [])
-    passDays(world, 40)
+    passDays(world, 60)
     t.same(persons(world), [])
     if (by === 'account') setAccount(world, tenant, null)
     else world.run(setInstallationRetention, { logRetentionMonths: null, by: null })
@@ -146,9 +146,30 @@ t.test('links work for 60 days, whether or not the message is in the log [unsubs
   t.equal(listed(), 1)
   t.same(world.run(unsubscribe, click), { kind: 'listed' })
   t.same(mailKeys(world), [], 'nothing of the message comes back')
-  passDays(world, 5)
+  passDays(world, 31)
   t.equal(await find(), 'gone')
   t.same(world.run(unsubscribe, click), { kind: 'gone' })
+})
+
+t.test('links in a scheduled message work for 60 days after it was sent [unsubscribe.days]', async (t) => {
+  const { world, tenant } = openWorld()
+  const streamId = makeBroadcastStream(world, tenant)
+  const { serverId } = tenant.live
+  setAccount(world, tenant, 1)
+  const item = { ...mailTo('ada@example.net'), streamId, sendAtMs: world.nowMs + 27 * DAY_MS }
+  const [messageId = ''] = acceptedIds(send(world, tenant, { messages: [item] }))
+  passDays(world, 27)
+  deliverAll(world, DELIVERED)
+  passDays(world, 59)
+  t.same(mailKeys(world), [])
+  const hmac = hmacOf('ada@example.net')
+  const { read } = readerOf(world)
+  const found = await findClicker(read, { messageId, recipient: 0, serverId, streamId, hmac }, world.nowMs)
+  if (typeof found === 'string') throw new Error(found)
+  t.same(world.run(unsubscribe, { item: found.item, hmac, source: 'link' }), { kind: 'clicked' })
+  world.nowMs += 61_000
+  world.fireTimers()
+  t.equal(world.keyNames().filter((key) => key.includes(`:suppressed:${streamId}`)).length, 1)
 })
 
 t.test(
