@@ -4,6 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { unpackBucket } from '../../src/state/broadcast/content.ts'
 import { checkStore } from '../../src/store/repair/check-store.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -16,7 +17,7 @@ t.teardown(async () => {
 const { token } = service.firstRun.testServer
 const { operatorToken } = service.firstRun
 const read = (id: string) => service.call(`GET /v1/messages/${id}`, { token })
-const damages: { key: string; field: string }[] = []
+const damages: { key: string; field: string | null }[] = []
 
 /** Sends a message whose texts have a name. Out: its id. */
 async function send(name: string): Promise<string> {
@@ -42,7 +43,21 @@ async function damage(t: Test, of: RegExp, text: string): Promise<void> {
 
 const sound = await send('sound')
 
-t.test('damaged values: nothing is found in a sound store', async (t) => {
+t.test('damaged values: nothing is found in a sound store, with a broadcast that waits', async (t) => {
+  const { json: stream } = await service.call('POST /v1/streams', { token, body: { kind: 'broadcast', name: 'News' } })
+  const { status } = await service.call('POST /v1/broadcasts', {
+    token,
+    body: {
+      streamId: stream.streamId,
+      from: 'news@simulator.test',
+      subject: 'News',
+      text: 'Dear {{name}}',
+      attachments: [{ name: 'a.bin', content: Buffer.alloc(600_000, 'a').toString('base64') }],
+      sendAt: new Date(Date.now() + 3_600_000).toISOString(),
+      messages: [{ to: 'member@simulator.test', substitutions: { name: 'Member' } }],
+    },
+  })
+  t.equal(status, 202)
   await redis.hset('{s000}:user:x', 'name', 'A name~~abcdef')
   const { values, tornShards } = await checkStore(service.config)
   await redis.del('{s000}:user:x')
@@ -69,6 +84,18 @@ t.test('damaged values: counters of an account are an error', async (t) => {
   await damage(t, /:counters$/, '"testMonth"')
   const answer = await service.operate(`GET /v1/operator/accounts/${accountId}`, { token: operatorToken })
   t.match(answer, { status: 503, json: { error: 'data_damaged' } })
+})
+
+t.test('damaged values: the address of a recipient who waits is found', async (t) => {
+  for (const key of await redis.keys('*:content:*:r0')) {
+    const bucket = (await redis.getBuffer(key)) as Buffer
+    const at = bucket.indexOf('member@')
+    bucket[at] = (bucket[at] ?? 0) ^ 1
+    await redis.set(key, bucket)
+    damages.push({ key, field: null })
+    t.throws(() => unpackBucket(bucket.toString()), { message: 'A stored value is damaged' })
+  }
+  t.equal(damages.at(-1)?.field, null)
 })
 
 t.test('damaged values: doctor and the check of the store name them [operator.health]', async (t) => {

@@ -12,6 +12,7 @@
  */
 
 import type { Op } from '../../../cluster/behaviour.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { DAY_MS, HOUR_MS } from '../calendar.ts'
 import { contentKey } from '../keys.ts'
 import type { InlinePart } from '../message/content-part.ts'
@@ -77,17 +78,17 @@ export function bucketPart(bucket: number): string {
 /** Packs the recipients of a bucket. */
 export function packBucket(rows: readonly BucketRow[]): string {
   const sorted = [...rows].sort((a, b) => (a.hmac < b.hmac ? -1 : 1))
-  return JSON.stringify(
-    sorted.map(({ hmac, address, name, substitutions, metadata, subject }) => {
-      const packed = [hmac, address, name ?? 0, substitutions, metadata]
-      return subject === null ? packed : [...packed, subject]
-    }),
-  )
+  const packed = sorted.map(({ hmac, address, name, substitutions, metadata, subject }) => {
+    const row = [hmac, address, name ?? 0, substitutions, metadata]
+    return subject === null ? row : [...row, subject]
+  })
+  return withSum(JSON.stringify(packed))
 }
 
-/** Unpacks the recipients of a bucket that come after `after`, in their order. */
-export function unpackBucket(text: string, after = ''): BucketRow[] {
+/** Unpacks the recipients of a bucket that come after `after`, in their order. Throws DamagedValue. */
+export function unpackBucket(packed: string, after = ''): BucketRow[] {
   type Packed = [string, string, string | 0, Record<string, string>, Record<string, string>, string?]
+  const text = withoutSum(packed, 'bucket')
   const rows: BucketRow[] = []
   for (const [hmac, address, name, substitutions, metadata, subject] of JSON.parse(text) as Packed[]) {
     if (hmac <= after) continue

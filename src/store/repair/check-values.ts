@@ -20,8 +20,8 @@ const STEP = 500
 const CHUNKS_STEP = 8
 const LISTED_MAX = 100
 const NAME = 'checked'
-/** A part of content: its chunks after the first end with `.<n>`. The part `head` is a row. */
-const PART = /^\{s\d{3}\}:content:[^:]+:(?!head$)([^:.]+)$/
+/** A part of content: its chunks after the first end with `.<n>`. The others, `head` and `r<k>`, are rows. */
+const PART = /^\{s\d{3}\}:content:[^:]+:(?:body|raw|a\d+)$/
 const LATER_CHUNK = /^\{s\d{3}\}:content:[^:]+:[^:.]+\.\d+$/
 const BODIES = /^\{s\d{3}\}:bodies:/
 /** Rows with sums. Text of a client in other rows could look like a sum. */
