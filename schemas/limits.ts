@@ -80,9 +80,9 @@ export const MAILBOX_HASH_CHARS_MAX = 255
 export const EVENT_PEOPLE_MAX = 100
 /** Spec inbound.search: received messages that one search reads. */
 export const RECEIVED_LOOKED_AT_MAX = 10_000
-/** Spec queue.order: recipients that one order moves; the answer has their number. */
 /** Active keys of operators. */
 export const OPERATOR_KEYS_MAX = 50
+/** Spec queue.order: recipients that one order moves; the answer has their number. */
 export const QUEUE_ORDER_MAX = 10_000
 /** Spec message.search: messages that one search reads. */
 export const MESSAGES_LOOKED_AT_MAX = 10_000

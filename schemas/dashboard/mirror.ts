@@ -1,8 +1,8 @@
 /**
- * mirror - the routes of the interface that the dashboard has too, made of the table of routes
+ * mirror - the API routes that the dashboard has too, derived from the table of routes
  *
  * A route of a server key is at `/dashboard/api/servers/{serverId}/<rest>`, one of an account key at
- * `/dashboard/api/<rest>`: same bodies, same answers. Where both lead to the same path, that of the account key stays.
+ * `/dashboard/api/<rest>`, with the same bodies and answers. If both lead to the same path, the account key's is used.
  * Routes that send are not mirrored, and a feed of events is the dashboard's own.
  *
  * Spec member.mirror, member.role
@@ -16,7 +16,7 @@ import { DASHBOARD_PATH } from './routes.ts'
 export interface MirroredRoute {
   readonly name: PublicRouteName
   readonly route: Route
-  /** Whether its path names a server that its handler does not: that of a server key. */
+  /** Whether its path names the server, which the handler otherwise derives from a server key. */
   readonly isOfServer: boolean
 }
 

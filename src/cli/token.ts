@@ -2,8 +2,8 @@
  * token - `sendwright token create|list|revoke` for the keys of an account or of a server; `sendwright key generate`
  * for a key of the first start.
  *
- * By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`;
- * otherwise they are the keys of the server whose key is used.
+ * With `--account` or `--server`, the operator's key manages the keys; with `--own-account` or `--of <serverId>`, the
+ * account's key does. Otherwise the commands act on the keys of the server whose key is used.
  */
 import { type Command, Option } from 'commander'
 import type { Token } from '../../schemas/token.ts'

@@ -94,7 +94,7 @@ function knownOf({ passkeys }: User, { id }: { readonly id?: unknown }): StoredP
   return passkeys.find(({ credentialId }) => credentialId === id)
 }
 
-/** The verified result of a user's passkey, or null. `isAlone`: it must have verified its holder. */
+/** The verified result of a user's passkey, or null. With `isAlone`, the passkey must have verified its holder. */
 export async function verifyShown(
   { rpId, origins }: RelyingParty,
   user: User,

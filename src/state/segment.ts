@@ -134,12 +134,12 @@ export function isTestSegment(name: string): boolean {
   return name.indexOf('-') === TEST_NAME_CHARS
 }
 
-/** In place of the segment of a message that has left the log. */
+/** The name that replaces the segment of a message that has left the log. */
 export function leftSegment(test: boolean): string {
   return test ? `${LEFT}00-0${UNPOSTED_END}` : `${LEFT}-0${UNPOSTED_END}`
 }
 
-/** Whether it is in place of a segment. */
+/** Whether a name is that of `leftSegment`. */
 export function isLeftSegment(name: string): boolean {
   return name.startsWith(LEFT)
 }

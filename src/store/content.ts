@@ -73,7 +73,7 @@ export interface ContentStore {
   readContent(shard: number, keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
   /** A field of a hash, null if missing; undefined when the store did not answer. */
   readField(shard: number, place: { readonly key: string; readonly field: string }): Promise<Buffer | null | undefined>
-  /** Removes values; whether it happened does not matter, they expire. */
+  /** Removes values. A failure does no harm, because the values expire. */
   removeContent(shard: number, keys: readonly string[]): Promise<void>
 }
 
