@@ -7,11 +7,12 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { shardOf } from '../../../cluster/id.ts'
-import { DamagedValue } from '../../../cluster/sum.ts'
+import { DamagedValue, unlessDamaged } from '../../../cluster/sum.ts'
 import type { PackedBody, PackJob, PackOutcome } from '../../actors/sealed/pack.ts'
 import { isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { packName } from '../../state/message/packed.ts'
 import { MessageRows } from '../../state/message/row.ts'
+import { unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { BrokenObject } from '../framing.ts'
 import { type Joinable, openJoined, sealJoined } from '../joined.ts'
@@ -22,8 +23,10 @@ import type { ColdDeps } from './written.ts'
 /** Bodies of one pack, and bytes of bodies and heads after which it ends: one commit writes all heads. */
 const BODIES_MAX = 1_000
 const BYTES_MAX = 4 * 1024 * 1024
-/** Bodies that are read at once. */
+/** Bodies that are read at once, or fewer large ones: those from before the content store have up to 10 MB. */
 const AT_ONCE = 50
+/** Taken for the bytes of a message that was never built. */
+const UNKNOWN_BYTES = BYTES_MAX / 8
 /** Bodies that are sealed or opened before others have their turn. */
 const A_TURN = 20
 
@@ -41,8 +44,9 @@ export async function packBodies(deps: ColdDeps, job: PackJob): Promise<PackOutc
   for (let after = job.after; ; ) {
     const page = await readPage(deps.read, job, { after, to: String(job.toMs), skips: true })
     if (page === null) return { ...place, result: 'away' }
-    for (let from = 0; from < page.rows.length; from += AT_ONCE) {
-      const some = page.rows.slice(from, from + AT_ONCE)
+    for (let from = 0; from < page.rows.length; ) {
+      const some = someOf(page.rows, from)
+      from += some.length
       const bodies = await Promise.all(some.map((row) => bodyOf(deps, job, row)))
       if (bodies.includes('away')) return { ...place, result: 'away' }
       for (const [index, one] of bodies.entries()) {
@@ -58,6 +62,16 @@ export async function packBodies(deps: ColdDeps, job: PackJob): Promise<PackOutc
   }
   const behind = await behindOf(deps, job)
   return behind === null ? { ...place, result: 'away' } : write(deps, job, { found, ...behind })
+}
+
+/** The messages whose bodies are read next, from a place on. */
+function someOf(rows: readonly ReadRow[], from: number): readonly ReadRow[] {
+  let [to, bytes] = [from, 0]
+  for (; to < rows.length && to - from < AT_ONCE && bytes < BYTES_MAX; to += 1) {
+    const [first = null] = (rows[to] as ReadRow).statuses
+    bytes += unlessDamaged(() => unpackStatus(first, 0).sizeBytes) ?? UNKNOWN_BYTES
+  }
+  return rows.slice(from, to)
 }
 
 /** A body that may leave Redis; null: none, or some value of its message is damaged. */

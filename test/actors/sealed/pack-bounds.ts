@@ -1,13 +1,18 @@
 /** pack-bounds - which messages a look at bodies reaches, and how many go into one pack. */
 import t, { type Test } from 'tap'
+import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
+import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { packDue } from '../../../src/actors/sealed/pack.ts'
+import { packBodies } from '../../../src/content/sealed/pack.ts'
+import type { ColdDeps } from '../../../src/content/sealed/written.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/state/calendar.ts'
 import { unpackHead } from '../../../src/state/message/head.ts'
 import { Cold } from '../../support/world/cold.ts'
 import { type } from '../../support/world/cold-mail.ts'
 import { deliverAll, mailTo, openWorld } from '../../support/world/erasure.ts'
-import { acceptedIds, send } from '../../support/world/tenant.ts'
+import { acceptedIds, hmacOf, send } from '../../support/world/tenant.ts'
 import type { World } from '../../support/world/turn.ts'
 
 const OK = makeDelivered(250, '250 2.0.0 ok')
@@ -63,4 +68,35 @@ t.test('a pack ends before the heads of one commit are many megabytes', async (t
   world.nowMs += 1_000
   await cold.settle()
   t.same(countsOf(world), { left: 0, packed: 600 })
+})
+
+t.test('few large bodies are read at once', async (t) => {
+  const { world, tenant, cold } = open(t)
+  for (let n = 0; n < 30; n += 1) {
+    world.nowMs += 500
+    acceptedIds(send(world, tenant, { messages: [mailTo('ada@example.net')] }))
+  }
+  for (const due of world.deliveries().filter(({ lane }) => lane.startsWith('deliver'))) {
+    const claim = world.claim<AttemptJob>(prepareAttempt, due)
+    if (claim === null) continue
+    const { address } = claim.job.recipient
+    const report = { address, sizeBytes: 2_000_000, retryAfterMs: null, hmac: () => hmacOf(address) }
+    world.end(attemptOutcome, claim, reportOutcome(OK, report))
+  }
+  world.nowMs += DAY_MS
+  world.fireTimers()
+  const { job } = cold.claim('pack') ?? {}
+  if (job?.act !== 'pack') throw new Error('Nothing is packed')
+  let [reading, most] = [0, 0]
+  const readBody: ColdDeps['readBody'] = async () => {
+    reading += 1
+    most = Math.max(most, reading)
+    await new Promise(setImmediate)
+    reading -= 1
+    return { chunks: [Buffer.from('text')], isSliced: false }
+  }
+  const { read, contents, segments } = cold
+  const deps = { read, contents, segments, readBody, contentKey: Buffer.alloc(32, 7), nowMs: () => world.nowMs }
+  t.match(await packBodies(deps, job), { result: 'packed', isEnd: true, bodies: { length: 30 } })
+  t.equal(most, 3)
 })
