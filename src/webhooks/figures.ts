@@ -13,6 +13,7 @@
 
 import { msOf, shortId } from '../../cluster/id.ts'
 import { dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../cluster/sum.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
 import type { Figures } from '../process/figures.ts'
 import { deliveryKey } from '../state/keys.ts'
@@ -75,7 +76,8 @@ async function lookAt(deps: WebhookFigureDeps): Promise<Figures | null> {
   return formatFigures(
     found.map(({ lane, waiting, item }, at) => {
       const createdAtMs = msOf(parseDeliveryItem(item).deliveryId)
-      const hasFailed = unpackRecord(rows[at] ?? null, createdAtMs).failures > 0
+      const record = unlessDamaged(() => unpackRecord(rows[at] ?? null, createdAtMs))
+      const hasFailed = (record?.failures ?? 0) > 0
       const standing = deps.standingOf(lane)
       const isFailing = standing === 'unknown' ? hasFailed : standing === 'failing'
       return { isFailing, waiting, ageMs: deps.nowMs() - createdAtMs }

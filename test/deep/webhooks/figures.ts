@@ -7,7 +7,7 @@ import t from 'tap'
 import { makeIds, shortId } from '../../../cluster/id.ts'
 import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
 import { deliveryKey } from '../../../src/state/keys.ts'
-import { formatItem, postLane } from '../../../src/state/webhook/item.ts'
+import { formatItem, postLane, webhookOfLane } from '../../../src/state/webhook/item.ts'
 import { oneNode } from '../../../src/store/nodes.ts'
 import { makeReadKeys } from '../../../src/store/read-keys.ts'
 import { makeWebhookFigures, type Standing } from '../../../src/webhooks/figures.ts'
@@ -83,9 +83,16 @@ t.test('webhook figures: the oldest is found wherever it is in its lane [webhook
   const full = await figures()
   t.match(full, { webhookBacklogHealthy: 98_012, webhookOldestSecondsFailing: 40_009 })
   t.equal(Math.round(full.webhookOldestSecondsHealthy ?? 0), 509, 'of a lane beyond the bound both ends are read')
+  standings.delete(failing)
+  const key = deliveryKey(SHARD, webhookOfLane(failing), SLICE)
+  const [field = ''] = await redis.hkeys(key)
+  await redis.hset(key, field, '["p",7]~~AAAAAA')
+  nowMs += 3_000
+  const last = await figures()
+  t.match(last, { webhookBacklogFailing: 0, webhookBacklogHealthy: 101_013 }, 'a damaged row has not failed')
   redis.disconnect()
   nowMs += 3_000
-  t.same(await figures(), full, 'the last look stands while the store is away')
+  t.same(await figures(), last, 'the last look stands while the store is away')
 })
 
 t.test(
