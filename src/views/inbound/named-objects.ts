@@ -10,6 +10,7 @@
  */
 
 import type { Fact } from '../../../cluster/behaviour.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { receivedHeadKey } from '../../state/keys.ts'
 import { unpackContentHead } from '../../state/received/content-head.ts'
 import { rowOfObject } from '../../state/received/object.ts'
@@ -17,7 +18,8 @@ import type { Reader } from '../key.ts'
 
 /**
  * The subset of `names` that a row names; null if the store did not answer. An object whose name is not that of
- * received mail counts as named, because this sweep must not remove it.
+ * received mail counts as named, because this sweep must not remove it, and so do all objects that a damaged row may
+ * name.
  */
 export async function readNamedObjects(
   read: Reader,
@@ -30,8 +32,10 @@ export async function readNamedObjects(
     const seen = await read(shard, [fact])
     if (seen === null) return null
     for (const packed of seen[0].values()) {
-      const { objectId, parsedId } = unpackContentHead(packed)
-      for (const id of [objectId, parsedId]) {
+      const head = unlessDamaged(() => unpackContentHead(packed))
+      // A damaged row may name any of them.
+      if (head === null) for (const name of objects.values()) named.add(name)
+      for (const id of [head?.objectId ?? null, head?.parsedId ?? null]) {
         const name = id === null ? undefined : objects.get(id)
         if (name !== undefined) named.add(name)
       }

@@ -73,7 +73,12 @@ for (const startMs of STARTS)
     t.equal(await sweep(world.nowMs + HOUR_MS - 1), 0, 'nothing is swept within the hour')
     t.equal(await sweep(world.nowMs + 2 * HOUR_MS), orphans.length)
     t.same(files(), [...named].sort(), 'what a row names is there, nothing else')
-    world.keys.delete(contentHeadKey(world.shard, serverId, ids[0] as string))
+    const headKey = contentHeadKey(world.shard, serverId, ids[0] as string)
+    const [damaged] = world.hash(headKey).keys()
+    world.apply({ key: headKey, write: 'HSET', args: [damaged as string, '["x"]~~AAAAAA'] })
+    const readNamed = await readNamedObjects(readerOf(world).read, world.shard, [...named, ...orphans])
+    t.ok(readNamed !== null && named.every((name) => readNamed.has(name)), 'a damaged row removes nothing')
+    world.keys.delete(headKey)
     const isAway = sweepContents({
       contents,
       nowMs: () => world.nowMs + 2 * HOUR_MS,
