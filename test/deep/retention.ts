@@ -1,6 +1,6 @@
 /**
- * The clock moves days and months past the retention that was set, and every byte is searched: of Redis, of its file once
- * it is rewritten, and of the content store, whose objects are opened by the keys that rows name.
+ * retention - the clock moves days and months past the retention that was set, and every byte is searched: Redis, its
+ * rewritten file, and the content store, whose objects are opened by the keys in the rows.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -92,7 +92,7 @@ t.test('desk: the key is stored nowhere, and a link opens the view once [operato
   t.same(faults, [])
   await context.setOffline(true)
   await page.getByRole('button', { name: 'Leave' }).click()
-  await page.getByText('The service cannot be reached').waitFor()
+  await page.getByText('The service cannot be reached').first().waitFor()
   await page.getByRole('heading', { level: 1, name: 'Health' }).waitFor()
   await context.setOffline(false)
   await page.getByRole('button', { name: 'Leave' }).click()
