@@ -10,6 +10,7 @@
 import type { CommandType, Fact, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, laneKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { deliveryKey } from '../../state/keys.ts'
 import {
   attemptsMade,
@@ -89,8 +90,8 @@ export const settleOff: CommandType<TimerBody, null> = {
     if (missing.length > 0) return { kind: 'need', facts: missing }
     const dead = items.flatMap((one) => {
       const key = deliveryKey(shard, webhookId, one.slice)
-      const record = unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId))
-      if (!isSwitchedOff(webhook, { deliveryId: one.deliveryId, record })) return []
+      const record = unlessDamaged(() => unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId)))
+      if (record === null || !isSwitchedOff(webhook, { deliveryId: one.deliveryId, record })) return []
       const attempts = attemptsMade(record, facts.field(claimsKey(shard), one.name))
       return [{ ...one, record: { ...record, attempts } }]
     })

@@ -1,7 +1,7 @@
 /** posted - the table of effects of an attempt's end on a delivery, and the schedule of its retries. */
 
 import t from 'tap'
-import { msOf } from '../../../cluster/id.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
 import { announceMessages } from '../../../src/actors/webhook/announce.ts'
 import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'
 import { type PostOutcome, posted } from '../../../src/actors/webhook/posted.ts'
@@ -9,6 +9,8 @@ import { type PostJob, preparePost } from '../../../src/actors/webhook/prepare-p
 import { replay, replayDead } from '../../../src/actors/webhook/replay.ts'
 import { switchWebhook } from '../../../src/actors/webhook/switch.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
+import { deliveryKey } from '../../../src/state/keys.ts'
+import { parseDeliveryItem } from '../../../src/state/webhook/item.ts'
 import { webhookRef } from '../../../src/state/webhook/webhook.ts'
 import { deliverAll, eraseNow, mailTo } from '../../support/world/erasure.ts'
 import { makeInboundStream, makeParsed, parseNext, receiveMail, SENDER } from '../../support/world/inbound.ts'
@@ -253,6 +255,18 @@ t.test('posted: a switch-off ends pending deliveries, and nothing else [webhook.
   t.match(world.counters.get(`webhook:${webhook.webhookId}`), { pending: 1 })
   attempt(world, OK)
   t.match(recordOf(world, webhook, after), { status: 'delivered' })
+})
+
+t.test('posted: a switch-off ends the other deliveries if the row of one is damaged', async (t) => {
+  const { world, webhook, order } = setUp()
+  announce(world, webhook.serverId)
+  const [damaged, other] = waiting(world).map(({ deliveryId }) => deliveryId) as [string, string]
+  const { slice } = parseDeliveryItem(world.deliveries().find(({ lane }) => lane.startsWith('post/'))?.item ?? '')
+  const key = deliveryKey(world.shard, webhook.webhookId, slice)
+  world.apply({ key, write: 'HSET', args: [shortId(damaged), '["p",1]~~AAAAAA'] })
+  world.run(switchWebhook, { ...order, enabled: false })
+  world.fireTimers()
+  t.match(recordOf(world, webhook, other), { status: 'dead', lastError: 'webhook_disabled' })
 })
 
 t.test('posted: a delivery queued before a switch-off is not attempted, in any order of events', async (t) => {
