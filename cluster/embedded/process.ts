@@ -113,7 +113,7 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
       if (!isBadFormat(log) || !cutEnd(place)) throw error
       return await spawnRedis(command, lock, place)
     })
-    dropMissingSums(directory, readAofFiles(directory)?.named ?? [])
+    dropSums(place)
     log.info({ binary: command, version, socketPath }, 'Started redis')
     if (isUnmarked)
       log.warn(
@@ -167,6 +167,15 @@ async function refuseDamage({ directory, durability, log }: Place): Promise<void
     // With a mark, a truncated file has already been refused.
     if (missing > 0 && !isMarked)
       log.error({ path, missing }, 'Bytes of accepted data are missing at the end of an append-only file')
+  }
+}
+
+/** A Redis that runs is not given up because of its sums. */
+function dropSums({ directory, log }: Place): void {
+  try {
+    dropMissingSums(directory, readAofFiles(directory)?.named ?? [])
+  } catch (error) {
+    log.warn({ reason: (error as Error).message }, 'Checksums of missing data could not be removed')
   }
 }
 
