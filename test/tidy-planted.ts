@@ -15,6 +15,7 @@ import {
   unmirrored,
   unreached,
   wideComments,
+  wideProse,
 } from './support/tidy/shape.ts'
 import type { Source } from './support/tidy/source.ts'
 
@@ -150,6 +151,12 @@ t.test('tidy: the check of comments finds what it must', async (t) => {
   const wide = 'x'.repeat(COLUMNS_MAX)
   const text = `/** ${wide} */\n  // ${wide}\n * ${wide}\nconst a = '${wide}'\n// ${'é'.repeat(COLUMNS_MAX - 3)}\n`
   t.same(wideComments({ path: 'a.ts', text }), ['a.ts 1', 'a.ts 2', 'a.ts 3'])
+})
+
+t.test('tidy planted: wide prose is found, a table, code and an unbreakable span are not', async (t) => {
+  const wide = 'word '.repeat(21)
+  const text = [wide, `| ${wide}|`, `\`${wide}\``, '```sh', wide, '```', `- ${wide}`].join('\n')
+  t.same(wideProse({ path: 'a.md', text }), ['a.md 1', 'a.md 7'])
 })
 
 t.test('tidy: the check of functions finds what it must', async (t) => {

@@ -2,8 +2,10 @@
  * tidy - the rules of the house that a machine can check, over the whole tree. `tidy-planted` shows that each finds
  * what it must.
  */
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { DOCUMENTS } from './support/documents/blocks.ts'
 import { ROOT } from './support/machine/root.ts'
 import { circles, pastTheDoor, pastTheRows, wrongImports } from './support/tidy/order.ts'
 import { impurities } from './support/tidy/purity.ts'
@@ -15,6 +17,7 @@ import {
   unmirrored,
   unreached,
   wideComments,
+  wideProse,
 } from './support/tidy/shape.ts'
 import { sources } from './support/tidy/source.ts'
 
@@ -77,6 +80,17 @@ t.test('tidy: files have the shape of the house', async (t) => {
 t.test('tidy: functions are short', async (t) => {
   const product = all.filter(({ path }) => !path.startsWith('test/'))
   t.same(product.flatMap(longFunctions), [])
+})
+
+t.test('tidy: prose of documents ends at column 100', async (t) => {
+  // These are generated.
+  const written = DOCUMENTS.filter(
+    (path) => !/^docs\/(?:reference\/(?:api|cli|settings)|guides\/webhook-events)\.md$/.test(path),
+  )
+  const wide = ['CHANGELOG.md', ...written].flatMap((path) =>
+    wideProse({ path, text: readFileSync(join(ROOT, path), 'utf8') }),
+  )
+  t.same(wide, [])
 })
 
 t.test('tidy: comments end at column 120', async (t) => {

@@ -46,6 +46,22 @@ export function wideComments({ path, text }: Source): string[] {
   return wide.map(({ at }) => `${path} ${at + 1}`)
 }
 
+/** Width of prose in documents, so that a change of a sentence is a small diff. */
+export const PROSE_COLUMNS_MAX = 100
+
+/**
+ * Lines of prose that are too wide, as `path line`. Headings, tables, code and a span that cannot be broken may be wider.
+ */
+export function wideProse({ path, text }: Source): string[] {
+  let isCode = false
+  return text.split('\n').flatMap((line, at) => {
+    if (/^ *```/.test(line)) isCode = !isCode
+    const whole = line.replace(/`[^`]*`|\[[^\]]*\]\([^)]*\)/g, (span) => span.replaceAll(' ', '_')).trimStart()
+    const isWide = line.length > PROSE_COLUMNS_MAX && whole.includes(' ')
+    return isWide && !isCode && !/^[|#<]/.test(whole) ? [`${path} ${at + 1}`] : []
+  })
+}
+
 /** Functions that are too long, as `path name`. The formatter closes each at the indentation that it was opened at. */
 export function longFunctions({ path, text }: Source): string[] {
   const lines = text.split('\n')
