@@ -49,9 +49,7 @@ export function wideComments({ path, text }: Source): string[] {
 /** Width of prose in documents, so that a change of a sentence is a small diff. */
 export const PROSE_COLUMNS_MAX = 100
 
-/**
- * Lines of prose that are too wide, as `path line`. Headings, tables, code and a span that cannot be broken may be wider.
- */
+/** Lines of prose that are too wide, as `path line`. Headings, tables, code and an unbreakable span may be wider. */
 export function wideProse({ path, text }: Source): string[] {
   let isCode = false
   return text.split('\n').flatMap((line, at) => {
