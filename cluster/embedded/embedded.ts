@@ -38,6 +38,8 @@ const STEP_MS = 20
 const SHUTDOWN_STEPS_MAX = 350
 /** Of these, the time that a repaired store has to write its file; one that takes longer is left running. */
 const WHOLE_MS_MAX = 5000
+/** The time that a stop waits for sums; without them the next start has less to compare. */
+const SUMS_MS_MAX = 2000
 const BACKOFF_MS_MAX = 5000
 const SWEEP_MS = 3_600_000
 /** A Redis that lived this long was healthy, and the next failure begins a new series. */
@@ -135,7 +137,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
         // If it ends, its data is lost.
         if (fault?.kind === 'deleted') await rescue()
         else if (!(await shutDown(place, running.client, fault?.kind === 'damaged'))) return false
-        if (directory.look() === null) await directory.confirm(Date.now())
+        if (directory.look() === null) await confirmSoon(directory)
         return true
       } finally {
         running?.spare.disconnect()
@@ -144,6 +146,14 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
       }
     },
   }
+}
+
+/** The sums of a large file that was never summed take minutes, which a stop does not have. */
+async function confirmSoon(directory: StoreDirectory): Promise<void> {
+  const limit = new AbortController()
+  const isOver = pause(SUMS_MS_MAX, undefined, { signal: limit.signal }).catch(() => undefined)
+  await Promise.race([directory.confirm(Date.now()), isOver])
+  limit.abort()
 }
 
 function sweepOldEnds(path: string, log: StoreLog): void {

@@ -193,3 +193,10 @@ t.test(
     await store.stop(stop)
   },
 )
+
+t.test('aof sums: a stop does not wait for the first sums of a large file', async (t) => {
+  const store = await start(t.testdir({}))
+  store.directory.confirm = () => new Promise(() => undefined)
+  const isStopped = store.stop({ whenLast: async () => true })
+  t.equal(await Promise.race([isStopped, new Promise((done) => setTimeout(done, 30_000, false).unref())]), true)
+})
