@@ -48,7 +48,7 @@ const CHECKED_LINK = {
   type: 'object',
   properties: {
     part: { enum: ['html', 'text'], description: 'The part of the message that has the link' },
-    line: { type: 'integer', minimum: 1, description: 'Line of that part, from 1' },
+    line: { type: 'integer', minimum: 1, description: 'Line within that part, from 1' },
     href: { type: 'string', description: 'Where the link leads' },
     result: {
       enum: ['ok', 'broken', 'timeout', 'not_checked'],

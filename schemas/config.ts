@@ -154,7 +154,7 @@ export const SETTINGS = [
     choices: SWITCHES,
     default: 'off',
     meaning:
-      '`on` lets several processes of one user listen on `HTTP_PORT`, so that one of them can restart while the others accept ([Many processes](../operate/many-processes.md)).',
+      '`on` lets several processes of one user listen on `HTTP_PORT`, so that one can restart while the others accept ([Many processes](../operate/many-processes.md)).',
   },
   {
     name: 'HTTP_ENGINE',

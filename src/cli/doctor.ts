@@ -53,7 +53,7 @@ async function runDeep({ json }: ClientOptions): Promise<number> {
         damagedBlocks === 0 ? `${path}: ${bytes} bytes compared` : `${path}: ${damagedBlocks} blocks are damaged`,
       )
     for (const shard of tornShards) console.log(`Shard ${shard} is torn: sendwright repair ${shard}`)
-    console.log(isWell ? 'Nothing is damaged' : 'Check the memory and the disk of this machine, and restore a backup')
+    console.log(isWell ? 'Nothing is damaged' : 'Check the memory and disk of the machine, and restore a backup')
   }
   return isWell ? 0 : 1
 }

@@ -47,10 +47,10 @@ export function addSuppressionCommands(program: Command, ended: Ended): void {
     })
   withServerOptions(suppression.command('lift <suppressionId|address>'))
     .description('remove one entry, or all entries of an address')
-    .option('--stream <id>', 'only the entry on the list of this stream')
+    .option('--stream <id>', 'only the entry on the list of one stream')
     .option('--operator', 'with the operator key, which lifts complaints and unsubscribes too')
     .option('--note <text>', 'reason for the audit log, with --operator')
-    .option('--server <id>', 'with --operator, only entries of this server')
+    .option('--server <id>', 'with --operator, only the entries of one server')
     .action(async (target, options) => ended(await lift(target, options)))
 }
 

@@ -301,7 +301,7 @@ export interface Checks {
   links: {
     /** The part of the message that has the link */
     part: 'html' | 'text'
-    /** Line of that part, from 1 */
+    /** Line within that part, from 1 */
     line: number
     /** Where the link leads */
     href: string

@@ -128,7 +128,7 @@ function isOther(stream: unknown): boolean {
   return stream !== null && !(typeof stream === 'string' && stream.toLowerCase() === DEFAULT_STREAM)
 }
 
-const MISSING_STREAM = { path: 'MessageStream', message: 'This server has no stream of that name' }
+const MISSING_STREAM = { path: 'MessageStream', message: 'This server has no stream with that name' }
 
 /** Suppressed addresses of a message, from the decision or, for a replay, from the log. */
 async function inactiveOf(request: EdgeRequest, own: OwnApi, answer: Reply, id: string): Promise<Inactive> {
