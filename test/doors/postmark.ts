@@ -123,7 +123,7 @@ const REFUSED: readonly [object, ErrorClass, number, RegExp][] = [
   [{ ...plain, Subject: '' }, Errors.InvalidEmailRequestError, 300, /'Subject'.*Required/],
   [{ ...plain, TextBody: '' }, Errors.InvalidEmailRequestError, 300, /'TextBody'/],
   [{ ...plain, TemplateId: 1 }, Errors.InvalidEmailRequestError, 300, /Templates are not offered/],
-  [{ ...plain, MessageStream: 'no such' }, Errors.ApiInputError, 1235, /no stream of that name/],
+  [{ ...plain, MessageStream: 'no such' }, Errors.ApiInputError, 1235, /no stream with that name/],
   [{ ...plain, ReplyTo: 'nobody' }, Errors.InvalidEmailRequestError, 300, /'ReplyTo'/],
   [{ ...plain, Headers: [{ Name: 'Bcc', Value: 'a@b.example' }] }, Errors.InvalidEmailRequestError, 300, /'Headers/],
   [{ ...plain, Metadata: { a: 1 } }, Errors.InvalidEmailRequestError, 300, /'Metadata/],
