@@ -60,6 +60,9 @@ uws-pack names no other. They also contain µSockets (Apache License 2.0), Borin
 that of uws-pack.
 `
 
+/** Data whose package is not installed: a table of the service is derived from it. */
+const DATA = { label: 'caniemail.com (src/mail/check/client-support.ts)', holder: '2019 Hteumeuleu' }
+
 /**
  * The text. Takes the project's folder, paths of installed packages, and paths of packages in the dashboard's bundles.
  * Throws Error if a package has no text.
@@ -77,7 +80,8 @@ export function noticesOf(root, installed, bundled) {
     }
   const list = packages.map(({ label, license }) => `- ${label}: ${license}`).join('\n')
   const parts = [...texts.values()].map(({ labels, text }) => `${labels.join(', ')}\n\n${text.trim()}`)
-  return `${[`${HEAD}\n${list}`, `${REPACKED}\n\n${REPACKED_NOTE.trim()}`, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+  const data = `${DATA.label}\n\n${mitTextOf(DATA.holder)}`
+  return `${[`${HEAD}\n${list}`, `${REPACKED}\n\n${REPACKED_NOTE.trim()}`, ...parts, data].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
 function read(root, path) {
