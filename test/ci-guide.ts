@@ -53,6 +53,19 @@ t.test('ci: three pipelines name settings that exist', async (t) => {
   for (const { variables } of pipelines) for (const name of Object.keys(variables)) t.ok(NAMES.includes(name), name)
 })
 
+t.test('ci: Testcontainers starts the image of the compose file with its command and key', async (t) => {
+  const blocks = blocksOf('docs/start/ci.md')
+  const [code = ''] = blocks.filter(({ language }) => language === 'ts').map((block) => block.code)
+  const compose = blocks.map((block) => (block.language === 'yaml' ? pipelineOf(block.code) : {}))
+  const { image, command, environment, ports } = compose.find(({ services }) => services !== undefined).services
+    .sendwright
+  const [, port] = ports[0].split(':')
+  t.ok(code.includes(`new GenericContainer('${image}')`))
+  t.ok(code.includes(`withCommand([${command.map((word: string) => `'${word}'`).join(', ')}])`))
+  t.ok(code.includes(`withEnvironment({ ${Object.keys(environment)[0]}: `))
+  t.ok(code.includes(`withExposedPorts(${port})`) && code.includes(`Wait.forHttp('/', ${port})`))
+})
+
 t.test('ci: the service starts as each of them says, and takes their key', async (t) => {
   for (const { variables, commands } of pipelines) {
     const dir = mkdtempSync(join(tmpdir(), 'sendwright-ci-'))

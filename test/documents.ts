@@ -142,7 +142,7 @@ function runnerOf({ document, language, code }: Block): string | null {
   if (OTHERS.includes(document) || language in RUNNERS) return language
   if (document === 'docs/guides/assistant.md') return 'mcp'
   if (document === 'docs/operate/redis.md' && language === 'text') return 'redis-user'
-  if (language === 'yaml') return document === 'docs/start/ci.md' ? 'ci-guide' : null
+  if (['yaml', 'ts'].includes(language)) return document === 'docs/start/ci.md' ? 'ci-guide' : null
   if (language === 'shell') return SHOWN.includes(document) ? 'shown' : null
   if (language === 'json') return code.includes('messagesPerSecond') ? 'site limits' : null
   // What root types on a server is typed there: on a machine of its own.
