@@ -11,7 +11,6 @@
  */
 
 import type { Resolver } from '../dns/resolve.ts'
-import { makeRate, type Rate } from '../http/rate.ts'
 import { findAddresses, NotConnected } from '../webhooks/post-connect.ts'
 import { readTarget, type Unchecked } from './link-rules.ts'
 import { requestHead } from './request-head.ts'
@@ -22,6 +21,7 @@ const HOST_AT_ONCE_MAX = 2
 const REDIRECTS_MAX = 3
 const REQUEST_MS_MAX = 5_000
 const TOTAL_MS_MAX = 20_000
+const MINUTE_MS = 60_000
 const REQUESTS_PER_MINUTE = 60
 const ACCOUNTS_MAX = 10_000
 /** Messages whose links are checked at once, in all. */
@@ -64,8 +64,7 @@ export interface LinkChecker {
 /** Makes the checker of a process. */
 export function makeLinkChecker(deps: LinkCheckDeps): LinkChecker {
   const { nowMs } = deps
-  const perSecond = REQUESTS_PER_MINUTE / 60
-  const rate = makeRate({ perSecond, burst: REQUESTS_PER_MINUTE, nowMs, clientsMax: ACCOUNTS_MAX })
+  const rate = makeQuota(nowMs)
   const underWay = new Set<string>()
   const hosts = new Map<string, number>()
   return {
@@ -91,10 +90,31 @@ export function makeLinkChecker(deps: LinkCheckDeps): LinkChecker {
   }
 }
 
+interface Quota {
+  /** Counts a request of an account. False if its minute is used up. */
+  take(accountId: string): boolean
+}
+
+/** At most 60 requests of an account in any minute. The account that was silent for longest is dropped first. */
+function makeQuota(nowMs: () => number): Quota {
+  const taken = new Map<string, readonly number[]>()
+  return {
+    take(accountId) {
+      const atMs = nowMs()
+      const recent = (taken.get(accountId) ?? []).filter((ms) => ms > atMs - MINUTE_MS)
+      const isFree = recent.length < REQUESTS_PER_MINUTE
+      taken.delete(accountId)
+      taken.set(accountId, isFree ? [...recent, atMs] : recent)
+      if (taken.size > ACCOUNTS_MAX) taken.delete(taken.keys().next().value as string)
+      return isFree
+    },
+  }
+}
+
 interface Run extends LinkCheckDeps {
   readonly accountId: string
   readonly unsubscribes: ReadonlySet<string>
-  readonly rate: Rate
+  readonly rate: Quota
   readonly hosts: Map<string, number>
   readonly endsAtMs: number
 }

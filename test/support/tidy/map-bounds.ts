@@ -49,6 +49,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/http/engine/node.ts open': { entries: 16, entryBytes: KB, by: 'PIPELINED_MAX' },
   'src/mail/html-tags.ts attributes': { entries: 64, entryBytes: 8 * KB, by: 'ATTRIBUTES_MAX' },
   'src/mail/check/check-mail.ts seen': { entries: 250, entryBytes: 128, by: 'rows of client-support.ts' },
+  'src/checks/check-links.ts taken': { entries: 10_000, entryBytes: KB, by: 'ACCOUNTS_MAX' },
   'src/checks/check-links.ts underWay': { entries: 16, entryBytes: 256, by: 'CHECKS_MAX' },
   'src/checks/check-links.ts hosts': { entries: 128, entryBytes: 512, by: 'the links of CHECKS_MAX messages' },
   'src/routes/content/content-bytes.ts accounts': { entries: 1_024, entryBytes: 256, by: 'the bytes that each takes' },
