@@ -8,7 +8,7 @@
 import type { Fact, Op } from '../behaviour.ts'
 import { claimsKey, laneKey } from '../keyspace.ts'
 import type { LaneIndex } from './lane-index.ts'
-import type { Claim, Pump } from './pump.ts'
+import type { Claim, Pump } from './lane-runner.ts'
 
 /** Claims of an item without an outcome, after which it is ended. */
 export const CLAIMS_MAX = 5

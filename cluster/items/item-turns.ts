@@ -40,8 +40,8 @@ import {
   parseClaim,
 } from './claim.ts'
 import type { FreedItem } from './dead-claims.ts'
+import type { Claim } from './lane-runner.ts'
 import { withNext } from './next-claim.ts'
-import type { Claim } from './pump.ts'
 
 /** The command that claims an item of `lane`; its reply is the claim to perform, or null. */
 export function claimType(lane: LaneType, context: ItemContext): CommandType<PrepareBody, Claim | null> {

@@ -8,7 +8,7 @@ import type { Context, Decision, Done, Facts, LaneType, OutcomeBody, PrepareBody
 import { laneHead } from '../facts/lane-heads.ts'
 import { claimsKey } from '../keyspace.ts'
 import { CLAIMS_MAX, claimFact, dueOf, type ItemContext, isHeld, makeClaim, parseClaim } from './claim.ts'
-import type { Claim } from './pump.ts'
+import type { Claim } from './lane-runner.ts'
 
 /** The end of an attempt together with the claim of the next, if one is due. */
 export function withNext(

@@ -34,15 +34,15 @@ import type {
   WorkerRecord,
 } from '../store.ts'
 import { factValues, metaOf, pairsOf, verdictOf } from './answer.ts'
-import { type Heard, listenToRedis, RedisSignals } from './hear.ts'
+import { SureKeys } from './key-type-cache.ts'
 import { RedisLink, runScript, type Sending, type StoreAnswer } from './link.ts'
 import { RedisMailbox } from './mailbox.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
+import { RedisTold } from './reply-stream.ts'
 import { ACQUIRE, COMMIT, FREEING_COMMIT, HEARTBEAT, READ, RELEASE, RETIRE, SCRIPTS, type Script } from './scripts.ts'
 import { checkSettings, requireInfo, StoreRefused } from './settings.ts'
-import { SureKeys } from './sure-keys.ts'
-import { RedisTold } from './told.ts'
+import { type Heard, listenToRedis, RedisSignals } from './subscriber.ts'
 
 /** A connection on which a heartbeat waits this long is dead. */
 const BEAT_SILENT_MS = 10_000

@@ -19,7 +19,7 @@ import {
   parseClaim,
 } from '../items/claim.ts'
 import type { LaneTime, Placed } from '../items/lane-index.ts'
-import type { Claim } from '../items/pump.ts'
+import type { Claim } from '../items/lane-runner.ts'
 import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, stagedKey, TIMERS_LANE } from '../keyspace.ts'
 import { cursorAfter, firstKept } from '../mailbox/cursor.ts'
 import { ParcelReplies } from '../mailbox/replies.ts'

@@ -3,7 +3,7 @@ import type { CommandType } from '../behaviour.ts'
 import { newCmdId } from '../cmd-id.ts'
 import type { ItemContext } from '../items/claim.ts'
 import { claimType, freeType, indexType, outcomeType, timerType } from '../items/item-turns.ts'
-import { laneFamily } from '../items/pump.ts'
+import { laneFamily } from '../items/lane-runner.ts'
 import { internalWork, type Source, type Work } from '../work.ts'
 import type { ShardWorld } from './world.ts'
 

@@ -11,15 +11,15 @@
 import type { Command, CommandType, Fact } from '../behaviour.ts'
 import { newCmdId } from '../cmd-id.ts'
 import type { Memory } from '../facts/memory.ts'
-import type { Claim } from '../items/pump.ts'
+import type { Claim } from '../items/lane-runner.ts'
 import { claimsKey, dueKey } from '../keyspace.ts'
 import type { Bell, Cursors, Meta } from '../store.ts'
 import { type AskResult, answerWork, askedWork, type Work } from '../work.ts'
+import { ASK_LIFE_MS } from './ask-timeout.ts'
 import { ASKS_MAX } from './intake.ts'
 import type { KnownCommits } from './known-commits.ts'
 import { CommitLoop } from './loop.ts'
 import type { LoopHost } from './loop-host.ts'
-import { ASK_LIFE_MS } from './patience.ts'
 import type { ShardWorld } from './world.ts'
 
 const LANES_MAX = 1_000_000

@@ -6,7 +6,7 @@ import type { FieldBudget } from '../facts/field-cache.ts'
 import type { EntityTable } from '../facts/memory.ts'
 import type { Fence } from '../fence.ts'
 import type { ClaimRules } from '../items/claim.ts'
-import type { Claim, Pump } from '../items/pump.ts'
+import type { Claim, Pump } from '../items/lane-runner.ts'
 import type { Store } from '../store.ts'
 import type { Work } from '../work.ts'
 

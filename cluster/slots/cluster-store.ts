@@ -15,7 +15,7 @@
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
 import type { Primaries, Primary } from '../primaries.ts'
-import type { Heard } from '../redis/hear.ts'
+import type { Heard } from '../redis/subscriber.ts'
 import type {
   Acquired,
   Beat,

@@ -8,14 +8,14 @@
 import { type Clock, makeClock } from '../clock.ts'
 import type { Durability } from '../embedded/binary.ts'
 import { AnswerTimes } from '../primaries.ts'
-import { listenToRedis } from '../redis/hear.ts'
 import { RedisLink, type Sending, type StoreAnswer } from '../redis/link.ts'
 import { StoreRefused } from '../redis/settings.ts'
 import { RedisStore } from '../redis/store.ts'
+import { listenToRedis } from '../redis/subscriber.ts'
 import type { Ears, Listening } from '../store.ts'
 import { ReplicaGate } from './gate.ts'
-import { ShardEars } from './shard-ears.ts'
 import type { NodeEvents, ShardNode } from './shard-node.ts'
+import { ShardEars } from './shard-subscriber.ts'
 
 const PULSE_MS = 1_000
 /** Maximum age of an unanswered pulse. */

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis'
 import type { FactValue, ViewFact } from '../behaviour.ts'
 import type { Primary } from '../primaries.ts'
-import type { Heard } from '../redis/hear.ts'
+import type { Heard } from '../redis/subscriber.ts'
 import type { Ears, Lag, Listening, Store } from '../store.ts'
 
 /** A stream of replies that commits publish for a worker. */

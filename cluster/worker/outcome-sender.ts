@@ -7,9 +7,9 @@
 import type { Command, OutcomeBody } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import { newCmdId } from '../cmd-id.ts'
-import type { Claim } from '../items/pump.ts'
+import type { Claim } from '../items/lane-runner.ts'
 import { packStaged } from '../mailbox/staged.ts'
-import { RESEND_MS_MAX } from '../shard/patience.ts'
+import { RESEND_MS_MAX } from '../shard/ask-timeout.ts'
 import type { Store } from '../store.ts'
 
 type LaneClaim = Pick<Claim, 'lane' | 'item' | 'attempt'>

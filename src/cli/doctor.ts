@@ -90,7 +90,7 @@ interface Session {
 export async function runMailFile(options: MailFileOptions): Promise<number> {
   const raw = await readMail(options.mailFile)
   // The code that judges mail loads longer than all other commands together.
-  const { readToldSession } = await import('../mail/authenticate/told-session.ts')
+  const { readToldSession } = await import('../mail/authenticate/session-from-headers.ts')
   const { explain } = await import('../mail/authenticate/explain.ts')
   const told = readToldSession(raw)
   const session = {

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto'
 import type { DiskRoom } from './disk-room.ts'
 import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span, sealedSize } from './frame.ts'
 import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
-import { type FailureKind, type Front, failureOf, type Home, HomeFailure, type SealedSpan } from './home.ts'
+import { type FailureKind, type Front, failureOf, type Home, HomeFailure, type SealedSpan } from './storage-backend.ts'
 
 /** A write: the names, the key, and the bytes as they come. */
 export interface PutOrder {

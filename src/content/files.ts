@@ -14,7 +14,7 @@ import { link, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:
 import { dirname, join, relative, sep } from 'node:path'
 import { makeFolderSync } from './folder-sync.ts'
 import { FRAME_BYTES, SEALED_FRAME_BYTES, sealedSize } from './frame.ts'
-import { type Front, failureOf, type Home, type SealedSpan } from './home.ts'
+import { type Front, failureOf, type Home, type SealedSpan } from './storage-backend.ts'
 import { bothEnd, ignoreAbsent, makeUnfinishedFiles, type NewFile, writeWhole } from './unfinished.ts'
 
 const FOLDER_OWNER_ONLY = 0o700

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES } from './frame.ts'
 import { BrokenObject, keyOfHead, openAll, sealAll } from './framing.ts'
-import type { SealedSpan } from './home.ts'
+import type { SealedSpan } from './storage-backend.ts'
 
 /** One of them, before it is sealed. */
 export interface Joinable {

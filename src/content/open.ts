@@ -15,7 +15,7 @@ import type { Log } from '../process/log.ts'
 import { type ContentAct, type Contents, makeContents } from './contents.ts'
 import { watchDisk } from './disk-room.ts'
 import { contentFolder, makeFileHome } from './files.ts'
-import { failureOf, type Home } from './home.ts'
+import { failureOf, type Home } from './storage-backend.ts'
 
 /** This process would use another content store than the installation; the start ends with this message. */
 export class ContentMismatch extends Error {}

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { Pool } from 'undici'
-import { HomeFailure } from './home.ts'
+import { HomeFailure } from './storage-backend.ts'
 
 export interface S3Place {
   /** Without a slash at its end. */

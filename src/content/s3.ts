@@ -11,7 +11,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
-import { type Front, failureOf, type Home, HomeFailure, type Listed, type SealedSpan } from './home.ts'
 import {
   makeS3Wire,
   refusalOf,
@@ -21,6 +20,7 @@ import {
   type S3Request,
   type S3Times,
 } from './s3-wire.ts'
+import { type Front, failureOf, type Home, HomeFailure, type Listed, type SealedSpan } from './storage-backend.ts'
 import { makeUnfinishedFiles } from './unfinished.ts'
 
 const ID_NAME = '.id'

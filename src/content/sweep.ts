@@ -10,7 +10,7 @@ import { SHARDS } from '../../cluster/id.ts'
 import { DAY_MS, dayName, HOUR_MS } from '../state/calendar.ts'
 import { lastPastDay, type Tree } from '../state/object-name.ts'
 import type { ContentAct, Contents } from './contents.ts'
-import { failureOf, type Listed } from './home.ts'
+import { failureOf, type Listed } from './storage-backend.ts'
 
 /** A command that names an object is dead long before. */
 const UNNAMED_MS = HOUR_MS

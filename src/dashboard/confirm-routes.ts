@@ -13,12 +13,12 @@ import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
 import { makeChallenge, parseChallenge } from './factor/challenge.ts'
 import { readFactorCode } from './factor/factor-code.ts'
-import { noteRefusal, noteSessionLimit } from './noted-tries.ts'
+import { noteRefusal, noteSessionLimit } from './login-audit.ts'
+import { refuseConfirmation } from './login-rate-limit.ts'
 import { userOf } from './own-user.ts'
 import { optionsToShow, relyingParty, verifyShown } from './passkey.ts'
 import { spendFactor } from './second-step.ts'
 import { compare, noteSession } from './session-routes.ts'
-import { refuseConfirmation } from './tries.ts'
 
 /** POST /dashboard/api/session/confirm/options */
 export function makeBeginConfirmation(deps: DashboardDeps): DashboardHandler<'beginConfirmation'> {

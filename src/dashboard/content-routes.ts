@@ -22,10 +22,10 @@ import type { ServerState } from '../state/server.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { ServerKey } from '../views/key.ts'
 import { type MessageDeps, readStoredMessage } from '../views/message/message.ts'
+import { findServer, type MirrorDeps } from './api-proxy.ts'
 import { type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
-import { frameOf, linksOf, referencedIds } from './frame.ts'
-import { refuseContent } from './hidden.ts'
-import { findServer, type MirrorDeps } from './mirror.ts'
+import { frameOf, linksOf, referencedIds } from './mail-preview.ts'
+import { refuseContent } from './redact.ts'
 
 type Received = FromSchema<typeof RECEIVED_MESSAGE>
 

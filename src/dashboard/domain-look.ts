@@ -9,8 +9,8 @@
 
 import { ROUTES } from '../../schemas/routes.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
+import { accountKeyOf, type MirrorDeps } from './api-proxy.ts'
 import { askAs, type DashboardHandler, sessionOf } from './deps.ts'
-import { accountKeyOf, type MirrorDeps } from './mirror.ts'
 
 /** POST /dashboard/api/domains/{id}/look */
 export function makeLookAtDomain(deps: MirrorDeps): DashboardHandler<'lookAtDomain'> {

@@ -14,6 +14,7 @@ import {
   makePatchSettings,
   makeReadChecklist,
 } from './account-routes.ts'
+import { type MirrorDeps, mirrorHandlers } from './api-proxy.ts'
 import { makeBeginConfirmation, makeConfirmSession } from './confirm-routes.ts'
 import type { InlineDeps } from './content-routes.ts'
 import {
@@ -38,7 +39,6 @@ import {
 import { makeConsumeLink, makeOrderLink, makeReadLink } from './link-routes.ts'
 import { type LiveDeps, makeHearServer } from './live.ts'
 import { makeChangePassword, makeDeleteSession, makeListSessions, makePatchMe, makeReadMe } from './me-routes.ts'
-import { type MirrorDeps, mirrorHandlers } from './mirror.ts'
 import {
   makeCreateInvitation,
   makeDeleteInvitation,

@@ -24,14 +24,14 @@ import { bucketOfHmac } from '../state/person.ts'
 import { isVouchedStill, readLink, type SeenLink } from '../views/dashboard/link.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
-import { endOthers, endSessions, enter } from './enter.ts'
 import { endJoin, listAccount, undoJoin, useLink } from './join.ts'
+import { noteLimit } from './login-audit.ts'
+import { judgeTry } from './login-rate-limit.ts'
 import { orderUserChange } from './me-routes.ts'
-import { noteLimit } from './noted-tries.ts'
 import { hashPassword } from './password.ts'
 import { askFactor, enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
-import { judgeTry } from './tries.ts'
+import { endOthers, endSessions, enter } from './start-session.ts'
 
 /** POST /dashboard/api/links, with the same answer for every address. */
 export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {

@@ -24,12 +24,12 @@ import { giveOrder, type Replied } from '../routes/answer.ts'
 import { countFeeds, type EventFeedDeps } from '../routes/events.ts'
 import { proofOf } from '../state/dashboard/session.ts'
 import type { ServerState } from '../state/server.ts'
-import { heardOf } from '../state/webhook/heard.ts'
+import { heardOf } from '../state/webhook/event-feed.ts'
 import { type EventReference, parseReference } from '../state/webhook/item.ts'
-import { isHeardStill, newestHeard, readHeard } from '../views/heard.ts'
+import { isHeardStill, newestHeard, readHeard } from '../views/event-feed.ts'
 import { formatInstant } from '../views/instant.ts'
+import { findServer } from './api-proxy.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
-import { findServer } from './mirror.ts'
 
 /** An empty line keeps proxies from ending the connection, and detects a disconnected client. */
 const BEAT_MS = 15_000

@@ -14,10 +14,10 @@ import { readOwnSessions } from '../views/dashboard/own-sessions.ts'
 import { formatInstant, formatInstantOrNull } from '../views/instant.ts'
 import { tryOwnPassword } from './confirm-routes.ts'
 import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
-import { endOthers, endSessions } from './enter.ts'
-import { noteOwn } from './noted-tries.ts'
+import { noteOwn } from './login-audit.ts'
 import { userOf } from './own-user.ts'
 import { hashPassword } from './password.ts'
+import { endOthers, endSessions } from './start-session.ts'
 
 /** GET /dashboard/api/me */
 export function makeReadMe(deps: DashboardDeps): DashboardHandler<'readMe'> {

@@ -19,8 +19,8 @@ import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
 import { announceLeave, leave } from './join.ts'
 import { endSiblings } from './link-routes.ts'
-import { noteSessionLimit } from './noted-tries.ts'
-import { refuseTry } from './tries.ts'
+import { noteSessionLimit } from './login-audit.ts'
+import { refuseTry } from './login-rate-limit.ts'
 
 /** GET /dashboard/api/members */
 export function makeListMembers({ read }: DashboardDeps): DashboardHandler<'listMembers'> {

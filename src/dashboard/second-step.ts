@@ -20,13 +20,13 @@ import { confirmedUntilMs } from '../state/dashboard/session.ts'
 import { factorsOf, hasFactor, type User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
-import { type Entrant, enter } from './enter.ts'
 import { type Challenge, type ChallengeKind, makeChallenge, parseChallenge, passwordPrint } from './factor/challenge.ts'
 import { readFactorCode } from './factor/factor-code.ts'
 import { joinByLink } from './join.ts'
-import { noteLimit, noteRefusal } from './noted-tries.ts'
+import { noteLimit, noteRefusal } from './login-audit.ts'
+import { judgeTry, refuseTry } from './login-rate-limit.ts'
 import { hasPasskey, optionsToShow, relyingParty, userIdOf, verifyShown } from './passkey.ts'
-import { judgeTry, refuseTry } from './tries.ts'
+import { type Entrant, enter } from './start-session.ts'
 
 const STEP_S = SECOND_STEP_MINUTES * 60
 const BROWSER_BYTES = 32

@@ -17,12 +17,12 @@ import { formatSession } from '../views/dashboard/session.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
-import { endSessions, enter } from './enter.ts'
-import { noteLimit, noteRefusal } from './noted-tries.ts'
+import { noteLimit, noteRefusal } from './login-audit.ts'
+import { judgeTry } from './login-rate-limit.ts'
 import { SHOW_FACTOR } from './own-user.ts'
 import { isPassword } from './password.ts'
 import { enterOrAsk } from './second-step.ts'
-import { judgeTry } from './tries.ts'
+import { endSessions, enter } from './start-session.ts'
 
 /** POST /dashboard/api/session */
 export function makeSignIn(deps: DashboardDeps): DashboardHandler<'signIn'> {

@@ -7,7 +7,7 @@
 
 import type { Finding } from '../../schemas/operator/health.ts'
 import type { ClusterState, RedisNode } from '../store/cluster/cluster-state.ts'
-import { FILLING_SHARE, FULL_SHARE } from '../store/fill.ts'
+import { FILLING_SHARE, FULL_SHARE } from '../store/memory-pressure.ts'
 import { failed, warning, well } from './finding.ts'
 
 /** Deadlines follow the clock of a shard's primary; when another one takes over they must not move by more. */

@@ -6,7 +6,7 @@
 
 import type { Finding } from '../../schemas/operator/health.ts'
 import type { StoreCondition } from '../store/condition.ts'
-import { FILLING_SHARE, FULL_SHARE, fillOf } from '../store/fill.ts'
+import { FILLING_SHARE, FULL_SHARE, fillOf } from '../store/memory-pressure.ts'
 import { failed, warning, well } from './finding.ts'
 
 const MIB = 1024 ** 2

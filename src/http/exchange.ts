@@ -18,11 +18,11 @@ import { startDownload } from './download.ts'
 import type { Receiver, Wire } from './engine/engine.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
-import { tellAnswer } from './noted.ts'
 import type { Connection, Desk, EdgeRequest, Handler, RequestHead, Target } from './request.ts'
 import { newRequestId } from './request-id.ts'
+import { tellAnswer } from './request-log.ts'
 import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
-import { writeReply } from './wire.ts'
+import { writeReply } from './write-response.ts'
 
 const NOTHING = Buffer.alloc(0)
 

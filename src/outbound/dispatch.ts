@@ -12,7 +12,7 @@
 
 import type { LaneType } from '../../cluster/behaviour.ts'
 import type { Pass } from '../../cluster/fence.ts'
-import { NotPerformed } from '../../cluster/items/pump.ts'
+import { NotPerformed } from '../../cluster/items/lane-runner.ts'
 import { type MxRoute, relayRoute } from '../dns/mx-route.ts'
 import { parseEnvelope } from '../mail/address.ts'
 import { makeUnasked } from '../mail/classify.ts'

@@ -8,7 +8,7 @@
 import { setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Fence } from '../../cluster/fence.ts'
-import { LOST_CLAIM } from '../../cluster/items/pump.ts'
+import { LOST_CLAIM } from '../../cluster/items/lane-runner.ts'
 import type { MailInput } from '../mail/compose/raw.ts'
 import { monotonicMs } from '../process/fence.ts'
 import { parseRelayUrl } from './thread/relay.ts'

@@ -5,7 +5,7 @@
  * counts, so that the values of several processes can be summed.
  */
 import type { Counter, Gauge, Registry } from 'prom-client'
-import { FIGURES, type FigureName, type FigureRow, type Figures } from './figures.ts'
+import { FIGURES, type FigureName, type FigureRow, type Figures } from './gauges.ts'
 import type { TimeHistogram } from './histogram.ts'
 import type { RequestTallies } from './request-tally.ts'
 

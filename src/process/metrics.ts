@@ -8,7 +8,7 @@
 
 import { AccountCounts } from './attempts/account-counts.ts'
 import { AttemptCounts, type AttemptEnd } from './attempts/attempt-counts.ts'
-import type { Figures } from './figures.ts'
+import type { Figures } from './gauges.ts'
 import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
 import { RequestTallies } from './request-tally.ts'

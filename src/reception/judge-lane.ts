@@ -9,7 +9,7 @@
  */
 
 import type { LaneType } from '../../cluster/behaviour.ts'
-import { NotPerformed } from '../../cluster/items/pump.ts'
+import { NotPerformed } from '../../cluster/items/lane-runner.ts'
 import { type JudgeOutcome, judgeOutcome, prepareJudge } from '../actors/inbound/judged.ts'
 import type { ParseJob } from '../actors/inbound/parse-job.ts'
 import { JUDGE_LANE } from '../state/received/judge-item.ts'

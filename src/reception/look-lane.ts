@@ -10,7 +10,7 @@
 
 import type { LaneType } from '../../cluster/behaviour.ts'
 import { shardOf } from '../../cluster/id.ts'
-import { NotPerformed } from '../../cluster/items/pump.ts'
+import { NotPerformed } from '../../cluster/items/lane-runner.ts'
 import { type LookJob, type LookOutcome, lookOutcome, prepareLook } from '../actors/erasure/look.ts'
 import { endOfHeader, namedInHeader } from '../mail/mime/named-in-header.ts'
 import type { Secrets } from '../process/secrets.ts'

@@ -8,7 +8,7 @@
 
 import type { LaneType } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
-import { NotPerformed } from '../../cluster/items/pump.ts'
+import { NotPerformed } from '../../cluster/items/lane-runner.ts'
 import type { DnsClient } from '../dns/client.ts'
 import { createResolver } from '../dns/resolve.ts'
 import type { Config } from '../process/config.ts'

@@ -13,7 +13,7 @@
 
 import type { LaneType } from '../../cluster/behaviour.ts'
 import { msOf, shardOf } from '../../cluster/id.ts'
-import { NotPerformed } from '../../cluster/items/pump.ts'
+import { NotPerformed } from '../../cluster/items/lane-runner.ts'
 import type { CheckResult, ParseJob, ParseOutcome, ParseResult } from '../actors/inbound/parse-job.ts'
 import { parseOutcome, prepareParse } from '../actors/inbound/parsed.ts'
 import { failMail } from '../mail/mime/received-mail.ts'

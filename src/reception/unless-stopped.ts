@@ -1,6 +1,6 @@
 /** unless-stopped - abandons a work that may take seconds when the process stops; the next owner starts it again. */
 
-import { NotPerformed } from '../../cluster/items/pump.ts'
+import { NotPerformed } from '../../cluster/items/lane-runner.ts'
 
 /** Time for a mail in progress when its process stops; nearly all end within it. */
 export const MAIL_STOP_MS = 2_000

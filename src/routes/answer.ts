@@ -8,7 +8,7 @@
 import type { Ask, AskResult } from '../../cluster/work.ts'
 import type { Issue } from '../../schemas/error.ts'
 import { PAGE_DEFAULT, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../../schemas/limits.ts'
-import { isRefused, type Refused } from '../actors/order/refusal.ts'
+import { isRefused, type Refused } from '../actors/authorization/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
 import { sentenceOfRefusal } from '../sending/refusal-sentence.ts'
 import { formatInstant } from '../views/instant.ts'

@@ -6,7 +6,7 @@
 
 import { homeShard } from '../../cluster/id.ts'
 import type { ServerBody } from '../../schemas/server.ts'
-import type { AccountOrderer } from '../actors/order/server.ts'
+import type { AccountOrderer } from '../actors/authorization/server.ts'
 import type { CreateServerBody, CreateServerReply } from '../actors/server/create-server.ts'
 import { makeKey } from '../http/key.ts'
 import { type Answer, refuse } from '../http/respond.ts'

@@ -4,14 +4,14 @@
  * Spec server.list, server.create, server.change, server.remove, key.create, key.list, key.revoke
  */
 
-import type { ServerOrder } from '../actors/order/server.ts'
-import type { TokenOrder } from '../actors/order/token.ts'
+import type { ServerOrder } from '../actors/authorization/server.ts'
+import type { TokenOrder } from '../actors/authorization/token.ts'
 import type { PatchServerBody, PatchServerReply } from '../actors/server/patch-server.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { ServerState } from '../state/server.ts'
 import type { AccountKey, Reader } from '../views/key.ts'
-import { readAccountOf, readServerOf, type SeenServer } from '../views/owned.ts'
+import { readAccountOf, readServerOf, type SeenServer } from '../views/resource-access.ts'
 import { readServer } from '../views/server.ts'
 import { listServers, readServerResource } from '../views/servers.ts'
 import { listTokens } from '../views/token.ts'

@@ -5,7 +5,7 @@
  */
 
 import { homeShard, shardOf } from '../../cluster/id.ts'
-import type { ServerKeyOrder, StreamReply } from '../actors/order/stream.ts'
+import type { ServerKeyOrder, StreamReply } from '../actors/authorization/stream.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Reader, ServerKey } from '../views/key.ts'

@@ -9,7 +9,7 @@
 import { homeShard } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import type { CreateTokenBody, RevokeTokenBody, TokenReply } from '../actors/account/token.ts'
-import type { TokenOrder } from '../actors/order/token.ts'
+import type { TokenOrder } from '../actors/authorization/token.ts'
 import { makeKey, type TokenKind } from '../http/key.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'

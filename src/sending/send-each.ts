@@ -7,8 +7,8 @@
  * Spec batch.partial
  */
 
+import type { Refused } from '../actors/authorization/refusal.ts'
 import type { Accepted, AcceptedMessage, RefusedMessage } from '../actors/message/send.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import type { SendMessage } from './email-form.ts'
 import { type SendDeps, type SendResult, sendAll } from './send.ts'
 import type { SendOrder } from './send-command.ts'

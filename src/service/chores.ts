@@ -6,12 +6,12 @@
  * Chores never change data in Redis: that is done by a timer or a lane of a shard, to which the walk sends orders.
  */
 
-import type { Figures } from '../process/figures.ts'
+import type { Figures } from '../process/gauges.ts'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { Rewrites } from '../store/rewrite.ts'
 import type { ErasureFigures } from '../views/operator/erasure-figures.ts'
-import type { WebhookFigures } from '../webhooks/figures.ts'
+import type { WebhookFigures } from '../webhooks/webhook-stats.ts'
 import { type ErasureRewriteDeps, watchErasures } from './erasure-rewrite.ts'
 import { watchMx } from './mx-watch.ts'
 

@@ -13,8 +13,8 @@ import { isWithin } from '../mail/ip-address.ts'
 import type { Config, FirstKeyName } from '../process/config.ts'
 import { readNamedFile, WrongFile } from '../process/named-file.ts'
 import { apiKeyKey } from '../state/keys.ts'
-import { readRow } from '../store/direct.ts'
 import type { Nodes } from '../store/nodes.ts'
+import { readRow } from '../store/raw-rows.ts'
 import type { PendingKeys } from './first-start.ts'
 
 /** Fewer different characters among the 32 random ones than any random key has. */

@@ -18,8 +18,8 @@ import { replaceFile } from '../process/whole-file.ts'
 import { newKeyOps, OPERATOR_OWNER, revokedKeyOps, unpackToken } from '../state/api-key.ts'
 import { entryOps } from '../state/audit.ts'
 import { tokensKey } from '../state/keys.ts'
-import { readRow, readTimeMs, writeRows } from '../store/direct.ts'
 import type { Nodes } from '../store/nodes.ts'
+import { readRow, readTimeMs, writeRows } from '../store/raw-rows.ts'
 import { withStore } from '../store/with-store.ts'
 
 /** Operator keys live here. */

@@ -5,7 +5,7 @@
  */
 
 import type { Role } from '../../schemas/config.ts'
-import type { RoomLack } from '../store/fill.ts'
+import type { RoomLack } from '../store/memory-pressure.ts'
 
 /** Current state to check. */
 export interface ReadinessDeps {

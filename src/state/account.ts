@@ -16,8 +16,8 @@ import {
   SERVER_LIMIT_DEFAULT,
 } from '../../schemas/limits.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
+import { remember } from './memoize.ts'
 import type { CapTold, Period } from './quota.ts'
-import { remember } from './remember.ts'
 
 export type AccountStatus = 'pending' | 'active' | 'paused' | 'closed'
 

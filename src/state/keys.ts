@@ -4,7 +4,7 @@
  * README.md in this folder describes the content and packing of each key.
  */
 import { shardTag } from '../../cluster/keyspace.ts'
-import { remember } from './remember.ts'
+import { remember } from './memoize.ts'
 
 /** The shard of the list of destinations held by the operator, and of its orders. */
 export const HOLDS_SHARD = 0

@@ -8,8 +8,8 @@
 
 import type { EntityType, Ref } from '../../cluster/behaviour.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
+import { remember } from './memoize.ts'
 import type { CapTold, Period } from './quota.ts'
-import { remember } from './remember.ts'
 import type { ScheduledDays } from './scheduled.ts'
 import type { Segment } from './segment.ts'
 

@@ -9,7 +9,7 @@
 import type { EntityType, Ref, Staged } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { namesKey, streamsKey } from './keys.ts'
-import { remember } from './remember.ts'
+import { remember } from './memoize.ts'
 
 export type StreamKind = 'transactional' | 'broadcast' | 'inbound'
 

@@ -9,8 +9,8 @@ import { WORKERS_KEY } from '../../cluster/keyspace.ts'
 import { checkSettings } from '../../cluster/redis/settings.ts'
 import type { WorkerRecord } from '../../cluster/store.ts'
 import type { ClusterState } from './cluster/cluster-state.ts'
-import { readTimeMs } from './direct.ts'
 import type { Nodes } from './nodes.ts'
+import { readTimeMs } from './raw-rows.ts'
 
 /** Asked of the store at each call; a call rejects when it does not answer. */
 export interface StoreCondition {

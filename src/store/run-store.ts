@@ -13,7 +13,7 @@ import { makeLog } from '../process/log.ts'
 import { readInstallation, wasMade } from './installation.ts'
 import { isUnused } from './open-store.ts'
 import { closeDirectory } from './private-dir.ts'
-import { type Remembered, remakeFiles } from './remake.ts'
+import { type Remembered, remakeFiles } from './restore-data-dir.ts'
 import { readSecret } from './secret.ts'
 import { watchStore } from './store-watch.ts'
 

@@ -5,9 +5,9 @@
 
 import type { Redis } from 'ioredis'
 import type { Primaries } from '../../cluster/primaries.ts'
-import type { Heard } from '../../cluster/redis/hear.ts'
 import { ClusterFound } from '../../cluster/redis/settings.ts'
 import { connectRedisStore } from '../../cluster/redis/store.ts'
+import type { Heard } from '../../cluster/redis/subscriber.ts'
 import { lookAtCluster } from '../../cluster/slots/cluster-look.ts'
 import { connectClusterStore } from '../../cluster/slots/cluster-store.ts'
 import type { Lag, Store } from '../../cluster/store.ts'

@@ -14,15 +14,15 @@ import { readFileSync, statSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import type { ClusterLog } from '../../cluster/cluster-log.ts'
 import type { Durability } from '../../cluster/embedded/binary.ts'
+import { describeProcess } from '../../cluster/embedded/crash-diagnostics.ts'
 import { breachesOf, DURABLE_SETTINGS, isRewriting, setRight } from '../../cluster/embedded/durable.ts'
-import { describeProcess } from '../../cluster/embedded/last-words.ts'
 import { type DirectoryFault, StoreDirectory } from '../../cluster/embedded/store-directory.ts'
 import { readMark } from '../../cluster/embedded/store-mark.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { hiddenFault } from '../../cluster/redis/hidden-settings.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
-import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
+import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './memory-pressure.ts'
 
 /** For each primary if answers wait for a replica: docs/operate/cluster.md. */
 const REPLICAS_WANTED = 2

@@ -12,7 +12,7 @@ import { type ServerCounters, type ServerState, serverOwner, serverRef } from '.
 import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
 import type { Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
-import type { SeenAccount } from './owned.ts'
+import type { SeenAccount } from './resource-access.ts'
 import { formatServer } from './server.ts'
 
 /** The resource of a server of the account; null when the store did not answer. */

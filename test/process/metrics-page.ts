@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { unconnectedRoute } from '../../src/mail/attempt-route.ts'
-import { FIGURES, type FigureName } from '../../src/process/figures.ts'
+import { FIGURES, type FigureName } from '../../src/process/gauges.ts'
 import { makeMetrics } from '../../src/process/metrics.ts'
 
 const ROUTE = { ...unconnectedRoute('mx.a.test', null, 1), tlsVersion: 'TLSv1.3', transactionMs: 5 }

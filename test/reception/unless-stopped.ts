@@ -1,6 +1,6 @@
 /** unless-stopped - what a work ends with, and that a stop does not wait for it. */
 import t from 'tap'
-import { NotPerformed } from '../../cluster/items/pump.ts'
+import { NotPerformed } from '../../cluster/items/lane-runner.ts'
 import { unlessStopped } from '../../src/reception/unless-stopped.ts'
 
 t.test('unless-stopped: a work ends as it does', async (t) => {

@@ -22,10 +22,10 @@ import {
 } from '../../state/account.ts'
 import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
 import { type Settings, settingsFact } from '../../state/dashboard/member.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { wakeDue } from '../broadcast/running.ts'
 import { settingsIn } from '../dashboard/link.ts'
 import { releaseDue } from '../message/held.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
 
 /** The common fields of every such order. */
 export interface AccountAct {

@@ -16,12 +16,12 @@ import { unlessDamaged } from '../../../cluster/sum.ts'
 import { LOG_RETENTION_MONTHS_MAX } from '../../../schemas/limits.ts'
 import { personCutoffMs } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
+import { unitOf } from '../../state/hash-fraction.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from '../../state/keys.ts'
 import { type PeopleCounters, peopleDue, peopleOwner } from '../../state/log-retention.ts'
 import { deleteOps } from '../../state/message/row.ts'
 import { COUNT_FIELD, erasedMonthOf, FIRST_PERSONS, unpackPerson } from '../../state/person.ts'
-import { unitOf } from '../../state/spread.ts'
-import { logMonths } from '../order/log-age.ts'
+import { logMonths } from '../authorization/log-age.ts'
 
 /** Place of an account's first persons in the walk; bucket b has the place b + 1. */
 const FIRST = 0

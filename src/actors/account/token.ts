@@ -12,8 +12,8 @@ import { LIVE_KEYS_MAX } from '../../../schemas/limits.ts'
 import { type NewKey, newKeyOps, revokedKeyOps, type StoredToken, unpackToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
 import { tokensKey } from '../../state/keys.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from '../order/token.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from '../authorization/token.ts'
 import { keysTopic } from '../webhook/announce.ts'
 
 export interface CreateTokenBody extends TokenOrder {

@@ -11,8 +11,8 @@
 
 import type { CommandType, Due, TimerBody } from '../../../cluster/behaviour.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
-import { type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { type BroadcastState, broadcastRef, isOpenBroadcast, isScheduled } from '../../state/broadcast/broadcast.ts'
+import { type StreamCounters, streamOwner } from '../../state/complaint-threshold.ts'
 import { runningKey } from '../../state/keys.ts'
 import { leastTurnFact, stepDue, turnBeside } from './running.ts'
 

@@ -19,7 +19,6 @@ import { BROADCAST_BYTES_MAX, MESSAGE_BYTES_MAX } from '../../../schemas/limits.
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
 import { hasLiveKey } from '../../state/api-key.ts'
-import { type StreamCounters, streamOwner } from '../../state/brake.ts'
 import {
   type BroadcastState,
   broadcastEndsAtMs,
@@ -32,6 +31,7 @@ import {
 import { bucketPart, expiryOps, keepSharedOps } from '../../state/broadcast/content.ts'
 import { endNote } from '../../state/broadcast/note.ts'
 import { monthName } from '../../state/calendar.ts'
+import { type StreamCounters, streamOwner } from '../../state/complaint-threshold.ts'
 import { sendingFields, sendingRow } from '../../state/domain.ts'
 import { broadcastingKey, broadcastsKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
@@ -41,9 +41,9 @@ import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person.ts
 import { firstRefusal, type Limit, periodOf, take } from '../../state/quota.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { type CapTelling, tellReachedCaps, warnOfCaps } from '../message/cap.ts'
 import { sendTimeFault } from '../message/send-time.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
 import { announced } from '../webhook/announce.ts'
 import { beginDue } from './begin-broadcast.ts'
 import { endDue, forgetDue, leastTurnFact, PAUSED_TURN, stepDue, turnBeside } from './running.ts'

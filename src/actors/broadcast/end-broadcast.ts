@@ -24,7 +24,7 @@ import { HEAD_PART } from '../../state/broadcast/content.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { broadcastsKey, contentKey } from '../../state/keys.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
-import { logMonths } from '../order/log-age.ts'
+import { logMonths } from '../authorization/log-age.ts'
 import { BROADCAST_END_TIMER, endWrites, runningFact } from './running.ts'
 
 const NOTHING = { kind: 'done', reply: null } as const

@@ -11,7 +11,6 @@
 import type { CommandType, Need, Refusal, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { type StreamCounters, streamOwner } from '../../state/brake.ts'
 import {
   type BroadcastState,
   broadcastEntity,
@@ -22,10 +21,11 @@ import {
   NO_PROGRESS,
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
+import { type StreamCounters, streamOwner } from '../../state/complaint-threshold.ts'
 import { broadcastingKey, runningKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../../state/server.ts'
-import { proves, type Turn } from '../order/proof.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { proves, type Turn } from '../authorization/proof.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { beginDue } from './begin-broadcast.ts'
 import { endWrites, leastTurnFact, PAUSED_TURN, runningFact, stepDue, turnBeside } from './running.ts'
 

@@ -28,7 +28,6 @@ import type {
 import { PACE_PER_MINUTE_DEFAULT } from '../../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { type StreamCounters, streamOwner } from '../../state/brake.ts'
 import {
   type BroadcastState,
   broadcastEndsAtMs,
@@ -41,6 +40,7 @@ import {
 } from '../../state/broadcast/broadcast.ts'
 import { type BucketRow, bucketPart, unpackBucket } from '../../state/broadcast/content.ts'
 import { stepNote } from '../../state/broadcast/note.ts'
+import { type StreamCounters, streamOwner } from '../../state/complaint-threshold.ts'
 import { sendingFields, sendingRow } from '../../state/domain.ts'
 import { erasingFact, isErasedFrom } from '../../state/erasure.ts'
 import { contentKey, runningKey, sendingKey } from '../../state/keys.ts'

@@ -11,7 +11,6 @@
 
 import type { CommandType, Due, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
-import { type StreamCounters, streamOwner } from '../../state/brake.ts'
 import {
   type BroadcastState,
   broadcastEndsAtMs,
@@ -23,6 +22,7 @@ import {
 import { bucketPart, endFilesOps } from '../../state/broadcast/content.ts'
 import { type BroadcastNote, endNote } from '../../state/broadcast/note.ts'
 import { DAY_MS } from '../../state/calendar.ts'
+import { type StreamCounters, streamOwner } from '../../state/complaint-threshold.ts'
 import { broadcastingKey, contentKey, runningKey } from '../../state/keys.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
 

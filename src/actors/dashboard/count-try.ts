@@ -8,7 +8,7 @@
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { judgeTries, triesFact, tryOps } from '../../state/dashboard/tries.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 
 export interface CountTryBody {
   /** The kind of the try, and its subject: `<what>.<a or c>.<HMAC>`, `<what>.d.<deviceId>`, `<what>.u.<userId>`. */

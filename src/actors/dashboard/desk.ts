@@ -21,7 +21,7 @@ import {
   unpackDeskLink,
 } from '../../state/dashboard/desk.ts'
 import { apiKeyKey } from '../../state/keys.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 
 /** Links that may wait to be used; of more the oldest go. */
 const LINKS_MAX = 100

@@ -22,7 +22,7 @@ import {
   userFact,
   userSessionsFact,
 } from '../../state/dashboard/user.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { sessionsOf, userIn } from './user.ts'
 import { userNoticeDues } from './user-notice.ts'
 

@@ -42,7 +42,7 @@ import { USER_ACCOUNTS_MAX } from '../../../schemas/limits.ts'
 import { usedLinksOps } from '../../state/dashboard/link.ts'
 import { userFact } from '../../state/dashboard/user.ts'
 import { afterStep, STEP_MS, userListOps, userLookDues } from '../../state/dashboard/user-list.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { userIn } from './user.ts'
 
 export interface BeginJoinBody {

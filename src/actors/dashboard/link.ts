@@ -38,7 +38,7 @@ import {
 import { invitationsKey, membersKey, NOTICE_LANE, settingsKey } from '../../state/dashboard/places.ts'
 import { holdsLevel } from '../../state/dashboard/session.ts'
 import { userFact, userSessionsFact } from '../../state/dashboard/user.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { changeUser, type UserChanged, userIn } from './user.ts'
 
 const ITEM = /^link\.([0-9a-f]+)\.(\d+)$/

@@ -26,8 +26,8 @@ import {
 import { invitationsKey, memberSessionsKey, membersKey } from '../../state/dashboard/places.ts'
 import { endedSessionOps, sessionEndMs, sessionFact } from '../../state/dashboard/session.ts'
 import { apiKeyKey } from '../../state/keys.ts'
-import { type Proof, proves, sessionIn } from '../order/proof.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Proof, proves, sessionIn } from '../authorization/proof.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { linkDue } from './link.ts'
 import { memberTopic } from './session.ts'
 

@@ -25,8 +25,8 @@ import {
   sessionOps,
 } from '../../state/dashboard/session.ts'
 import { apiKeyKey } from '../../state/keys.ts'
-import { sessionIn } from '../order/proof.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { sessionIn } from '../authorization/proof.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { settingsIn } from './link.ts'
 
 /** A session of a member. */

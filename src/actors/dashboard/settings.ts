@@ -16,8 +16,8 @@ import {
 import { actOps, type MemberAct } from '../../state/dashboard/act.ts'
 import { type Application, fieldsOfSettings, type Settings } from '../../state/dashboard/member.ts'
 import { settingsKey } from '../../state/dashboard/places.ts'
-import type { Proof } from '../order/proof.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import type { Proof } from '../authorization/proof.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { refusePeople } from './member.ts'
 
 export interface ChangeSettingsBody extends Proof {

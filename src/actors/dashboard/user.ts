@@ -27,7 +27,7 @@ import {
   userSessionsFact,
 } from '../../state/dashboard/user.ts'
 import { userLookDues } from '../../state/dashboard/user-list.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { type UserNotice, userNoticeDues } from './user-notice.ts'
 
 export interface AddUserBody {

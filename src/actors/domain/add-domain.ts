@@ -11,8 +11,8 @@ import { accountRef } from '../../state/account.ts'
 import { keepPairOps } from '../../state/dkim-pair.ts'
 import { type DomainState, domainName, domainRef, sendingOps } from '../../state/domain.ts'
 import { dkimKey, domainsKey, namesKey } from '../../state/keys.ts'
-import { type AccountOrder, refuseOrder } from '../order/domain.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type AccountOrder, refuseOrder } from '../authorization/domain.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { firstCheckDue, nextCheckDue } from './check-schedule.ts'
 
 export interface AddDomainBody extends AccountOrder {

@@ -38,9 +38,9 @@ import {
   switchedKey,
   undecidedOp,
 } from '../../state/domain.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../authorization/domain.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { wakeDue } from '../broadcast/running.ts'
-import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
 import { checkTimerItem, domainOfTimer, nextCheckDue } from './check-schedule.ts'
 import { administratorsFact, noticeDues, noticeOf } from './notice.ts'
 

@@ -12,8 +12,8 @@ import { entityKey } from '../../../cluster/keyspace.ts'
 import { endOfRemainsMs, endPairsOps } from '../../state/dkim-pair.ts'
 import { decidedOp, domainName, domainRef, sendingOps } from '../../state/domain.ts'
 import { domainsKey, namesKey } from '../../state/keys.ts'
-import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../authorization/domain.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { endChecks } from './domain-check.ts'
 
 export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' } | Refused> = {

@@ -11,8 +11,8 @@ import type { CommandType } from '../../../cluster/behaviour.ts'
 import { keepPairOps } from '../../state/dkim-pair.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { dkimKey } from '../../state/keys.ts'
-import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../authorization/domain.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { firstCheckDue } from './check-schedule.ts'
 
 export interface RotateDkimBody extends DomainOrder {

@@ -7,8 +7,8 @@
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { type DomainState, domainRef, sendingOps } from '../../state/domain.ts'
-import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../authorization/domain.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import { nextCheckDue } from './check-schedule.ts'
 
 export interface UseInTestsReply {

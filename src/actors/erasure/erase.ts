@@ -35,8 +35,8 @@ import {
 } from '../../state/erasure.ts'
 import { erasingKey, erasuresKey, namesKey } from '../../state/keys.ts'
 import { keyOfNumber, type PersonRow, packErased, personFacts, personRowIn } from '../../state/person.ts'
-import { type AccountOrder, refuseOrder } from '../order/domain.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type AccountOrder, refuseOrder } from '../authorization/domain.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 
 /** Maximum pending erasures of an account; beyond it orders are refused until some are done. */
 export const ERASURES_OPEN_MAX = 10_000

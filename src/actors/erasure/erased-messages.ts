@@ -22,7 +22,7 @@ import {
 } from '../../state/message/status.ts'
 import type { ServerState } from '../../state/server.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
-import { failedEvent } from '../message/attempted.ts'
+import { failedEvent } from '../message/delivery-outcome.ts'
 import { endContent } from './erased-content.ts'
 
 /** A message of the person. */

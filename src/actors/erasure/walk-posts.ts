@@ -21,7 +21,7 @@ import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { deadScore, isThinned, recordOp, unpackRecord } from '../../state/webhook/delivery.ts'
 import { itemOf, parseDeliveryItem, type WebhookItem } from '../../state/webhook/item.ts'
 import { listenersRef, type Subscriber } from '../../state/webhook/webhook.ts'
-import { type HeadPlace, headPlace, isErasedMail, isOfMail } from '../webhook/told-mail.ts'
+import { type HeadPlace, headPlace, isErasedMail, isOfMail } from '../webhook/event-message.ts'
 import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Deliveries of one step. */

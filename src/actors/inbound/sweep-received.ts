@@ -35,8 +35,8 @@ import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep
 import { segmentAfterFact, segmentAtFact, segmentEndMs } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
+import { logMonths } from '../authorization/log-age.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
-import { logMonths } from '../order/log-age.ts'
 import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
 
 /** Messages of one step. */

@@ -10,7 +10,7 @@
 
 import type { Decision } from '../../../cluster/behaviour.ts'
 import { firstRefusal, type Limit } from '../../state/quota.ts'
-import { isRefused, type Refused } from '../order/refusal.ts'
+import { isRefused, type Refused } from '../authorization/refusal.ts'
 import type { RefusedMessage, SendReply } from './send.ts'
 import type { SendTurn } from './send-turn.ts'
 

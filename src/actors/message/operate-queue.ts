@@ -16,9 +16,9 @@ import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { holdsKey, wakesKey } from '../../state/keys.ts'
 import { parseAttemptItem } from '../../state/message/item.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import type { AttemptOutcome } from './attempt-outcome.ts'
-import { attemptOutcome } from './attempted.ts'
+import { attemptOutcome } from './delivery-outcome.ts'
 
 /** Maximum number of held destinations; beyond it another tool is needed. */
 export const HOLDS_MAX = 10_000

@@ -32,7 +32,7 @@ import { addressFact, addressOfRow, erasedMonthOf, keyOfNumber } from '../../sta
 import { isTestSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { isPastLog } from '../order/log-age.ts'
+import { isPastLog } from '../authorization/log-age.ts'
 import { holdOps } from './held.ts'
 
 export interface JobAddress {

@@ -7,8 +7,8 @@
 
 import type { Context, Facts, Ref, States } from '../../../cluster/behaviour.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
+import { remember } from '../../state/memoize.ts'
 import type { Limit } from '../../state/quota.ts'
-import { remember } from '../../state/remember.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import type { SendBody } from './send.ts'

@@ -13,7 +13,7 @@ import type { IdempotencyInput } from '../../state/message/idempotency.ts'
 import type { LanePrefix } from '../../state/message/item.ts'
 import type { RecipientKind, SourceLetter } from '../../state/message/log-entry.ts'
 import type { LimitScope } from '../../state/quota.ts'
-import type { Refused } from '../order/refusal.ts'
+import type { Refused } from '../authorization/refusal.ts'
 
 export interface SendSender {
   readonly address: string

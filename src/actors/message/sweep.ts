@@ -59,7 +59,7 @@ import { allSegmentKeys, bucketsOfSegment, hasPostings, segmentEndMs } from '../
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { inboundName, type StreamState, streamName, streamRef } from '../../state/stream.ts'
 import { eventCutoffMs, eventLogOwner } from '../../state/webhook/event-log.ts'
-import { logMonths } from '../order/log-age.ts'
+import { logMonths } from '../authorization/log-age.ts'
 import { listedFact, sweepListed } from '../suppression/sweep-suppressions.ts'
 import { oldestSlicesFact, sweepEvents } from '../webhook/sweep-events.ts'
 import { unlinkColdDue } from './unlink.ts'

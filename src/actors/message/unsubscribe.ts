@@ -27,7 +27,7 @@ import { isLeftSegment, STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { isWorse, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
-import { isPastLog } from '../order/log-age.ts'
+import { isPastLog } from '../authorization/log-age.ts'
 import {
   type Clicker,
   type ClickSource,
@@ -38,7 +38,7 @@ import {
 } from '../suppression/click.ts'
 import { type SuppressTurn, suppressLeaver, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import { bothNeeds, newsOf } from './attempted.ts'
+import { bothNeeds, newsOf } from './delivery-outcome.ts'
 import { figuresAfter, figuresOwners } from './figures.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'

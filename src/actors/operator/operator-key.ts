@@ -26,7 +26,7 @@ import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { HOUR_MS } from '../../state/calendar.ts'
 import { tokensKey } from '../../state/keys.ts'
 import type { TokenReply } from '../account/token.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 
 export interface CreateOperatorKeyBody {
   readonly name: string

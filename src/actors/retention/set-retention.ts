@@ -20,15 +20,21 @@ import { installationFact, installationMonths, MONTHS_FIELD } from '../../state/
 import { contentDue } from '../../state/message/retention.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import {
   type AccountOrderer,
   accountOfOrder,
   type ServerOrder,
   serverOfOrder,
   serverOrderEntities,
-} from '../order/server.ts'
-import { refuseClosed, type StreamOrder, streamOfOrder, streamOrderEntities, tenantOf } from '../order/stream.ts'
+} from '../authorization/server.ts'
+import {
+  refuseClosed,
+  type StreamOrder,
+  streamOfOrder,
+  streamOrderEntities,
+  tenantOf,
+} from '../authorization/stream.ts'
 
 /** Any subset; null inherits the value. */
 export interface RetentionChanges {

@@ -14,8 +14,8 @@ import { MessageRows } from '../../state/message/row.ts'
 import { type ColdItem, leafOf, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
+import { logMonths } from '../authorization/log-age.ts'
 import { unlinkColdDue } from '../message/unlink.ts'
-import { logMonths } from '../order/log-age.ts'
 import { swap } from './swap.ts'
 
 /** A segment to write again without what is older than this. */

@@ -14,9 +14,9 @@ import { auditOpsOf } from '../../state/audit.ts'
 import { namesKey, serversKey } from '../../state/keys.ts'
 import { type ServerChanges, type ServerMode, type ServerState, serverName, serverRef } from '../../state/server.ts'
 import { makeDefaultStream, newStreamStaged } from '../../state/stream.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import { type AccountOrderer, accountOfOrder } from '../authorization/server.ts'
 import { sweepDue } from '../message/sweep.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { type AccountOrderer, accountOfOrder } from '../order/server.ts'
 
 export interface CreateServerBody extends AccountOrderer {
   readonly server: NewServer

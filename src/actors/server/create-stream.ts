@@ -7,14 +7,14 @@
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { namesKey } from '../../state/keys.ts'
 import { inboundName, makeStream, newStreamStaged, type StreamKind, streamName } from '../../state/stream.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import {
   refuseClosed,
   type ServerKeyOrder,
   type StreamReply,
   serverKeyOrderEntities,
   tenantOf,
-} from '../order/stream.ts'
+} from '../authorization/stream.ts'
 
 export interface CreateStreamBody extends ServerKeyOrder {
   readonly streamKind: StreamKind

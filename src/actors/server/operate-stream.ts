@@ -9,11 +9,11 @@
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
-import { streamOwner } from '../../state/brake.ts'
+import { streamOwner } from '../../state/complaint-threshold.ts'
 import { type StreamEvent, type StreamState, streamEntity, streamRef } from '../../state/stream.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import type { StreamReply } from '../authorization/stream.ts'
 import { stepDue } from '../broadcast/running.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import type { StreamReply } from '../order/stream.ts'
 
 /** Pace: messages a minute of its broadcasts, null for the default. */
 export type StreamAct =

@@ -9,8 +9,8 @@ import { type AccountCounters, accountOwner } from '../../state/account.ts'
 import { auditOpsOf, differenceOf } from '../../state/audit.ts'
 import { namesKey } from '../../state/keys.ts'
 import { type ServerChanges, type ServerCounters, serverName, serverOwner, serverRef } from '../../state/server.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { accountOfOrder, type ServerOrder, serverOfOrder, serverOrderEntities } from '../order/server.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import { accountOfOrder, type ServerOrder, serverOfOrder, serverOrderEntities } from '../authorization/server.ts'
 import { refuseLimits, type ServerReply } from './create-server.ts'
 
 export interface PatchServerBody extends ServerOrder {

@@ -10,7 +10,7 @@
 import type { CommandType, Op } from '../../../cluster/behaviour.ts'
 import { namesKey } from '../../state/keys.ts'
 import { inboundName, type StreamChanges, streamName, streamRef } from '../../state/stream.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 import {
   refuseClosed,
   type StreamOrder,
@@ -18,7 +18,7 @@ import {
   streamOfOrder,
   streamOrderEntities,
   tenantOf,
-} from '../order/stream.ts'
+} from '../authorization/stream.ts'
 
 export interface PatchStreamBody extends StreamOrder {
   /** Any subset. */

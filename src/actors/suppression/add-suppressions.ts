@@ -18,8 +18,8 @@ import {
 } from '../../state/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { isWorse, type Suppression, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
 import { markEvents, rowOp, suppressionEntryOps } from './suppress.ts'
 
 export interface AddSuppressionsBody extends TokenOrder {

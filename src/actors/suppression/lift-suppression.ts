@@ -17,8 +17,8 @@ import {
   suppressedKeyOf,
   suppressionIn,
 } from '../../state/suppression.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
 
 export interface LiftBody extends TokenOrder {
   readonly serverId: string

@@ -12,7 +12,7 @@
 
 import type { Context, Facts, Need, Op, Ref, Staged, States } from '../../../cluster/behaviour.ts'
 import { entryIdOf } from '../../../cluster/id.ts'
-import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '../../state/brake.ts'
+import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '../../state/complaint-threshold.ts'
 import { suppressionsKey } from '../../state/keys.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'

@@ -34,8 +34,8 @@ import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { type HeardCounters, heardOwner, keptUntilMs, writeHeard } from '../../state/webhook/event-feed.ts'
 import { eventLogOwner, logEvents } from '../../state/webhook/event-log.ts'
-import { type HeardCounters, heardOwner, keptUntilMs, writeHeard } from '../../state/webhook/heard.ts'
 import {
   type CapReference,
   type EventReference,

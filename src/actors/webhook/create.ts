@@ -17,9 +17,9 @@ import {
   type WebhookState,
   webhookRef,
 } from '../../state/webhook/webhook.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import type { ServerKeyOrder } from '../order/stream.ts'
-import { holderOfOrder } from '../order/webhook.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import type { ServerKeyOrder } from '../authorization/stream.ts'
+import { holderOfOrder } from '../authorization/webhook.ts'
 import { webhookSweepDue } from './sweep.ts'
 
 export interface CreateWebhookBody extends ServerKeyOrder {

@@ -14,9 +14,9 @@ import type { CommandType, Due, TimerBody } from '../../../cluster/behaviour.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { heardKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
-import { type HeardCounters, heardOwner, keptUntilMs, NOTHING_HEARD } from '../../state/webhook/heard.ts'
-import { proves } from '../order/proof.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
+import { type HeardCounters, heardOwner, keptUntilMs, NOTHING_HEARD } from '../../state/webhook/event-feed.ts'
+import { proves } from '../authorization/proof.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
 
 /** A feed repeats the command within this time. */
 export const LISTEN_MS = 60_000

@@ -31,7 +31,7 @@ import {
 } from '../../state/webhook/delivery.ts'
 import { parseDeliveryItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
-import { headPlace, isErasedMail, isOfMail } from './told-mail.ts'
+import { headPlace, isErasedMail, isOfMail } from './event-message.ts'
 
 /** How an attempt ended. */
 export interface PostOutcome {

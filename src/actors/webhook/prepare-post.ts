@@ -22,7 +22,7 @@ import {
 } from '../../state/webhook/delivery.ts'
 import { parseDeliveryItem, type WebhookItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
-import { isPastDelivery } from '../order/log-age.ts'
+import { isPastDelivery } from '../authorization/log-age.ts'
 
 /** One attempt. Its number is that of the claim, beyond those made before the delivery was last queued. */
 export interface PostJob {

@@ -19,8 +19,8 @@ import {
   webhookOwner,
   webhookRef,
 } from '../../state/webhook/webhook.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { holderOfOrder, listenerOrderEntities, type WebhookOrder, webhookOfOrder } from '../order/webhook.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import { holderOfOrder, listenerOrderEntities, type WebhookOrder, webhookOfOrder } from '../authorization/webhook.ts'
 import { webhookName } from './create.ts'
 
 export const DROP_TIMER = 'drop'

@@ -37,9 +37,14 @@ import {
 import { formatItem, parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
 import { sliceEndMs, slicesFact } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
-import { isPastDelivery, logMonths } from '../order/log-age.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from '../order/webhook.ts'
+import { isPastDelivery, logMonths } from '../authorization/log-age.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import {
+  type WebhookOrder,
+  webhookOfOrder,
+  webhookOrderCounters,
+  webhookOrderEntities,
+} from '../authorization/webhook.ts'
 import { announced, BACKLOG_TIMER, DeliveryQueue } from './announce.ts'
 
 export interface ReplayDeliveryBody extends WebhookOrder {

@@ -7,8 +7,8 @@
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { WEBHOOK_SECRETS_MAX } from '../../../schemas/limits.ts'
 import { type WebhookSecret, webhookRef } from '../../state/webhook/webhook.ts'
-import { type Refused, refuse } from '../order/refusal.ts'
-import { type WebhookOrder, webhookOfOrder, webhookOrderEntities } from '../order/webhook.ts'
+import { type Refused, refuse } from '../authorization/refusal.ts'
+import { type WebhookOrder, webhookOfOrder, webhookOrderEntities } from '../authorization/webhook.ts'
 
 export interface AddSecretBody extends WebhookOrder {
   readonly sealedSecret: string

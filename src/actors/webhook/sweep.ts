@@ -18,7 +18,7 @@ import { deadScore, isThinned, recordFact, unpackRecord } from '../../state/webh
 import { itemOf } from '../../state/webhook/item.ts'
 import { sliceEndMs, slicesFact } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
-import { logMonths } from '../order/log-age.ts'
+import { logMonths } from '../authorization/log-age.ts'
 
 export const WEBHOOK_SWEEP_TIMER = 'webhook-sweep'
 

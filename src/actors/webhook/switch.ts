@@ -30,8 +30,8 @@ import {
   webhookOwner,
   webhookRef,
 } from '../../state/webhook/webhook.ts'
-import type { Refused } from '../order/refusal.ts'
-import { listenerOrderEntities, type WebhookOrder, webhookOfOrder } from '../order/webhook.ts'
+import type { Refused } from '../authorization/refusal.ts'
+import { listenerOrderEntities, type WebhookOrder, webhookOfOrder } from '../authorization/webhook.ts'
 
 export const OFF_TIMER = 'off'
 

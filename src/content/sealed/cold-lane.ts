@@ -7,7 +7,7 @@
 
 import type { LaneType } from '../../../cluster/behaviour.ts'
 import { entryIdOf, shardOf } from '../../../cluster/id.ts'
-import { NotPerformed } from '../../../cluster/items/pump.ts'
+import { NotPerformed } from '../../../cluster/items/lane-runner.ts'
 import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '../../actors/sealed/cold.ts'
 import type { RecallJob, RecallOutcome } from '../../actors/sealed/recall.ts'
 import { COLD_LANE } from '../../state/message/sealed.ts'

@@ -2,7 +2,7 @@
 import './style/style.css'
 import { render } from 'preact'
 import { applyTheme } from './browser/theme.ts'
-import { Desk } from './desk/desk-frame.tsx'
+import { Desk } from './operator-console/desk-frame.tsx'
 
 applyTheme()
 const root = document.getElementById('page')

@@ -1,8 +1,8 @@
 /** door - the pages without a session: signing in, links, and a forgotten password */
 import './style/style.css'
 import { render } from 'preact'
+import { Door } from './auth/door-page.tsx'
 import { applyTheme } from './browser/theme.ts'
-import { Door } from './door/door-page.tsx'
 
 applyTheme()
 const root = document.getElementById('page')

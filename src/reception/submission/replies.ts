@@ -9,7 +9,7 @@
 
 import { MESSAGE_BYTES_MAX, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../../../schemas/limits.ts'
 import { REFUSALS, type RefusalCode } from '../../../schemas/refusals.ts'
-import type { Refused } from '../../actors/order/refusal.ts'
+import type { Refused } from '../../actors/authorization/refusal.ts'
 import { sentenceOfRefusal } from '../../sending/refusal-sentence.ts'
 import type { SendResult } from '../../sending/send.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'

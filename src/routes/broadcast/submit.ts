@@ -24,7 +24,7 @@ import { suppressedFacts } from '../../state/suppression.ts'
 import { type ContentStore, packContent } from '../../store/content.ts'
 import { entityFact, stateOf } from '../../views/entity.ts'
 import type { Reader, ServerKey } from '../../views/key.ts'
-import { maySend } from '../../views/owned.ts'
+import { maySend } from '../../views/resource-access.ts'
 
 /** Dependencies of submitting. */
 export interface SubmitBroadcastDeps {

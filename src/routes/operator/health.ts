@@ -9,13 +9,13 @@
 
 import type { Health } from '../../../schemas/operator/health.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import type { Figures } from '../../process/figures.ts'
+import type { Figures } from '../../process/gauges.ts'
 import type { Metrics } from '../../process/metrics.ts'
 import type { RedisFigure } from '../../store/store-watch.ts'
 import type { ErasureFigures } from '../../views/operator/erasure-figures.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
 import type { DomainFigures } from '../../views/operator/undecided-domains.ts'
-import type { WebhookFigures } from '../../webhooks/figures.ts'
+import type { WebhookFigures } from '../../webhooks/webhook-stats.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
 /** The runtime's state. */

@@ -16,7 +16,7 @@ import type {
 import type { HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import { INSTALLATION_SHARD } from '../../state/log-retention.ts'
-import { readAccountOf } from '../../views/owned.ts'
+import { readAccountOf } from '../../views/resource-access.ts'
 import { formatInstallationRetention, readInstallationMonths } from '../../views/retention.ts'
 import { giveOrder } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'

@@ -5,12 +5,12 @@
  */
 
 import { shardOf } from '../../../cluster/id.ts'
-import type { TokenOrder } from '../../actors/order/token.ts'
+import type { TokenOrder } from '../../actors/authorization/token.ts'
 import type { TokenKind } from '../../http/key.ts'
 import type { EdgeRequest, Handler, HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { OperatorAct } from '../../state/audit.ts'
-import { readAccountOf, readServerOf, type SeenAccount } from '../../views/owned.ts'
+import { readAccountOf, readServerOf, type SeenAccount } from '../../views/resource-access.ts'
 import { listServers } from '../../views/servers.ts'
 import { listTokens } from '../../views/token.ts'
 import { pageOf } from '../answer.ts'

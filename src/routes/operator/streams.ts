@@ -5,7 +5,7 @@
  */
 
 import { shardOf } from '../../../cluster/id.ts'
-import type { StreamReply } from '../../actors/order/stream.ts'
+import type { StreamReply } from '../../actors/authorization/stream.ts'
 import type { OperateStreamBody, StreamAct } from '../../actors/server/operate-stream.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'

@@ -15,7 +15,7 @@ import type {
 import type { Handlers } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { Reader } from '../../views/key.ts'
-import { readAccountOf, readServerOf, type SeenAccount } from '../../views/owned.ts'
+import { readAccountOf, readServerOf, type SeenAccount } from '../../views/resource-access.ts'
 import {
   formatAccountRetention,
   formatContentRetention,

@@ -12,7 +12,7 @@
 import { hostOfRoute } from '../../mail/attempt-route.ts'
 import { NO_SITE, receivingSite, SIMULATED_SITE } from '../../mail/receiving-sites.ts'
 import { DAY_MS } from '../calendar.ts'
-import { remember } from '../remember.ts'
+import { remember } from '../memoize.ts'
 import { type Counted, type CounterKind, type Figure, figureOf, type MailRow } from './hour-count.ts'
 import type { StatusEvent } from './status.ts'
 

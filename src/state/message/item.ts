@@ -7,7 +7,7 @@
  */
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'
-import { remember, rememberShortly } from '../remember.ts'
+import { remember, rememberShortly } from '../memoize.ts'
 
 /** One recipient of one message. */
 export interface AttemptItem {

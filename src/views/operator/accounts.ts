@@ -16,7 +16,7 @@ import { formatAccount, formatApplication } from '../account.ts'
 import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { type Page, readNewest } from '../newest.ts'
-import type { SeenAccount } from '../owned.ts'
+import type { SeenAccount } from '../resource-access.ts'
 import { readLastDay } from '../stats/read-stats.ts'
 
 /** Servers of an account whose last 24 hours are added up. */

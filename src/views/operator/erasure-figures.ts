@@ -10,8 +10,8 @@
  */
 
 import { erasedKey } from '../../state/keys.ts'
-import { makeFreshLook } from '../fresh-look.ts'
 import type { ReadKeys } from '../read-keys.ts'
+import { makeFreshLook } from '../ttl-cache.ts'
 
 /** A look serves everybody who asks within this time. */
 const FRESH_MS = 3_000

@@ -9,8 +9,8 @@
 
 import { msOf } from '../../../cluster/id.ts'
 import { parseAttemptItem } from '../../state/message/item.ts'
-import { makeFreshLook } from '../fresh-look.ts'
 import type { ReadKeys } from '../read-keys.ts'
+import { makeFreshLook } from '../ttl-cache.ts'
 import { countDestinations, readLane } from './queue.ts'
 
 /** Destinations listed by name, and lanes read for each. */

@@ -12,9 +12,9 @@ import { DAY_MS } from '../../state/calendar.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { undecidedKey } from '../../state/keys.ts'
 import { entityFact, stateOf } from '../entity.ts'
-import { makeFreshLook } from '../fresh-look.ts'
 import type { Reader } from '../key.ts'
 import type { ReadKeys } from '../read-keys.ts'
+import { makeFreshLook } from '../ttl-cache.ts'
 
 /** Domains of a shard that are read. */
 const DOMAINS_MAX = 100

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered, type Outcome } from '../../../src/mail/outcome.ts'

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import type { StatsBy, StatsGroup, StatsGroupBy } from '../../../schemas/stats.ts'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { unconnectedRoute } from '../../../src/mail/attempt-route.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { closeAccount, pauseAccount, resumeAccount } from '../../../src/actors/account/change-account.ts'
 import type { AttemptOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { heldKey } from '../../../src/state/keys.ts'
 import { BY, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'

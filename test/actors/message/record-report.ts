@@ -3,7 +3,7 @@
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { type AttemptOutcome, reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { type Report, type ReportReply, recordReport } from '../../../src/actors/message/record-report.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'

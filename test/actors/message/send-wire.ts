@@ -1,8 +1,8 @@
 /** Tests of src/actors/send-wire.ts: a send and its answer are the same after the transfer. */
 import { test } from 'tap'
+import { refuse } from '../../../src/actors/authorization/refusal.ts'
 import type { SendBody, SendReply } from '../../../src/actors/message/send.ts'
 import { sendWire } from '../../../src/actors/message/send-wire.ts'
-import { refuse } from '../../../src/actors/order/refusal.ts'
 import { makeItem, makeSend, makeTenant } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { prepareUnlink, type UnlinkOutcome, unlinkFilesDue, unlinkOutcome } from '../../../src/actors/message/unlink.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../src/state/calendar.ts'

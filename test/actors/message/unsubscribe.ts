@@ -2,7 +2,7 @@
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { type ClickBody, undoUnsubscribe, unsubscribe } from '../../../src/actors/message/unsubscribe.ts'

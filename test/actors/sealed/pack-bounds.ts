@@ -1,7 +1,7 @@
 /** pack-bounds - which messages a look at bodies reaches, and how many go into one pack. */
 import t, { type Test } from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { packDue } from '../../../src/actors/sealed/pack.ts'
 import { packBodies } from '../../../src/content/sealed/pack.ts'

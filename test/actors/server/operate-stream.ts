@@ -3,7 +3,7 @@
 import t from 'tap'
 import { operateStream, type StreamAct } from '../../../src/actors/server/operate-stream.ts'
 import type { OperatorAct } from '../../../src/state/audit.ts'
-import { streamOwner } from '../../../src/state/brake.ts'
+import { streamOwner } from '../../../src/state/complaint-threshold.ts'
 import { makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 

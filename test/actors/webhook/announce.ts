@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'

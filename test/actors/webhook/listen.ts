@@ -4,12 +4,12 @@
  */
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { LISTEN_MS, listen } from '../../../src/actors/webhook/listen.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { heardKey } from '../../../src/state/keys.ts'
-import { heardOf } from '../../../src/state/webhook/heard.ts'
+import { heardOf } from '../../../src/state/webhook/event-feed.ts'
 import { acceptedIds, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 

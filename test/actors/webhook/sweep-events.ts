@@ -1,7 +1,7 @@
 /** sweep-events - the log of a server's events: its contents, and its removal by age, slice by slice. */
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
 import { formatClaim } from '../../../cluster/items/claim.ts'
 import { deadClaims, standingClaims } from '../../../cluster/items/dead-claims.ts'
-import { Pump } from '../../../cluster/items/pump.ts'
+import { Pump } from '../../../cluster/items/lane-runner.ts'
 
 const lane = (prefix: string, claimsStand: boolean): LaneType =>
   ({ prefix, claimsStand, holdMs: 1, room: () => 1 }) as unknown as LaneType

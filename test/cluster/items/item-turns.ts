@@ -24,7 +24,7 @@ import {
 } from '../../../cluster/items/claim.ts'
 import { claimType, freeType, outcomeType, timerType } from '../../../cluster/items/item-turns.ts'
 import { LaneIndex } from '../../../cluster/items/lane-index.ts'
-import { type Claim, Pump } from '../../../cluster/items/pump.ts'
+import { type Claim, Pump } from '../../../cluster/items/lane-runner.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 
 const NOW_MS = 100_000

@@ -1,7 +1,7 @@
 /** Tests of cluster/placed-lanes.ts. */
 import { test } from 'tap'
 import { LaneIndex } from '../../../cluster/items/lane-index.ts'
-import { Pump } from '../../../cluster/items/pump.ts'
+import { Pump } from '../../../cluster/items/lane-runner.ts'
 import { PlacedLanes } from '../../../cluster/shard/placed-lanes.ts'
 
 function lanesOf(known: Readonly<Record<string, number>> = {}): PlacedLanes {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { explain } from '../../../src/mail/authenticate/explain.ts'
 import { judgeMail } from '../../../src/mail/authenticate/judge.ts'
 import { mergeRounds } from '../../../src/mail/authenticate/rounds.ts'
-import { readToldSession } from '../../../src/mail/authenticate/told-session.ts'
+import { readToldSession } from '../../../src/mail/authenticate/session-from-headers.ts'
 import { lookUpIn } from '../../support/peers/records.ts'
 import { joinMail, publicKeyText, signField } from '../../support/peers/sign-mail.ts'
 

@@ -2,9 +2,9 @@
  * crash-shard - a shard that ends its own process with SIGKILL at a named step, the first time that it comes there.
  */
 
-import type { Claim } from '../../../cluster/items/pump.ts'
+import type { Claim } from '../../../cluster/items/lane-runner.ts'
 import type { Plan } from '../../../cluster/shard/batch.ts'
-import type { Flight } from '../../../cluster/shard/flight.ts'
+import type { Flight } from '../../../cluster/shard/in-flight-commit.ts'
 import { CommitLoop } from '../../../cluster/shard/loop.ts'
 import { type MakeLoop, Shard } from '../../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../../cluster/shard/world.ts'

@@ -37,7 +37,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/http/rate.ts buckets': { entries: 100_000, entryBytes: 256, by: 'CLIENTS_MAX' },
   'src/http/scans.ts accounts': { entries: 10_000, entryBytes: 512, by: 'ACCOUNTS_MAX' },
   'src/http/generations.ts young': { entries: 16_384, entryBytes: KB, by: 'twice youngMax of its caller' },
-  'src/http/noted.ts agents': { entries: 1_000, entryBytes: 2 * KB, by: 'AGENTS_MAX' },
+  'src/http/request-log.ts agents': { entries: 1_000, entryBytes: 2 * KB, by: 'AGENTS_MAX' },
   'src/http/client-address.ts trusted': { entries: 1_000, entryBytes: 256, by: 'PEERS_MAX' },
   'src/http/listener.ts feeds': { entries: 600, entryBytes: KB, by: 'FEEDS_MAX and USERS_FEEDS_MAX' },
   'src/http/listener.ts receiving': {
@@ -64,7 +64,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/process/fair-queue.ts waiting': { entries: 500, entryBytes: KB, by: 'jobs that wait, which its caller bounds' },
   'src/process/fair-queue.ts cost': { entries: 10_000, entryBytes: 256, by: 'CLIENTS_MAX' },
   'src/process/thread-room.ts serving': { entries: 500, entryBytes: 256, by: 'WAITING_MAX' },
-  'src/state/remember.ts young': { entries: 2_048, entryBytes: 4 * KB, by: 'YOUNG_MAX' },
+  'src/state/memoize.ts young': { entries: 2_048, entryBytes: 4 * KB, by: 'YOUNG_MAX' },
   'src/store/listed.ts kept': { entries: 8, entryBytes: 10 * KB * KB, by: 'KEPT_MAX' },
   'src/store/request-log.ts answered': { entries: 50_000, entryBytes: KB, by: 'NOTED_MAX' },
   'src/content/sealed/segment.ts tails': { entries: 500, entryBytes: 64 * KB, by: 'TAILS_MAX' },
@@ -152,7 +152,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/mail/mime/charset.ts known': { entries: 100, entryBytes: KB, by: 'KNOWN_MAX' },
   'src/mail/mime/walk.ts boundaries': { entries: 50, entryBytes: 2 * KB, by: 'DEPTH_MAX' },
   'cluster/sum.ts found': { entries: 20, entryBytes: KB, by: 'kinds of rows, named in the code' },
-  'cluster/items/pump.ts underWay': {
+  'cluster/items/lane-runner.ts underWay': {
     entries: 8_192,
     entryBytes: KB,
     by: 'effects under way, which the room of each lane bounds',

@@ -1,7 +1,7 @@
 /** deliveries - those of one message among very many, in old slices, page by page. */
 import t from 'tap'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { apiKeyKey } from '../../../src/state/keys.ts'

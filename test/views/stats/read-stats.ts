@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { StatsEntry } from '../../../schemas/stats.ts'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
-import { attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { streamsKey } from '../../../src/state/keys.ts'
 import type { Reader, ServerKey } from '../../../src/views/key.ts'

@@ -6,7 +6,7 @@ import type { Found } from '../../../../schemas/dashboard/account.ts'
 import { call } from '../api/call.ts'
 import { serverPath } from '../api/place.ts'
 import { may, servers } from '../api/session.ts'
-import { shownServer } from '../browser/here.ts'
+import { shownServer } from '../browser/current-server.ts'
 import { Icon, type IconName } from '../parts/icon.tsx'
 import { PAGES } from './pages.tsx'
 

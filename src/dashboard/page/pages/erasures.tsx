@@ -1,17 +1,17 @@
 /** erasures - one person's data, taken out of every server of the account; it cannot be undone */
 import { useState } from 'preact/hooks'
 import type { Erasure } from '../../../../schemas/erasure.ts'
-import { useAgain } from '../api/again.ts'
 import { call } from '../api/call.ts'
 import { useLoad } from '../api/load.ts'
+import { useAgain } from '../api/poll.ts'
 import { count } from '../api/words.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
+import { Pairs } from '../parts/definition-list.tsx'
 import { ask } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
-import { Pairs } from '../parts/pairs.tsx'
 import { Time } from '../parts/time.tsx'
 
 const AGAIN_MS = 2000

@@ -9,10 +9,10 @@ import { useKeptFilters } from '../browser/filters-kept.ts'
 import { Empty, Head } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
+import { Pairs } from '../parts/definition-list.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Filters } from '../parts/filters.tsx'
 import { List } from '../parts/list.tsx'
-import { Pairs } from '../parts/pairs.tsx'
 import { Time } from '../parts/time.tsx'
 
 /** The page. */

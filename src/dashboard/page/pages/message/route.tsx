@@ -1,7 +1,7 @@
 /** route - the route of one delivery attempt: its server and time in a line, all else when it is opened */
 import type { MessageEvent } from '../../../../../schemas/message.ts'
+import { Pairs } from '../../parts/definition-list.tsx'
 import { Icon } from '../../parts/icon.tsx'
-import { Pairs } from '../../parts/pairs.tsx'
 
 interface RouteProps {
   readonly route: NonNullable<MessageEvent['route']>

@@ -1,7 +1,7 @@
 /** verdicts - the results of SPF, DKIM, DMARC and ARC for a received mail, and its parse issue, in words */
 import type { AuthenticationShown, ParseIssue } from '../../../../../schemas/inbound.ts'
 import { StatusChip } from '../../parts/chip.tsx'
-import { Pairs } from '../../parts/pairs.tsx'
+import { Pairs } from '../../parts/definition-list.tsx'
 import { Time } from '../../parts/time.tsx'
 
 /** A verdict as a chip. */
