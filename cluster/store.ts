@@ -228,7 +228,7 @@ export interface Cursors {
 }
 
 /** Notifications of other processes. Any of them can be lost, so subscribers also poll. */
-export interface Ears {
+export interface Receivers {
   /** Something came for shards that this worker owned when it came. */
   bells(bells: readonly Bell[]): void
   /** Replies to this worker's asks, published by commits. The same can come again. */
@@ -281,7 +281,7 @@ export interface Store {
   /** The shards with entries in their mailbox or outcomes after the cursors; null when the store did not answer. */
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>
   /** Receives notifications of other processes for `worker`. */
-  listen(worker: string, ears: Ears): Listening
+  listen(worker: string, ears: Receivers): Listening
   /** The replies of each parcel and the store's clock, in one step; null if the store did not answer. */
   replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]>
 }

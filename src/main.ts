@@ -22,9 +22,9 @@ import { ignoredFirstKeys, readFirstKeys } from './service/first-keys.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
 import { makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
-import { figuresOf } from './service/process-stats.ts'
+import { processStats } from './service/process-stats.ts'
 import { findServedUrls } from './service/served-urls.ts'
-import { toldStart } from './service/startup-summary.ts'
+import { startupSummary } from './service/startup-summary.ts'
 import { walkUsers } from './service/user-walk.ts'
 import { dashboardBase, linkUrl } from './state/dashboard/link-token.ts'
 import { makeKeyFinder, makeReader } from './views/key.ts'
@@ -108,8 +108,8 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     nodes: parts.nodes,
   })
   if (config.roles.includes('actors')) await startFirst(parts, worker, options)
-  log.info(toldStart(config, parts.engine.name), 'Started')
-  const figures = () => figuresOf(parts, worker)
+  log.info(startupSummary(config, parts.engine.name), 'Started')
+  const figures = () => processStats(parts, worker)
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   const { webhookFigures, erasureFigures } = handlers
   const sweep = makeSweep(parts, worker)

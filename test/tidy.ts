@@ -27,7 +27,6 @@ const TWICE: Readonly<Record<string, string>> = {
   Refusal: 'of the contract; of any behaviour',
   Sender: 'who sends a message; who a received one says sent it',
   Source: 'where work came from; where content comes from',
-  Wire: 'what a command is packed as; the socket of an answer',
   openStore: 'of the service; a redis-server of our own',
   readBody: 'of received mail; of a message that is stored',
   refuse: 'a decision refuses with a value; HTTP answers it',

@@ -1,9 +1,9 @@
 /**
- * crash-diagnostics - evidence about a Redis that does not answer or has ended, from its process, its disk and the end of its
- * log.
+ * crash-diagnostics - evidence about a Redis that does not answer or has ended, from its process, its disk and the
+ * end of its log.
  *
- * A Redis whose disk is full cannot log its end, and a killed one logs nothing, so the disk and the process are checked
- * too. Each answer is one line for people.
+ * A Redis whose disk is full cannot log its end, and a killed one logs nothing, so the disk and the process are
+ * checked too. Each answer is one line for people.
  */
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'

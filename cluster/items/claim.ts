@@ -8,7 +8,7 @@
 import type { Fact, Op } from '../behaviour.ts'
 import { claimsKey, laneKey } from '../keyspace.ts'
 import type { LaneIndex } from './lane-index.ts'
-import type { Claim, Pump } from './lane-runner.ts'
+import type { Claim, LaneRunner } from './lane-runner.ts'
 
 /** Claims of an item without an outcome, after which it is ended. */
 export const CLAIMS_MAX = 5
@@ -50,7 +50,7 @@ export interface StandingClaim {
 export interface ItemContext {
   readonly shard: number
   readonly worker: string
-  readonly pump: Pump
+  readonly runner: LaneRunner
   readonly lanes: LaneIndex
   readonly rules: ClaimRules
   /**
@@ -99,7 +99,7 @@ export function dueOf(
   head: readonly (readonly [item: string, score: number])[],
   { context, nowMs }: { context: ItemContext; nowMs: number },
 ): string[] {
-  return head.filter(([item, score]) => score <= nowMs && !context.pump.performing(item)).map(([item]) => item)
+  return head.filter(([item, score]) => score <= nowMs && !context.runner.performing(item)).map(([item]) => item)
 }
 
 /** The claim after the one in `row`, and its writes. */

@@ -26,13 +26,13 @@ export interface FreedItem {
  */
 export function deadClaims(
   rows: ReadonlyMap<string, string>,
-  { worker, pump, isGone }: Pick<ItemContext, 'worker' | 'pump'> & { isGone(worker: string): boolean },
+  { worker, runner, isGone }: Pick<ItemContext, 'worker' | 'runner'> & { isGone(worker: string): boolean },
 ): FreedItem[][] {
   const items: FreedItem[] = []
   for (const [item, packed] of rows) {
     const row = parseClaim(packed)
     if (row === null || row.worker === '' || row.worker === worker || !isGone(row.worker)) continue
-    if (pump.typeOf(row.lane)?.claimsStand !== false) continue
+    if (runner.typeOf(row.lane)?.claimsStand !== false) continue
     const afterMs = FREED_AFTER_MS[Math.min(row.claims, FREED_AFTER_MS.length - 1)] ?? 0
     items.push({ lane: row.lane, item, worker: row.worker, afterMs })
   }
@@ -47,14 +47,14 @@ export function deadClaims(
  */
 export function standingClaims(
   rows: ReadonlyMap<string, string>,
-  { worker, pump }: Pick<ItemContext, 'worker' | 'pump'>,
+  { worker, runner }: Pick<ItemContext, 'worker' | 'runner'>,
 ): Map<string, StandingClaim[]> {
   const found = new Map<string, StandingClaim[]>()
   for (const [item, packed] of rows) {
     const row = parseClaim(packed)
     if (row === null || row.worker === '' || row.worker === worker) continue
     const { lane, attempt, untilMs } = row
-    if (pump.typeOf(lane)?.serial !== true) continue
+    if (runner.typeOf(lane)?.serial !== true) continue
     const held = found.get(lane)
     if (held === undefined) found.set(lane, [{ item, attempt, untilMs }])
     else held.push({ item, attempt, untilMs })

@@ -61,7 +61,7 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
       const passed = lane.serial === true ? endIfLater(body, { facts, context, nowMs: turn.nowMs }) : null
       if (passed !== null) return passed
       const untilMs = turn.nowMs + lane.holdMs
-      if (context.pump.performing(body.item))
+      if (context.runner.performing(body.item))
         return { kind: 'done', reply: null, ops: [stillHeld(context, body, untilMs)] }
       const row = parseClaim(facts.field(claimsKey(context.shard), body.item))
       if (row !== null && row.claims >= CLAIMS_MAX) {
@@ -70,7 +70,7 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
       const prepared = lane.prepare.decide(body, states, facts, turn, command)
       if (prepared.kind === 'need') return prepared
       if (prepared.kind === 'refuse' || prepared.reply === null) return leaves(stagedOf(prepared), body)
-      if (context.pump.room(body.lane) <= 0) return nothing(null)
+      if (context.runner.room(body.lane) <= 0) return nothing(null)
       const { claim, ops } = makeClaim(context, body, { row, untilMs, job: prepared.reply })
       return { ...stagedOf(prepared), kind: 'done', reply: claim, ops: [...(prepared.ops ?? []), ...ops] }
     },

@@ -32,7 +32,7 @@ export interface Started {
   report(claim: Claim, outcome: unknown): void
 }
 
-export interface PumpDeps {
+export interface LaneRunnerDeps {
   /** Called if `perform` threw, after which the claim lapses by itself. */
   failed(claim: Claim, error: unknown): void
   /** By default one that nothing shuts. */
@@ -49,15 +49,15 @@ export class NotPerformed extends Error {
   override readonly name = 'NotPerformed'
 }
 
-export class Pump {
+export class LaneRunner {
   private readonly types: ReadonlyMap<string, LaneType>
   private readonly underWay = new Map<string, UnderWay>()
   private readonly staged = new Map<string, number>()
-  private readonly failed: PumpDeps['failed']
+  private readonly failed: LaneRunnerDeps['failed']
   private readonly fence: Fence
   private stopping = false
 
-  constructor(lanes: readonly LaneType[], { failed, fence = new Fence(makeFenceCells(), () => 1) }: PumpDeps) {
+  constructor(lanes: readonly LaneType[], { failed, fence = new Fence(makeFenceCells(), () => 1) }: LaneRunnerDeps) {
     this.types = new Map(lanes.map((lane) => [lane.prefix, lane]))
     this.failed = failed
     this.fence = fence

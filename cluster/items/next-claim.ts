@@ -1,8 +1,8 @@
 /**
  * next-claim - the next item of a serial lane, claimed by the commit that ended the previous one.
  *
- * Only an item that can be claimed at once is claimed. An item that must end, or whose preparation writes something, is
- * left to a separate claim right after the commit.
+ * Only an item that can be claimed at once is claimed. An item that must end, or whose preparation writes
+ * something, is left to a separate claim right after the commit.
  */
 import type { Context, Decision, Done, Facts, LaneType, OutcomeBody, PrepareBody, States } from '../behaviour.ts'
 import { laneHead } from '../facts/lane-heads.ts'
@@ -16,7 +16,7 @@ export function withNext(
   { lane, body, context }: { lane: LaneType; body: OutcomeBody; context: ItemContext },
   { states, facts, turn }: { states: States; facts: Facts; turn: Context },
 ): Decision<Claim | null> {
-  const { shard, pump } = context
+  const { shard, runner } = context
   if (!context.mayClaim()) return ended
   const headFact = laneHead(shard, body.lane)
   if (!facts.has(headFact)) return { kind: 'need', facts: [headFact] }
@@ -26,7 +26,7 @@ export function withNext(
     .filter((item) => !(item === body.item && isMoved))
     .map((item): PrepareBody => ({ lane: body.lane, item }))
   const [laneItem, following] = due
-  if (laneItem === undefined || isHeld(context, body.lane, turn.nowMs) || pump.room(body.lane) <= 0) return ended
+  if (laneItem === undefined || isHeld(context, body.lane, turn.nowMs) || runner.room(body.lane) <= 0) return ended
   const missingOf = (one: PrepareBody) =>
     [claimFact(shard, one), ...lane.prepare.facts(one, states, turn)].filter((fact) => !facts.has(fact))
   // Facts of the following items are read along: they are needed soon, and then known without a read.

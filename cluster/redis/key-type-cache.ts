@@ -1,13 +1,13 @@
 /**
- * key-type-cache - facts about a shard's keys that this process knows from its own writes: their types, and the journal's
- * end.
+ * key-type-cache - facts about a shard's keys that this process knows from its own writes: their types, and the
+ * journal's end.
  *
- * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
- * is a third of its work. The owner of a shard is the only one who writes it, so the result of its confirmed commits
- * still holds. The next entry id of a stream is surely larger than its last one when both are commit numbers, or both
- * are new ids of commits (the script compares the first new id of a commit with `lid`). All other cases are left to the
- * script: another id, a change from one kind to the other, a key not seen yet, anything after a verdict other than
- * `ok`.
+ * The commit script looks at the journal, the type of every key and the last id of every stream before it writes,
+ * which is a third of its work. The owner of a shard is the only one who writes it, so the result of its confirmed
+ * commits still holds. The next entry id of a stream is surely larger than its last one when both are commit
+ * numbers, or both are new ids of commits (the script compares the first new id of a commit with `lid`). All other
+ * cases are left to the script: another id, a change from one kind to the other, a key not seen yet, anything after
+ * a verdict other than `ok`.
  *
  * A commit looks each of its keys up once, and the later certainties are kept with the result until the verdict.
  */
@@ -44,7 +44,9 @@ interface Found {
   readonly known: KnownKey | undefined
   /** For the script, the certain type; `-` if it has to look, '' if it need not know. */
   letter: string
-  /** The key type that is certain once the commit is confirmed, a letter or `-` for unknown; '' keeps the known one. */
+  /**
+   * The key type that is certain once the commit is confirmed, a letter or `-` for unknown; '' keeps the known one.
+   */
   after: string
 }
 
@@ -90,7 +92,7 @@ class Generations {
   }
 }
 
-export class SureKeys {
+export class KeyTypeCache {
   private readonly shards = new Map<number, Generations>()
 
   /** Looks up the keys of a commit that is about to be sent. */

@@ -1,13 +1,15 @@
 /**
- * reply-stream - receives the replies that commits publish for a worker, by reading one stream to its end again and again.
+ * reply-stream - receives the replies that commits publish for a worker, by reading one stream to its end again and
+ * again.
  *
  * PUBLISH is unsuitable, because the store writes to a slow subscriber as soon as its socket has room, which may be
  * before it writes its file. A reader has received the whole previous answer when it asks again, and answers are
  * written after the file. So there is never more than one command in flight here.
  *
  * Replies may be lost. The stream keeps the last few hundred entries, and perhaps nothing over a restart of the store.
- * Replies may come again. With every new connection the stream is read from its beginning. Every twenty seconds replies
- * already read are removed, and it is read from the beginning as well: ids that have restarted cannot hide replies.
+ * Replies may come again. With every new connection the stream is read from its beginning. Every twenty seconds
+ * replies already read are removed, and it is read from the beginning as well: ids that have restarted cannot hide
+ * replies.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { entryIdAfter } from '../id.ts'
@@ -30,7 +32,7 @@ const BEGINNING = '0-0'
 
 type Entry = readonly [id: string, fields: readonly string[]]
 
-export interface ToldOptions {
+export interface ReplyStreamOptions {
   /** `redis://` or `rediss://` address, or the path of a unix socket. */
   readonly address: string
   /** The stream; asked for each read, since a slot may move. */
@@ -39,8 +41,8 @@ export interface ToldOptions {
   readonly keepMs?: number
 }
 
-export class RedisTold {
-  private readonly options: ToldOptions
+export class ReplyStream {
+  private readonly options: ReplyStreamOptions
   private readonly heard: (text: string) => void
   private link: RedisLink | null = null
   private isClosed = false
@@ -49,7 +51,7 @@ export class RedisTold {
   private keptAtMs = Number.NEGATIVE_INFINITY
 
   /** Receives nothing before `begin`. */
-  constructor(options: ToldOptions, heard: (text: string) => void) {
+  constructor(options: ReplyStreamOptions, heard: (text: string) => void) {
     this.options = options
     this.heard = heard
   }

@@ -19,7 +19,6 @@ import type {
   Beat,
   Commit,
   Cursors,
-  Ears,
   Enqueue,
   Enqueued,
   EntriesRequest,
@@ -27,6 +26,7 @@ import type {
   Lag,
   Listening,
   Meta,
+  Receivers,
   Replies,
   RepliesRequest,
   Store,
@@ -34,12 +34,12 @@ import type {
   WorkerRecord,
 } from '../store.ts'
 import { factValues, metaOf, pairsOf, verdictOf } from './answer.ts'
-import { SureKeys } from './key-type-cache.ts'
+import { KeyTypeCache } from './key-type-cache.ts'
 import { RedisLink, runScript, type Sending, type StoreAnswer } from './link.ts'
 import { RedisMailbox } from './mailbox.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
-import { RedisTold } from './reply-stream.ts'
+import { ReplyStream } from './reply-stream.ts'
 import { ACQUIRE, COMMIT, FREEING_COMMIT, HEARTBEAT, READ, RELEASE, RETIRE, SCRIPTS, type Script } from './scripts.ts'
 import { checkSettings, requireInfo, StoreRefused } from './settings.ts'
 import { type Heard, listenToRedis, RedisSignals } from './subscriber.ts'
@@ -47,8 +47,8 @@ import { type Heard, listenToRedis, RedisSignals } from './subscriber.ts'
 /** A connection on which a heartbeat waits this long is dead. */
 const BEAT_SILENT_MS = 10_000
 /**
- * If a read waits this long, its connection is dead. Shorter than the time after which a shard that waits for it counts
- * as stuck.
+ * If a read waits this long, its connection is dead. Shorter than the time after which a shard that waits for it
+ * counts as stuck.
  */
 const READ_SILENT_MS = 5_000
 /** The first connection must be there within this. */
@@ -109,8 +109,8 @@ export class RedisStore implements Store {
   private readonly mailbox: RedisMailbox
   private readonly listenings: Listening[] = []
   /** By the worker that listens. */
-  private readonly told = new Map<string, RedisTold>()
-  private readonly keys = new SureKeys()
+  private readonly told = new Map<string, ReplyStream>()
+  private readonly keys = new KeyTypeCache()
   private known = { clientId: 0, runId: '' }
   private lastAnswerMs = performance.now()
   private isOpen = false
@@ -300,7 +300,7 @@ export class RedisStore implements Store {
     return this.mailbox.waitingAt(cursors)
   }
 
-  listen(worker: string, ears: Ears): Listening {
+  listen(worker: string, ears: Receivers): Listening {
     const { address } = this.options
     const published = listenToRedis(address, worker, ears)
     const told = this.tell(
@@ -319,8 +319,8 @@ export class RedisStore implements Store {
   }
 
   /** Receives the replies for a worker, once begun; `key` names the stream. */
-  tell(worker: string, key: () => string, heard: (text: string) => void): RedisTold {
-    const told = new RedisTold({ address: this.options.address, key }, heard)
+  tell(worker: string, key: () => string, heard: (text: string) => void): ReplyStream {
+    const told = new ReplyStream({ address: this.options.address, key }, heard)
     this.listenings.push(told)
     this.told.set(worker, told)
     return told

@@ -3,8 +3,8 @@
  *
  * `listenToRedis` receives bells, parcels and releases for a worker; `RedisSignals` receives topics. Both are on
  * `RedisSubscriber`, one connection that receives channels, and receives them again after any failure. Replies come
- * another way (`told.ts`). Messages published while a connection is down are lost silently, so subscribers must also
- * poll.
+ * another way (`reply-stream.ts`). Messages published while a connection is down are lost silently, so subscribers
+ * must also poll.
  *
  * Errors of a subscriber are not reported; the other connections report an unreachable store. Every new connection
  * subscribes to each channel separately, so that a denied one (by an access list) does not block the others; it is
@@ -13,7 +13,7 @@
 import { Redis } from 'ioredis'
 import { bellChannel, parcelChannel, RELEASED_CHANNEL, topicName } from '../keyspace.ts'
 import { BellReader } from '../mailbox/bell.ts'
-import type { Ears, Listening } from '../store.ts'
+import type { Listening, Receivers } from '../store.ts'
 import { LOADING_MS } from './link.ts'
 
 const RETRY_MS_MAX = 500
@@ -121,7 +121,7 @@ export class RedisSubscriber {
 }
 
 /** Listens for `worker` over its own connection, which is given up after ten silent seconds. */
-export function listenToRedis(address: string, worker: string, ears: Ears): Listening {
+export function listenToRedis(address: string, worker: string, ears: Receivers): Listening {
   const [bells, parcels] = [bellChannel(worker), parcelChannel(worker)]
   const reader = new BellReader()
   let heardAtMs = performance.now()

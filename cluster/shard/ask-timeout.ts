@@ -1,6 +1,6 @@
 /** ask-timeout - how long an ask waits, and the condition that it waits for */
 import { answerWork, type Work } from '../work.ts'
-import type { Flight } from './in-flight-commit.ts'
+import type { InFlightCommit } from './in-flight-commit.ts'
 
 /** An ask can be committed for this long. */
 export const ASK_LIFE_MS = 4_000
@@ -24,7 +24,7 @@ export function hasWaited({ deadlineMs, cameAtMs }: Work, { nowMs, atMs, silentM
 }
 
 /** Whether a verdict comes too late for any caller, so that the callers are released without an answer. */
-export function isHopeless({ sentAtMs }: Flight, { atMs }: Moment): boolean {
+export function isHopeless({ sentAtMs }: InFlightCommit, { atMs }: Moment): boolean {
   return atMs - sentAtMs > DOUBT_MAX_MS
 }
 

@@ -82,7 +82,7 @@ export type Decided =
   | { readonly kind: 'plan'; readonly plan: Plan }
   | { readonly kind: 'need'; readonly needs: readonly Need[] }
 
-/** Decides all works in order. Claims are reserved in the pump: `discardPlan` gives them back. */
+/** Decides all works in order. Claims are reserved in the runner: `discardPlan` gives them back. */
 export function decideBatch(works: readonly Work[], context: BatchContext): Decided {
   const builder = new PlanBuilder(context)
   const needs: Need[] = []
@@ -100,7 +100,7 @@ export function decideBatch(works: readonly Work[], context: BatchContext): Deci
 
 /** Returns the reservations of a plan that will not be committed. */
 export function discardPlan(plan: Plan, context: ItemContext): void {
-  for (const claim of plan.claims) context.pump.release(claim.lane)
+  for (const claim of plan.claims) context.runner.release(claim.lane)
 }
 
 function decideWork(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
@@ -304,7 +304,7 @@ class PlanBuilder {
   }
 
   giveBack(): void {
-    for (const claim of this.claims) this.context.items.pump.release(claim.lane)
+    for (const claim of this.claims) this.context.items.runner.release(claim.lane)
   }
 
   private push(op: Op): void {
@@ -329,15 +329,15 @@ class PlanBuilder {
     const at = this.claims.findIndex((claim) => claim.lane === lane && claim.item === item)
     if (at < 0) return
     this.claims.splice(at, 1) // A later turn of the batch ended it: it is not performed.
-    this.context.items.pump.release(lane)
+    this.context.items.runner.release(lane)
   }
 
   private place(due: Due): void {
-    const { pump, worker, shard } = this.context.items
+    const { runner, worker, shard } = this.context.items
     const { lane, item, atMs } = due
     const placed = this.placed.at(lane)
     const type = due.job === undefined || atMs > this.turn.nowMs ? undefined : placed.type
-    if (type !== undefined && pump.room(lane) > 0) {
+    if (type !== undefined && runner.room(lane) > 0) {
       const untilMs = this.turn.nowMs + type.holdMs
       const row: ClaimRow = { worker, lane, attempt: 1, untilMs, claims: 1 }
       for (const op of claimOps(this.context.items, { lane, item, row, fresh: true })) this.push(op)
@@ -354,7 +354,7 @@ class PlanBuilder {
   }
 
   private claim(claim: Claim): void {
-    this.context.items.pump.reserve(claim.lane)
+    this.context.items.runner.reserve(claim.lane)
     this.claims.push(claim)
   }
 

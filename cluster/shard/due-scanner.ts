@@ -38,7 +38,7 @@ export class DueScanner {
   /** Starts a read of every lane that has something due and room. */
   scanDue(): void {
     for (const lane of this.lanes.due(this.world.clock.nowMs())) {
-      const room = lane === TIMERS_LANE ? SCAN_MAX : Math.min(this.world.pump.room(lane), SCAN_MAX)
+      const room = lane === TIMERS_LANE ? SCAN_MAX : Math.min(this.world.runner.room(lane), SCAN_MAX)
       if (room > 0) void this.scan(lane, room)
     }
   }
@@ -61,11 +61,11 @@ export class DueScanner {
 
   /** The number of items to read at once from a lane that a commit has changed. */
   private goesOnWith(lane: string): number {
-    const { pump } = this.world
+    const { runner } = this.world
     if (lane === TIMERS_LANE) return SCAN_MAX
-    const type = pump.typeOf(lane)
-    if (type?.serial === true) return Math.min(pump.room(lane), 1)
-    return type?.prompt === true ? Math.min(pump.room(lane), SCAN_MAX) : 0
+    const type = runner.typeOf(lane)
+    if (type?.serial === true) return Math.min(runner.room(lane), 1)
+    return type?.prompt === true ? Math.min(runner.room(lane), SCAN_MAX) : 0
   }
 
   /** A work has ended, and its item may be found again. */

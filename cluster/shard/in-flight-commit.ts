@@ -14,7 +14,7 @@ export const RETRY_MS = 50
 /** Time limit for reading the state that the next owner found. */
 const FENCED_MS_MAX = 3_000
 
-export class Flight {
+export class InFlightCommit {
   readonly plan: Plan
   readonly commit: Commit
   /** Monotonic. */
@@ -50,8 +50,8 @@ export class Flight {
   async send(settle: (verdict: Verdict) => void): Promise<void> {
     const { fence, store, log, clock } = this.world
     const { shard, seq } = this.commit
-    // If the outcome is unknown, the same commit is sent again past the store's memory bound: if it happened the answer
-    // is DUP, otherwise it must get a verdict.
+    // If the outcome is unknown, the same commit is sent again past the store's memory bound: if it happened the
+    // answer is DUP, otherwise it must get a verdict.
     const commit = this.isDoubted ? { ...this.commit, frees: true } : this.commit
     fence.commitSent(shard)
     const verdict = await store.commit(commit)

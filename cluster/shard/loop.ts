@@ -3,7 +3,8 @@
  *
  * At most one commit is in flight. While it is, the next batch reads its facts. It is decided when the commit is
  * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. Writes that a
- * read cannot have seen are laid over it (`overlay.ts`). `verdict.ts` interprets a verdict, `shard.ts` holds the shard.
+ * read cannot have seen are laid over it (`overlay.ts`). `verdict.ts` interprets a verdict, `shard.ts` holds the
+ * shard.
  */
 import { FactView, type KnownFields, type Laid } from '../facts/facts.ts'
 import type { Memory } from '../facts/memory.ts'
@@ -18,7 +19,7 @@ import { hasWaited, isHopeless, isOver } from './ask-timeout.ts'
 import { type BatchContext, decideBatch, discardPlan, type Plan } from './batch.ts'
 import { BATCH, type Batch, BatchReader } from './batch-reader.ts'
 import { commitOf } from './commit-of.ts'
-import { Flight, RETRY_MS } from './in-flight-commit.ts'
+import { InFlightCommit, RETRY_MS } from './in-flight-commit.ts'
 import { Intake } from './intake.ts'
 import { KnownCommits } from './known-commits.ts'
 import type { Drained, LoopHost, LoopStart } from './loop-host.ts'
@@ -41,7 +42,7 @@ export class CommitLoop {
   protected readonly items: ItemContext
   protected readonly reader: BatchReader
   protected next: Batch | null = null
-  protected inFlight: Flight | null = null
+  protected inFlight: InFlightCommit | null = null
   protected laid: readonly Laid[] = []
   protected meta: Meta = NO_META
   private readonly host: LoopHost
@@ -57,9 +58,9 @@ export class CommitLoop {
     this.world = world
     this.host = host
     this.ids = makeIds({ shard: id, last: '', random: world.random })
-    const { worker, pump, rules = CLAIM_RULES } = world
+    const { worker, runner, rules = CLAIM_RULES } = world
     const mayClaim = (): boolean => this.intake.mayClaim
-    this.items = { shard: id, worker, pump, lanes: new LaneIndex(), rules, standing: new Map(), mayClaim }
+    this.items = { shard: id, worker, runner, lanes: new LaneIndex(), rules, standing: new Map(), mayClaim }
     this.intake = new Intake(world, {
       items: this.items,
       isRunning: host.isRunning,
@@ -199,8 +200,8 @@ export class CommitLoop {
   /** Confirmed claims are performed. */
   protected startClaims(claims: readonly Claim[]): void {
     for (const claim of claims) {
-      this.world.pump.release(claim.lane)
-      this.world.pump.start(claim, {
+      this.world.runner.release(claim.lane)
+      this.world.runner.start(claim, {
         shard: this.id,
         report: (done, outcome) => this.world.reported(this.id, done, outcome),
       })
@@ -208,7 +209,7 @@ export class CommitLoop {
   }
 
   /** Takes the action for a verdict. */
-  protected settle(flight: Flight, verdict: Verdict): void {
+  protected settle(flight: InFlightCommit, verdict: Verdict): void {
     const action = actionOn(verdict, flight)
     switch (action.kind) {
       case 'confirm':
@@ -257,7 +258,7 @@ export class CommitLoop {
     return this.reader.knownFields(this.meta.seq)
   }
 
-  private confirmed(flight: Flight): void {
+  private confirmed(flight: InFlightCommit): void {
     const { plan, commit, sentAtMs } = flight
     const { clock, log, store } = this.world
     this.land(flight)
@@ -276,7 +277,7 @@ export class CommitLoop {
     this.intake.goOn(plan)
   }
 
-  private again(flight: Flight, { works, refused, areLate, storeNowMs, isFull, isAway, pauses }: Again): void {
+  private again(flight: InFlightCommit, { works, refused, areLate, storeNowMs, isFull, isAway, pauses }: Again): void {
     if (storeNowMs !== undefined) this.world.resync(storeNowMs, flight.sentAtMs)
     for (const work of refused) {
       if (areLate) work.late = true
@@ -289,7 +290,7 @@ export class CommitLoop {
     this.advance()
   }
 
-  private halve(flight: Flight, { reason, first, rest, blame }: Halve): void {
+  private halve(flight: InFlightCommit, { reason, first, rest, blame }: Halve): void {
     this.world.log.badop({ shard: this.id, reason })
     if (blame !== null) for (const work of first) work.broken = blame
     this.requeue(flight, rest)
@@ -297,7 +298,7 @@ export class CommitLoop {
     this.begin([...first], true)
   }
 
-  private requeue(flight: Flight, works: readonly Work[]): void {
+  private requeue(flight: InFlightCommit, works: readonly Work[]): void {
     const { queue } = this.intake
     this.discard(flight.plan)
     this.land(flight)
@@ -310,7 +311,7 @@ export class CommitLoop {
   }
 
   /** The next owner recorded whether the commit had happened. Without a record, pending asks get no answer. */
-  private askNextOwner(flight: Flight): void {
+  private askNextOwner(flight: InFlightCommit): void {
     void flight.askNextOwner((hasHappened) => {
       if (hasHappened === null) return void this.host.lost([])
       if (!hasHappened) return void this.giveUp(flight)
@@ -322,14 +323,14 @@ export class CommitLoop {
   }
 
   /** The commit did not happen and the cached state is wrong, so the next owner of the shard decides again. */
-  private giveUp(flight: Flight): void {
+  private giveUp(flight: InFlightCommit): void {
     this.land(flight)
     this.discard(flight.plan)
     this.host.lost(flight.plan.works)
   }
 
   /** Nothing is in flight any longer. */
-  private land(flight: Flight): void {
+  private land(flight: InFlightCommit): void {
     flight.end()
     this.inFlight = null
   }
@@ -391,7 +392,7 @@ export class CommitLoop {
     const { token, seq } = this.meta
     const { clock } = this.world
     const head = { shard: this.id, token, seq, commitId: `${token}:${this.commits}`, nowMs: clock.nowMs() }
-    const flight = new Flight(this.world, plan, commitOf(plan, head))
+    const flight = new InFlightCommit(this.world, plan, commitOf(plan, head))
     this.inFlight = flight
     void flight.send((verdict) => this.settle(flight, verdict))
   }

@@ -19,11 +19,11 @@ export interface PlacedLane extends Placed {
 
 export class PlacedLanes {
   private readonly lanes = new Map<string, PlacedLane>()
-  private readonly items: Pick<ItemContext, 'shard' | 'pump' | 'lanes'>
+  private readonly items: Pick<ItemContext, 'shard' | 'runner' | 'lanes'>
   /** The last result, because messages of one kind follow each other. */
   private last: PlacedLane | null = null
 
-  constructor(items: Pick<ItemContext, 'shard' | 'pump' | 'lanes'>) {
+  constructor(items: Pick<ItemContext, 'shard' | 'runner' | 'lanes'>) {
     this.items = items
   }
 
@@ -32,8 +32,8 @@ export class PlacedLanes {
     if (this.last?.lane === lane) return this.last
     let placed = this.lanes.get(lane)
     if (placed === undefined) {
-      const { shard, pump } = this.items
-      const [key, type] = [laneKey(shard, lane), pump.typeOf(lane)]
+      const { shard, runner } = this.items
+      const [key, type] = [laneKey(shard, lane), runner.typeOf(lane)]
       placed = { lane, key, type, atMs: Number.POSITIVE_INFINITY, bound: false }
       this.lanes.set(lane, placed)
     }

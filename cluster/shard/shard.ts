@@ -1,7 +1,8 @@
 /**
  * shard - one shard under one owner: acquisition, commands and release. The work itself is done in `loop.ts`.
  *
- * States: loading (taking ownership), running, halted (its store is torn: it stays so), gone (another owner, released).
+ * States: loading (taking ownership), running, halted (its store is torn: it stays so), gone (another owner,
+ * released).
  *
  * Guarantees: an ask is answered after the commit that made it true; `unavailable` is returned only for asks that are
  * in no sent commit; a commit without an answer is sent again, the same bytes, until there is a verdict, and its asks
@@ -212,7 +213,7 @@ export class Shard {
   drop(first: readonly Work[] = []): void {
     if (this.phase === 'gone') return
     this.world.fence.lost(this.id)
-    this.world.pump.abortLost()
+    this.world.runner.abortLost()
     this.leave(first)
     this.world.gone(this.id)
   }

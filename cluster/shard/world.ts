@@ -6,7 +6,7 @@ import type { FieldBudget } from '../facts/field-cache.ts'
 import type { EntityTable } from '../facts/memory.ts'
 import type { Fence } from '../fence.ts'
 import type { ClaimRules } from '../items/claim.ts'
-import type { Claim, Pump } from '../items/lane-runner.ts'
+import type { Claim, LaneRunner } from '../items/lane-runner.ts'
 import type { Store } from '../store.ts'
 import type { Work } from '../work.ts'
 
@@ -18,7 +18,7 @@ export interface ShardWorld {
   readonly timers: Readonly<Record<string, CommandType<TimerBody>>>
   readonly commands: ReadonlyMap<string, CommandType>
   readonly lanes: readonly LaneType[]
-  readonly pump: Pump
+  readonly runner: LaneRunner
   readonly fence: Fence
   readonly worker: string
   readonly random: () => number

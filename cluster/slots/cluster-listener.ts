@@ -7,7 +7,7 @@
  */
 import { shardBellChannel, shardParcelChannel, toldKeyAt } from '../keyspace.ts'
 import { BellReader } from '../mailbox/bell.ts'
-import type { Ears, Listening } from '../store.ts'
+import type { Listening, Receivers } from '../store.ts'
 import type { ShardNode, ToldStream } from './shard-node.ts'
 
 /** Where the shards are. */
@@ -20,13 +20,13 @@ export class ClusterListener {
   readonly worker: string
   /** Shards that it took. */
   readonly taken = new Set<number>()
-  private readonly ears: Ears
+  private readonly ears: Receivers
   private readonly places: ShardPlaces
   private readonly told = new Map<string, { readonly told: ToldStream; key: string }>()
   private readonly readers = new Map<number, BellReader>()
   private released: { readonly node: ShardNode; readonly listening: Listening } | null = null
 
-  constructor(worker: string, ears: Ears, places: ShardPlaces) {
+  constructor(worker: string, ears: Receivers, places: ShardPlaces) {
     this.worker = worker
     this.ears = ears
     this.places = places

@@ -21,7 +21,6 @@ import type {
   Beat,
   Commit,
   Cursors,
-  Ears,
   Enqueue,
   Enqueued,
   EntriesRequest,
@@ -29,6 +28,7 @@ import type {
   Lag,
   Listening,
   Meta,
+  Receivers,
   Replies,
   RepliesRequest,
   Store,
@@ -271,7 +271,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     node?.store.signal(signals)
   }
 
-  listen(worker: string, ears: Ears): Listening {
+  listen(worker: string, ears: Receivers): Listening {
     const listener = new ClusterListener(worker, ears, this.nodes.map)
     this.listeners.push(listener)
     this.arrange()

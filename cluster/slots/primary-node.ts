@@ -12,10 +12,10 @@ import { RedisLink, type Sending, type StoreAnswer } from '../redis/link.ts'
 import { StoreRefused } from '../redis/settings.ts'
 import { RedisStore } from '../redis/store.ts'
 import { listenToRedis } from '../redis/subscriber.ts'
-import type { Ears, Listening } from '../store.ts'
+import type { Listening, Receivers } from '../store.ts'
 import { ReplicaGate } from './gate.ts'
 import type { NodeEvents, ShardNode } from './shard-node.ts'
-import { ShardEars } from './shard-subscriber.ts'
+import { ShardSubscriber } from './shard-subscriber.ts'
 
 const PULSE_MS = 1_000
 /** Maximum age of an unanswered pulse. */
@@ -50,7 +50,7 @@ export class PrimaryNode implements ShardNode {
   private readonly gateLink: RedisLink | null
   private readonly gate: ReplicaGate | null
   private readonly timer: NodeJS.Timeout
-  private ears: ShardEars | null = null
+  private ears: ShardSubscriber | null = null
   private isSet = false
   private isClosed = false
 
@@ -117,7 +117,7 @@ export class PrimaryNode implements ShardNode {
   hear(channels: ReadonlySet<string>): void {
     if (this.isClosed || (this.ears === null && channels.size === 0)) return
     const { address, events } = this.options
-    this.ears ??= new ShardEars({
+    this.ears ??= new ShardSubscriber({
       address,
       held: (channel) => events.held(channel),
       heard: (channel, message) => events.heard(channel, message),
@@ -125,7 +125,7 @@ export class PrimaryNode implements ShardNode {
     this.ears.want(channels)
   }
 
-  listen(worker: string, ears: Ears): Listening {
+  listen(worker: string, ears: Receivers): Listening {
     return listenToRedis(this.options.address, worker, ears)
   }
 

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { FactValue, ViewFact } from '../behaviour.ts'
 import type { Primary } from '../primaries.ts'
 import type { Heard } from '../redis/subscriber.ts'
-import type { Ears, Lag, Listening, Store } from '../store.ts'
+import type { Lag, Listening, Receivers, Store } from '../store.ts'
 
 /** A stream of replies that commits publish for a worker. */
 export interface ToldStream {
@@ -44,7 +44,7 @@ export interface ShardNode extends Primary {
   /** Receives these channels of its shards, and no others. */
   hear(channels: ReadonlySet<string>): void
   /** Receives the starts and ends of workers, and released shards, from here. */
-  listen(worker: string, ears: Ears): Listening
+  listen(worker: string, ears: Receivers): Listening
   /** The text of `CLUSTER NODES` here; null means no answer. */
   nodes(): Promise<string | null>
   /** It no longer holds anything: commands in flight there end with an unknown outcome. */

@@ -4,8 +4,8 @@
  * A separate connection with a reader for the needed part of the protocol. The client cannot do this, because a
  * subscription answered by MOVED never settles there, and one that the server ends breaks its queue.
  *
- * Subscriptions are repeated with each connection, and a second after a refusal. Messages published in the meantime are
- * lost. A connection that is silent for ten seconds is given up; it is asked each second.
+ * Subscriptions are repeated with each connection, and a second after a refusal. Messages published in the meantime
+ * are lost. A connection that is silent for ten seconds is given up; it is asked each second.
  */
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSafely } from 'node:tls'
@@ -15,7 +15,7 @@ import { commandBytes } from '../redis/bulk-writer.ts'
 const AGAIN_MS = 1_000
 const SILENT_MS_MAX = 10_000
 
-export interface ShardEarsOptions {
+export interface ShardSubscriberOptions {
   /** `redis://` or `rediss://` address. */
   readonly address: string
   /** A channel is subscribed from now on: earlier messages were lost. */
@@ -23,8 +23,8 @@ export interface ShardEarsOptions {
   heard(channel: string, message: Buffer): void
 }
 
-export class ShardEars {
-  private readonly options: ShardEarsOptions
+export class ShardSubscriber {
+  private readonly options: ShardSubscriberOptions
   private readonly wanted = new Set<string>()
   /** Wanted, and confirmed on this connection. */
   private readonly held = new Set<string>()
@@ -34,7 +34,7 @@ export class ShardEars {
   private isClosed = false
   private readonly watch: NodeJS.Timeout
 
-  constructor(options: ShardEarsOptions) {
+  constructor(options: ShardSubscriberOptions) {
     this.options = options
     this.open()
     this.watch = setInterval(() => this.look(), AGAIN_MS)

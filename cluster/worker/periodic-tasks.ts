@@ -1,7 +1,7 @@
 /** periodic-tasks - the repeated tasks of a worker, each by itself, until it ends */
 import type { Clock } from '../clock.ts'
 
-export class Rounds {
+export class PeriodicTasks {
   private readonly clock: Clock
   private readonly cancels = new Set<() => void>()
   private hasEnded = false

@@ -29,7 +29,7 @@ const WAITED_MS = 1_000
 /** If the last heartbeat is older, the store may be the cause. */
 const BEAT_AGE_MS_MAX = 9_000
 
-export class Soundness {
+export class SelfCheck {
   /** Since when one connection lags while another works, and when that was last seen. */
   private partial: { readonly sinceMs: number; readonly seenAtMs: number } | null = null
   private wellSinceMs: number | null = null

@@ -6,7 +6,7 @@
  * disconnected from a part of the store and gives up waits for that part, as long as its claims last.
  */
 import type { Clock } from '../clock.ts'
-import type { Pump } from '../items/lane-runner.ts'
+import type { LaneRunner } from '../items/lane-runner.ts'
 import type { Holdings } from './holdings.ts'
 import { CLAIMS_STAND_MS } from './members.ts'
 import type { OutcomeSender } from './outcome-sender.ts'
@@ -16,17 +16,17 @@ const LOOK_MS = 20
 /** Then outcomes of interrupted attempts are handed in. */
 const END_MS = EFFECTS_MS + 500
 
-export interface LeaverDeps {
+export interface ShutdownDeps {
   readonly clock: Clock
-  readonly pump: Pump
+  readonly runner: LaneRunner
   readonly holdings: Holdings
   readonly sender: OutcomeSender
 }
 
-export class Leaver {
-  private readonly deps: LeaverDeps
+export class Shutdown {
+  private readonly deps: ShutdownDeps
 
-  constructor(deps: LeaverDeps) {
+  constructor(deps: ShutdownDeps) {
     this.deps = deps
   }
 
@@ -35,13 +35,13 @@ export class Leaver {
    * (`areOthers`), its own are released at once, otherwise when attempts have ended.
    */
   async leave({ startedAtMs, areOthers }: { startedAtMs: number; areOthers: boolean }): Promise<void> {
-    const { clock, pump, holdings, sender } = this.deps
+    const { clock, runner, holdings, sender } = this.deps
     const tookMs = (): number => clock.monotonicMs() - startedAtMs
     if (areOthers) await holdings.close()
-    for (; pump.size > 0 && tookMs() < EFFECTS_MS; await this.wait()) pump.abortLate(tookMs())
-    pump.abortAll()
+    for (; runner.size > 0 && tookMs() < EFFECTS_MS; await this.wait()) runner.abortLate(tookMs())
+    runner.abortAll()
     await holdings.close()
-    while (pump.size + sender.size > 0 && tookMs() < END_MS) await this.wait()
+    while (runner.size + sender.size > 0 && tookMs() < END_MS) await this.wait()
   }
 
   /**
@@ -49,11 +49,11 @@ export class Leaver {
    * outcomes are handed in.
    */
   async giveUp(): Promise<void> {
-    const { clock, pump, holdings, sender } = this.deps
+    const { clock, runner, holdings, sender } = this.deps
     const startedAtMs = clock.monotonicMs()
-    pump.giveUp()
+    runner.giveUp()
     void holdings.close()
-    while (holdings.shards.size + pump.size + sender.size > 0 && clock.monotonicMs() - startedAtMs < CLAIMS_STAND_MS)
+    while (holdings.shards.size + runner.size + sender.size > 0 && clock.monotonicMs() - startedAtMs < CLAIMS_STAND_MS)
       await this.wait()
   }
 

@@ -22,7 +22,7 @@ export interface Whole {
   answeredAtMs(): number
 }
 
-export class Whereabouts {
+export class StoreStatus {
   private readonly whole: Whole
   private readonly primaries: Primaries | null
   private readonly counts = new Map<string, StuckCount>()

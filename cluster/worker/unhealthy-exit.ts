@@ -1,18 +1,18 @@
 /**
- * unhealthy-exit - checks whether a worker can serve; if not, it shows that, gives its shards away, and ends its process the
- * third time.
+ * unhealthy-exit - checks whether a worker can serve; if not, it shows that, gives its shards away, and ends its
+ * process the third time.
  */
 import type { ClusterLog } from '../cluster-log.ts'
 import type { Lag } from '../store.ts'
 import type { AskResult } from '../work.ts'
 import { RecentAsks } from './recent-asks.ts'
-import { LAG_MS_MAX, Soundness } from './self-check.ts'
+import { LAG_MS_MAX, SelfCheck } from './self-check.ts'
 import { StuckCount } from './stuck-count.ts'
 
 /** The third illness within this long ends the process. */
 const ILL_WITHIN_MS = 600_000
 
-export interface CheckupDeps {
+export interface UnhealthyExitDeps {
   readonly log: ClusterLog
   /** For how long each connection has owed an answer. */
   lags(): readonly Lag[]
@@ -24,19 +24,19 @@ export interface CheckupDeps {
   hopeless(): void
 }
 
-export class Checkup {
-  private readonly deps: CheckupDeps
-  private readonly soundness = new Soundness()
+export class UnhealthyExit {
+  private readonly deps: UnhealthyExitDeps
+  private readonly selfCheck = new SelfCheck()
   private readonly recent = new RecentAsks()
   private readonly illnesses = new StuckCount({ withinMs: ILL_WITHIN_MS })
 
-  constructor(deps: CheckupDeps) {
+  constructor(deps: UnhealthyExitDeps) {
     this.deps = deps
   }
 
   /** Cut off from a part of the store. */
   get ails(): boolean {
-    return this.soundness.ails
+    return this.selfCheck.ails
   }
 
   /** Whether new asks would be answered: every connection answers, and so were some of the last asks. */
@@ -48,7 +48,7 @@ export class Checkup {
   asked({ kind }: AskResult, { isMine, atMs, askedAtMs }: { isMine: boolean; atMs: number; askedAtMs: number }): void {
     const isAnswered = kind === 'answer' || kind === 'fault'
     this.recent.note(kind === 'unavailable', atMs)
-    if (isMine) this.soundness.asked(isAnswered, { atMs, tookMs: atMs - askedAtMs })
+    if (isMine) this.selfCheck.asked(isAnswered, { atMs, tookMs: atMs - askedAtMs })
   }
 
   /**
@@ -56,7 +56,7 @@ export class Checkup {
    */
   look(atMs: number, beatAtMs: number): void {
     const { log, lags, tell, giveAway, hopeless } = this.deps
-    if (!this.soundness.look(lags(), { atMs, beatAtMs })) return
+    if (!this.selfCheck.look(lags(), { atMs, beatAtMs })) return
     tell()
     if (!this.ails) {
       log.info({}, 'This process can serve its shards again')

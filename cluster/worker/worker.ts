@@ -10,7 +10,7 @@ import { makeShardLog, nameOfError } from '../cluster-log.ts'
 import { newCmdId } from '../cmd-id.ts'
 import { assert } from '../fault.ts'
 import { Fence, makeFenceCells } from '../fence.ts'
-import { type Claim, NotPerformed, Pump } from '../items/lane-runner.ts'
+import { type Claim, LaneRunner, NotPerformed } from '../items/lane-runner.ts'
 import { ASK_LIFE_MS } from '../shard/ask-timeout.ts'
 import { Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
@@ -20,13 +20,13 @@ import { Holdings } from './holdings.ts'
 import { Members } from './members.ts'
 import type { WorkerOptions, WorkerStats } from './options.ts'
 import { OutcomeSender } from './outcome-sender.ts'
-import { Rounds } from './periodic-tasks.ts'
+import { PeriodicTasks } from './periodic-tasks.ts'
 import { meetOthers, PROTOCOL } from './protocol.ts'
 import { type RemoteAnswer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
-import { Leaver } from './shutdown.ts'
-import { Whereabouts } from './store-status.ts'
+import { Shutdown } from './shutdown.ts'
+import { StoreStatus } from './store-status.ts'
 import { STUCK_MS } from './stuck-count.ts'
-import { Checkup } from './unhealthy-exit.ts'
+import { UnhealthyExit } from './unhealthy-exit.ts'
 
 const BEAT_MS = 3_000
 /** How often the records of others are read, while there are others. */
@@ -64,14 +64,14 @@ export class Worker {
   private readonly fence: Fence
   private readonly members: Members
   private readonly commands: ReadonlyMap<string, CommandType>
-  private readonly pump: Pump
+  private readonly runner: LaneRunner
   private readonly holdings: Holdings
   private readonly remote: RemoteAsks
   private readonly sender: OutcomeSender
-  private readonly whereabouts: Whereabouts
-  private readonly checkup: Checkup
-  private readonly leaver: Leaver
-  private readonly rounds: Rounds
+  private readonly storeStatus: StoreStatus
+  private readonly unhealthyExit: UnhealthyExit
+  private readonly shutdown: Shutdown
+  private readonly tasks: PeriodicTasks
   private listening: Listening | null = null
   private living: readonly string[] = []
   /** Others that may still perform items that they had claimed. */
@@ -90,13 +90,13 @@ export class Worker {
     const { store } = options
     this.options = options
     this.clock = options.clock ?? makeClock()
-    this.rounds = new Rounds(this.clock)
+    this.tasks = new PeriodicTasks(this.clock)
     this.id = newCmdId(this.clock.nowMs(), options.random)
     this.answeredAtMs = this.clock.monotonicMs()
     this.members = new Members(this.id, options)
     this.commands = new Map(options.behaviours.commands.map((type) => [type.name, type]))
     this.fence = options.fence ?? new Fence(makeFenceCells(), () => this.clock.monotonicMs() + 1)
-    this.pump = new Pump(options.behaviours.lanes, {
+    this.runner = new LaneRunner(options.behaviours.lanes, {
       fence: this.fence,
       failed: ({ lane, item }, error) => {
         const facts = { lane, item, error: nameOfError(error) }
@@ -108,8 +108,8 @@ export class Worker {
     const pastMs = primaries === null ? undefined : PAST_CLOCKS_MS
     this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random, pastMs })
     this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
-    this.whereabouts = new Whereabouts({ clock: this.clock, answeredAtMs: () => this.answeredAtMs }, primaries)
-    this.checkup = new Checkup({
+    this.storeStatus = new StoreStatus({ clock: this.clock, answeredAtMs: () => this.answeredAtMs }, primaries)
+    this.unhealthyExit = new UnhealthyExit({
       log: options.log,
       lags: () => options.lags?.() ?? [],
       tell: () => void this.beat(),
@@ -124,12 +124,13 @@ export class Worker {
       members: this.members,
       count: options.shards,
       takesShards: options.takesShards ?? true,
-      makeShard: (id) => (options.makeShard ?? makeShard)(id, this.whereabouts.worldOf(id, this.world)),
-      ails: () => this.checkup.ails || this.members.ails(this.id),
+      makeShard: (id) => (options.makeShard ?? makeShard)(id, this.storeStatus.worldOf(id, this.world)),
+      ails: () => this.unhealthyExit.ails || this.members.ails(this.id),
       lost: (shard, loss) => this.world.log.lost({ shard, ...loss }),
       beat: () => this.beat(),
     })
-    this.leaver = new Leaver({ clock: this.clock, pump: this.pump, holdings: this.holdings, sender: this.sender })
+    const { clock, runner, holdings, sender } = this
+    this.shutdown = new Shutdown({ clock, runner, holdings, sender })
   }
 
   async start(): Promise<void> {
@@ -149,10 +150,10 @@ export class Worker {
     })
     await this.holdings.check()
     // They are separate, because a heartbeat waits for no other connection than its own.
-    this.rounds.every(BEAT_MS, async () => void (await this.beat()))
-    this.rounds.every(BEAT_MS, () => this.checkShards())
-    this.rounds.every(LOOK_MS, () => this.look())
-    this.rounds.every(TICK_MS, async () => this.tick())
+    this.tasks.every(BEAT_MS, async () => void (await this.beat()))
+    this.tasks.every(BEAT_MS, () => this.checkShards())
+    this.tasks.every(LOOK_MS, () => this.look())
+    this.tasks.every(TICK_MS, async () => this.tick())
   }
 
   nowMs(): number {
@@ -180,7 +181,7 @@ export class Worker {
   /** Every shard runs here, or has a living owner; every connection answers, and so were most of the last asks. */
   ready(): boolean {
     const isOpen = !this.stopped && !this.isLeaving && !this.holdings.someAreFree
-    return isOpen && this.checkup.isOfUse(this.clock.monotonicMs())
+    return isOpen && this.unhealthyExit.isOfUse(this.clock.monotonicMs())
   }
 
   /** One command to the owner of a shard. Never rejects. */
@@ -188,20 +189,20 @@ export class Worker {
     const type = this.commands.get(command.name)
     assert(type !== undefined, 'Command is unknown', { name: command.name })
     const mine = this.holdings.shards.get(shard)
-    const [atMs, deadlineMs] = [this.clock.monotonicMs(), this.whereabouts.nowMs(shard) + ASK_LIFE_MS]
+    const [atMs, deadlineMs] = [this.clock.monotonicMs(), this.storeStatus.nowMs(shard) + ASK_LIFE_MS]
     const isMine = mine?.accepts === true
     const asked = isMine
       ? mine.ask(command, type, bytesOfBlobs(command))
       : new Promise<AskResult>((answer) => this.askOthers({ shard, type, command, deadlineMs }, answer))
     return asked.then((result) => {
-      this.checkup.asked(result, { isMine, atMs: this.clock.monotonicMs(), askedAtMs: atMs })
+      this.unhealthyExit.asked(result, { isMine, atMs: this.clock.monotonicMs(), askedAtMs: atMs })
       return result
     })
   }
 
   /** For each shard the live worker to which it belongs, and the store that holds it. */
   get shardPlaces(): readonly string[] {
-    return this.holdings.wantedOwners().map((worker, shard) => `${worker}/${this.whereabouts.nameOf(shard)}`)
+    return this.holdings.wantedOwners().map((worker, shard) => `${worker}/${this.storeStatus.nameOf(shard)}`)
   }
 
   /** The shards that this process owns, by number. */
@@ -215,21 +216,21 @@ export class Worker {
     const halted = shards.filter((shard) => shard.halted).length
     const waiting = shards.reduce((sum, shard) => sum + shard.waiting, 0)
     const [commits, asking] = [this.commits, this.remote.size]
-    return { shards: this.options.shards, running, halted, waiting, underWay: this.pump.size, commits, asking }
+    return { shards: this.options.shards, running, halted, waiting, underWay: this.runner.size, commits, asking }
   }
 
-  /** Ends it (`leaver.ts`), in eight seconds and a half less `spentMs`. */
+  /** Ends it (`shutdown.ts`), in eight seconds and a half less `spentMs`. */
   async stop(spentMs = 0): Promise<void> {
     if (this.isStopping) return
     this.isStopping = true
     this.isLeaving = true
-    this.pump.close()
+    this.runner.close()
     const startedAtMs = this.clock.monotonicMs() - spentMs
     await this.beat()
     const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
-    await this.leaver.leave({ startedAtMs, areOthers })
+    await this.shutdown.leave({ startedAtMs, areOthers })
     this.stopped = true
-    this.rounds.end()
+    this.tasks.end()
     this.listening?.close()
     await this.options.store.retire(this.id)
   }
@@ -243,7 +244,7 @@ export class Worker {
       timers: behaviours.timers,
       commands: this.commands,
       lanes: behaviours.lanes,
-      pump: this.pump,
+      runner: this.runner,
       fence: this.fence,
       worker: this.id,
       random,
@@ -276,14 +277,14 @@ export class Worker {
     const { store, identity, takesShards = true, protocol = PROTOCOL } = this.options
     const sentAtMs = this.clock.monotonicMs()
     this.beats += 1
-    const { ails } = this.checkup
+    const { ails } = this.unhealthyExit
     const record = { ...identity(), protocol, beats: this.beats, takesShards, isLeaving: this.isLeaving, ails }
     const fencedAtMs = this.fence.beatSent()
     const beat = await store.heartbeat({ worker: this.id, record })
     if (beat.kind === 'failed') return false
-    if (this.fence.beatAnswered(fencedAtMs)) this.pump.abortLost()
+    if (this.fence.beatAnswered(fencedAtMs)) this.runner.abortLost()
     this.answeredAtMs = this.clock.monotonicMs()
-    this.whereabouts.beat(this.answeredAtMs)
+    this.storeStatus.beat(this.answeredAtMs)
     this.clock.set(beat.nowMs, sentAtMs)
     this.members.note(beat.workers, this.clock.monotonicMs())
     this.compareLiving()
@@ -333,13 +334,13 @@ export class Worker {
 
   private tick(): void {
     const atMs = this.clock.monotonicMs()
-    if (this.options.takesShards !== false && !this.isLeaving) this.checkup.look(atMs, this.answeredAtMs)
+    if (this.options.takesShards !== false && !this.isLeaving) this.unhealthyExit.look(atMs, this.answeredAtMs)
     if (this.living.length > 0) this.accompaniedAtMs = atMs
     const isAlone = atMs - this.accompaniedAtMs > ALONE_MS
-    if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : this.whereabouts.sweepMs)) void this.sweepMail(atMs)
+    if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : this.storeStatus.sweepMs)) void this.sweepMail(atMs)
     for (const shard of this.holdings.shards.values()) {
-      shard.tick(this.whereabouts.silentMs(shard.id, atMs))
-      if (shard.stuckMs(atMs) > STUCK_MS && this.whereabouts.mayJudge(shard.id, atMs)) this.letGo(shard)
+      shard.tick(this.storeStatus.silentMs(shard.id, atMs))
+      if (shard.stuckMs(atMs) > STUCK_MS && this.storeStatus.mayJudge(shard.id, atMs)) this.letGo(shard)
     }
     if (atMs - this.sweptAtMs < SWEEP_MS) return
     this.sweptAtMs = atMs
@@ -357,7 +358,7 @@ export class Worker {
 
   private letGo(shard: Shard): void {
     this.options.log.warn({ shard: shard.id }, 'A shard has made no progress for ten seconds: acquiring it again')
-    const isHopeless = this.whereabouts.stuck(shard.id, this.clock.monotonicMs())
+    const isHopeless = this.storeStatus.stuck(shard.id, this.clock.monotonicMs())
     shard.letGo()
     if (!isHopeless) return
     this.options.log.error({ shard: shard.id }, 'Shards got stuck three times within a minute')
@@ -368,7 +369,7 @@ export class Worker {
   private async giveUp(): Promise<void> {
     if (this.isLeaving) return
     this.isLeaving = true
-    await this.leaver.giveUp()
+    await this.shutdown.giveUp()
     this.options.hopeless?.()
   }
 

@@ -2,7 +2,7 @@
  * routes - the dashboard's own routes, as data: the session that each needs, its body and its answer
  *
  * They are separate from the table of routes, because no published document names them. API routes that the dashboard
- * has too are derived from that table (`mirror.ts`).
+ * has too are derived from that table (`api-proxy.ts`).
  *
  * Spec session.origin, member.role
  */

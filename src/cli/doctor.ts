@@ -90,9 +90,9 @@ interface Session {
 export async function runMailFile(options: MailFileOptions): Promise<number> {
   const raw = await readMail(options.mailFile)
   // The code that judges mail loads longer than all other commands together.
-  const { readToldSession } = await import('../mail/authenticate/session-from-headers.ts')
+  const { readSessionFromHeaders } = await import('../mail/authenticate/session-from-headers.ts')
   const { explain } = await import('../mail/authenticate/explain.ts')
-  const told = readToldSession(raw)
+  const told = readSessionFromHeaders(raw)
   const session = {
     mailFrom: options.mailFrom ?? told.address ?? '',
     ip: options.ip ?? told.ip,

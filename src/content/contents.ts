@@ -10,7 +10,14 @@ import { randomBytes } from 'node:crypto'
 import type { DiskRoom } from './disk-room.ts'
 import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span, sealedSize } from './frame.ts'
 import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
-import { type FailureKind, type Front, failureOf, type Home, HomeFailure, type SealedSpan } from './storage-backend.ts'
+import {
+  type FailureKind,
+  type Front,
+  failureOf,
+  type SealedSpan,
+  type StorageBackend,
+  StorageFailure,
+} from './storage-backend.ts'
 
 /** A write: the names, the key, and the bytes as they come. */
 export interface PutOrder {
@@ -44,7 +51,7 @@ export type GetResult =
 
 /** An act on an object, for counting. */
 export interface ContentAct {
-  readonly home: Home['kind']
+  readonly home: StorageBackend['kind']
   readonly act: 'put' | 'get' | 'remove' | 'sweep'
   readonly result: 'ok' | 'gone' | 'outside' | FailureKind | 'broken' | 'cut'
   readonly ms: number
@@ -53,7 +60,7 @@ export interface ContentAct {
 }
 
 export interface Contents {
-  readonly kind: Home['kind']
+  readonly kind: StorageBackend['kind']
   /** Whether there is room for new mail. */
   readonly hasRoom: boolean
   put(order: PutOrder): Promise<PutResult>
@@ -74,13 +81,13 @@ export interface Contents {
   remove(names: readonly string[]): Promise<boolean>
   /** Objects that were damaged when this process read them: names, the first hundred. */
   readonly damaged: ReadonlySet<string>
-  readonly home: Home
+  readonly home: StorageBackend
   readonly told: (act: ContentAct) => void
   close(): Promise<void>
 }
 
 export interface ContentsDeps {
-  readonly home: Home
+  readonly home: StorageBackend
   /** Null if the home has no size limit. */
   readonly room: DiskRoom | null
   readonly told: (act: ContentAct) => void
@@ -169,7 +176,7 @@ async function putSealed(
   const giveBack = room === null ? nothing : room.reserve(bytes)
   const failure =
     giveBack === null
-      ? new HomeFailure('full', 'the disk is nearly full')
+      ? new StorageFailure('full', 'the disk is nearly full')
       : await home.write([name], inTurn(pieces)).then(() => null, failureOf)
   giveBack?.(failure === null ? bytes : 0)
   const result = failure?.kind ?? 'ok'
@@ -247,7 +254,7 @@ async function remove({ home, told, warn }: ContentsDeps, names: readonly string
 
 /** Opens an object. Its head gives the key, and its size the position of its frames. */
 async function open(
-  home: Home,
+  home: StorageBackend,
   { name, mailKey, kind, span = { from: 0, length: null }, front: known }: GetOrder,
 ): Promise<GetResult> {
   const front = known ?? (await home.front(name, HEAD_BYTES))

@@ -14,7 +14,7 @@ import { link, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:
 import { dirname, join, relative, sep } from 'node:path'
 import { makeFolderSync } from './folder-sync.ts'
 import { FRAME_BYTES, SEALED_FRAME_BYTES, sealedSize } from './frame.ts'
-import { type Front, failureOf, type Home, type SealedSpan } from './storage-backend.ts'
+import { type Front, failureOf, type SealedSpan, type StorageBackend } from './storage-backend.ts'
 import { bothEnd, ignoreAbsent, makeUnfinishedFiles, type NewFile, writeWhole } from './unfinished.ts'
 
 const FOLDER_OWNER_ONLY = 0o700
@@ -39,7 +39,7 @@ export interface FileHomeOptions {
 }
 
 /** The home in a folder, which may not exist yet. */
-export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptions): Home {
+export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptions): StorageBackend {
   const unfinished = makeUnfinishedFiles(join(root, UNFINISHED_FOLDER), worker)
   const sync = makeFolderSync(syncFolder)
   const folders = makeFolders(root, sync)
@@ -152,7 +152,7 @@ async function writeSmall(
 }
 
 /** The same home, whose errors are all HomeFailures. */
-function orFailure(home: Home): Home {
+function orFailure(home: StorageBackend): StorageBackend {
   const guard =
     <Args extends unknown[], Out>(call: (...args: Args) => Promise<Out>) =>
     (...args: Args): Promise<Out> =>

@@ -15,7 +15,7 @@ import type { Log } from '../process/log.ts'
 import { type ContentAct, type Contents, makeContents } from './contents.ts'
 import { watchDisk } from './disk-room.ts'
 import { contentFolder, makeFileHome } from './files.ts'
-import { failureOf, type Home } from './storage-backend.ts'
+import { failureOf, type StorageBackend } from './storage-backend.ts'
 
 /** This process would use another content store than the installation; the start ends with this message. */
 export class ContentMismatch extends Error {}
@@ -53,7 +53,7 @@ export async function openContents(deps: OpenContentsDeps): Promise<Contents | n
   return makeContents({ home, room, told, warn: (facts, text) => log.warn(facts, text) })
 }
 
-async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise<Home | null> {
+async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise<StorageBackend | null> {
   const { config, worker } = deps
   const { contentStore, dataDir, durability } = config
   const folder = contentFolder(dataDir)
@@ -81,7 +81,7 @@ async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise
 }
 
 /** Brings home and installation together: both new, or one adopts the other's, or both agree. */
-async function identify(home: Home, mark: HomeMark, known: string | null): Promise<void> {
+async function identify(home: StorageBackend, mark: HomeMark, known: string | null): Promise<void> {
   const where = home.kind === 'file' ? 'DATA_DIR' : 'The bucket of CONTENT_STORE'
   const readId = (): Promise<string | null> =>
     home.readId().catch((error: unknown) => {

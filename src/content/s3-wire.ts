@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { Pool } from 'undici'
-import { HomeFailure } from './storage-backend.ts'
+import { StorageFailure } from './storage-backend.ts'
 
 export interface S3Place {
   /** Without a slash at its end. */
@@ -112,7 +112,7 @@ export function makeS3Wire(place: S3Place, times: S3Times): S3Wire {
         else if (answer.status < 500 && answer.status !== 429) return answer
         else reason = await refusalOf(answer)
       }
-      throw new HomeFailure('away', reason)
+      throw new StorageFailure('away', reason)
     },
     close: () => pool.destroy(),
   }

@@ -20,7 +20,14 @@ import {
   type S3Request,
   type S3Times,
 } from './s3-wire.ts'
-import { type Front, failureOf, type Home, HomeFailure, type Listed, type SealedSpan } from './storage-backend.ts'
+import {
+  type Front,
+  failureOf,
+  type Listed,
+  type SealedSpan,
+  type StorageBackend,
+  StorageFailure,
+} from './storage-backend.ts'
 import { makeUnfinishedFiles } from './unfinished.ts'
 
 const ID_NAME = '.id'
@@ -46,7 +53,7 @@ export interface S3HomeOptions {
 export function makeS3Home(
   place: S3Place,
   { folder, worker, times = S3_TIMES, listKeys = LIST_KEYS }: S3HomeOptions,
-): Home {
+): StorageBackend {
   const wire = makeS3Wire(place, times)
   const unfinished = makeUnfinishedFiles(join(folder, 'tmp'), worker)
   const bucket = new Bucket(wire, place, listKeys)
@@ -98,13 +105,14 @@ class Bucket {
   readonly expect: Expect = async (request, statuses) => {
     const answer = await this.wire.send(request)
     if (statuses.includes(answer.status)) return answer
-    throw new HomeFailure('away', await refusalOf(answer))
+    throw new StorageFailure('away', await refusalOf(answer))
   }
 
   async readId(): Promise<string | null> {
     const answer = await this.expect({ method: 'GET', name: ID_NAME }, [200, 404])
     const text = await textOf(answer, ID_BYTES_MAX * 4)
-    if (answer.status === 404 && text.includes('NoSuchBucket')) throw new HomeFailure('away', 'S3 has no such bucket')
+    if (answer.status === 404 && text.includes('NoSuchBucket'))
+      throw new StorageFailure('away', 'S3 has no such bucket')
     return answer.status === 404 ? null : text.trim()
   }
 
@@ -148,7 +156,7 @@ class Bucket {
     const headers = { 'x-amz-copy-source': source }
     const answer = await this.expect({ method: 'PUT', name: to, headers }, [200])
     // A copy that fails half way is reported in the body of a 200.
-    if ((await textOf(answer, LIST_BYTES_MAX)).includes('<Error>')) throw new HomeFailure('away', 'S3 did not copy')
+    if ((await textOf(answer, LIST_BYTES_MAX)).includes('<Error>')) throw new StorageFailure('away', 'S3 did not copy')
   }
 }
 
@@ -260,7 +268,7 @@ async function listAll({
     }
     if (!/<IsTruncated>true</.test(text)) return { objects, days }
   }
-  throw new HomeFailure('away', 'S3 returned an endless list')
+  throw new StorageFailure('away', 'S3 returned an endless list')
 }
 
 /**
@@ -276,7 +284,7 @@ function* elementsOf(xml: string, name: string): Generator<string> {
 
 async function textOf(answer: S3Answer, bytesMax: number): Promise<string> {
   const bytes = await bytesOf(answer, bytesMax + 1)
-  if (bytes.length > bytesMax) throw new HomeFailure('away', 'S3 returned more data than requested')
+  if (bytes.length > bytesMax) throw new StorageFailure('away', 'S3 returned more data than requested')
   return bytes.toString()
 }
 

@@ -1,4 +1,7 @@
-/** storage-backend - the storage of sealed objects, either local files or S3: the operations of both, and their failures */
+/**
+ * storage-backend - the storage of sealed objects, either local files or S3: the operations of both, and their
+ * failures
+ */
 
 /** The first bytes of a sealed object, and how many it has. */
 export interface Front {
@@ -20,7 +23,7 @@ export interface SealedSpan {
 }
 
 /** One home. Every call rejects with a HomeFailure and with nothing else. Names are those of `isObjectName`. */
-export interface Home {
+export interface StorageBackend {
   readonly kind: 'file' | 's3'
   /** The identity in its file; null if there is none. */
   readId(): Promise<string | null>
@@ -52,7 +55,7 @@ export interface Home {
 export type FailureKind = 'full' | 'away'
 
 /** The failed operation of a home, with a short reason. */
-export class HomeFailure extends Error {
+export class StorageFailure extends Error {
   readonly kind: FailureKind
 
   constructor(kind: FailureKind, reason: string) {
@@ -64,9 +67,9 @@ export class HomeFailure extends Error {
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /** The failure that an error of the system is; one that is a failure already stays as it is. */
-export function failureOf(error: unknown): HomeFailure {
-  if (error instanceof HomeFailure) return error
+export function failureOf(error: unknown): StorageFailure {
+  if (error instanceof StorageFailure) return error
   const { code, message } = error as NodeJS.ErrnoException
   // A message of the system names the path, which names no person.
-  return new HomeFailure(code !== undefined && FULL_CODES.has(code) ? 'full' : 'away', message)
+  return new StorageFailure(code !== undefined && FULL_CODES.has(code) ? 'full' : 'away', message)
 }

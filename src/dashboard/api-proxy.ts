@@ -21,7 +21,7 @@ import { askAs, type DashboardDeps } from './deps.ts'
 import { type ContentRule, ruleOf } from './redact.ts'
 import { touch } from './session-routes.ts'
 
-export interface MirrorDeps extends DashboardDeps {
+export interface ApiProxyDeps extends DashboardDeps {
   /** The handlers of the interface, whose commands are asked by `ask`. */
   readonly handlersWith: (ask: DashboardDeps['ask']) => Handlers<PublicRouteName>
 }
@@ -29,7 +29,7 @@ export interface MirrorDeps extends DashboardDeps {
 type SessionRequest = EdgeRequest<SessionKey | null>
 
 /** Every mirrored route with its handler. */
-export function mirrorHandlers(deps: MirrorDeps) {
+export function apiProxyHandlers(deps: ApiProxyDeps) {
   const shared = deps.handlersWith(deps.ask)
   return MIRRORED_ROUTES.map((mirrored) => ({
     route: mirrored.route,
@@ -38,7 +38,7 @@ export function mirrorHandlers(deps: MirrorDeps) {
 }
 
 async function answerMirrored(
-  deps: MirrorDeps,
+  deps: ApiProxyDeps,
   shared: Handlers<PublicRouteName>,
   { mirrored, request }: { readonly mirrored: MirroredRoute; readonly request: SessionRequest },
 ): Promise<Answer> {

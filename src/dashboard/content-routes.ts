@@ -1,7 +1,7 @@
 /**
  * content-routes - the content of mail on separate routes: as JSON, in a frame, sent again, and test messages
  *
- * Reading is checked and recorded (`hidden.ts`); the content itself comes from the API handlers.
+ * Reading is checked and recorded (`redact.ts`); the content itself comes from the API handlers.
  *
  * Spec member.content, member.frame, member.test-message, member.send-again
  */
@@ -22,9 +22,9 @@ import type { ServerState } from '../state/server.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { ServerKey } from '../views/key.ts'
 import { type MessageDeps, readStoredMessage } from '../views/message/message.ts'
-import { findServer, type MirrorDeps } from './api-proxy.ts'
+import { type ApiProxyDeps, findServer } from './api-proxy.ts'
 import { type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
-import { frameOf, linksOf, referencedIds } from './mail-preview.ts'
+import { linksOf, mailPreview, referencedIds } from './mail-preview.ts'
 import { refuseContent } from './redact.ts'
 
 type Received = FromSchema<typeof RECEIVED_MESSAGE>
@@ -39,7 +39,7 @@ interface Place {
 }
 
 /** GET /dashboard/api/servers/{serverId}/messages/{id}/content */
-export function makeReadContent(deps: MirrorDeps): DashboardHandler<'readContent'> {
+export function makeReadContent(deps: ApiProxyDeps): DashboardHandler<'readContent'> {
   return (request) =>
     withContent(deps, request, async (place) => {
       const answer = await askPlace<Message>(place, request, 'readMessage')
@@ -51,7 +51,7 @@ export function makeReadContent(deps: MirrorDeps): DashboardHandler<'readContent
 }
 
 /** GET /dashboard/api/servers/{serverId}/inbound/{id}/content */
-export function makeReadReceivedContent(deps: MirrorDeps): DashboardHandler<'readReceivedContent'> {
+export function makeReadReceivedContent(deps: ApiProxyDeps): DashboardHandler<'readReceivedContent'> {
   return (request) =>
     withContent(deps, request, async (place) => {
       const answer = await askPlace<Received>(place, request, 'readReceived')
@@ -60,7 +60,7 @@ export function makeReadReceivedContent(deps: MirrorDeps): DashboardHandler<'rea
 }
 
 /** GET /dashboard/mail/{serverId}/{id}: only as the content of a frame. */
-export function makeShowMail(deps: MirrorDeps & InlineDeps): DashboardHandler<'showMail'> {
+export function makeShowMail(deps: ApiProxyDeps & InlineDeps): DashboardHandler<'showMail'> {
   return (request) => {
     if (request.fetchDest !== '' && request.fetchDest !== 'iframe') return refuse('cross_origin')
     return withContent(deps, request, async (place) => {
@@ -70,19 +70,19 @@ export function makeShowMail(deps: MirrorDeps & InlineDeps): DashboardHandler<'s
       if ('found' in sent) {
         const { text, html, contentAvailable } = sent.found
         if (!contentAvailable) return refuse('content_expired')
-        return frameOf({ text, html, images, mode, files: await sentImages(deps, place.key, sent.found) })
+        return mailPreview({ text, html, images, mode, files: await sentImages(deps, place.key, sent.found) })
       }
       const received = await askPlace<Received>(place, request, 'readReceived')
       if (!('found' in received)) return received
       const { text, html, contentAvailable } = received.found
       if (!contentAvailable) return refuse('content_expired')
-      return frameOf({ text, html, images, mode, files: await receivedImages(place, request, received.found) })
+      return mailPreview({ text, html, images, mode, files: await receivedImages(place, request, received.found) })
     })
   }
 }
 
 /** POST /dashboard/api/servers/{serverId}/test-message: on a live server to oneself alone. */
-export function makeSendTestMessage(deps: MirrorDeps): DashboardHandler<'sendTestMessage'> {
+export function makeSendTestMessage(deps: ApiProxyDeps): DashboardHandler<'sendTestMessage'> {
   return async (request) => {
     const place = await findPlace(deps, request, 'w')
     if ('answer' in place) return place.answer
@@ -99,7 +99,7 @@ export function makeSendTestMessage(deps: MirrorDeps): DashboardHandler<'sendTes
 }
 
 /** POST /dashboard/api/servers/{serverId}/messages/{id}/send-again: to the recipients that the body names. */
-export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
+export function makeSendAgain(deps: ApiProxyDeps): DashboardHandler<'sendAgain'> {
   return (request) =>
     withContent(deps, request, async (place) => {
       const answer = await askPlace<Message>(place, request, 'readMessage')
@@ -165,7 +165,7 @@ function withName(email: string, name: string | null): string | { readonly email
 }
 
 /** Sends by the ordinary path, with its limits; the author is recorded. */
-async function send(deps: MirrorDeps, request: DashboardRequest, place: Place, body: EmailBody): Promise<Answer> {
+async function send(deps: ApiProxyDeps, request: DashboardRequest, place: Place, body: EmailBody): Promise<Answer> {
   const { row, accountId } = sessionOf(request)
   const act = { accountId, userId: row.userId, act: request.route.name, targets: { ...request.params } }
   const noted = await giveOrder(deps, homeShard(accountId), { name: 'note-act', body: act })
@@ -176,7 +176,7 @@ async function send(deps: MirrorDeps, request: DashboardRequest, place: Place, b
 
 /** The server of the path, if the user may read content there; the read is recorded. */
 async function withContent(
-  deps: MirrorDeps,
+  deps: ApiProxyDeps,
   request: DashboardRequest,
   act: (place: Place) => Promise<Answer>,
 ): Promise<Answer> {
@@ -188,7 +188,7 @@ async function withContent(
 }
 
 async function findPlace(
-  deps: MirrorDeps,
+  deps: ApiProxyDeps,
   request: DashboardRequest,
   level: Level,
 ): Promise<Place | { readonly answer: Answer }> {

@@ -9,11 +9,11 @@
 
 import { ROUTES } from '../../schemas/routes.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
-import { accountKeyOf, type MirrorDeps } from './api-proxy.ts'
+import { type ApiProxyDeps, accountKeyOf } from './api-proxy.ts'
 import { askAs, type DashboardHandler, sessionOf } from './deps.ts'
 
 /** POST /dashboard/api/domains/{id}/look */
-export function makeLookAtDomain(deps: MirrorDeps): DashboardHandler<'lookAtDomain'> {
+export function makeLookAtDomain(deps: ApiProxyDeps): DashboardHandler<'lookAtDomain'> {
   return (request) => {
     const route = ROUTES.verifyDomain
     const asked: EdgeRequest = Object.assign(Object.create(request), {

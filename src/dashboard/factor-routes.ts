@@ -1,8 +1,8 @@
 /**
  * factor-routes - a user's own second factors: /dashboard/api/me/totp, /me/passkeys, /me/recovery-codes
  *
- * A new factor takes effect once it was used successfully. Recovery codes are created with the first factor and removed
- * with the last one; the last one cannot be removed while an account of the user requires one.
+ * A new factor takes effect once it was used successfully. Recovery codes are created with the first factor and
+ * removed with the last one; the last one cannot be removed while an account of the user requires one.
  *
  * Spec session.factor, session.passkey, member.settings
  */

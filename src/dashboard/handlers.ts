@@ -14,7 +14,7 @@ import {
   makePatchSettings,
   makeReadChecklist,
 } from './account-routes.ts'
-import { type MirrorDeps, mirrorHandlers } from './api-proxy.ts'
+import { type ApiProxyDeps, apiProxyHandlers } from './api-proxy.ts'
 import { makeBeginConfirmation, makeConfirmSession } from './confirm-routes.ts'
 import type { InlineDeps } from './content-routes.ts'
 import {
@@ -54,14 +54,14 @@ import { makeReadSession, makeSignIn, makeSignOut, makeSwitchAccount, touch } fr
 type OwnHandlers = { readonly [Name in DashboardRouteName]: DashboardHandler<Name> }
 
 /** All routes of the dashboard with their handlers. */
-export function dashboardHandlers(deps: MirrorDeps & LiveDeps & InlineDeps) {
+export function dashboardHandlers(deps: ApiProxyDeps & LiveDeps & InlineDeps) {
   const handlers = ownHandlers(deps)
   const own = Object.entries(DASHBOARD_ROUTES).map(([name, route]) => ({
     route,
     // The edge hands over only requests with a session and a body that the route takes.
     handle: inSession(deps, handlers[name as DashboardRouteName] as unknown as OwnHandler) as unknown as Handler,
   }))
-  return [...own, ...mirrorHandlers(deps)]
+  return [...own, ...apiProxyHandlers(deps)]
 }
 
 type OwnHandler = (request: DashboardRequest) => Promise<Answer> | Answer
@@ -80,7 +80,7 @@ function isUnauthorized(json: unknown): boolean {
   return (json as { readonly error?: string } | undefined)?.error === 'unauthorized'
 }
 
-function ownHandlers(deps: MirrorDeps & LiveDeps & InlineDeps): OwnHandlers {
+function ownHandlers(deps: ApiProxyDeps & LiveDeps & InlineDeps): OwnHandlers {
   return {
     signIn: makeSignIn(deps),
     signInByCode: makeSignInByCode(deps),

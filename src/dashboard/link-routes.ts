@@ -31,7 +31,7 @@ import { orderUserChange } from './me-routes.ts'
 import { hashPassword } from './password.ts'
 import { askFactor, enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
-import { endOthers, endSessions, enter } from './start-session.ts'
+import { endOthers, endSessions, startSession } from './start-session.ts'
 
 /** POST /dashboard/api/links, with the same answer for every address. */
 export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {
@@ -147,7 +147,7 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const member = await becomeMember(deps, { linkId, link }, { ...joining, address })
   if (!('userId' in member)) return member
   const entering = { user: member, accountId, userAgent, cookies, sinceMs: null }
-  if (shown !== null) return enter(deps, { ...entering, isConfirmed: false, factorMs: shown.factorMs })
+  if (shown !== null) return startSession(deps, { ...entering, isConfirmed: false, factorMs: shown.factorMs })
   return enterOrAsk(deps, { ...entering, isConfirmed: true })
 }
 

@@ -24,9 +24,9 @@ import { giveOrder, type Replied } from '../routes/answer.ts'
 import { countFeeds, type EventFeedDeps } from '../routes/events.ts'
 import { proofOf } from '../state/dashboard/session.ts'
 import type { ServerState } from '../state/server.ts'
-import { heardOf } from '../state/webhook/event-feed.ts'
+import { feedEventOf } from '../state/webhook/event-feed.ts'
 import { type EventReference, parseReference } from '../state/webhook/item.ts'
-import { isHeardStill, newestHeard, readHeard } from '../views/event-feed.ts'
+import { isStillInFeed, newestInFeed, readFeed } from '../views/event-feed.ts'
 import { formatInstant } from '../views/instant.ts'
 import { findServer } from './api-proxy.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
@@ -92,10 +92,10 @@ async function placeOf(
   serverId: string,
   lastId: string | null,
 ): Promise<{ readonly position: string; readonly isBehind: boolean } | null> {
-  const isThere = lastId === null ? false : await isHeardStill(read, serverId, lastId)
+  const isThere = lastId === null ? false : await isStillInFeed(read, serverId, lastId)
   if (isThere === null) return null
   if (lastId !== null && isThere) return { position: lastId, isBehind: false }
-  const position = await newestHeard(read, serverId)
+  const position = await newestInFeed(read, serverId)
   return position === null ? null : { position, isBehind: lastId !== null }
 }
 
@@ -234,14 +234,14 @@ class LiveLines {
   /** Sends entries in order, up to the first that the store did not answer, which is sent with the next read. */
   async #tellHeard(): Promise<void> {
     const { serverId } = this.#server
-    const entries = await readHeard(this.#deps.read, serverId, this.#position)
+    const entries = await readFeed(this.#deps.read, serverId, this.#position)
     if (entries === null) return
     if (entries.length > TOLD_MAX) {
-      this.#position = (await newestHeard(this.#deps.read, serverId)) ?? this.#position
+      this.#position = (await newestInFeed(this.#deps.read, serverId)) ?? this.#position
       this.#isMissed = true
       return
     }
-    const events = await Promise.all(entries.map((entry: Entry) => this.#read(heardOf(entry))))
+    const events = await Promise.all(entries.map((entry: Entry) => this.#read(feedEventOf(entry))))
     for (const [at, { id }] of entries.entries()) {
       const event = events[at]
       if (this.#isOver || event === undefined) return

@@ -31,7 +31,9 @@ const MAX: Readonly<Record<TryKind, { readonly address: number; readonly client:
 /** A try that is refused. */
 export interface TryRefused {
   readonly answer: Answer
-  /** Whether the address or its device has reached its limit; otherwise its client has, or nothing could be counted. */
+  /**
+   * Whether the address or its device has reached its limit; otherwise its client has, or nothing could be counted.
+   */
   readonly isOfAddress: boolean
 }
 
@@ -73,8 +75,8 @@ export function deviceIn({ secrets, edge }: DashboardDeps, cookies: string, user
 }
 
 /**
- * The device of the user with an address. The store is asked only for a cookie that this installation made, so that the
- * time of an answer does not show a stranger whether the address is known.
+ * The device of the user with an address. The store is asked only for a cookie that this installation made, so that
+ * the time of an answer does not show a stranger whether the address is known.
  */
 async function knownDevice(deps: DashboardDeps, cookies: string, address: string): Promise<Device | null> {
   if (parseDevice(deps.secrets.deviceKey, readDevice(deps.edge, cookies)) === null) return null

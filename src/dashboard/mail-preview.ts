@@ -11,7 +11,7 @@ import type { Reply } from '../http/respond.ts'
 import { findLinks } from '../mail/links.ts'
 
 /** Input of a frame. */
-export interface FrameInput {
+export interface PreviewInput {
   readonly text: string | null
   readonly html: string | null
   /** Whether images may be fetched from elsewhere, once, after a click. */
@@ -25,8 +25,9 @@ export interface FrameInput {
 const INLINED_CHARS_MAX = 6 * 1024 * 1024
 const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
 /**
- * Elements for which a browser connects to a host, or looks it up, before the policy stops what it wants there. A tag's
- * name begins right behind its bracket, so that nothing hides one from this (HTML 13.2.5.6); renamed they mean nothing.
+ * Elements for which a browser connects to a host, or looks it up, before the policy stops what it wants there. A
+ * tag's name begins right behind its bracket, so that nothing hides one from this (HTML 13.2.5.6); renamed they
+ * mean nothing.
  */
 const OPENING = /<(\/?)(iframe|frame|object|embed|portal|fencedframe|link|meta|base)/gi
 /**
@@ -37,7 +38,7 @@ const HREF = /(?<=[\s/"':])href(?=[\s/>=])/gi
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", apos: "'" }
 
 /** The page of a mail. */
-export function frameOf({ text, html, images, mode, files }: FrameInput): Reply {
+export function mailPreview({ text, html, images, mode, files }: PreviewInput): Reply {
   const shown =
     html === null ? `<pre style="white-space:pre-wrap">${escaped(text ?? '')}</pre>` : withFiles(html, { files, mode })
   return {
@@ -54,7 +55,7 @@ export function frameOf({ text, html, images, mode, files }: FrameInput): Reply 
   }
 }
 
-function policyOf(images: boolean, mode: FrameInput['mode']): string {
+function policyOf(images: boolean, mode: PreviewInput['mode']): string {
   const sandbox = mode === 'test' ? 'sandbox allow-popups' : 'sandbox'
   const sources = images ? 'data: https:' : 'data:'
   return `${sandbox}; default-src 'none'; img-src ${sources}; style-src 'unsafe-inline'; frame-ancestors 'self'`
@@ -71,7 +72,7 @@ export function linksOf(html: string | null): string[] {
   return [...new Set(hrefs.filter((href) => /^(?:https?:|mailto:)/i.test(href)))]
 }
 
-function withFiles(text: string, { files, mode }: Pick<FrameInput, 'files' | 'mode'>): string {
+function withFiles(text: string, { files, mode }: Pick<PreviewInput, 'files' | 'mode'>): string {
   const safe = text.replace(OPENING, '<$1x-$2')
   const html = mode === 'test' ? safe : safe.replace(HREF, 'data-href')
   // One file may be referenced any number of times, so the inserted size is bounded, not only the stored size.

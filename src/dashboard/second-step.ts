@@ -26,7 +26,7 @@ import { joinByLink } from './join.ts'
 import { noteLimit, noteRefusal } from './login-audit.ts'
 import { judgeTry, refuseTry } from './login-rate-limit.ts'
 import { hasPasskey, optionsToShow, relyingParty, userIdOf, verifyShown } from './passkey.ts'
-import { type Entrant, enter } from './start-session.ts'
+import { type Entrant, startSession } from './start-session.ts'
 
 const STEP_S = SECOND_STEP_MINUTES * 60
 const BROWSER_BYTES = 32
@@ -36,7 +36,7 @@ export async function enterOrAsk(deps: DashboardDeps, entrant: Omit<Entrant, 'fa
   const { user, accountId, cookies } = entrant
   return hasFactor(user)
     ? askFactor(deps, { user, accountId, linkId: null }, cookies)
-    : enter(deps, { ...entrant, factorMs: 0 })
+    : startSession(deps, { ...entrant, factorMs: 0 })
 }
 
 /** Asks for the second step. Takes the link that makes a member of the account once the step is completed. */
@@ -155,7 +155,7 @@ async function goOn(
   const accounts = accountId === null ? user.accounts : [...new Set([accountId, ...user.accounts])]
   const factorMs = confirmedUntilMs(deps.nowMs())
   const came = { user: { ...user, accounts }, accountId, userAgent, cookies }
-  return enter(deps, { ...came, isConfirmed: true, factorMs, sinceMs: null })
+  return startSession(deps, { ...came, isConfirmed: true, factorMs, sinceMs: null })
 }
 
 /** Uses a factor, also completing a step if given. Returns the refusal, or null. */

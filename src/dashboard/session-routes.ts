@@ -22,7 +22,7 @@ import { judgeTry } from './login-rate-limit.ts'
 import { SHOW_FACTOR } from './own-user.ts'
 import { isPassword } from './password.ts'
 import { enterOrAsk } from './second-step.ts'
-import { endSessions, enter } from './start-session.ts'
+import { endSessions, startSession } from './start-session.ts'
 
 /** POST /dashboard/api/session */
 export function makeSignIn(deps: DashboardDeps): DashboardHandler<'signIn'> {
@@ -103,7 +103,15 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
     if (hasFactor(user) && row.factorMs === 0) return refuse('confirmation_required', {}, SHOW_FACTOR)
     const { userAgent, cookies } = request
     const { factorMs } = row
-    const answer = await enter(deps, { user, accountId, userAgent, cookies, isConfirmed: false, factorMs, sinceMs })
+    const answer = await startSession(deps, {
+      user,
+      accountId,
+      userAgent,
+      cookies,
+      isConfirmed: false,
+      factorMs,
+      sinceMs,
+    })
     if (!('status' in answer) || answer.status !== 200) {
       return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
     }

@@ -44,7 +44,7 @@ export interface Entrant {
 }
 
 /** Opens a session, and answers it with its cookie. */
-export async function enter(deps: DashboardDeps, { user, accountId, ...shown }: Entrant): Promise<Answer> {
+export async function startSession(deps: DashboardDeps, { user, accountId, ...shown }: Entrant): Promise<Answer> {
   for (const one of accountId === null ? user.accounts : [accountId]) {
     const opened = await openIn(deps, { user, accountId: one, ...shown })
     if (opened === null) continue

@@ -1,6 +1,6 @@
 /**
- * cluster - every Redis of a cluster: whether its shards are served and kept, whether it has room, whether its clock is
- * that of the others
+ * cluster - every Redis of a cluster: whether its shards are served and kept, whether it has room, whether its
+ * clock is that of the others
  *
  * Spec operator.health
  */

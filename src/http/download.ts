@@ -8,9 +8,9 @@
  * is always closed.
  */
 
-import type { AnswerHead, Wire } from './engine/engine.ts'
+import type { AnswerHead, ResponseSocket } from './engine/engine.ts'
 import { parseRange } from './range.ts'
-import type { Desk } from './request.ts'
+import type { ListenerContext } from './request.ts'
 import type { Download } from './respond.ts'
 
 /** A connection that reads nothing for this long is closed. */
@@ -32,7 +32,11 @@ export interface DownloadOptions {
  * Starts an answer. Takes a response that is neither aborted nor answered. Returns a function that ends it when the
  * client is gone.
  */
-export function startDownload(wire: Wire, desk: Pick<Desk, 'isClosing'>, options: DownloadOptions): () => void {
+export function startDownload(
+  wire: ResponseSocket,
+  desk: Pick<ListenerContext, 'isClosing'>,
+  options: DownloadOptions,
+): () => void {
   const { download, range, isHead, stalledMsMax = STALLED_MS_MAX } = options
   const done = (fault?: unknown): void => {
     download.end?.()

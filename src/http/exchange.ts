@@ -15,12 +15,12 @@ import { type Content, joinPieces, readContent } from './body.ts'
 import { DASHBOARD_HEADERS, readSession } from './dashboard-edge.ts'
 import { presented } from './door.ts'
 import { startDownload } from './download.ts'
-import type { Receiver, Wire } from './engine/engine.ts'
+import type { Receiver, ResponseSocket } from './engine/engine.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
-import type { Connection, Desk, EdgeRequest, Handler, RequestHead, Target } from './request.ts'
+import type { Connection, EdgeRequest, Handler, ListenerContext, RequestHead, Target } from './request.ts'
 import { newRequestId } from './request-id.ts'
-import { tellAnswer } from './request-log.ts'
+import { logAnswer } from './request-log.ts'
 import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
 import { writeReply } from './write-response.ts'
 
@@ -28,8 +28,8 @@ const NOTHING = Buffer.alloc(0)
 
 /** One request. Made by the wrapper, which hands it data and the abort. */
 export class Exchange implements Receiver, Connection {
-  readonly #desk: Desk
-  readonly #wire: Wire
+  readonly #desk: ListenerContext
+  readonly #wire: ResponseSocket
   readonly #target: Target
   readonly #head: RequestHead
   readonly #requestId = newRequestId()
@@ -56,7 +56,7 @@ export class Exchange implements Receiver, Connection {
   #endFeed: (() => void) | null = null
   #request: (EdgeRequest & { aborted: boolean }) | null = null
 
-  constructor(desk: Desk, wire: Wire, target: Target, head: RequestHead) {
+  constructor(desk: ListenerContext, wire: ResponseSocket, target: Target, head: RequestHead) {
     this.#desk = desk
     this.#wire = wire
     this.#target = target
@@ -375,7 +375,7 @@ export class Exchange implements Receiver, Connection {
     const [requestId, owner, head, target] = [this.#requestId, this.#owner, this.#head, this.#target]
     const ms = performance.now() - this.#headAtMs
     target.tally.answered(status, ms)
-    tellAnswer(this.#desk, { requestId, owner, head, target, status, json, messageIds, ms })
+    logAnswer(this.#desk, { requestId, owner, head, target, status, json, messageIds, ms })
   }
 
   #drop(): void {

@@ -1,14 +1,15 @@
 /**
  * feed - a streamed answer: events as they come (server-sent events), until one side ends it
  *
- * Guarantees: nothing is written after the end; unread data is buffered, at most a megabyte or the maximum of its feed,
- * and is written as soon as the client reads; a client with more is disconnected; a closing listener ends its feeds.
+ * Guarantees: nothing is written after the end; unread data is buffered, at most a megabyte or the maximum of its
+ * feed, and is written as soon as the client reads; a client with more is disconnected; a closing listener ends its
+ * feeds.
  *
  * Spec operator.events
  */
 
-import type { Wire } from './engine/engine.ts'
-import type { Desk } from './request.ts'
+import type { ResponseSocket } from './engine/engine.ts'
+import type { ListenerContext } from './request.ts'
 import type { Feed } from './respond.ts'
 
 /** Maximum buffered bytes for a stalled client, unless its feed has a lower maximum. */
@@ -24,10 +25,14 @@ const HEADERS = {
 }
 
 /**
- * Starts a feed. Takes a response that is neither aborted nor answered. Returns a function that ends it when the client
- * is gone.
+ * Starts a feed. Takes a response that is neither aborted nor answered. Returns a function that ends it when the
+ * client is gone.
  */
-export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: Feed; requestId: string }): () => void {
+export function startFeed(
+  wire: ResponseSocket,
+  desk: ListenerContext,
+  { feed, requestId }: { feed: Feed; requestId: string },
+): () => void {
   let isOver = false
   /**
    * False while the library buffers unread data. It gets no more then, because it does not report how much it buffers.

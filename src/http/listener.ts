@@ -17,13 +17,21 @@ import type { RequestLog } from '../store/request-log.ts'
 import { makeClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
 import type { DoorDeadEnd, DoorRouteOptions } from './door.ts'
-import type { Engine, EngineListener, EnginePlace, EngineRoute, Incoming, Open, Wire } from './engine/engine.ts'
+import type {
+  Engine,
+  EngineListener,
+  EnginePlace,
+  EngineRoute,
+  Incoming,
+  Open,
+  ResponseSocket,
+} from './engine/engine.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
 import { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
-import type { Desk, EdgeLog, Handler, Target } from './request.ts'
+import type { EdgeLog, Handler, ListenerContext, Target } from './request.ts'
 import {
   makeClosedDoor,
   makeDoorDeadEnd,
@@ -101,7 +109,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Starts a listener. Throws Error when the port is taken or the address is not this machine's. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
-  const desk: Desk = {
+  const desk: ListenerContext = {
     keys: options.keys,
     knownKeys: new KnownKeys(),
     rate: options.rate ?? null,
@@ -147,7 +155,7 @@ async function listen(
   })
 }
 
-async function drain(desk: Desk): Promise<void> {
+async function drain(desk: ListenerContext): Promise<void> {
   const deadlineMs = performance.now() + CLOSE_MS_MAX
   let quiet = 0
   while (performance.now() < deadlineMs && quiet < CLOSE_QUIET_POLLS) {
@@ -158,7 +166,7 @@ async function drain(desk: Desk): Promise<void> {
 }
 
 // Spec request.body.slow
-function cutSlow(desk: Desk, bodyMsMax: number): void {
+function cutSlow(desk: ListenerContext, bodyMsMax: number): void {
   const nowMs = performance.now()
   for (const exchange of desk.receiving) {
     const msMax = exchange.isLarge ? bodyMsMax * LARGE_BODY_TIMES : bodyMsMax
@@ -167,7 +175,7 @@ function cutSlow(desk: Desk, bodyMsMax: number): void {
 }
 
 function routesOf(
-  desk: Desk,
+  desk: ListenerContext,
   {
     routes,
     requests = new RequestTallies(),
@@ -215,14 +223,14 @@ function routesOf(
 }
 
 /** `isHead` is whether the method is HEAD; if absent, it is read from the request. */
-function openerOf(desk: Desk, target: Target, isHead?: boolean): Open {
+function openerOf(desk: ListenerContext, target: Target, isHead?: boolean): Open {
   return (request, wire) => open(desk, target, { request, wire, isHead: isHead ?? request.getMethod() === 'head' })
 }
 
 function open(
-  desk: Desk,
+  desk: ListenerContext,
   target: Target,
-  { request, wire, isHead }: { request: Incoming; wire: Wire; isHead: boolean },
+  { request, wire, isHead }: { request: Incoming; wire: ResponseSocket; isHead: boolean },
 ): Exchange {
   const { door } = target
   const headers = readHeaders(request, door?.headerNames)

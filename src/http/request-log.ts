@@ -9,7 +9,7 @@ import { capText, maskAddress } from '../mail/reply.ts'
 import type { RequestRow } from '../state/request-row.ts'
 import type { KeyOwner } from '../views/key.ts'
 import type { ClientAddress } from './client-address.ts'
-import type { Desk, RequestHead, Target } from './request.ts'
+import type { ListenerContext, RequestHead, Target } from './request.ts'
 
 /** Characters of a user agent, and of the path of an issue, that are kept. */
 const TEXT_CHARS_MAX = 100
@@ -42,7 +42,7 @@ interface AnswerBody {
 }
 
 /** Records an answer in the log of its account, and logs refusals and failures for the operator. */
-export function tellAnswer(desk: Desk, answered: AnsweredRequest): void {
+export function logAnswer(desk: ListenerContext, answered: AnsweredRequest): void {
   noteRequest(desk, answered)
   const { requestId, status, ms, json, target } = answered
   if (status < 400) return
@@ -52,7 +52,7 @@ export function tellAnswer(desk: Desk, answered: AnsweredRequest): void {
 }
 
 /** Records a request in the log of its account. Requests with an unknown key, or with a session, are not recorded. */
-function noteRequest({ requests, clientAddress }: Desk, answered: AnsweredRequest): void {
+function noteRequest({ requests, clientAddress }: ListenerContext, answered: AnsweredRequest): void {
   const { owner } = answered
   if (requests === null || owner === null) return
   if (owner.kind === 'server') requests.note(owner.accountId, rowOf(answered, owner.serverId, clientAddress))

@@ -62,8 +62,8 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
 /** The connection that a request came on, as its handler sees it. */
 export interface Connection {
   /**
-   * Calls back when the client is gone, or when the listener stops, while the request has no answer; at once if that is
-   * so already. At most one call a request. From then on the bytes of its body do not count as held.
+   * Calls back when the client is gone, or when the listener stops, while the request has no answer; at once if
+   * that is so already. At most one call a request. From then on the bytes of its body do not count as held.
    */
   onEnd(end: () => void): void
 }
@@ -124,7 +124,7 @@ export interface Receiving {
 }
 
 /** Shared state of all requests of a listener. */
-export interface Desk {
+export interface ListenerContext {
   readonly keys: KeyFinder
   readonly knownKeys: KnownKeys
   readonly rate: Rate | null

@@ -4,7 +4,7 @@
  * Spec request.id, request.head
  */
 
-import type { Wire } from './engine/engine.ts'
+import type { ResponseSocket } from './engine/engine.ts'
 import type { Reply } from './respond.ts'
 
 /** How an answer goes out. */
@@ -17,7 +17,7 @@ export interface WriteOptions {
 }
 
 /** Writes one answer in one write. The response is neither aborted nor answered. */
-export function writeReply(wire: Wire, reply: Reply, { requestId, isHead, closes }: WriteOptions): void {
+export function writeReply(wire: ResponseSocket, reply: Reply, { requestId, isHead, closes }: WriteOptions): void {
   const { status, json, text, bytes, headers, cookies } = reply
   const hasContent = json !== undefined || text !== undefined || bytes !== undefined
   const ownType = hasContent ? (reply.contentType ?? 'text/plain') : null

@@ -36,7 +36,8 @@ const RELAY_ATTEMPTS_MAX = 256
 /** A large message for whose bytes there is no room comes back after this. */
 const NO_ROOM_MS = 1000
 /**
- * Waiting, and the way to the final dot; with the ten minutes after it less than the claim of any lane that dispatches.
+ * Waiting, and the way to the final dot; with the ten minutes after it less than the claim of any lane that
+ * dispatches.
  */
 const WAIT_MS = 4 * 60_000
 const TO_DOT_MS = 10 * 60_000

@@ -5,7 +5,7 @@
  */
 
 /** The place of one figure on the page. */
-export interface FigureRow {
+export interface GaugeRow {
   /** Without what all names begin with. */
   readonly metric: string
   /** A whole sentence. */
@@ -20,7 +20,7 @@ const WEBHOOK_BACKLOG = 'Pending webhook deliveries on shards of this process, b
 const WEBHOOK_OLDEST = 'Age of the oldest pending webhook delivery, by health of the webhook.'
 
 /** All figures, in the order of the page. */
-export const FIGURES = {
+export const GAUGES = {
   shards: {
     metric: 'installation_shards',
     help: 'Shards of the installation.',
@@ -92,9 +92,9 @@ export const FIGURES = {
   },
   webhookOldestSecondsHealthy: { metric: 'webhook_oldest_seconds', help: WEBHOOK_OLDEST, label: ['class', 'healthy'] },
   webhookOldestSecondsFailing: { metric: 'webhook_oldest_seconds', help: WEBHOOK_OLDEST, label: ['class', 'failing'] },
-} as const satisfies Readonly<Record<string, FigureRow>>
+} as const satisfies Readonly<Record<string, GaugeRow>>
 
-export type FigureName = keyof typeof FIGURES
+export type GaugeName = keyof typeof GAUGES
 
 /** Figures by name; missing ones are not on the page. */
-export type Figures = Readonly<Partial<Record<FigureName, number>>>
+export type Gauges = Readonly<Partial<Record<GaugeName, number>>>

@@ -5,7 +5,7 @@
  * counts, so that the values of several processes can be summed.
  */
 import type { Counter, Gauge, Registry } from 'prom-client'
-import { FIGURES, type FigureName, type FigureRow, type Figures } from './gauges.ts'
+import { GAUGES, type GaugeName, type GaugeRow, type Gauges } from './gauges.ts'
 import type { TimeHistogram } from './histogram.ts'
 import type { RequestTallies } from './request-tally.ts'
 
@@ -74,7 +74,7 @@ export interface LabelledFigures {
 }
 
 /** Formats the page. Takes the current figures and the pending work. */
-export type FormatPage = (figures: Figures, labelled: LabelledFigures) => Promise<string>
+export type FormatPage = (figures: Gauges, labelled: LabelledFigures) => Promise<string>
 
 type Prom = typeof import('prom-client')
 
@@ -131,9 +131,9 @@ function register({ Counter, Gauge }: Prom, figure: Exclude<PageFigure, TimesFig
 }
 
 /** Makes the function that puts the current figures on the page, on its first use. */
-function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: Figures) => void {
+function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: Gauges) => void {
   const metrics = new Map<string, Counter | Gauge>()
-  const metricOf = ({ metric, help, label, isCounter }: FigureRow): Counter | Gauge => {
+  const metricOf = ({ metric, help, label, isCounter }: GaugeRow): Counter | Gauge => {
     const known = metrics.get(metric)
     if (known !== undefined) return known
     const options = { name: `sendwright_${metric}`, help, labelNames: label === undefined ? [] : [label[0]], registers }
@@ -142,9 +142,9 @@ function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: 
     return made
   }
   return (figures) => {
-    const told = (Object.keys(FIGURES) as FigureName[]).filter((name) => figures[name] !== undefined)
+    const told = (Object.keys(GAUGES) as GaugeName[]).filter((name) => figures[name] !== undefined)
     for (const name of told) {
-      const row: FigureRow = FIGURES[name]
+      const row: GaugeRow = GAUGES[name]
       const metric = metricOf(row)
       if (row.isCounter) metric.reset()
       const labels = row.label === undefined ? {} : { [row.label[0]]: row.label[1] }

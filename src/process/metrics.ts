@@ -1,14 +1,14 @@
 /**
  * metrics - the metrics of `/metrics`, counted as events happen and formatted only on request
  *
- * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first request, so that an
- * unmonitored process spends nothing on it. Labels are codes and results, never addresses; of
- * accounts 20 ids at most.
+ * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first request, so
+ * that an unmonitored process spends nothing on it. Labels are codes and results, never addresses; of accounts 20
+ * ids at most.
  */
 
 import { AccountCounts } from './attempts/account-counts.ts'
 import { AttemptCounts, type AttemptEnd } from './attempts/attempt-counts.ts'
-import type { Figures } from './gauges.ts'
+import type { Gauges } from './gauges.ts'
 import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
 import { RequestTallies } from './request-tally.ts'
@@ -72,7 +72,7 @@ export interface Metrics {
   /** Counts since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. Takes the current figures of the runtime by name, and those with labels. */
-  format(figures: Figures, labelled?: LabelledFigures): Promise<string>
+  format(figures: Gauges, labelled?: LabelledFigures): Promise<string>
   /** Requests of the listeners of HTTP, by route. */
   readonly requests: RequestTallies
   readonly contentType: string

@@ -30,8 +30,8 @@ import type { ReceivedRoom } from './received-room.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
 
 /**
- * Maximum number of mails in progress in a process and of one account. It is high because mails mostly wait for the DNS
- * of their senders.
+ * Maximum number of mails in progress in a process and of one account. It is high because mails mostly wait for the
+ * DNS of their senders.
  */
 const UNDER_WAY_MAX = 64
 const LANE_UNDER_WAY_MAX = 16

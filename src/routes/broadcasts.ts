@@ -14,7 +14,7 @@ import type { HandlerOf, RequestOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { unpackHead } from '../state/message/head.ts'
-import type { RoomLack } from '../store/memory-pressure.ts'
+import type { CapacityShortage } from '../store/memory-pressure.ts'
 import { keyFact, ownerOfRow, type Reader } from '../views/key.ts'
 import { formatBroadcast, listBroadcasts, readBroadcast, showMailbox } from '../views/message/broadcast.ts'
 import { readStream } from '../views/stream.ts'
@@ -26,7 +26,7 @@ import { type SubmitBroadcastDeps, submitBroadcast } from './broadcast/submit.ts
 export interface BroadcastDeps extends SubmitBroadcastDeps {
   readonly nowMs: () => number
   readonly readRoom: ReadRoom
-  readonly roomLack: () => RoomLack | null
+  readonly roomLack: () => CapacityShortage | null
   readonly metrics: Pick<Metrics, 'refused' | 'notTaken' | 'replayed'>
 }
 

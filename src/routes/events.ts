@@ -3,9 +3,9 @@
  * received; POST /v1/events/search: those of a time range, in the order in which they occurred
  *
  * While a feed is open the owner of the server's shard writes the references of its events down
- * (`actors/webhook/listen.ts`); the feed reads them from there, on each signal and at every beat, so that a lost signal
- * only delays an event. The id of an entry is the id of the feed's line. Events of caps are sent as they come, without
- * an id. A feed ends at once when its key is revoked.
+ * (`actors/webhook/listen.ts`); the feed reads them from there, on each signal and at every beat, so that a lost
+ * signal only delays an event. The id of an entry is the id of the feed's line. Events of caps are sent as they
+ * come, without an id. A feed ends at once when its key is revoked.
  *
  * Addresses and tags are searched by their keyed hashes, which are made here.
  *
@@ -24,9 +24,9 @@ import { type Answer, type Feed, type FeedSink, refuse } from '../http/respond.t
 import type { Scans } from '../http/scans.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { ServerState } from '../state/server.ts'
-import { heardOf } from '../state/webhook/event-feed.ts'
+import { feedEventOf } from '../state/webhook/event-feed.ts'
 import { type EventReference, parseReference } from '../state/webhook/item.ts'
-import { isHeardStill, newestHeard, readHeard } from '../views/event-feed.ts'
+import { isStillInFeed, newestInFeed, readFeed } from '../views/event-feed.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import type { EventReader } from '../views/message/event.ts'
 import { type EventFilter, type EventSearchDeps, searchEvents } from '../views/message/event-search.ts'
@@ -91,8 +91,8 @@ function listen(deps: EventFeedDeps, body: { serverId: string; keyHash: string }
 
 /** The entry after which a feed begins, or the refusal. */
 async function positionOf(deps: EventFeedDeps, serverId: string, lastId: string | null): Promise<string | Answer> {
-  if (lastId === null) return (await newestHeard(deps.read, serverId)) ?? refuse('unavailable')
-  const isThere = await isHeardStill(deps.read, serverId, lastId)
+  if (lastId === null) return (await newestInFeed(deps.read, serverId)) ?? refuse('unavailable')
+  const isThere = await isStillInFeed(deps.read, serverId, lastId)
   if (isThere === null) return refuse('unavailable')
   return isThere ? lastId : refuse('content_expired', {}, GONE)
 }
@@ -177,7 +177,7 @@ class FeedLines {
     this.isLooking = true
     while (this.isWanted && !this.isOver) {
       this.isWanted = false
-      const entries = await readHeard(this.deps.read, this.server.serverId, this.position)
+      const entries = await readFeed(this.deps.read, this.server.serverId, this.position)
       // A store that does not answer is asked again with the next beat.
       if (await this.tellAll(entries ?? [])) this.isWanted = true
     }
@@ -189,7 +189,7 @@ class FeedLines {
     const from = this.position
     for (let at = 0; at < entries.length; at += EVENTS_AT_ONCE) {
       const some = entries.slice(at, at + EVENTS_AT_ONCE)
-      const events = await Promise.all(some.map((entry) => this.read(heardOf(entry))))
+      const events = await Promise.all(some.map((entry) => this.read(feedEventOf(entry))))
       for (const [n, { id }] of some.entries()) {
         const event = events[n]
         if (this.isOver || event === undefined) return this.position !== from

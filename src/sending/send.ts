@@ -20,7 +20,7 @@ import type { SimulateJob } from '../outbound/thread/thread-job.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { contentIdOf } from '../state/object-name.ts'
 import { contentKeys, isInline, type PackedPart, packContent, packRaw, writeParts } from '../store/content.ts'
-import type { RoomLack } from '../store/memory-pressure.ts'
+import type { CapacityShortage } from '../store/memory-pressure.ts'
 import { divideContent, type OutgoingStore, objectNames, writeObjects } from '../store/outgoing.ts'
 import type { Reader } from '../views/key.ts'
 import { maySend } from '../views/resource-access.ts'
@@ -34,7 +34,7 @@ export interface SendDeps extends SendSettings {
   readonly outgoing: OutgoingStore
   readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused' | 'notTaken' | 'scheduled'>
   /** The resource that has no room for new mail; null if there is room. */
-  readonly roomLack: () => RoomLack | null
+  readonly roomLack: () => CapacityShortage | null
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
   readonly measure: (job: SimulateJob) => Promise<number | null>
 }
@@ -64,7 +64,8 @@ interface Packing {
 const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '0'.repeat(8), senderId: '0'.repeat(12) }
 
 /**
- * Sends the messages of an order, all or none unless it is partial. Never rejects because of the store or the decision.
+ * Sends the messages of an order, all or none unless it is partial. Never rejects because of the store or the
+ * decision.
  */
 export function sendAll(deps: SendDeps, order: SendOrder): SendResult | Promise<SendResult> {
   // Spec send.room

@@ -6,12 +6,12 @@
  * Chores never change data in Redis: that is done by a timer or a lane of a shard, to which the walk sends orders.
  */
 
-import type { Figures } from '../process/gauges.ts'
+import type { Gauges } from '../process/gauges.ts'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { Rewrites } from '../store/rewrite.ts'
 import type { ErasureFigures } from '../views/operator/erasure-figures.ts'
-import type { WebhookFigures } from '../webhooks/webhook-stats.ts'
+import type { WebhookStats } from '../webhooks/webhook-stats.ts'
 import { type ErasureRewriteDeps, watchErasures } from './erasure-rewrite.ts'
 import { watchMx } from './mx-watch.ts'
 
@@ -27,8 +27,8 @@ const WALK_AT = '23 4 * * *'
 
 export interface ChoreDeps {
   readonly metrics: Metrics
-  readonly figures: () => Figures
-  readonly webhookFigures: WebhookFigures
+  readonly figures: () => Gauges
+  readonly webhookFigures: WebhookStats
   readonly erasureFigures: ErasureFigures
   readonly log: Log
   /** Sweeps the content store; null if there is none. */

@@ -1,6 +1,6 @@
 /**
- * commit-notes - notes of commits for the operator, with a line for each final state of a recipient and of a broadcast,
- * and the figures of broadcasts
+ * commit-notes - notes of commits for the operator, with a line for each final state of a recipient and of a
+ * broadcast, and the figures of broadcasts
  */
 
 import type { Note } from '../../cluster/behaviour.ts'
@@ -12,7 +12,7 @@ import { isBroadcastNote } from '../state/broadcast/note.ts'
 import type { RecipientEnd } from '../state/message/end.ts'
 
 /** Makes the receiver of the notes of commits, once they are confirmed. */
-export function makeHearNote(of: {
+export function makeOnCommitNote(of: {
   readonly records: Records
   readonly metrics: Pick<Metrics, 'broadcast'>
   readonly outbound: Pick<Outbound, 'sites'>

@@ -1,7 +1,8 @@
 /**
  * parts - the parts of a running service, opened one on the other: secret, store, installation, worker
  *
- * Guarantees: a failed start closes everything it had opened; while the store is not durable, no commands go to actors.
+ * Guarantees: a failed start closes everything it had opened; while the store is not durable, no commands go to
+ * actors.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -56,12 +57,12 @@ import { makeQueueFigures } from '../views/operator/queue-figures.ts'
 import { makeDomainFigures } from '../views/operator/undecided-domains.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
-import { makeWebhookFigures } from '../webhooks/webhook-stats.ts'
-import { makeHearNote } from './commit-notes.ts'
+import { makeWebhookStats } from '../webhooks/webhook-stats.ts'
+import { makeOnCommitNote } from './commit-notes.ts'
 import { makeContentReaders, namesOf } from './content-readers.ts'
 import { makeDomainCheck } from './domain-check.ts'
 import type { RouteDeps } from './handlers.ts'
-import { figuresOf } from './process-stats.ts'
+import { processStats } from './process-stats.ts'
 import { roomLackOf, whyNotReady } from './readiness.ts'
 import { type LogStore, openLog } from './segments.ts'
 import { servedUrlsOf } from './served-urls.ts'
@@ -295,7 +296,7 @@ export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: 
     ...(parts.primaries !== null && { primaries: parts.primaries }),
     committed: (ms) => metrics.committed(ms),
     lostCommits: (commits) => metrics.lostCommits(commits),
-    noted: makeHearNote({ records: parts.records, metrics, outbound }),
+    noted: makeOnCommitNote({ records: parts.records, metrics, outbound }),
     hopeless: () => parts.end(1),
     ...(makeShard !== undefined && { makeShard }),
   })
@@ -353,9 +354,9 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     freshMails: parts.parsing.freshMails,
     roomLack: () => roomLackOf(parts),
     whyNotReady: () => whyNotReady(parts, worker),
-    figures: () => figuresOf(parts, worker),
+    figures: () => processStats(parts, worker),
     redisFigures: () => parts.watch.nodes,
-    webhookFigures: makeWebhookFigures({
+    webhookFigures: makeWebhookStats({
       readKeys,
       nowMs: () => worker.nowMs(),
       shards: () => worker.owned,

@@ -3,14 +3,14 @@
 import type { Worker } from '../../cluster/worker/worker.ts'
 import type { Outbound } from '../outbound/open.ts'
 import type { MailRoom } from '../outbound/threads.ts'
-import type { Figures } from '../process/gauges.ts'
+import type { Gauges } from '../process/gauges.ts'
 import { countFeeds } from '../routes/events.ts'
 import type { SearchWaits } from '../routes/wait/waits.ts'
 import { backupAgeMs } from '../store/backup/ways.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 
 /** The parts that provide figures. */
-export interface FiguresDeps {
+export interface ProcessStatsDeps {
   readonly config: { readonly dataDir: string }
   readonly diskFree: () => number | null
   readonly store: { readonly connected: boolean }
@@ -25,7 +25,7 @@ export interface FiguresDeps {
 }
 
 /** Current figures. */
-export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
+export function processStats(deps: ProcessStatsDeps, worker: Worker): Gauges {
   const { store, watch, outbound, mailRoom, feeds } = deps
   const ageMs = backupAgeMs(deps.config.dataDir, Date.now())
   const diskFree = deps.diskFree()

@@ -5,20 +5,20 @@
  */
 
 import type { Role } from '../../schemas/config.ts'
-import type { RoomLack } from '../store/memory-pressure.ts'
+import type { CapacityShortage } from '../store/memory-pressure.ts'
 
 /** Current state to check. */
 export interface ReadinessDeps {
   readonly config: { readonly roles: readonly Role[] }
   readonly store: { readonly connected: boolean }
-  readonly watch: { readonly fault: string | null; readonly lack: RoomLack | null; readonly share: number }
+  readonly watch: { readonly fault: string | null; readonly lack: CapacityShortage | null; readonly share: number }
   /** Null if all content is in Redis. */
   readonly contents: { readonly hasRoom: boolean } | null
   readonly first: { readonly isDone: boolean }
 }
 
 /** The resource that new mail lacks, or null. */
-export function roomLackOf({ watch, contents }: Pick<ReadinessDeps, 'watch' | 'contents'>): RoomLack | null {
+export function roomLackOf({ watch, contents }: Pick<ReadinessDeps, 'watch' | 'contents'>): CapacityShortage | null {
   return watch.lack ?? (contents?.hasRoom === false ? 'disk' : null)
 }
 

@@ -15,7 +15,7 @@ export interface RunFacts {
 }
 
 /** The facts of a process with these settings. */
-export function toldStart(config: Config, engine: EngineName): RunFacts {
+export function startupSummary(config: Config, engine: EngineName): RunFacts {
   const { roles, httpHost, operatorHost, operatorPort, smtpHost, redisUrls, dataDir } = config
   const has = (role: Config['roles'][number]): boolean => roles.includes(role)
   const all: readonly (readonly [name: string, host: string, port: number])[] = [

@@ -2,8 +2,8 @@
  * account - the entity of an account, with its status, its limits and its live keys.
  *
  * States: pending (test servers send), active, paused (nothing is accepted; with `held` nothing is attempted either),
- * closed (nothing is written, for good). Counters `account:<id>`: minute and month of its live servers together, and of
- * its test servers together.
+ * closed (nothing is written, for good). Counters `account:<id>`: minute and month of its live servers together,
+ * and of its test servers together.
  *
  * Spec account.read, account.limits
  */
@@ -16,7 +16,7 @@ import {
   SERVER_LIMIT_DEFAULT,
 } from '../../schemas/limits.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
-import { remember } from './memoize.ts'
+import { memoize } from './memoize.ts'
 import type { CapTold, Period } from './quota.ts'
 
 export type AccountStatus = 'pending' | 'active' | 'paused' | 'closed'
@@ -109,10 +109,10 @@ export const accountEntity: EntityType<AccountState | null, AccountEvent> = {
   },
 }
 
-export const accountRef = remember((accountId): Ref => ({ kind: 'account', id: accountId }))
+export const accountRef = memoize((accountId): Ref => ({ kind: 'account', id: accountId }))
 
 /** Owner of an account's counters. */
-export const accountOwner = remember((accountId) => `account:${accountId}`)
+export const accountOwner = memoize((accountId) => `account:${accountId}`)
 
 /** The cap that an account's monthly cap may not pass. */
 export function highestCapOf({ highestCap, approvedCap }: Pick<AccountLimits, 'highestCap' | 'approvedCap'>): number {

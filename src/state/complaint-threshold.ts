@@ -45,7 +45,7 @@ export function countInWindow(
 }
 
 /** Whether a stream with these counters must be stopped. */
-export function isOverBrake(counters: StreamCounters, nowMs: number): boolean {
+export function isOverComplaintThreshold(counters: StreamCounters, nowMs: number): boolean {
   let deliveries = 0
   let complaints = 0
   for (const [, delivered, complained] of withinWindow(counters, nowMs)) {

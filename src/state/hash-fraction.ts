@@ -8,7 +8,7 @@ const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
 /** Maps an ASCII text to a fixed number in [0, 1), with FNV-1a of 32 bits and a final mix. */
-export function unitOf(text: string): number {
+export function hashFraction(text: string): number {
   let hash = FNV_OFFSET
   for (let index = 0; index < text.length; index += 1) {
     hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME)

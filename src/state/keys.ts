@@ -4,7 +4,7 @@
  * README.md in this folder describes the content and packing of each key.
  */
 import { shardTag } from '../../cluster/keyspace.ts'
-import { remember } from './memoize.ts'
+import { memoize } from './memoize.ts'
 
 /** The shard of the list of destinations held by the operator, and of its orders. */
 export const HOLDS_SHARD = 0
@@ -53,15 +53,17 @@ export const streamsKey = (shard: number, serverId: string): string => `${shardT
  */
 export const namesKey = (shard: number, accountId: string): string => `${shardTag(shard)}:names:${accountId}`
 /**
- * Hash: verified sending domain, or `test/` and one that test servers use -> JSON [domainId, failingSinceMs or 0, since
- * when its DKIM key signs].
+ * Hash: verified sending domain, or `test/` and one that test servers use -> JSON [domainId, failingSinceMs or 0,
+ * since when its DKIM key signs].
  */
 export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`
 /** Zset: sending domains of an account by creation. */
 export const domainsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:domains:${accountId}`
 /** Zset: verified domains of the shard with an inconclusive lookup -> ms since when. */
 export const undecidedKey = (shard: number): string => `${shardTag(shard)}:undecided`
-/** Hash: DKIM selector -> JSON [in use since, public key, private key sealed]; also of removed domains, for a while. */
+/**
+ * Hash: DKIM selector -> JSON [in use since, public key, private key sealed]; also of removed domains, for a while.
+ */
 export const dkimKey = (shard: number, accountId: string, domain: string): string =>
   `${shardTag(shard)}:dkim:${accountId}:${domain}`
 /** Hash, of the first persons of an account: HMAC -> number; number -> address; `#` -> numbers given out in it. */
@@ -171,8 +173,8 @@ export const deadKey = (shard: number, webhookId: string, slice: string): string
   `${shardTag(shard)}:dead:${webhookId}:${slice}`
 
 /** The names that every message of an account or of a server's open segment needs, made once. */
-const personNames = remember(() => ({ shard: -1, key: '' }))
-const lastSegments = remember(() => ({ shard: -1, segment: '', log: '', head: '', status: '' }))
+const personNames = memoize(() => ({ shard: -1, key: '' }))
+const lastSegments = memoize(() => ({ shard: -1, segment: '', log: '', head: '', status: '' }))
 
 function segmentNames(shard: number, serverId: string, segment: string) {
   const names = lastSegments(serverId)

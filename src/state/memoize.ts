@@ -16,7 +16,7 @@ const PLACES = 1_024
 const PLACED_BY = 12
 
 /** `make`, with the last few thousand values cached. */
-export function remember<Value>(make: (id: string) => Value): (id: string) => Value {
+export function memoize<Value>(make: (id: string) => Value): (id: string) => Value {
   let young = new Map<string, Value>()
   let old = new Map<string, Value>()
   // A message requests the same value several times in a row.
@@ -44,7 +44,7 @@ export function remember<Value>(make: (id: string) => Value): (id: string) => Va
  * `make`, with values cached briefly, for ids that are requested several times in a row and never again. A value with
  * the same slot replaces the old one; no order is kept.
  */
-export function rememberShortly<Value>(make: (id: string) => Value): (id: string) => Value {
+export function memoizeShortly<Value>(make: (id: string) => Value): (id: string) => Value {
   const known: ({ readonly id: string; readonly value: Value } | undefined)[] = Array.from({ length: PLACES })
   return function remembered(id) {
     const place = placeOf(id)

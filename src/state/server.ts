@@ -8,7 +8,7 @@
 
 import type { EntityType, Ref } from '../../cluster/behaviour.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
-import { remember } from './memoize.ts'
+import { memoize } from './memoize.ts'
 import type { CapTold, Period } from './quota.ts'
 import type { ScheduledDays } from './scheduled.ts'
 import type { Segment } from './segment.ts'
@@ -93,10 +93,10 @@ export function serverName(name: string): string {
   return `server/${name}`
 }
 
-export const serverRef = remember((serverId): Ref => ({ kind: 'server', id: serverId }))
+export const serverRef = memoize((serverId): Ref => ({ kind: 'server', id: serverId }))
 
 /** Owner of a server's counters. */
-export const serverOwner = remember((serverId) => `server:${serverId}`)
+export const serverOwner = memoize((serverId) => `server:${serverId}`)
 
 /** A server as its account sees it: null for another account's, and for one that was removed. */
 export function shownServer(server: ServerState | null, accountId: string): ServerState | null {

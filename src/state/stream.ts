@@ -9,7 +9,7 @@
 import type { EntityType, Ref, Staged } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { namesKey, streamsKey } from './keys.ts'
-import { remember } from './memoize.ts'
+import { memoize } from './memoize.ts'
 
 export type StreamKind = 'transactional' | 'broadcast' | 'inbound'
 
@@ -62,7 +62,7 @@ export const streamEntity: EntityType<StreamState | null, StreamEvent> = {
   },
 }
 
-export const streamRef = remember((streamId): Ref => ({ kind: 'stream', id: streamId }))
+export const streamRef = memoize((streamId): Ref => ({ kind: 'stream', id: streamId }))
 
 /** A new stream. */
 export function makeStream(

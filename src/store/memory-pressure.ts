@@ -15,7 +15,7 @@ export const FILLING_SHARE = 0.7
 const SLACK = 0.02
 
 /** The resource that new mail lacks: the store's memory, or a disk. */
-export type RoomLack = 'memory' | 'disk'
+export type CapacityShortage = 'memory' | 'disk'
 
 /** Fill level of a store, as it is reported. */
 export type FillLevel = 'roomy' | 'filling' | 'full'

@@ -21,7 +21,7 @@ import { watchEach } from './cluster/watch-each.ts'
 import { checkInstallation, openInstallation, readCheck, wasMade } from './installation.ts'
 import type { Nodes } from './nodes.ts'
 import { closeDirectory } from './private-dir.ts'
-import { type Remembered, remakeFiles } from './restore-data-dir.ts'
+import { type Remembered, restoreFiles } from './restore-data-dir.ts'
 import { makeRewrites, type Rewrites } from './rewrite.ts'
 import { type ConnectedStore, connectStore, type RuntimeStore } from './runtime-store.ts'
 import { findSecret } from './secret.ts'
@@ -106,7 +106,7 @@ function startOwn(
     onDown: () => undefined,
     onUp: () => undefined,
     mustHold: () => wasMade(dataDir),
-    onRemade: (client) => remakeFiles(dataDir, known, client),
+    onRemade: (client) => restoreFiles(dataDir, known, client),
   })
 }
 

@@ -1,8 +1,8 @@
 /**
  * raw-rows - rows of one shard, read and written beside its owner
  *
- * Only for rows that no state holds and no turn reads, such as the keys of operators: state of actors is written by its
- * shard's owner alone.
+ * Only for rows that no state holds and no turn reads, such as the keys of operators: state of actors is written by
+ * its shard's owner alone.
  */
 
 import type { Op } from '../../cluster/behaviour.ts'

@@ -1,6 +1,6 @@
 /**
- * restore-data-dir - writes the files of a data directory other than its store again, into one that was deleted while the store
- * ran
+ * restore-data-dir - writes the files of a data directory other than its store again, into one that was deleted
+ * while the store ran
  *
  * The store itself is rewritten from memory (cluster/embedded/rescue.ts). Keys of the first start and large content in
  * files are lost, because only those files had them. Existing files are kept.
@@ -21,10 +21,10 @@ export interface Remembered {
 }
 
 /**
- * Writes the files, so that the directory is the installation's again. Takes the store, which knows the identity of the
- * folder of large content, also of one made since the last look.
+ * Writes the files, so that the directory is the installation's again. Takes the store, which knows the identity of
+ * the folder of large content, also of one made since the last look.
  */
-export async function remakeFiles(dataDir: string, known: Remembered, client: Redis): Promise<void> {
+export async function restoreFiles(dataDir: string, known: Remembered, client: Redis): Promise<void> {
   const { secret } = known
   const [inStore = null, contentId = null] = await client.hmget(CONF_KEY, 'id', 'content')
   const id = known.id ?? inStore

@@ -13,7 +13,7 @@ import { makeLog } from '../process/log.ts'
 import { readInstallation, wasMade } from './installation.ts'
 import { isUnused } from './open-store.ts'
 import { closeDirectory } from './private-dir.ts'
-import { type Remembered, remakeFiles } from './restore-data-dir.ts'
+import { type Remembered, restoreFiles } from './restore-data-dir.ts'
 import { readSecret } from './secret.ts'
 import { watchStore } from './store-watch.ts'
 
@@ -37,7 +37,7 @@ export async function runStore(
     onDown: () => undefined,
     onUp: () => undefined,
     mustHold: () => wasMade(dataDir),
-    onRemade: (client) => remakeFiles(dataDir, known, client),
+    onRemade: (client) => restoreFiles(dataDir, known, client),
   })
   const link = new RedisLink({ address: embedded.socketPath, name: 'watch', prepare: async () => undefined })
   const redis = (): Redis => link.client

@@ -1,6 +1,6 @@
 /**
- * runtime-store - the store that the runtime works on, over one Redis or over the primaries of a Redis Cluster, and the
- * door to it past the runtime
+ * runtime-store - the store that the runtime works on, over one Redis or over the primaries of a Redis Cluster, and
+ * the door to it past the runtime
  */
 
 import type { Redis } from 'ioredis'
@@ -55,8 +55,8 @@ export interface ConnectHears {
 }
 
 /**
- * Connects to one server, or to the cluster that a single address turns out to be a node of. Throws StoreRefused if the
- * settings break the durability level, Error if no node answers.
+ * Connects to one server, or to the cluster that a single address turns out to be a node of. Throws StoreRefused if
+ * the settings break the durability level, Error if no node answers.
  */
 export async function connectStore(
   addresses: readonly string[],

@@ -2,10 +2,10 @@
  * store-watch - the store, checked every two seconds while it runs: whether it is unchanged since it was opened
  *
  * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. A fault that breaks the promise of
- * a 200 (a setting changed by hand, a directory that was deleted, moved or damaged, a missing installation) stops every
- * request that would change something, at once, and is repaired if the store is embedded. The fill level of the store
- * and its disk is reported at 70 %, and once new mail is refused; a store that does not answer is described as far as
- * visible.
+ * a 200 (a setting changed by hand, a directory that was deleted, moved or damaged, a missing installation) stops
+ * every request that would change something, at once, and is repaired if the store is embedded. The fill level of
+ * the store and its disk is reported at 70 %, and once new mail is refused; a store that does not answer is
+ * described as far as visible.
  *
  * States: sound | faulty (with a sentence; no commands to actors, no deliveries) | lost (the service ends).
  */
@@ -22,7 +22,7 @@ import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { hiddenFault } from '../../cluster/redis/hidden-settings.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
-import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './memory-pressure.ts'
+import { type CapacityShortage, type FillLevel, FULL_SHARE, fillLevel, fillOf } from './memory-pressure.ts'
 
 /** For each primary if answers wait for a replica: docs/operate/cluster.md. */
 const REPLICAS_WANTED = 2
@@ -46,7 +46,7 @@ export interface StoreWatch {
   /** Used share of `maxmemory` when last seen; 0 if it has none. */
   readonly share: number
   /** The resource that new mail lacks, or null. */
-  readonly lack: RoomLack | null
+  readonly lack: CapacityShortage | null
   /** Why nothing is accepted now; null while the store syncs acknowledged writes. */
   readonly fault: string | null
   /** Each primary of a cluster; empty for a single Redis. */
@@ -160,7 +160,7 @@ class Watch {
     this.options = options
   }
 
-  get lack(): RoomLack | null {
+  get lack(): CapacityShortage | null {
     if (this.share >= (this.options.fullShare ?? FULL_SHARE)) return 'memory'
     return this.isDiskFull ? 'disk' : null
   }

@@ -1,6 +1,6 @@
 /**
- * event-feed - the part of a server's events kept for subscribers: reads from an entry on, and whether any later event was
- * removed
+ * event-feed - the part of a server's events kept for subscribers: reads from an entry on, and whether any later
+ * event was removed
  *
  * Spec event.feed
  */
@@ -15,7 +15,7 @@ const PAGE = 200
 const NOTHING = '0-0'
 
 /** Id of the newest entry, `0-0` if there is none; null if the store did not answer. */
-export async function newestHeard(read: Reader, serverId: string): Promise<string | null> {
+export async function newestInFeed(read: Reader, serverId: string): Promise<string | null> {
   const shard = homeShard(serverId)
   const key = heardKey(shard, serverId)
   const seen = await read(shard, [{ read: 'newest', key, from: '-', to: '+', count: 1 }])
@@ -27,7 +27,7 @@ export async function newestHeard(read: Reader, serverId: string): Promise<strin
  * newest was either never used or was given by a store that has since lost commits, so the position of later events is
  * unknown.
  */
-export async function isHeardStill(read: Reader, serverId: string, entryId: string): Promise<boolean | null> {
+export async function isStillInFeed(read: Reader, serverId: string, entryId: string): Promise<boolean | null> {
   const shard = homeShard(serverId)
   const one = { key: heardKey(shard, serverId), from: '-', to: '+', count: 1 } as const
   const seen = await read(shard, [
@@ -41,7 +41,7 @@ export async function isHeardStill(read: Reader, serverId: string, entryId: stri
 }
 
 /** Entries after one, the oldest first, some hundred at most; null when the store did not answer. */
-export async function readHeard(read: Reader, serverId: string, afterId: string): Promise<readonly Entry[] | null> {
+export async function readFeed(read: Reader, serverId: string, afterId: string): Promise<readonly Entry[] | null> {
   const shard = homeShard(serverId)
   const from = afterId === NOTHING ? '-' : `(${afterId}`
   const seen = await read(shard, [{ read: 'range', key: heardKey(shard, serverId), from, to: '+', count: PAGE }])

@@ -5,7 +5,7 @@
  * because the store is unavailable) leaves the previous result in place.
  */
 
-export interface FreshLook<Seen> {
+export interface TtlCacheOptions<Seen> {
   /** The result before the first successful read. */
   readonly first: Seen
   /** How long a look serves, in ms. */
@@ -17,7 +17,7 @@ export interface FreshLook<Seen> {
 /**
  * Makes a function that returns the cached result. It rejects if `look` rejects, and the next call reads again.
  */
-export function makeFreshLook<Seen>({ first, freshMs, nowMs, look }: FreshLook<Seen>): () => Promise<Seen> {
+export function makeTtlCache<Seen>({ first, freshMs, nowMs, look }: TtlCacheOptions<Seen>): () => Promise<Seen> {
   let seen = first
   let seenAtMs = Number.NEGATIVE_INFINITY
   let running: Promise<Seen> | null = null

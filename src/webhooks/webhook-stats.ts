@@ -15,12 +15,12 @@ import { msOf, shortId } from '../../cluster/id.ts'
 import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../cluster/sum.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
-import type { Figures } from '../process/gauges.ts'
+import type { Gauges } from '../process/gauges.ts'
 import { deliveryKey } from '../state/keys.ts'
 import { unpackRecord } from '../state/webhook/delivery.ts'
 import { POST_LANE, parseDeliveryItem, webhookOfLane } from '../state/webhook/item.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
-import { makeFreshLook } from '../views/ttl-cache.ts'
+import { makeTtlCache } from '../views/ttl-cache.ts'
 
 /** How a webhook fared at its last attempt here. */
 export type Standing = 'answering' | 'failing' | 'unknown'
@@ -36,7 +36,7 @@ const TRIP_ITEMS = 10_000
 /** A look serves everybody who asks within this time. */
 const FRESH_MS = 3_000
 
-export interface WebhookFigureDeps {
+export interface WebhookStatsDeps {
   readonly readKeys: ReadKeys
   /** The store's time in ms. */
   readonly nowMs: () => number
@@ -46,7 +46,7 @@ export interface WebhookFigureDeps {
 }
 
 /** Backlog and age of the oldest waiting delivery by class, by name of the figure. */
-export type WebhookFigures = () => Promise<Figures>
+export type WebhookStats = () => Promise<Gauges>
 
 /** A webhook for which something waits. */
 interface Backlog {
@@ -56,11 +56,11 @@ interface Backlog {
 }
 
 /** Makes the reader, which reads at most every three seconds; while the store is unavailable the last result stays. */
-export function makeWebhookFigures(deps: WebhookFigureDeps): WebhookFigures {
-  return makeFreshLook({ first: formatFigures([]), freshMs: FRESH_MS, nowMs: deps.nowMs, look: () => lookAt(deps) })
+export function makeWebhookStats(deps: WebhookStatsDeps): WebhookStats {
+  return makeTtlCache({ first: formatFigures([]), freshMs: FRESH_MS, nowMs: deps.nowMs, look: () => lookAt(deps) })
 }
 
-async function lookAt(deps: WebhookFigureDeps): Promise<Figures | null> {
+async function lookAt(deps: WebhookStatsDeps): Promise<Gauges | null> {
   const { readKeys } = deps
   const backlogs = await readBacklogs(readKeys, deps.shards())
   const oldest = backlogs === null ? null : await readOldest(readKeys, backlogs)
@@ -165,7 +165,7 @@ function* tripsOf(pieces: Iterable<Piece>): Generator<readonly Piece[]> {
 
 function formatFigures(
   webhooks: readonly { readonly isFailing: boolean; readonly waiting: number; readonly ageMs: number }[],
-): Figures {
+): Gauges {
   const of = (failing: boolean) => webhooks.filter(({ isFailing }) => isFailing === failing)
   const backlog = (failing: boolean) => of(failing).reduce((sum, { waiting }) => sum + waiting, 0)
   const seconds = (failing: boolean) => of(failing).reduce((most, { ageMs }) => Math.max(most, ageMs), 0) / 1000

@@ -1,5 +1,6 @@
 /**
- * api-proxy - every route of the dashboard with every role, and with the ids of another account; the shown parts of mail.
+ * api-proxy - every route of the dashboard with every role, and with the ids of another account; the shown parts of
+ * mail.
  *
  * The cases are generated from the tables of routes, so a new route is included.
  */
@@ -83,7 +84,7 @@ const CHANGES_NOTHING = ['find', 'beginTotp', 'beginPasskeyOfMe', 'beginConfirma
 const own = Object.values<Route>(DASHBOARD_ROUTES).filter(({ session }) => session?.level !== null)
 const all = [...own, ...MIRRORED_ROUTES.map(({ route }) => route)]
 
-t.test('mirror: every route with every role, and with none [member.mirror] [member.role]', async (t) => {
+t.test('api-proxy: every route with every role, and with none [member.mirror] [member.role]', async (t) => {
   t.ok(all.length > 60)
   const stranger = new Browser(origin)
   const came = new Set<string>()
@@ -119,7 +120,7 @@ t.test('mirror: every route with every role, and with none [member.mirror] [memb
   )
 })
 
-t.test('mirror: another account’s ids are not there, on any route [member.mirror]', async (t) => {
+t.test('api-proxy: another account’s ids are not there, on any route [member.mirror]', async (t) => {
   const other = { headers: {}, token: operatorToken }
   const made = await service.operate('POST /v1/operator/accounts', {
     ...other,
@@ -139,7 +140,7 @@ t.test('mirror: another account’s ids are not there, on any route [member.mirr
   }
 })
 
-t.test('mirror: reads of live servers show no contents of mail [member.content]', async (t) => {
+t.test('api-proxy: reads of live servers show no contents of mail [member.content]', async (t) => {
   const of = (server: { serverId: string }, rest: string) => `GET /servers/${server.serverId}${rest}`
   const send = async (token: string) => {
     const body = { from: 'you@simulator.test', to: ['delivered@simulator.test'], subject: 'Hello', text: 'Secret' }

@@ -24,14 +24,14 @@ async function askedOf(result: AskResult) {
   return { asked, status: 'status' in answer ? answer.status : null }
 }
 
-t.test('noted-tries: a reached limit is logged [member.audit] [session.limits]', async (t) => {
+t.test('login-audit: a reached limit is logged [member.audit] [session.limits]', async (t) => {
   const reached = { kind: 'refused', code: 'too_many_tries', extra: { resetsAtMs: 1 } }
   const { asked, status } = await askedOf({ kind: 'answer', reply: reached } as unknown as AskResult)
   t.equal(status, 429)
   t.same(asked, ['count-try', 'count-try'], 'the second asks whether it is news')
 })
 
-t.test('noted-tries: if nothing could be counted no limit is logged [member.audit]', async (t) => {
+t.test('login-audit: if nothing could be counted no limit is logged [member.audit]', async (t) => {
   const { asked, status } = await askedOf({ kind: 'unavailable' } as AskResult)
   t.equal(status, 503)
   t.same(asked, ['count-try'])

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { unconnectedRoute } from '../../src/mail/attempt-route.ts'
-import { FIGURES, type FigureName } from '../../src/process/gauges.ts'
+import { GAUGES, type GaugeName } from '../../src/process/gauges.ts'
 import { makeMetrics } from '../../src/process/metrics.ts'
 
 const ROUTE = { ...unconnectedRoute('mx.a.test', null, 1), tlsVersion: 'TLSv1.3', transactionMs: 5 }
@@ -32,7 +32,7 @@ async function fullPage(): Promise<string> {
   metrics.sealedRead('ok')
   metrics.broadcast({ released: 2, failed: 1 })
   metrics.requests.of({ method: 'GET', path: '/v1/messages/{id}' }).answered(200, 3)
-  const figures = Object.fromEntries((Object.keys(FIGURES) as FigureName[]).map((name, at) => [name, at]))
+  const figures = Object.fromEntries((Object.keys(GAUGES) as GaugeName[]).map((name, at) => [name, at]))
   return metrics.format(figures, {
     queue: [{ site: 'example.com', age: '5m', recipients: 4 }],
     redis: [{ name: '10.0.0.1:7001', isUp: true, share: 0.25, replicas: 2, replicasWanted: 2, clockOffMs: -3 }],

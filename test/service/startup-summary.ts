@@ -1,6 +1,6 @@
 /**
- * startup-summary - what a process says of itself and of its work: start, each refused request, each end of a recipient,
- * stop; and no address in any of it. The service is a process of its own, whose output is read.
+ * startup-summary - what a process says of itself and of its work: start, each refused request, each end of a
+ * recipient, stop; and no address in any of it. The service is a process of its own, whose output is read.
  */
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { toldStart } from '../../src/service/startup-summary.ts'
+import { startupSummary } from '../../src/service/startup-summary.ts'
 import { spawnNode } from '../support/machine/node.ts'
 import { freePort } from '../support/machine/port.ts'
 import { until } from '../support/machine/until.ts'
@@ -17,22 +17,22 @@ import { configOf } from '../support/service/service.ts'
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const WAIT_MS_MAX = 60_000
 
-t.test('told-start: listeners of the roles that run, and no password', (t) => {
+t.test('startup-summary: listeners of the roles that run, and no password', (t) => {
   const settings = {
     REDIS_URL: 'rediss://me:secret@redis.example:6380/2',
     SECRET_KEY: 'a secret of the tests that is long enough',
     ROLES: 'http,mx',
     CONTENT_STORE: 'file',
   }
-  t.same(toldStart(configOf(settings), 'uws'), {
+  t.same(startupSummary(configOf(settings), 'uws'), {
     roles: ['http', 'mx'],
     httpEngine: 'uws',
     listeners: { http: '127.0.0.1:8080', operator: '127.0.0.1:8081', mx: '127.0.0.1:2525' },
     store: 'rediss://redis.example:6380/2',
   })
-  const own = toldStart(configOf({ DATA_DIR: '/srv/mail', MX_PORT: '0', OPERATOR_PORT: '0' }), 'node')
+  const own = startupSummary(configOf({ DATA_DIR: '/srv/mail', MX_PORT: '0', OPERATOR_PORT: '0' }), 'node')
   const mx = { ...settings, ROLES: 'mx', OPERATOR_PORT: '0' }
-  t.equal(toldStart(configOf(mx), 'uws').httpEngine, null)
+  t.equal(startupSummary(configOf(mx), 'uws').httpEngine, null)
   t.equal(own.store, 'redis in /srv/mail')
   t.same(Object.keys(own.listeners), ['http', 'submission', 'submission with TLS'])
   t.end()

@@ -13,13 +13,13 @@ import type {
   Bell,
   Commit,
   Cursors,
-  Ears,
   Enqueue,
   Enqueued,
   EntriesRequest,
   InboxEntry,
   Listening,
   Meta,
+  Receivers,
   Replies,
   RepliesRequest,
   Store,
@@ -46,7 +46,7 @@ export class SimStore implements Store {
   /** At maxmemory, commands that accept something are refused. */
   full = false
   /** The subscribers, by worker. */
-  private readonly listeners = new Map<string, Ears>()
+  private readonly listeners = new Map<string, Receivers>()
   /** Connections that are open. */
   readonly connected: Set<number>
   /** Receives every bell in place of the subscribed workers, for any shard and any owner. */
@@ -204,7 +204,7 @@ export class SimStore implements Store {
     return { workers: new Map(this.hashOf(WORKERS_KEY)), connected }
   }
 
-  listen(worker: string, ears: Ears): Listening {
+  listen(worker: string, ears: Receivers): Listening {
     this.listeners.set(worker, ears)
     return { close: () => void this.listeners.delete(worker) }
   }

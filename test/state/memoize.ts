@@ -1,11 +1,11 @@
 /** memoize - a cached value while it is used, and a bound on their number. */
 
 import t from 'tap'
-import { remember, rememberShortly } from '../../src/state/memoize.ts'
+import { memoize, memoizeShortly } from '../../src/state/memoize.ts'
 
-t.test('remember: a used value is the same one, an unused one is created again', async (t) => {
+t.test('memoize: a used value is the same one, an unused one is created again', async (t) => {
   const made: string[] = []
-  const named = remember((id) => {
+  const named = memoize((id) => {
     made.push(id)
     return { id }
   })
@@ -21,9 +21,9 @@ t.test('remember: a used value is the same one, an unused one is created again',
   t.same(named('a'), { id: 'a' })
 })
 
-t.test('remember: briefly, the same value until another one takes its place, and always the right one', async (t) => {
+t.test('memoize: briefly, the same value until another one takes its place, and always the right one', async (t) => {
   let made = 0
-  const named = rememberShortly((id) => {
+  const named = memoizeShortly((id) => {
     made += 1
     return { id }
   })

@@ -1,11 +1,14 @@
-/** restore-data-dir - the files of a directory that belong to its store, whatever was known of it before it was deleted. */
+/**
+ * restore-data-dir - the files of a directory that belong to its store, whatever was known of it before it was
+ * deleted.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
-import { remakeFiles } from '../../src/store/restore-data-dir.ts'
+import { restoreFiles } from '../../src/store/restore-data-dir.ts'
 import { startRedis } from '../support/store/redis.ts'
 
 const SECRET = 'a secret of the tests that is long enough'
@@ -29,17 +32,17 @@ function directory(): { readonly dir: string; read(name: string): string | null 
   return { dir, read }
 }
 
-t.test('remake: for a store without an installation nothing is written', async (t) => {
+t.test('restore-data-dir: for a store without an installation nothing is written', async (t) => {
   const { dir, read } = directory()
-  await remakeFiles(dir, { id: null, secret: null }, redis)
+  await restoreFiles(dir, { id: null, secret: null }, redis)
   t.same(['installation', 'secret-key', 'content/.id'].map(read), [null, null, null])
 })
 
-t.test('remake: objects created since the last check are read from the store', async (t) => {
+t.test('restore-data-dir: objects created since the last check are read from the store', async (t) => {
   const { dir, read } = directory()
   await redis.hset(CONF_KEY, 'id', 'the-id', 'content', 'the-folder')
-  await remakeFiles(dir, { id: null, secret: SECRET }, redis)
+  await restoreFiles(dir, { id: null, secret: SECRET }, redis)
   t.same(['installation', 'secret-key', 'content/.id'].map(read), ['the-id', SECRET, 'the-folder'])
-  await remakeFiles(dir, { id: 'the-id', secret: SECRET }, redis)
+  await restoreFiles(dir, { id: 'the-id', secret: SECRET }, redis)
   t.equal(read('content/.id'), 'the-folder', 'what lies there stays')
 })

@@ -1,12 +1,12 @@
 /** ttl-cache - when a check is repeated, and what is served meanwhile. */
 
 import t from 'tap'
-import { makeFreshLook } from '../../src/views/ttl-cache.ts'
+import { makeTtlCache } from '../../src/views/ttl-cache.ts'
 
 /** A look whose answers are given one by one. */
 function setUp() {
   const world = { nowMs: 1_000, looks: 0, next: async (): Promise<number | null> => world.looks }
-  const ask = makeFreshLook({
+  const ask = makeTtlCache({
     first: 0,
     freshMs: 100,
     nowMs: () => world.nowMs,

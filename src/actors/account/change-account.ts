@@ -2,9 +2,9 @@
  * change-account - an operator approves, pauses, resumes or closes an account, or changes its figures.
  *
  * States: pending -> active (approve); active <-> paused, with accepted mail held or not; any -> closed for good.
- * Closing releases held mail: accepted mail is still delivered. Limits apply from the next request on. Every such order
- * is one rule; `makeAccountAct` does the common part: it finds the account, refuses a closed one, records the changes,
- * writes the audit entry and releases held mail.
+ * Closing releases held mail: accepted mail is still delivered. Limits apply from the next request on. Every such
+ * order is one rule; `makeAccountAct` does the common part: it finds the account, refuses a closed one, records the
+ * changes, writes the audit entry and releases held mail.
  *
  * Spec account.states, account.limits, account.hold, operator.account, operator.audit
  */

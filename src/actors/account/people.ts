@@ -16,7 +16,7 @@ import { unlessDamaged } from '../../../cluster/sum.ts'
 import { LOG_RETENTION_MONTHS_MAX } from '../../../schemas/limits.ts'
 import { personCutoffMs } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
-import { unitOf } from '../../state/hash-fraction.ts'
+import { hashFraction } from '../../state/hash-fraction.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from '../../state/keys.ts'
 import { type PeopleCounters, peopleDue, peopleOwner } from '../../state/log-retention.ts'
 import { deleteOps } from '../../state/message/row.ts'
@@ -111,7 +111,7 @@ function keyOf(shard: number, body: TimerBody): string {
 
 /** When the rows of another month can go. */
 function nextWalkMs(accountId: string, nowMs: number, months: number): number {
-  const offsetMs = Math.floor(unitOf(accountId) * DAY_MS)
+  const offsetMs = Math.floor(hashFraction(accountId) * DAY_MS)
   if (months === LOG_RETENTION_MONTHS_MAX) return monthStartMs(monthOf(nowMs) + 1) + offsetMs
   const month = monthOf(personCutoffMs(nowMs, months))
   let dayMs = nowMs - (nowMs % DAY_MS) + DAY_MS

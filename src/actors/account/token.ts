@@ -1,8 +1,8 @@
 /**
  * token - adds a live key to a server or an account, and ends one for good.
  *
- * A new key's value was made before; its hash comes here. A key that has ended stays as it is. From the answer on it is
- * refused in every process: turns look at their owner's state, views at the key's row.
+ * A new key's value was made before; its hash comes here. A key that has ended stays as it is. From the answer on
+ * it is refused in every process: turns look at their owner's state, views at the key's row.
  *
  * Spec key.create, key.live.max, key.revoke
  */

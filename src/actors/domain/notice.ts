@@ -33,7 +33,7 @@ import { linkFact, type StoredLink } from '../../state/dashboard/link.ts'
 import { NOTICE_LANE } from '../../state/dashboard/places.ts'
 import { userFact } from '../../state/dashboard/user.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
-import { unitOf } from '../../state/hash-fraction.ts'
+import { hashFraction } from '../../state/hash-fraction.ts'
 import { administratorsKey } from '../../state/keys.ts'
 import { linkIn, linkOfItem } from '../dashboard/link.ts'
 import { userIn } from '../dashboard/user.ts'
@@ -147,7 +147,7 @@ export const noticeOutcome: CommandType<OutcomeBody<NoticeOutcome>, null> = {
     if (outcome === null || outcome.result !== 'deferred' || !current) return { kind: 'done', reply: null }
     const hintMs = outcome.response === null ? null : parseRetryHintMs(outcome.response)
     const { atMs: acceptedAtMs } = linkOfItem(item) ?? userNoticeOfItem(item) ?? parseItem(item)
-    const nextAtMs = nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit: unitOf(`${item}#${attempt}`), hintMs })
+    const nextAtMs = nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit: hashFraction(`${item}#${attempt}`), hintMs })
     return { kind: 'done', reply: null, due: nextAtMs === null ? [] : [{ lane, item, atMs: nextAtMs }] }
   },
 }

@@ -1,8 +1,8 @@
 /**
  * rotate-dkim - orders another DKIM key for a sending domain. It signs as soon as a look-up finds its record.
  *
- * Until then nothing changes; a repeated order returns the same key. The record of the former key has to stay published
- * as long as mail signed with it may be in flight.
+ * Until then nothing changes; a repeated order returns the same key. The record of the former key has to stay
+ * published as long as mail signed with it may be in flight.
  *
  * Spec domain.rotate
  */

@@ -5,9 +5,9 @@
  * addresses, but can still name the person. The head of a message shows whether it was erased, so this phase is last,
  * and waits for headers that are being read. Later attempts store no answer (`posted.ts`).
  *
- * A delivery is made with its event, and its id has that time. So each webhook is checked for the times at which events
- * of the person's mail were announced, or completely if these are unknown. In a slice the queue is read first; once it
- * is thinned, the deliveries listed as dead, because they have left the queue.
+ * A delivery is made with its event, and its id has that time. So each webhook is checked for the times at which
+ * events of the person's mail were announced, or completely if these are unknown. In a slice the queue is read
+ * first; once it is thinned, the deliveries listed as dead, because they have left the queue.
  *
  * Keys: `slices:<webhook>`, `queue dead delivery:<webhook>:<slice>`, head, received-head
  *
@@ -65,7 +65,9 @@ interface SpanStep extends ServerStep {
   readonly span: ToldSpan
 }
 
-/** Continues with the slice that was open at the start of the span, then those opened within it, then the next span. */
+/**
+ * Continues with the slice that was open at the start of the span, then those opened within it, then the next span.
+ */
 function nextSlice({ webhookId, index, span, place, facts, context }: SpanStep): StepResult {
   const [fromMs, untilMs] = span
   const key = slicesKey(context.shard, webhookId)

@@ -6,14 +6,14 @@
  * loses its head row, which has the key to its content, in the commit that orders the removal of its objects. While
  * more is left the next step is due at once, otherwise in a day; without a segment there is no next one.
  *
- * Item: `received:<server>`, within the walk `received:<server>:<entry id to continue from>`, followed by `:f` while no
- * earlier message has content
+ * Item: `received:<server>`, within the walk `received:<server>:<entry id to continue from>`, followed by `:f`
+ * while no earlier message has content
  *
  * In a partly expired segment, postings are removed by the time at which they were written, so one of a late parsing
  * is removed later.
  *
- * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
- * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
+ * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`,
+ * `received-head:<server>:<day>:<n>`, `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
  * Spec retention.inbound
  */

@@ -31,7 +31,7 @@ import { msOf } from '../../../cluster/id.ts'
 import { classifyReply } from '../../mail/classify.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { streamOwner } from '../../state/complaint-threshold.ts'
-import { unitOf } from '../../state/hash-fraction.ts'
+import { hashFraction } from '../../state/hash-fraction.ts'
 import { endNotes } from '../../state/message/end.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
@@ -59,7 +59,7 @@ import {
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
 import { type AttemptOutcome, routeOf } from './attempt-outcome.ts'
 import { type FiguresWrites, figuresAfter, figuresOwners } from './figures.ts'
-import { lastEnd } from './on-last-recipient.ts'
+import { onLastRecipient } from './on-last-recipient.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { withoutScheduled } from './send-time.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
@@ -130,7 +130,7 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
         { ...done, due: [{ lane, item: name, atMs: event.nextAtMs }, ...thawed.due] },
         announcement.staged,
       )
-    const last = lastEnd(facts, context, item)
+    const last = onLastRecipient(facts, context, item)
     ops.push(...last.ops)
     const due = [...last.due, ...clickDue(body, { item, told, nowMs }), ...thawed.due]
     const notes = endNotes(item, event.event, { lane, attempts })
@@ -293,7 +293,7 @@ function deferredOrExpired(
 ): { event: StatusEvent; nextAtMs: number | null } {
   const { code, response, retryAfterMs } = outcome
   const { item } = body
-  const unit = unitOf(`${item}#${attempt}`)
+  const unit = hashFraction(`${item}#${attempt}`)
   const hintMs = response === null ? null : parseRetryHintMs(response)
   const nextAtMs =
     retryAfterMs === null ? nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit, hintMs }) : nowMs + retryAfterMs

@@ -1,6 +1,6 @@
 /**
- * on-last-recipient - with a message's last recipient its attachments go, and so does a message that came whole; on a test
- * server they stay as long as the text.
+ * on-last-recipient - with a message's last recipient its attachments go, and so does a message that came whole; on
+ * a test server they stay as long as the text.
  *
  * Those in Redis go in the commit that ends the recipient; those in the content store by the lane `unlink`, which that
  * commit gives the order.
@@ -17,15 +17,19 @@ import { isOpen, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { endFiles } from './end-content.ts'
 
-export interface LastEnd {
+export interface LastRecipientWrites {
   readonly ops: readonly Op[]
   readonly due: readonly Due[]
 }
 
-const NOTHING: LastEnd = { ops: [], due: [] }
+const NOTHING: LastRecipientWrites = { ops: [], due: [] }
 
 /** The effect of a recipient's final state on its message's attachments. Takes the facts of its outcome. */
-export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>, item: AttemptItem): LastEnd {
+export function onLastRecipient(
+  facts: Facts,
+  context: Pick<Context, 'shard' | 'nowMs'>,
+  item: AttemptItem,
+): LastRecipientWrites {
   if (!item.hasAttachments || isTestSegment(item.segment)) return NOTHING
   const { shard } = context
   const rows = new MessageRows(shard, item)

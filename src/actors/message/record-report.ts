@@ -4,8 +4,8 @@
  * States (message.states): only a delivered recipient becomes bounced; a complaint changes no status. While an attempt
  * is in flight, the meaning of a report is undecided, and it must be reported again.
  *
- * Guarantees: at most one bounce and one complaint for each recipient; nothing for a message past its age; suppression,
- * event and counters come in one commit.
+ * Guarantees: at most one bounce and one complaint for each recipient; nothing for a message past its age;
+ * suppression, event and counters come in one commit.
  *
  * Spec bounce.late, bounce.once, complaint.once, message.states
  */

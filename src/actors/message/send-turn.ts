@@ -7,7 +7,7 @@
 
 import type { Context, Facts, Ref, States } from '../../../cluster/behaviour.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
-import { remember } from '../../state/memoize.ts'
+import { memoize } from '../../state/memoize.ts'
 import type { Limit } from '../../state/quota.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -27,7 +27,7 @@ export interface SendNames {
   readonly counters: readonly string[]
 }
 
-const remembered = remember((): { names: SendNames | null } => ({ names: null }))
+const remembered = memoize((): { names: SendNames | null } => ({ names: null }))
 
 /** Everything that the steps look at. */
 export interface SendTurn {

@@ -6,8 +6,8 @@
  * link.
  *
  * Guarantees: a second click changes nothing; suppression, status and event are in one commit, so each happens exactly
- * once; a click on mail that has left the log puts the person on the list without status and event, until 60 days after
- * the last attempt.
+ * once; a click on mail that has left the log puts the person on the list without status and event, until 60 days
+ * after the last attempt.
  *
  * Keys: status, suppressed, suppressions, person, timers
  *
@@ -170,7 +170,9 @@ export const settleClick: CommandType<TimerBody, null> = {
 
 const NOTHING = { kind: 'done', reply: null } as const
 
-/** The place of a click's message: in the log; no longer in it, though its links still work; or gone with its links. */
+/**
+ * The place of a click's message: in the log; no longer in it, though its links still work; or gone with its links.
+ */
 function placeOf(item: AttemptItem, turn: SuppressTurn): 'log' | 'left' | 'gone' | Need {
   const isPast = isLeftSegment(item.segment) || isPastLog(item, turn)
   if (typeof isPast !== 'boolean') return isPast

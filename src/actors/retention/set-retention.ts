@@ -1,6 +1,6 @@
 /**
- * set-retention - an account, a server or a stream says for how long the text and HTML of its mail are kept, an account
- * and the installation for how many months the log.
+ * set-retention - an account, a server or a stream says for how long the text and HTML of its mail are kept, an
+ * account and the installation for how many months the log.
  *
  * A shorter time is applied to stored content within a day. A longer one applies to content that has not been removed
  * yet.

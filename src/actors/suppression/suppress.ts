@@ -12,7 +12,12 @@
 
 import type { Context, Facts, Need, Op, Ref, Staged, States } from '../../../cluster/behaviour.ts'
 import { entryIdOf } from '../../../cluster/id.ts'
-import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '../../state/complaint-threshold.ts'
+import {
+  countInWindow,
+  isOverComplaintThreshold,
+  type StreamCounters,
+  streamOwner,
+} from '../../state/complaint-threshold.ts'
 import { suppressionsKey } from '../../state/keys.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
@@ -165,7 +170,7 @@ export function countDelivery({ states, context }: Omit<SuppressTurn, 'facts'>, 
   const ref = streamRef(streamId)
   const owner = streamOwner(streamId)
   const value = countInWindow(states.counter<StreamCounters>(owner), 'delivery', nowMs)
-  const isOver = isOverBrake(value, nowMs)
+  const isOver = isOverComplaintThreshold(value, nowMs)
   if (isOver && !states.has(ref)) return { kind: 'need', entities: [ref] }
   const stream = isOver ? states.get<StreamState | null>(ref) : null
   return { ops: [], events: stream === null ? [] : pauseEvents(stream, nowMs), counters: [{ owner, value }] }
@@ -182,7 +187,10 @@ function brake(
   const owner = streamOwner(stream.streamId)
   const before = states.counter<StreamCounters>(owner)
   const value = countInWindow(delivered ? countInWindow(before, 'delivery', nowMs) : before, 'complaint', nowMs)
-  return { events: isOverBrake(value, nowMs) ? pauseEvents(stream, nowMs) : [], counters: [{ owner, value }] }
+  return {
+    events: isOverComplaintThreshold(value, nowMs) ? pauseEvents(stream, nowMs) : [],
+    counters: [{ owner, value }],
+  }
 }
 
 function pauseEvents({ streamId, pausedAtMs }: StreamState, nowMs: number): { ref: Ref; event: unknown }[] {

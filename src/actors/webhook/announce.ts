@@ -34,7 +34,7 @@ import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
-import { type HeardCounters, heardOwner, keptUntilMs, writeHeard } from '../../state/webhook/event-feed.ts'
+import { type FeedCounters, feedOwner, keptUntilMs, writeToFeed } from '../../state/webhook/event-feed.ts'
 import { eventLogOwner, logEvents } from '../../state/webhook/event-log.ts'
 import {
   type CapReference,
@@ -126,7 +126,7 @@ export function announceMessages({ serverId, news, streamIds, labels }: MessageN
   const isHeard = (counters?.listenedUntilMs ?? 0) > context.nowMs
   const isKept = keptUntilMs(counters) > context.nowMs
   if (server === null || news.length === 0) return NOTHING
-  const owners = isKept ? [eventLogOwner(serverId), heardOwner(serverId)] : [eventLogOwner(serverId)]
+  const owners = isKept ? [eventLogOwner(serverId), feedOwner(serverId)] : [eventLogOwner(serverId)]
   if (!owners.every((owner) => states.hasCounter(owner))) return { kind: 'need', counters: owners }
   const topic = serverTopic(serverId)
   const signals = isHeard ? news.map((one) => ({ topic, text: formatReference(one) })) : []
@@ -156,8 +156,8 @@ function keep(
   const logged = logEvents(place, states.counter<Slice>(owner), events)
   const log = { owner, value: logged.slice }
   if (!isKept) return { ops: logged.ops, counters: [log] }
-  const listened = heardOwner(serverId)
-  const { ops, counters } = writeHeard(place, states.counter<HeardCounters>(listened), events)
+  const listened = feedOwner(serverId)
+  const { ops, counters } = writeToFeed(place, states.counter<FeedCounters>(listened), events)
   return { ops: [...logged.ops, ...ops], counters: [log, { owner: listened, value: counters }] }
 }
 

@@ -2,8 +2,8 @@
  * listen - keeps a server's live feed open for the next minute: until then each event is signalled, and recorded for
  * ten minutes more, so that an interrupted feed can resume.
  *
- * A feed repeats the command before the minute is over. A server without feeds pays nothing: ten minutes after the last
- * feed the recorded events are removed, and the next feed starts from scratch.
+ * A feed repeats the command before the minute is over. A server without feeds pays nothing: ten minutes after the
+ * last feed the recorded events are removed, and the next feed starts from scratch.
  *
  * Keys: heard
  *
@@ -14,7 +14,7 @@ import type { CommandType, Due, TimerBody } from '../../../cluster/behaviour.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { heardKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
-import { type HeardCounters, heardOwner, keptUntilMs, NOTHING_HEARD } from '../../state/webhook/event-feed.ts'
+import { EMPTY_FEED, type FeedCounters, feedOwner, keptUntilMs } from '../../state/webhook/event-feed.ts'
 import { proves } from '../authorization/proof.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
 
@@ -53,7 +53,7 @@ export const listen: CommandType<ListenBody, ListenReply | Refused> = {
     const isNew = keptUntilMs(before) <= nowMs
     const listenedUntilMs = Math.max(before?.listenedUntilMs ?? 0, nowMs + LISTEN_MS)
     const counters = { ...before, listenedUntilMs }
-    const begun = { owner: heardOwner(serverId), value: NOTHING_HEARD satisfies HeardCounters }
+    const begun = { owner: feedOwner(serverId), value: EMPTY_FEED satisfies FeedCounters }
     return {
       kind: 'done',
       reply: { kind: 'listening', server },
@@ -81,7 +81,7 @@ export const forgetHeard: CommandType<TimerBody, null> = {
       kind: 'done',
       reply: null,
       ops: [{ key: heardKey(shard, serverId), write: 'UNLINK', args: [] }],
-      counters: [{ owner: heardOwner(serverId), value: NOTHING_HEARD }],
+      counters: [{ owner: feedOwner(serverId), value: EMPTY_FEED }],
     }
   },
 }

@@ -1,9 +1,9 @@
 /**
  * segment - reads one message of a sealed segment, those of a number, or all between two ids.
  *
- * Tails and the first bytes of objects are cached: they name no person, and an object never changes. An opened block is
- * kept for seconds, because a message is read in two steps. An erasure gives the object another name, so that no reader
- * finds the blocks of the one before, and they leave memory within its minute.
+ * Tails and the first bytes of objects are cached: they name no person, and an object never changes. An opened
+ * block is kept for seconds, because a message is read in two steps. An erasure gives the object another name, so
+ * that no reader finds the blocks of the one before, and they leave memory within its minute.
  */
 
 import { sortableEntryId } from '../../../cluster/id.ts'

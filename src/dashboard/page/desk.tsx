@@ -2,8 +2,8 @@
 import './style/style.css'
 import { render } from 'preact'
 import { applyTheme } from './browser/theme.ts'
-import { Desk } from './operator-console/desk-frame.tsx'
+import { OperatorConsole } from './operator-console/desk-frame.tsx'
 
 applyTheme()
 const root = document.getElementById('page')
-if (root !== null) render(<Desk />, root)
+if (root !== null) render(<OperatorConsole />, root)

@@ -1,9 +1,9 @@
 /** door - the pages without a session: signing in, links, and a forgotten password */
 import './style/style.css'
 import { render } from 'preact'
-import { Door } from './auth/door-page.tsx'
+import { AuthPages } from './auth/door-page.tsx'
 import { applyTheme } from './browser/theme.ts'
 
 applyTheme()
 const root = document.getElementById('page')
-if (root !== null) render(<Door />, root)
+if (root !== null) render(<AuthPages />, root)

@@ -55,7 +55,7 @@ export interface AnswerHow {
 }
 
 /** The answer to one request. Nothing may be called after an abort, a close or the end. */
-export interface Wire {
+export interface ResponseSocket {
   /** The address of the peer. */
   peer(): string
   /** Writes a whole answer in one write. `body` is null if the status has none. */
@@ -67,8 +67,8 @@ export interface Wire {
   /** Ends an answer of unknown length. */
   end(text: string): void
   /**
-   * Writes the part of a body of `size` bytes that the client accepts now. Returns whether it accepted the whole piece,
-   * and whether the answer is complete.
+   * Writes the part of a body of `size` bytes that the client accepts now. Returns whether it accepted the whole
+   * piece, and whether the answer is complete.
    */
   tryEnd(piece: Uint8Array, size: number): [boolean, boolean]
   /** Bytes of the body that `tryEnd` has accepted. */
@@ -82,7 +82,7 @@ export interface Wire {
 }
 
 /** Opens a request. */
-export type Open = (request: Incoming, wire: Wire) => Receiver
+export type Open = (request: Incoming, wire: ResponseSocket) => Receiver
 
 /** The handler of a method and a path. If several patterns match, the most specific one counts, segment by segment. */
 export interface EngineRoute {

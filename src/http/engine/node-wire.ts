@@ -1,17 +1,17 @@
 /**
  * node-wire - an answer written with `node:http`
  *
- * Guarantees: the answer of `tryEnd` is over only after its last byte has left the process; a connection that ends with
- * an answer to half a body stays open until that body has been read, half a minute at most.
+ * Guarantees: the answer of `tryEnd` is over only after its last byte has left the process; a connection that ends
+ * with an answer to half a body stays open until that body has been read, half a minute at most.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AnswerHead, AnswerHow, Wire } from './engine.ts'
+import type { AnswerHead, AnswerHow, ResponseSocket } from './engine.ts'
 
 /** The rest of a refused body is read for this time, because a reset would overtake the answer. */
 const LINGER_MS_MAX = 30_000
 
-export class NodeWire implements Wire {
+export class NodeWire implements ResponseSocket {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   /** The head of an answer in pieces, until the first piece. */

@@ -17,7 +17,7 @@ import {
   HEAD_BYTES_MAX,
   type Open,
   type Receiver,
-  type Wire,
+  type ResponseSocket,
 } from './engine.ts'
 
 type Library = typeof import('uWebSockets.js')
@@ -76,7 +76,7 @@ function hand(open: Open, res: HttpResponse, req: HttpRequest): void {
   opened.start()
 }
 
-class UwsWire implements Wire {
+class UwsWire implements ResponseSocket {
   readonly #res: HttpResponse
 
   constructor(res: HttpResponse) {

@@ -1,7 +1,7 @@
 /**
- * session-from-headers - the sender of a mail in a file, reconstructed from its own header by Return-Path, and the first
- * Received field, from the top, that names a public address. Fields below may be forged, and those above are internal
- * to the receiver.
+ * session-from-headers - the sender of a mail in a file, reconstructed from its own header by Return-Path, and the
+ * first Received field, from the top, that names a public address. Fields below may be forged, and those above are
+ * internal to the receiver.
  */
 
 import { isPublicAddress } from '../ip-address.ts'
@@ -9,7 +9,7 @@ import { type HeaderField, readHeaderBlock } from '../mime/header-block.ts'
 import { unfold } from '../mime/header-text.ts'
 
 /** Session data from the header. */
-export interface ToldSession {
+export interface SessionFromHeaders {
   /** MAIL FROM, '' for `<>`; null without a Return-Path. */
   readonly address: string | null
   readonly ip: string | null
@@ -22,7 +22,7 @@ const FROM = /^\s*from\s+(\S+)/i
 const HELO = /\bhelo=([^\s)]+)/i
 
 /** Reads it. */
-export function readToldSession(raw: Buffer): ToldSession {
+export function readSessionFromHeaders(raw: Buffer): SessionFromHeaders {
   const { fields } = readHeaderBlock(raw, 0)
   const valuesOf = (wanted: string): string[] =>
     fields.filter((field) => isNamed(field, wanted)).map(({ value }) => unfold(value))

@@ -9,13 +9,13 @@
 
 import type { Health } from '../../../schemas/operator/health.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import type { Figures } from '../../process/gauges.ts'
+import type { Gauges } from '../../process/gauges.ts'
 import type { Metrics } from '../../process/metrics.ts'
 import type { RedisFigure } from '../../store/store-watch.ts'
 import type { ErasureFigures } from '../../views/operator/erasure-figures.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
 import type { DomainFigures } from '../../views/operator/undecided-domains.ts'
-import type { WebhookFigures } from '../../webhooks/webhook-stats.ts'
+import type { WebhookStats } from '../../webhooks/webhook-stats.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
 /** The runtime's state. */
@@ -23,14 +23,14 @@ export interface HealthDeps {
   /** Why this process should be sent no requests, for people; null: it is ready. */
   readonly whyNotReady: () => string | null
   /** Current figures, by name. */
-  readonly figures: () => Figures
+  readonly figures: () => Gauges
   /** Each primary of a cluster. */
   readonly redisFigures: () => readonly RedisFigure[]
   readonly metrics: Metrics
   /** Recipients waiting for delivery. */
   readonly queueFigures: () => Promise<readonly QueueFigure[]>
   /** Deliveries waiting for webhooks. */
-  readonly webhookFigures: WebhookFigures
+  readonly webhookFigures: WebhookStats
   /** Counts of erasures and of erased messages. */
   readonly erasureFigures: ErasureFigures
   /** How many domains cannot be decided. */

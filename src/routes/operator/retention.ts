@@ -1,8 +1,8 @@
 /**
  * retention - GET and PATCH /v1/operator/retention and /v1/operator/accounts/{accountId}/retention
  *
- * The installation's months are written to every shard, and to the one that is read last: after a refusal or without an
- * answer some shards may have the new value, and the order is repeated.
+ * The installation's months are written to every shard, and to the one that is read last: after a refusal or
+ * without an answer some shards may have the new value, and the order is repeated.
  *
  * Spec retention.settings, operator.note
  */

@@ -1,10 +1,10 @@
 /**
  * group-count - the outcomes of a server's mail by receiving site, class and stream in the current hour
  *
- * Counters `groups:<server>` hold `[hour, {group: row}]`, written by the commits of the outcomes themselves. A group is
- * `s.<site>`, `c.<class>` or `m.<short stream id, or 0 for the default stream>`. A row is the counts in the
- * order of `GROUP_FIGURES`, then pairs of a bucket and a count: how many deliveries took so long from acceptance to
- * hand-over. The bounds of the buckets grow by the square root of two, from 100 ms to 48 hours.
+ * Counters `groups:<server>` hold `[hour, {group: row}]`, written by the commits of the outcomes themselves. A
+ * group is `s.<site>`, `c.<class>` or `m.<short stream id, or 0 for the default stream>`. A row is the counts in
+ * the order of `GROUP_FIGURES`, then pairs of a bucket and a count: how many deliveries took so long from
+ * acceptance to hand-over. The bounds of the buckets grow by the square root of two, from 100 ms to 48 hours.
  *
  * Spec stats.groups
  */
@@ -12,7 +12,7 @@
 import { hostOfRoute } from '../../mail/attempt-route.ts'
 import { NO_SITE, receivingSite, SIMULATED_SITE } from '../../mail/receiving-sites.ts'
 import { DAY_MS } from '../calendar.ts'
-import { remember } from '../memoize.ts'
+import { memoize } from '../memoize.ts'
 import { type Counted, type CounterKind, type Figure, figureOf, type MailRow } from './hour-count.ts'
 import type { StatusEvent } from './status.ts'
 
@@ -87,7 +87,7 @@ function placeOf(figure: Figure): number {
 }
 
 /** Few servers take most of the mail. */
-const siteOfHost = remember((host) => receivingSite(host) ?? REST)
+const siteOfHost = memoize((host) => receivingSite(host) ?? REST)
 
 /** The site of the last server that was tried. */
 function siteOf(events: readonly StatusEvent[]): string {

@@ -7,7 +7,7 @@
  */
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'
-import { remember, rememberShortly } from '../memoize.ts'
+import { memoize, memoizeShortly } from '../memoize.ts'
 
 /** One recipient of one message. */
 export interface AttemptItem {
@@ -56,13 +56,13 @@ export function itemSuffix(
 }
 
 /** One server sends many messages. */
-const serverOf = remember(idOfShort)
+const serverOf = memoize(idOfShort)
 
 /**
  * Reads the name of an item. It is cached, because all commands of a batch declare their reads before the first of
  * them is decided.
  */
-export const parseAttemptItem = rememberShortly(readItem)
+export const parseAttemptItem = memoizeShortly(readItem)
 
 function readItem(item: string): AttemptItem {
   const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')

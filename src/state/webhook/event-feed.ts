@@ -21,17 +21,17 @@ const MARK_ENTRIES = 1_000
 const MARKS_MAX = FEED_EVENTS_KEPT / MARK_ENTRIES
 const FIELD = 'r'
 
-export interface HeardCounters {
+export interface FeedCounters {
   readonly count: number
   /** First entry ids, the oldest first. */
   readonly marks: readonly string[]
 }
 
 /** A stream that begins. */
-export const NOTHING_HEARD: HeardCounters = { count: 0, marks: [] }
+export const EMPTY_FEED: FeedCounters = { count: 0, marks: [] }
 
 /** Owner of the counters. */
-export function heardOwner(serverId: string): string {
+export function feedOwner(serverId: string): string {
   return `heard:${serverId}`
 }
 
@@ -42,21 +42,21 @@ export function keptUntilMs(counters: ServerCounters | null): number {
 }
 
 /** An event as it is written down. */
-export interface HeardEvent {
+export interface FeedEvent {
   /** Assigned by the shard, ascending. */
   readonly id: string
   readonly reference: EventReference
 }
 
 /** Records events. Returns the writes, and the counters after them. */
-export function writeHeard(
+export function writeToFeed(
   { shard, serverId }: { readonly shard: number; readonly serverId: string },
-  before: HeardCounters | null,
-  events: readonly HeardEvent[],
-): { readonly ops: readonly Op[]; readonly counters: HeardCounters } {
+  before: FeedCounters | null,
+  events: readonly FeedEvent[],
+): { readonly ops: readonly Op[]; readonly counters: FeedCounters } {
   const key = heardKey(shard, serverId)
   const ops: Op[] = []
-  let { count, marks } = before ?? NOTHING_HEARD
+  let { count, marks } = before ?? EMPTY_FEED
   for (const { id, reference } of events) {
     const entryId = entryIdOf(id)
     ops.push({ key, write: 'XADD', args: [entryId, FIELD, formatReference(reference)] })
@@ -72,6 +72,6 @@ export function writeHeard(
 }
 
 /** The event of an entry. */
-export function heardOf({ fields }: Entry): EventReference {
+export function feedEventOf({ fields }: Entry): EventReference {
   return parseReference(fields[fields.indexOf(FIELD) + 1] ?? '')
 }

@@ -11,7 +11,7 @@
 
 import { erasedKey } from '../../state/keys.ts'
 import type { ReadKeys } from '../read-keys.ts'
-import { makeFreshLook } from '../ttl-cache.ts'
+import { makeTtlCache } from '../ttl-cache.ts'
 
 /** A look serves everybody who asks within this time. */
 const FRESH_MS = 3_000
@@ -34,7 +34,7 @@ export function makeErasureFigures({ readKeys, nowMs, shards }: ErasureFigureDep
     const rows = await readKeys('hgetall', keys)
     return rows === null ? null : figuresOf(rows)
   }
-  return makeFreshLook({ first: figuresOf([]), freshMs: FRESH_MS, nowMs, look })
+  return makeTtlCache({ first: figuresOf([]), freshMs: FRESH_MS, nowMs, look })
 }
 
 function figuresOf(rows: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, number>> {

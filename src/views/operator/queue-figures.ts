@@ -10,7 +10,7 @@
 import { msOf } from '../../../cluster/id.ts'
 import { parseAttemptItem } from '../../state/message/item.ts'
 import type { ReadKeys } from '../read-keys.ts'
-import { makeFreshLook } from '../ttl-cache.ts'
+import { makeTtlCache } from '../ttl-cache.ts'
 import { countDestinations, readLane } from './queue.ts'
 
 /** Destinations listed by name, and lanes read for each. */
@@ -47,7 +47,7 @@ export interface QueueFigureDeps {
 
 /** Makes the reader, which reads at most every 15 seconds; while the store is unavailable the last result stays. */
 export function makeQueueFigures(deps: QueueFigureDeps): () => Promise<readonly QueueFigure[]> {
-  return makeFreshLook<readonly QueueFigure[]>({
+  return makeTtlCache<readonly QueueFigure[]>({
     first: [],
     freshMs: FRESH_MS,
     nowMs: deps.nowMs,

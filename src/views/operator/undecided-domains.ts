@@ -14,7 +14,7 @@ import { undecidedKey } from '../../state/keys.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import type { ReadKeys } from '../read-keys.ts'
-import { makeFreshLook } from '../ttl-cache.ts'
+import { makeTtlCache } from '../ttl-cache.ts'
 
 /** Domains of a shard that are read. */
 const DOMAINS_MAX = 100
@@ -71,5 +71,5 @@ export function makeDomainFigures({ readKeys, nowMs, shards }: DomainFigureDeps)
     )
     return counts === null ? null : { domainsUndecided: counts.reduce((sum, count) => sum + count, 0) }
   }
-  return makeFreshLook({ first: { domainsUndecided: 0 }, freshMs: FRESH_MS, nowMs, look })
+  return makeTtlCache({ first: { domainsUndecided: 0 }, freshMs: FRESH_MS, nowMs, look })
 }

@@ -1,6 +1,6 @@
 /**
- * crash-diagnostics - why a Redis ended or does not answer, in a sentence, and fewer and fewer reports of repeated ends. Real
- * processes.
+ * crash-diagnostics - why a Redis ended or does not answer, in a sentence, and fewer and fewer reports of repeated
+ * ends. Real processes.
  */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -3,12 +3,12 @@ import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
 import { formatClaim } from '../../../cluster/items/claim.ts'
 import { deadClaims, standingClaims } from '../../../cluster/items/dead-claims.ts'
-import { Pump } from '../../../cluster/items/lane-runner.ts'
+import { LaneRunner } from '../../../cluster/items/lane-runner.ts'
 
 const lane = (prefix: string, claimsStand: boolean): LaneType =>
   ({ prefix, claimsStand, holdMs: 1, room: () => 1 }) as unknown as LaneType
-const pump = new Pump([lane('deliver', false), lane('post', true)], { failed: () => undefined })
-const world = { worker: 'me', pump, isGone: (worker: string) => worker === 'dead' }
+const runner = new LaneRunner([lane('deliver', false), lane('post', true)], { failed: () => undefined })
+const world = { worker: 'me', runner, isGone: (worker: string) => worker === 'dead' }
 
 function rowOf(worker: string, name: string, claims = 1): string {
   return formatClaim({ worker, lane: name, attempt: claims, untilMs: 9, claims })
@@ -42,7 +42,7 @@ test('dead-claims: many are freed by several commands', async (t) => {
 })
 
 test('dead-claims: serial lanes are held by every claim of another worker', async (t) => {
-  const serial = new Pump([{ ...lane('post', true), serial: true }, lane('deliver', false)], {
+  const serial = new LaneRunner([{ ...lane('post', true), serial: true }, lane('deliver', false)], {
     failed: () => undefined,
   })
   const rows = new Map([
@@ -54,7 +54,7 @@ test('dead-claims: serial lanes are held by every claim of another worker', asyn
     ['f', rowOf('living', 'post/y', 2)],
   ])
   t.same(
-    [...standingClaims(rows, { worker: 'me', pump: serial })],
+    [...standingClaims(rows, { worker: 'me', runner: serial })],
     [
       ['post/x', [{ item: 'a', attempt: 1, untilMs: 9 }]],
       [

@@ -24,7 +24,7 @@ import {
 } from '../../../cluster/items/claim.ts'
 import { claimType, freeType, outcomeType, timerType } from '../../../cluster/items/item-turns.ts'
 import { LaneIndex } from '../../../cluster/items/lane-index.ts'
-import { type Claim, Pump } from '../../../cluster/items/lane-runner.ts'
+import { type Claim, LaneRunner } from '../../../cluster/items/lane-runner.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 
 const NOW_MS = 100_000
@@ -63,11 +63,11 @@ function setUp({ score = NOW_MS, row = null, room = 1, job = 'job', outcome = { 
     room: () => room,
     perform: () => new Promise(() => undefined),
   }
-  const pump = new Pump([lane as unknown as LaneType], { failed: () => undefined })
+  const runner = new LaneRunner([lane as unknown as LaneType], { failed: () => undefined })
   const context: ItemContext = {
     shard: 0,
     worker: 'me',
-    pump,
+    runner,
     lanes: new LaneIndex(),
     rules: CLAIM_RULES,
     standing: new Map(),
@@ -130,7 +130,7 @@ test('item-turns: a claim moves the score with XX and counts', async (t) => {
 
 test('item-turns: what is performed here is held, not claimed again', async (t) => {
   const { lane, context, view } = setUp({})
-  context.pump.start({ ...BODY, attempt: 1, job: 'job' }, { shard: 0, report: () => undefined })
+  context.runner.start({ ...BODY, attempt: 1, job: 'job' }, { shard: 0, report: () => undefined })
   t.same(opsOf(decide(claimType(lane, context), BODY, view)), [`ZADD XX ${NOW_MS + HOLD_MS} i1`])
 })
 

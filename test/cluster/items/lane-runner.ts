@@ -1,8 +1,8 @@
-/** Tests of cluster/pump.ts. */
+/** Tests of cluster/runner.ts. */
 import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
 import { Fence, makeFenceCells } from '../../../cluster/fence.ts'
-import { type Claim, LOST_CLAIM, Pump } from '../../../cluster/items/lane-runner.ts'
+import { type Claim, LaneRunner, LOST_CLAIM } from '../../../cluster/items/lane-runner.ts'
 
 interface Ends {
   end(outcome: string): void
@@ -10,8 +10,8 @@ interface Ends {
   signal: AbortSignal
 }
 
-/** A pump over one family of lanes with two performers, whose attempts end when the test ends them. */
-function makePump() {
+/** A runner over one family of lanes with two performers, whose attempts end when the test ends them. */
+function makeLaneRunner() {
   const started = new Map<string, Ends>()
   const failed: string[] = []
   const command = { name: 'none', entities: () => [], counters: () => [], facts: () => [] }
@@ -30,54 +30,54 @@ function makePump() {
     },
   }
   const fence = new Fence(makeFenceCells(), () => 1)
-  return { pump: new Pump([lane], { failed: ({ item }) => failed.push(item), fence }), started, failed, fence }
+  return { runner: new LaneRunner([lane], { failed: ({ item }) => failed.push(item), fence }), started, failed, fence }
 }
 
 const claimOf = (item: string, job: unknown = 'job'): Claim => ({ lane: 'send/a', item, attempt: 1, job })
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('pump: room counts what is staged, per lane', async (t) => {
-  const { pump } = makePump()
-  t.equal(pump.room('send/a'), 2)
-  pump.reserve('send/a')
-  t.same([pump.room('send/a'), pump.room('send/b')], [1, 2])
-  pump.release('send/a')
-  t.equal(pump.room('send/a'), 2)
-  t.throws(() => pump.release('send/a'), { name: 'Fault' })
-  t.equal(pump.room('unknown'), 0)
+test('runner: room counts what is staged, per lane', async (t) => {
+  const { runner } = makeLaneRunner()
+  t.equal(runner.room('send/a'), 2)
+  runner.reserve('send/a')
+  t.same([runner.room('send/a'), runner.room('send/b')], [1, 2])
+  runner.release('send/a')
+  t.equal(runner.room('send/a'), 2)
+  t.throws(() => runner.release('send/a'), { name: 'Fault' })
+  t.equal(runner.room('unknown'), 0)
 })
 
-test('pump: an outcome is reported, once the attempt has ended', async (t) => {
-  const { pump, started } = makePump()
+test('runner: an outcome is reported, once the attempt has ended', async (t) => {
+  const { runner, started } = makeLaneRunner()
   const reported: unknown[] = []
-  pump.start(claimOf('i1'), { shard: 0, report: ({ item }, outcome) => reported.push([item, outcome]) })
-  t.equal(pump.performing('i1'), true)
+  runner.start(claimOf('i1'), { shard: 0, report: ({ item }, outcome) => reported.push([item, outcome]) })
+  t.equal(runner.performing('i1'), true)
   started.get('i1')?.end('done')
   await settled()
   t.same(reported, [['i1', 'done']])
-  t.same([pump.performing('i1'), pump.size], [false, 0])
+  t.same([runner.performing('i1'), runner.size], [false, 0])
 })
 
-test('pump: an item is not performed twice at once', async (t) => {
-  const { pump, started } = makePump()
-  pump.start(claimOf('i1'), { shard: 0, report: () => undefined })
+test('runner: an item is not performed twice at once', async (t) => {
+  const { runner, started } = makeLaneRunner()
+  runner.start(claimOf('i1'), { shard: 0, report: () => undefined })
   const first = started.get('i1')
-  pump.start(claimOf('i1'), { shard: 0, report: () => t.fail('reported the second') })
+  runner.start(claimOf('i1'), { shard: 0, report: () => t.fail('reported the second') })
   t.equal(started.get('i1'), first)
-  t.equal(pump.size, 1)
+  t.equal(runner.size, 1)
 })
 
-test('pump: an attempt that fails or throws reports nothing', async (t) => {
-  const { pump, started, failed } = makePump()
-  pump.start(claimOf('i1'), { shard: 0, report: () => t.fail('reported') })
-  pump.start(claimOf('i2', 'throws'), { shard: 0, report: () => t.fail('reported') })
+test('runner: an attempt that fails or throws reports nothing', async (t) => {
+  const { runner, started, failed } = makeLaneRunner()
+  runner.start(claimOf('i1'), { shard: 0, report: () => t.fail('reported') })
+  runner.start(claimOf('i2', 'throws'), { shard: 0, report: () => t.fail('reported') })
   started.get('i1')?.fail()
   await settled()
   t.same(failed.sort(), ['i1', 'i2'])
-  t.equal(pump.size, 0)
+  t.equal(runner.size, 0)
 })
 
-test('pump: what need not wait is performed and reported at once, or thrown', async (t) => {
+test('runner: what need not wait is performed and reported at once, or thrown', async (t) => {
   const failed: string[] = []
   const perform = (): Promise<string> => Promise.resolve('later')
   const performAtOnce = (job: unknown): string | undefined => {
@@ -85,38 +85,38 @@ test('pump: what need not wait is performed and reported at once, or thrown', as
     return job === 'waits' ? undefined : 'now'
   }
   const lane = { prefix: 'send', room: () => 1, perform, performAtOnce } as unknown as LaneType
-  const pump = new Pump([lane], { failed: ({ item }) => failed.push(item) })
+  const runner = new LaneRunner([lane], { failed: ({ item }) => failed.push(item) })
   const reported: string[] = []
   const report = ({ item }: Claim, outcome: unknown) => reported.push(`${item} ${outcome}`)
-  pump.start(claimOf('i1'), { shard: 0, report })
-  t.same([reported, pump.performing('i1')], [['i1 now'], false])
-  pump.start(claimOf('i2', 'waits'), { shard: 0, report })
-  pump.start(claimOf('i3', 'throws'), { shard: 0, report })
-  t.same([pump.performing('i2'), failed], [true, ['i3']])
+  runner.start(claimOf('i1'), { shard: 0, report })
+  t.same([reported, runner.performing('i1')], [['i1 now'], false])
+  runner.start(claimOf('i2', 'waits'), { shard: 0, report })
+  runner.start(claimOf('i3', 'throws'), { shard: 0, report })
+  t.same([runner.performing('i2'), failed], [true, ['i3']])
   await settled()
   t.same(reported, ['i1 now', 'i2 later'])
 })
 
-test('pump: closed, it has no room; aborted, its attempts hear of it', async (t) => {
-  const { pump, started } = makePump()
-  pump.start(claimOf('i1'), { shard: 0, report: () => undefined })
-  pump.close()
-  t.equal(pump.room('send/a'), 0)
-  pump.abortAll()
+test('runner: closed, it has no room; aborted, its attempts hear of it', async (t) => {
+  const { runner, started } = makeLaneRunner()
+  runner.start(claimOf('i1'), { shard: 0, report: () => undefined })
+  runner.close()
+  t.equal(runner.room('send/a'), 0)
+  runner.abortAll()
   t.equal(started.get('i1')?.signal.aborted, true)
 })
 
-test('pump: what has lost its claim is cut, with a reason that spares the final answer', async (t) => {
-  const { pump, started, fence } = makePump()
-  pump.start(claimOf('i1'), { shard: 0, report: () => undefined })
-  pump.start(claimOf('i2'), { shard: 1, report: () => undefined })
+test('runner: what has lost its claim is cut, with a reason that spares the final answer', async (t) => {
+  const { runner, started, fence } = makeLaneRunner()
+  runner.start(claimOf('i1'), { shard: 0, report: () => undefined })
+  runner.start(claimOf('i2'), { shard: 1, report: () => undefined })
   const cut = () => [...started.values()].map(({ signal }) => signal.aborted)
-  pump.abortLost()
+  runner.abortLost()
   t.same(cut(), [false, false])
   fence.lost(1)
-  pump.abortLost()
+  runner.abortLost()
   t.same(cut(), [false, true])
   t.equal(started.get('i2')?.signal.reason, LOST_CLAIM)
-  pump.abortAll()
+  runner.abortAll()
   t.same(cut(), [true, true])
 })

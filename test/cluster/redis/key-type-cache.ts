@@ -4,7 +4,7 @@ import type { Op } from '../../../cluster/behaviour.ts'
 import { mergeOps } from '../../../cluster/facts/merge.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
-import { SureKeys } from '../../../cluster/redis/key-type-cache.ts'
+import { KeyTypeCache } from '../../../cluster/redis/key-type-cache.ts'
 import type { Merged } from '../../../cluster/store.ts'
 import { commitOf, held, openRedis, openStore, TOKEN } from '../../support/store/redis-shard.ts'
 
@@ -13,7 +13,7 @@ const sorted: Op = { key: 'z', write: 'ZADD', args: ['1', 'm'] }
 const stream: Op = { key: 's', write: 'XADD', args: ['*seq', 'a', '1'] }
 const KEYS = ['h', 'z', 's', 'other']
 
-type Ids = Parameters<SureKeys['look']>[2]
+type Ids = Parameters<KeyTypeCache['look']>[2]
 const NONE: Ids = { seq: 6, firstEntryId: '', lid: '' }
 const made = makeIds({ shard: 1, last: '', random: () => 0.5 })
 const [first, last] = [made.next(500), made.next(600)]
@@ -24,18 +24,18 @@ const FRESH: Ids = { seq: 7, firstEntryId: sortableEntryId(FIRST_ENTRY), lid: la
 /** A write that does not determine the key's type. */
 const touch = (key: string): Op => ({ key, write: 'ZREM', args: ['m'] })
 const merged = (...ops: Op[]) => mergeOps(ops, { seq: 6, nowMs: 0 })
-const letters = (known: SureKeys, shard: number, ...keys: string[]): string =>
+const letters = (known: KeyTypeCache, shard: number, ...keys: string[]): string =>
   known.look(shard, merged(...keys.map(touch)), NONE).letters
 /** A commit is looked at, and confirmed. */
-const note = (known: SureKeys, commit: Merged, of: Ids): void => known.note(1, known.look(1, commit, of))
+const note = (known: KeyTypeCache, commit: Merged, of: Ids): void => known.note(1, known.look(1, commit, of))
 
-function lettersOf(known: SureKeys, ops: readonly Op[] = [], of: Ids = { ...NONE, seq: 7 }): string {
+function lettersOf(known: KeyTypeCache, ops: readonly Op[] = [], of: Ids = { ...NONE, seq: 7 }): string {
   const { commands } = mergeOps([...KEYS.map(touch), ...ops], { seq: 7, nowMs: 0 })
   return known.look(1, { keys: KEYS, commands }, of).letters
 }
 
 test('known-keys: nothing is certain before the first confirmed commit, or after another verdict', async (t) => {
-  const known = new SureKeys()
+  const known = new KeyTypeCache()
   t.equal(lettersOf(known), '')
   note(known, merged(hash, sorted, stream), NONE)
   t.equal(lettersOf(known), 'jhzs-')
@@ -58,7 +58,7 @@ test('known-keys: over a store, what a commit of before a take-over teaches is f
 })
 
 test('known-keys: a key that goes, may go, or was only changed where it stands is not certain', async (t) => {
-  const known = new SureKeys()
+  const known = new KeyTypeCache()
   note(known, merged({ key: 'z', write: 'ZADD', args: ['XX', '1', 'm'] }), NONE)
   t.equal(lettersOf(known), 'j----')
   const gone: Op[] = [
@@ -71,7 +71,7 @@ test('known-keys: a key that goes, may go, or was only changed where it stands i
 
 test('known-keys: an entry id that need not rise is left to the script', async (t) => {
   const adds = (id: string): readonly Op[] => [{ key: 's', write: 'XADD', args: [id, 'a', '1'] }]
-  const known = new SureKeys()
+  const known = new KeyTypeCache()
   const after = (of: Ids, id: string) => {
     note(known, mergeOps(adds(id), { seq: of.seq, nowMs: 0 }), of)
     return (next: string) => lettersOf(known, adds(next), { ...FRESH, seq: 7 })
@@ -89,7 +89,7 @@ test('known-keys: an entry id that need not rise is left to the script', async (
 })
 
 test('known-keys: a bounded number of keys is remembered, and what is written again stays', async (t) => {
-  const known = new SureKeys()
+  const known = new KeyTypeCache()
   const fresh = (from: number): Op[] =>
     Array.from({ length: 1_000 }, (_, n): Op => ({ key: `k${from + n}`, write: 'HSET', args: ['a', '1'] }))
   note(known, merged(hash, sorted), NONE)
@@ -99,7 +99,7 @@ test('known-keys: a bounded number of keys is remembered, and what is written ag
 })
 
 test('known-keys: of a shard that was forgotten since its keys were looked up nothing is taken in', async (t) => {
-  const known = new SureKeys()
+  const known = new KeyTypeCache()
   note(known, merged(hash), NONE)
   const looked = known.look(1, merged(sorted), NONE)
   known.forget(1)
@@ -110,7 +110,7 @@ test('known-keys: of a shard that was forgotten since its keys were looked up no
 })
 
 test('known-keys: a key that was written as another type since is known by the last one', async (t) => {
-  const known = new SureKeys()
+  const known = new KeyTypeCache()
   note(known, merged(hash), NONE)
   note(known, merged({ key: 'h', write: 'SET', args: ['a', 'PXAT', '9'] }), NONE)
   t.equal(lettersOf(known), 'j----')

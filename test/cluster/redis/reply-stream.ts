@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
 import { claimsKey, toldKey } from '../../../cluster/keyspace.ts'
 import { TOLD_ENTRIES, TOLD_KEPT_MS } from '../../../cluster/redis/commit-script.ts'
-import { RedisTold } from '../../../cluster/redis/reply-stream.ts'
+import { ReplyStream } from '../../../cluster/redis/reply-stream.ts'
 import type { RedisStore } from '../../../cluster/redis/store.ts'
 import type { Commit } from '../../../cluster/store.ts'
 import { until } from '../../support/machine/until.ts'
@@ -22,10 +22,10 @@ function telling(shard: number, seq: number, text: string, more: Partial<Commit>
 }
 
 /** Receives the messages to the asker until the test ends. */
-function listen(test: Test, redis: TestRedis, keepMs?: number): { told: RedisTold; heard: string[] } {
+function listen(test: Test, redis: TestRedis, keepMs?: number): { told: ReplyStream; heard: string[] } {
   const heard: string[] = []
   const options = { address: redis.socketPath, key: () => KEY }
-  const told = new RedisTold(keepMs === undefined ? options : { ...options, keepMs }, (text) => heard.push(text))
+  const told = new ReplyStream(keepMs === undefined ? options : { ...options, keepMs }, (text) => heard.push(text))
   test.teardown(() => told.close())
   return { told, heard }
 }
@@ -35,7 +35,7 @@ async function tellMany(store: RedisStore, shard: number, { first, count }: { fi
   for (let seq = first; seq < first + count; seq += 1) await store.commit(telling(shard, seq, `n${seq}`))
 }
 
-t.test('told: by a commit that succeeded, once and in order, and by no other', async (t) => {
+t.test('reply-stream: by a commit that succeeded, once and in order, and by no other', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -67,24 +67,27 @@ t.test('told: by a commit that succeeded, once and in order, and by no other', a
   t.same(heard, ['p/0 ["ü"]\nq/0 [1]', 'looked at', 'last'])
 })
 
-t.test('told: messages sent before the subscription arrive, and a new connection reads them again', async (t) => {
-  const redis = await openRedis(t)
-  const store = await openStore(t, redis.socketPath)
-  const shard = await held(store, 1)
-  await tellMany(store, shard, { first: 0, count: 3 })
-  const { told, heard } = listen(t, redis)
-  told.begin()
-  await until(() => heard.length === 3, WAIT_MS)
-  t.same(heard, ['n0', 'n1', 'n2'])
-  const own = /id=(\d+) .*name=told /.exec(String(await store.views.client('LIST')))?.[1]
-  await store.views.client('KILL', 'ID', Number(own))
-  await until(() => heard.length === 6, WAIT_MS)
-  await tellMany(store, shard, { first: 3, count: 1 })
-  await until(() => heard.includes('n3'), WAIT_MS)
-  t.same(heard, ['n0', 'n1', 'n2', 'n0', 'n1', 'n2', 'n3'])
-})
+t.test(
+  'reply-stream: messages sent before the subscription arrive, and a new connection reads them again',
+  async (t) => {
+    const redis = await openRedis(t)
+    const store = await openStore(t, redis.socketPath)
+    const shard = await held(store, 1)
+    await tellMany(store, shard, { first: 0, count: 3 })
+    const { told, heard } = listen(t, redis)
+    told.begin()
+    await until(() => heard.length === 3, WAIT_MS)
+    t.same(heard, ['n0', 'n1', 'n2'])
+    const own = /id=(\d+) .*name=told /.exec(String(await store.views.client('LIST')))?.[1]
+    await store.views.client('KILL', 'ID', Number(own))
+    await until(() => heard.length === 6, WAIT_MS)
+    await tellMany(store, shard, { first: 3, count: 1 })
+    await until(() => heard.includes('n3'), WAIT_MS)
+    t.same(heard, ['n0', 'n1', 'n2', 'n0', 'n1', 'n2', 'n3'])
+  },
+)
 
-t.test('told: read messages are removed, and ids that restart below them still arrive', async (t) => {
+t.test('reply-stream: read messages are removed, and ids that restart below them still arrive', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const { told, heard } = listen(t, redis, 50)
@@ -99,7 +102,7 @@ t.test('told: read messages are removed, and ids that restart below them still a
   }, WAIT_MS)
 })
 
-t.test('told: unread messages are bounded, and end', async (t) => {
+t.test('reply-stream: unread messages are bounded, and end', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -119,7 +122,7 @@ t.test('told: unread messages are bounded, and end', async (t) => {
   t.match([heard[0], heard.at(-1)], [`n${3 * TOLD_ENTRIES + 1 - kept}`, `n${3 * TOLD_ENTRIES}`])
 })
 
-t.test('told: a worker receives messages from its first enqueue until it unsubscribes', async (t) => {
+t.test('reply-stream: a worker receives messages from its first enqueue until it unsubscribes', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -139,7 +142,7 @@ t.test('told: a worker receives messages from its first enqueue until it unsubsc
   await until(async () => (await listeners()) === 0, WAIT_MS)
 })
 
-t.test('told: a store that refuses is asked again', async (t) => {
+t.test('reply-stream: a store that refuses is asked again', async (t) => {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const { told, heard } = listen(t, redis)
@@ -154,7 +157,7 @@ t.test('told: a store that refuses is asked again', async (t) => {
   await until(() => heard.includes('x'), WAIT_MS)
 })
 
-t.test('told: messages are not in the file of the store, and harm no commit', async (t) => {
+t.test('reply-stream: messages are not in the file of the store, and harm no commit', async (t) => {
   const redis = await openRedis(t, { appendfsync: 'always' })
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
@@ -195,7 +198,7 @@ class AppendFile {
   }
 }
 
-t.test('told: once a message arrives, its commit is in the file of the store', async (t) => {
+t.test('reply-stream: once a message arrives, its commit is in the file of the store', async (t) => {
   const redis = await openRedis(t, { appendfsync: 'always' })
   const commits = 300
   const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(t, redis.socketPath)))
@@ -204,7 +207,7 @@ t.test('told: once a message arrives, its commit is in the file of the store', a
   const early: string[] = []
   const lasts = new Set<string>()
   let heard = 0
-  const told = new RedisTold({ address: redis.socketPath, key: () => KEY }, (text) => {
+  const told = new ReplyStream({ address: redis.socketPath, key: () => KEY }, (text) => {
     heard += 1
     const commitId = text.slice(0, text.indexOf(' '))
     if (!file.holds(`${commitId}\r\n`)) early.push(commitId)

@@ -12,7 +12,7 @@ import {
   stagedKey,
   topicName,
 } from '../../../cluster/keyspace.ts'
-import type { Bell, Ears, Parcel } from '../../../cluster/store.ts'
+import type { Bell, Parcel, Receivers } from '../../../cluster/store.ts'
 import { until } from '../../support/machine/until.ts'
 import { commitOf, held, openRedis, openStore, RECORD, set, TOKEN } from '../../support/store/redis-shard.ts'
 
@@ -333,7 +333,7 @@ t.test('redis store: a full store refuses what accepts, and does what frees', as
 })
 
 /** Hears nothing. */
-const DEAF: Ears = {
+const DEAF: Receivers = {
   bells: () => undefined,
   replies: () => undefined,
   released: () => undefined,

@@ -6,7 +6,7 @@ import { Memory } from '../../../cluster/facts/memory.ts'
 import { isId, makeIds } from '../../../cluster/id.ts'
 import { CLAIM_RULES } from '../../../cluster/items/claim.ts'
 import { LaneIndex } from '../../../cluster/items/lane-index.ts'
-import { Pump } from '../../../cluster/items/lane-runner.ts'
+import { LaneRunner } from '../../../cluster/items/lane-runner.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { sliceOf } from '../../../cluster/mailbox/replies.ts'
 import { type BatchContext, decideBatch, discardPlan, type Plan } from '../../../cluster/shard/batch.ts'
@@ -27,7 +27,7 @@ function workOf(turn: Turn, source: Source = 'local', more: Partial<Work> = {}):
   return { ...internalWork(source, type, { command, lane: '', item: '', cameAtMs: 0 }), ...more }
 }
 
-function contextOf(room = 1): BatchContext & { threwCount: () => number; lanes: LaneIndex; pump: Pump } {
+function contextOf(room = 1): BatchContext & { threwCount: () => number; lanes: LaneIndex; runner: LaneRunner } {
   const lane: LaneType = {
     prefix: 'send',
     holdMs: 9_000,
@@ -37,14 +37,14 @@ function contextOf(room = 1): BatchContext & { threwCount: () => number; lanes: 
     room: () => room,
     perform: () => new Promise(() => undefined),
   }
-  const pump = new Pump([lane], { failed: () => undefined })
+  const runner = new LaneRunner([lane], { failed: () => undefined })
   const lanes = new LaneIndex()
   const memory = new Memory()
   memory.loadEntity(REF, 10, NOW_MS)
   memory.loadCounter('a', { n: 1 }, NOW_MS)
   let threw = 0
   return {
-    items: { shard: 0, worker: 'me', pump, lanes, rules: CLAIM_RULES, standing: new Map(), mayClaim: () => true },
+    items: { shard: 0, worker: 'me', runner, lanes, rules: CLAIM_RULES, standing: new Map(), mayClaim: () => true },
     memory,
     entities: new Map([['sum', SUM as unknown as EntityType]]),
     ids: makeIds({ shard: 0, last: '', random: () => 0.5 }),
@@ -56,7 +56,7 @@ function contextOf(room = 1): BatchContext & { threwCount: () => number; lanes: 
     },
     threwCount: () => threw,
     lanes,
-    pump,
+    runner,
   }
 }
 
@@ -138,7 +138,7 @@ test('batch: a need stops the whole batch, and gives back what was reserved', as
   const needs = workOf(() => ({ kind: 'need', facts: [{ read: 'value', key: 't' }] }))
   t.equal(decideBatch([workOf(claims), needs], context).kind, 'need')
   t.equal(needs.needs, 1)
-  t.equal(context.pump.room('send/a'), 1)
+  t.equal(context.runner.room('send/a'), 1)
   for (let round = 1; round < 8; round += 1) decideBatch([needs], context)
   const { replies } = planOf([needs], context)
   t.equal(replies[0]?.fault, true, 'the ninth time is a fault')
@@ -171,7 +171,7 @@ test('batch: an item with a job is claimed by its own commit while there is room
     [[0, true]],
   )
   discardPlan(plan, context.items)
-  t.equal(context.pump.room('send/a'), 1)
+  t.equal(context.runner.room('send/a'), 1)
 })
 
 test('batch: an item that comes back from outside of the lanes counts its attempts on', async (t) => {
@@ -198,7 +198,7 @@ test('batch: an item that ends in the batch that claims it is not performed', as
     context,
   )
   t.same(plan.claims, [])
-  t.equal(context.pump.room('send/a'), 1)
+  t.equal(context.runner.room('send/a'), 1)
 })
 
 test('batch: the lower bound of a lane counts the items that the same batch places', async (t) => {

@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { Rig } from '../../support/store/shard-rig.ts'
 
-test('flight: let go while a commit is in doubt, it hands on what waits, and a verdict that comes still counts', async (t) => {
+test('in-flight-commit: let go while a commit is in doubt, it hands on what waits, and a verdict that comes still counts', async (t) => {
   const rig = await new Rig().open()
   let answer: () => void = () => undefined
   rig.script = async (_commit, apply) => {

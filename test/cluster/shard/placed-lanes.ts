@@ -1,13 +1,13 @@
 /** Tests of cluster/placed-lanes.ts. */
 import { test } from 'tap'
 import { LaneIndex } from '../../../cluster/items/lane-index.ts'
-import { Pump } from '../../../cluster/items/lane-runner.ts'
+import { LaneRunner } from '../../../cluster/items/lane-runner.ts'
 import { PlacedLanes } from '../../../cluster/shard/placed-lanes.ts'
 
 function lanesOf(known: Readonly<Record<string, number>> = {}): PlacedLanes {
   const lanes = new LaneIndex()
   for (const [lane, atMs] of Object.entries(known)) lanes.load(lane, atMs)
-  return new PlacedLanes({ shard: 0, pump: new Pump([], { failed: () => undefined }), lanes })
+  return new PlacedLanes({ shard: 0, runner: new LaneRunner([], { failed: () => undefined }), lanes })
 }
 
 test('placed-lanes: the least time of a lane goes on, and lowers the bound of the store where that is higher', async (t) => {

@@ -1,6 +1,6 @@
 /** Tests of cluster/worker/self-check.ts. */
 import { test } from 'tap'
-import { Soundness } from '../../../cluster/worker/self-check.ts'
+import { SelfCheck } from '../../../cluster/worker/self-check.ts'
 
 const lagsOf = (commit: number, read: number) => [
   { connection: 'commit', ms: commit },
@@ -9,7 +9,7 @@ const lagsOf = (commit: number, read: number) => [
 
 /** Looks four times a second; heartbeats are answered. Out: when it fell ill or became well. */
 function watch(
-  one: Soundness,
+  one: SelfCheck,
   [fromMs, untilMs]: readonly [number, number],
   lags: (atMs: number) => ReturnType<typeof lagsOf>,
 ) {
@@ -19,8 +19,8 @@ function watch(
   return turns
 }
 
-test('soundness: one connection that owes answers while another works is an illness, until all has been well for a while', async (t) => {
-  const one = new Soundness()
+test('selfCheck: one connection that owes answers while another works is an illness, until all has been well for a while', async (t) => {
+  const one = new SelfCheck()
   t.same(
     watch(one, [0, 20_000], (atMs) => lagsOf(0, atMs)),
     [6_750],
@@ -34,8 +34,8 @@ test('soundness: one connection that owes answers while another works is an illn
   t.equal(one.ails, false)
 })
 
-test('soundness: a store that is silent or slow for all connections is no illness', async (t) => {
-  const one = new Soundness()
+test('selfCheck: a store that is silent or slow for all connections is no illness', async (t) => {
+  const one = new SelfCheck()
   t.same(
     watch(one, [0, 60_000], (atMs) => lagsOf(atMs, atMs)),
     [],
@@ -46,16 +46,16 @@ test('soundness: a store that is silent or slow for all connections is no illnes
   )
 })
 
-test('soundness: a lag that ends in time is none', async (t) => {
-  const one = new Soundness()
+test('selfCheck: a lag that ends in time is none', async (t) => {
+  const one = new SelfCheck()
   t.same(
     watch(one, [0, 60_000], (atMs) => lagsOf(0, atMs % 6_000)),
     [],
   )
 })
 
-test('soundness: a moment in which all wait does not hide the one that always does; a longer one begins anew', async (t) => {
-  const [brief, long] = [new Soundness(), new Soundness()]
+test('selfCheck: a moment in which all wait does not hide the one that always does; a longer one begins anew', async (t) => {
+  const [brief, long] = [new SelfCheck(), new SelfCheck()]
   // Every two seconds the process freezes for one second, or for four.
   t.same(
     watch(brief, [0, 7_000], (atMs) => (atMs % 3_000 < 2_000 ? lagsOf(5_000, 0) : lagsOf(5_000, 1_200))).at(0),
@@ -67,8 +67,8 @@ test('soundness: a moment in which all wait does not hide the one that always do
   )
 })
 
-test('soundness: what was seen before a stop of the whole process says nothing after it', async (t) => {
-  const one = new Soundness()
+test('selfCheck: what was seen before a stop of the whole process says nothing after it', async (t) => {
+  const one = new SelfCheck()
   watch(one, [0, 1_000], () => lagsOf(5_000, 0))
   t.same(
     watch(one, [40_000, 50_000], () => lagsOf(5_000, 0)),
@@ -76,8 +76,8 @@ test('soundness: what was seen before a stop of the whole process says nothing a
   )
 })
 
-test('soundness: ten seconds in which every ask waited and was refused are an illness', async (t) => {
-  const one = new Soundness()
+test('selfCheck: ten seconds in which every ask waited and was refused are an illness', async (t) => {
+  const one = new SelfCheck()
   const turns: number[] = []
   for (let atMs = 4_000; atMs <= 20_000; atMs += 1_000) {
     one.asked(false, { atMs, tookMs: 4_000 })
@@ -86,8 +86,8 @@ test('soundness: ten seconds in which every ask waited and was refused are an il
   t.equal(turns[0], 10_000)
 })
 
-test('soundness: asks that are refused at once, or some of which are answered, are none; nor is what a silent store does', async (t) => {
-  const [full, some, silent] = [new Soundness(), new Soundness(), new Soundness()]
+test('selfCheck: asks that are refused at once, or some of which are answered, are none; nor is what a silent store does', async (t) => {
+  const [full, some, silent] = [new SelfCheck(), new SelfCheck(), new SelfCheck()]
   const beatAtMs = 0
   for (let atMs = 14_000; atMs <= 60_000; atMs += 500) {
     full.asked(false, { atMs, tookMs: 3 })

@@ -1,10 +1,10 @@
 /** Tests of cluster/worker/shutdown.ts. */
 import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
-import { type Claim, LOST_CLAIM, Pump } from '../../../cluster/items/lane-runner.ts'
+import { type Claim, LaneRunner, LOST_CLAIM } from '../../../cluster/items/lane-runner.ts'
 import type { Holdings } from '../../../cluster/worker/holdings.ts'
 import { OutcomeSender } from '../../../cluster/worker/outcome-sender.ts'
-import { Leaver } from '../../../cluster/worker/shutdown.ts'
+import { Shutdown } from '../../../cluster/worker/shutdown.ts'
 
 const CLAIM = { lane: 'deliver/a', item: 'i', attempt: 1, job: null } as unknown as Claim
 
@@ -32,36 +32,36 @@ function cutOff({ endsAtMs, takenFromMs }: { endsAtMs: number; takenFromMs: numb
     return { kind: 'delivered' }
   }
   const lane = { prefix: 'deliver', room: () => 1, perform: ended } as unknown as LaneType
-  const pump = new Pump([lane], { failed: () => undefined })
+  const runner = new LaneRunner([lane], { failed: () => undefined })
   const handIn = async (): Promise<boolean> => {
     const isTaken = world.nowMs >= world.takenFromMs
     if (isTaken) world.taken += 1
     return isTaken
   }
   const sender = new OutcomeSender({ store: { handIn } as never, clock, random: Math.random })
-  pump.start(CLAIM, { shard: 1, report: (claim, outcome) => void sender.send(1, claim, outcome) })
+  runner.start(CLAIM, { shard: 1, report: (claim, outcome) => void sender.send(1, claim, outcome) })
   const close = async (): Promise<void> => {
     world.hasClosed = true
   }
   const holdings = { shards: new Map(), close } as unknown as Holdings
-  return { world, pump, leaver: new Leaver({ clock, pump, holdings, sender }) }
+  return { world, runner, shutdown: new Shutdown({ clock, runner, holdings, sender }) }
 }
 
-test('leaver: who gives up goes when the store knows how its attempts ended, and takes nothing meanwhile', async (t) => {
-  const { world, pump, leaver } = cutOff({ endsAtMs: 3_000, takenFromMs: 40_000 })
-  await leaver.giveUp()
+test('shutdown: who gives up goes when the store knows how its attempts ended, and takes nothing meanwhile', async (t) => {
+  const { world, runner, shutdown } = cutOff({ endsAtMs: 3_000, takenFromMs: 40_000 })
+  await shutdown.giveUp()
   t.equal(world.taken, 1)
   t.ok(world.nowMs >= 40_000 && world.nowMs < 60_000, String(world.nowMs))
-  t.same([world.hasClosed, pump.room('deliver/a')], [true, 0])
+  t.same([world.hasClosed, runner.room('deliver/a')], [true, 0])
   t.same(world.cut, [LOST_CLAIM], 'an attempt that waits for its final answer alone goes on')
 })
 
-test('leaver: who gives up and has nothing under way goes at once, who is cut off for good when its claims are over', async (t) => {
+test('shutdown: who gives up and has nothing under way goes at once, who is cut off for good when its claims are over', async (t) => {
   const idle = cutOff({ endsAtMs: 0, takenFromMs: 0 })
-  await idle.leaver.giveUp()
+  await idle.shutdown.giveUp()
   t.ok(idle.world.nowMs < 1_000)
   const never = cutOff({ endsAtMs: 0, takenFromMs: Number.POSITIVE_INFINITY })
-  await never.leaver.giveUp()
+  await never.shutdown.giveUp()
   t.ok(never.world.nowMs >= 60_000 && never.world.nowMs < 61_000, String(never.world.nowMs))
   never.world.takenFromMs = 0
 })

@@ -4,7 +4,7 @@
 import t from 'tap'
 import type { Clock } from '../../../cluster/clock.ts'
 import { AnswerTimes, type Primary } from '../../../cluster/primaries.ts'
-import { Whereabouts } from '../../../cluster/worker/store-status.ts'
+import { StoreStatus } from '../../../cluster/worker/store-status.ts'
 
 function clockAt(nowMs: number): Clock {
   return { nowMs: () => nowMs, monotonicMs: () => 0, set: () => undefined, after: () => () => undefined }
@@ -12,8 +12,8 @@ function clockAt(nowMs: number): Clock {
 
 const WHOLE = { clock: clockAt(1), answeredAtMs: () => 90_000 }
 
-t.test('whereabouts: one store is judged by heartbeats', async (t) => {
-  const one = new Whereabouts(WHOLE, null)
+t.test('storeStatus: one store is judged by heartbeats', async (t) => {
+  const one = new StoreStatus(WHOLE, null)
   t.equal(one.nowMs(3), 1)
   t.equal(one.silentMs(3, 100_000), 10_000)
   t.equal(one.nameOf(3), '')
@@ -25,7 +25,7 @@ t.test('whereabouts: one store is judged by heartbeats', async (t) => {
   )
 })
 
-t.test('whereabouts: each of several stores has its own clock, silence and count', async (t) => {
+t.test('storeStatus: each of several stores has its own clock, silence and count', async (t) => {
   const of = (name: string, answeredAtMs: number, steadySinceMs: number): Primary => ({
     name,
     answeredAtMs,
@@ -33,7 +33,7 @@ t.test('whereabouts: each of several stores has its own clock, silence and count
     clock: clockAt(name.length),
   })
   const places = [of('a', 99_000, 0), of('bb', 80_000, 0), of('ccc', 99_000, 95_000)]
-  const several = new Whereabouts(WHOLE, { of: (shard) => places[shard] ?? null })
+  const several = new StoreStatus(WHOLE, { of: (shard) => places[shard] ?? null })
   t.same(
     [0, 1, 2, 3].map((shard) => several.nowMs(shard)),
     [1, 2, 3, 1],
@@ -57,7 +57,7 @@ t.test('whereabouts: each of several stores has its own clock, silence and count
   t.equal(several.stuck(0, 20_000), true, 'three at one of them')
 })
 
-t.test('whereabouts: answers with a gap between them start again', async (t) => {
+t.test('storeStatus: answers with a gap between them start again', async (t) => {
   const times = new AnswerTimes(0)
   for (const atMs of [10_000, 11_000, 14_000]) times.note(atMs)
   t.same([times.sinceMs, times.lastMs], [10_000, 14_000])

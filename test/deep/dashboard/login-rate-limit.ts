@@ -1,4 +1,6 @@
-/** login-rate-limit - the limits of sign-ins, exact with fifty at once on two processes, the same for every address. */
+/**
+ * login-rate-limit - the limits of sign-ins, exact with fifty at once on two processes, the same for every address.
+ */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { Browser, type Page } from '../../support/clients/browser.ts'
@@ -52,7 +54,7 @@ const signIn = (address: string) => ({ what: 'POST /session', body: { address, p
 const link = (address: string) => ({ what: 'POST /links', body: { address, purpose: 'reset' } })
 const invite = (address: string) => ({ what: 'POST /invitations', body: { address, role: 'member' } })
 
-t.test('tries: 10 for an address, 30 for a client, whoever has the address [session.limits]', async (t) => {
+t.test('login-rate-limit: 10 for an address, 30 for a client, whoever has the address [session.limits]', async (t) => {
   const known = await fifty((n) => ({ client: clientOf(n, 1), ...signIn(n % 2 ? KNOWN : KNOWN.toUpperCase()) }))
   t.equal(passed(known), 10)
   const refused = known.find(({ status }) => status === 429)
@@ -70,19 +72,19 @@ t.test('tries: 10 for an address, 30 for a client, whoever has the address [sess
   t.equal((await redis.keys('*:tries:sign-in.a.*')).length, 1 + 30)
 })
 
-t.test('tries: 3 mailed links of an address, 10 of a client [session.limits]', async (t) => {
+t.test('login-rate-limit: 3 mailed links of an address, 10 of a client [session.limits]', async (t) => {
   t.equal(passed(await fifty((n) => ({ client: clientOf(n, 3), ...link('nobody@c.example') }))), 3)
   t.equal(passed(await fifty((n) => ({ client: '203.0.113.40', ...link(`user${n}@c.example`) }))), 10)
 })
 
-t.test('tries: 3 invitations of an address, 20 of a client [session.limits]', async (t) => {
+t.test('login-rate-limit: 3 invitations of an address, 20 of a client [session.limits]', async (t) => {
   const ofAddress = await fifty((n) => ({ client: clientOf(n, 4), ...invite('bob@d.example') }))
   t.equal(passed(ofAddress), 3)
   t.ok(ofAddress.every(({ status }) => status === 429 || status === 201))
   t.equal(passed(await fifty((n) => ({ client: '203.0.113.50', ...invite(`user${n}@d.example`) }))), 20)
 })
 
-t.test('tries: one /64 is one client [session.limits] [request.client]', async (t) => {
+t.test('login-rate-limit: one /64 is one client [session.limits] [request.client]', async (t) => {
   const pages = await fifty((n) => ({ client: `2001:db8:ffff:1::${n.toString(16)}`, ...link(`user${n}@e.example`) }))
   t.equal(passed(pages), 10)
 })

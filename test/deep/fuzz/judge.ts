@@ -4,7 +4,7 @@ import t from 'tap'
 import { explain } from '../../../src/mail/authenticate/explain.ts'
 import { judgeMail } from '../../../src/mail/authenticate/judge.ts'
 import { mergeRounds } from '../../../src/mail/authenticate/rounds.ts'
-import { readToldSession } from '../../../src/mail/authenticate/session-from-headers.ts'
+import { readSessionFromHeaders } from '../../../src/mail/authenticate/session-from-headers.ts'
 import { lookUpIn } from '../../support/peers/records.ts'
 import { joinMail, publicKeyText, signField } from '../../support/peers/sign-mail.ts'
 
@@ -96,7 +96,7 @@ t.test(`fuzz: ${MAILS} mutated mails and records are judged and explained (seed 
     const told = explain(judged, sender.ip).map(({ message }) => message)
     if (told.length < 5 || told.some((message) => message === '' || message.includes('undefined')))
       t.fail(`${told.join('; ')}: ${JSON.stringify(raw.toString('latin1'))}`)
-    const { ip } = readToldSession(raw)
+    const { ip } = readSessionFromHeaders(raw)
     if (ip !== null && isIP(ip) === 0) t.fail(`${ip} is told`)
     const merged = mergeRounds(authentication, authentication)
     if (JSON.stringify(merged) !== JSON.stringify(authentication)) t.fail(JSON.stringify(merged))

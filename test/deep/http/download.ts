@@ -11,7 +11,7 @@ import { test } from 'tap'
 import { makeContents } from '../../../src/content/contents.ts'
 import { makeFileHome } from '../../../src/content/files.ts'
 import { startDownload } from '../../../src/http/download.ts'
-import type { Wire } from '../../../src/http/engine/engine.ts'
+import type { ResponseSocket } from '../../../src/http/engine/engine.ts'
 import { parseRange } from '../../../src/http/range.ts'
 import type { Download } from '../../../src/http/respond.ts'
 import { spawnNode } from '../../support/machine/node.ts'
@@ -173,7 +173,7 @@ test('download: a client that takes nothing is let go', async (t) => {
     close() {
       isClosed = true
     },
-  } as unknown as Wire
+  } as unknown as ResponseSocket
   const { download, seen } = served(bytes)
   const done = new Promise((resolve) => {
     const options = { download, requestId: 'x', range: '', isHead: false, done: resolve, stalledMsMax: 50 }

@@ -10,7 +10,7 @@ import { deliveryKey } from '../../../src/state/keys.ts'
 import { formatItem, postLane, webhookOfLane } from '../../../src/state/webhook/item.ts'
 import { oneNode } from '../../../src/store/nodes.ts'
 import { makeReadKeys } from '../../../src/store/read-keys.ts'
-import { makeWebhookFigures, type Standing } from '../../../src/webhooks/webhook-stats.ts'
+import { makeWebhookStats, type Standing } from '../../../src/webhooks/webhook-stats.ts'
 import { until } from '../../support/machine/until.ts'
 import { startReceiver } from '../../support/peers/receiver.ts'
 import { startTestService } from '../../support/service/service.ts'
@@ -39,7 +39,7 @@ t.test('webhook figures: the oldest is found wherever it is in its lane [webhook
   const newId = (atMs: number) => makeIds({ shard: SHARD, last: '', random: Math.random }).next(Math.floor(atMs))
   const standings = new Map<string, Standing>()
   let nowMs = NOW_MS
-  const figures = makeWebhookFigures({
+  const figures = makeWebhookStats({
     readKeys: makeReadKeys(oneNode(() => redis)),
     nowMs: () => nowMs,
     shards: () => [SHARD],

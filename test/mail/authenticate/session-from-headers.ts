@@ -1,11 +1,11 @@
 /** session-from-headers - the sending host according to a mail's own header, in the forms that servers write. */
 import t from 'tap'
-import { readToldSession, type ToldSession } from '../../../src/mail/authenticate/session-from-headers.ts'
+import { readSessionFromHeaders, type SessionFromHeaders } from '../../../src/mail/authenticate/session-from-headers.ts'
 
-const NOBODY: ToldSession = { address: null, ip: null, helo: null }
+const NOBODY: SessionFromHeaders = { address: null, ip: null, helo: null }
 
 /** subject, header, its session */
-const CASES: [string, string, Partial<ToldSession>][] = [
+const CASES: [string, string, Partial<SessionFromHeaders>][] = [
   [
     'Postfix',
     'Return-Path: <bounce@a.example>\nReceived: from mx.a.example (host.a.example [198.51.101.7])\n\tby mx.b.example (Postfix) with ESMTPS id 1;\n\tMon, 23 Nov 2026 08:00:00 +0000',
@@ -44,10 +44,10 @@ const CASES: [string, string, Partial<ToldSession>][] = [
   ['a path without brackets', 'return-path: a@b.example', { address: 'a@b.example' }],
 ]
 
-t.test('told-session: the connecting host, and MAIL FROM', async (t) => {
+t.test('session-from-headers: the connecting host, and MAIL FROM', async (t) => {
   for (const [what, header, told] of CASES) {
     const raw = Buffer.from(`${header}\n\nReceived: from evil (evil [198.51.101.66]) by x`)
-    t.same(readToldSession(raw), { ...NOBODY, ...told }, what)
+    t.same(readSessionFromHeaders(raw), { ...NOBODY, ...told }, what)
   }
-  t.same(readToldSession(Buffer.alloc(0)), NOBODY)
+  t.same(readSessionFromHeaders(Buffer.alloc(0)), NOBODY)
 })

@@ -5,7 +5,7 @@ import { Fence, type FenceState, type Pass } from '../../../cluster/fence.ts'
 import type { Claim } from '../../../cluster/items/lane-runner.ts'
 import { decideBatch, type Plan } from '../../../cluster/shard/batch.ts'
 import type { Batch } from '../../../cluster/shard/batch-reader.ts'
-import type { Flight } from '../../../cluster/shard/in-flight-commit.ts'
+import type { InFlightCommit } from '../../../cluster/shard/in-flight-commit.ts'
 import { KnownCommits } from '../../../cluster/shard/known-commits.ts'
 import { CommitLoop } from '../../../cluster/shard/loop.ts'
 import type { LoopHost } from '../../../cluster/shard/loop-host.ts'
@@ -16,14 +16,14 @@ import type { Verdict } from '../../../cluster/store.ts'
 export class EagerLoop extends CommitLoop {
   protected override sending(plan: Plan): void {
     for (const claim of plan.claims)
-      this.world.pump.start(claim, {
+      this.world.runner.start(claim, {
         shard: this.id,
         report: (done, outcome) => this.world.reported(this.id, done, outcome),
       })
   }
 
   protected override startClaims(claims: readonly Claim[]): void {
-    for (const claim of claims) this.world.pump.release(claim.lane)
+    for (const claim of claims) this.world.runner.release(claim.lane)
   }
 }
 
@@ -111,7 +111,7 @@ export class StaleLoop extends CommitLoop {
 
 /** Believes what it read while the outcome of a commit that did not happen was unknown. */
 export class BelievingLoop extends CommitLoop {
-  protected override settle(flight: Flight, verdict: Verdict): void {
+  protected override settle(flight: InFlightCommit, verdict: Verdict): void {
     flight.isDoubted = false
     super.settle(flight, verdict)
   }

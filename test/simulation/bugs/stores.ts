@@ -2,7 +2,7 @@
 import type { Op } from '../../../cluster/behaviour.ts'
 import { countersKey, mailboxKey, outcomesKey } from '../../../cluster/keyspace.ts'
 import { firstKept } from '../../../cluster/mailbox/cursor.ts'
-import { type Commit, changeStore, type Ears, type Store } from '../../../cluster/store.ts'
+import { type Commit, changeStore, type Receivers, type Store } from '../../../cluster/store.ts'
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
 
 /** Reads of outcomes that find nothing. */
@@ -121,7 +121,7 @@ export function withSecretLooks(store: Store): Store {
 
 /** The messages of a commit are sent when it arrives, whatever its result. */
 export function withLoudCommits(store: Store): Store {
-  const listeners = LISTENERS.get(store) ?? new Map<string, Ears>()
+  const listeners = LISTENERS.get(store) ?? new Map<string, Receivers>()
   LISTENERS.set(store, listeners)
   return changeStore(store, {
     listen(worker, ears) {
@@ -136,7 +136,7 @@ export function withLoudCommits(store: Store): Store {
 }
 
 /** Shared by all processes of a simulation. */
-const LISTENERS = new WeakMap<Store, Map<string, Ears>>()
+const LISTENERS = new WeakMap<Store, Map<string, Receivers>>()
 
 /** Counters are incremented at each sending, outside the commit, so the increments of a failed sending remain. */
 export function withIncrements(store: Store): Store {

@@ -5,7 +5,7 @@ import { AnswerTimes } from '../../../cluster/primaries.ts'
 import type { ClusterNodes } from '../../../cluster/slots/cluster-nodes.ts'
 import { ReplicaGate } from '../../../cluster/slots/gate.ts'
 import type { NodeEvents, NodeStore, ShardNode, ToldStream } from '../../../cluster/slots/shard-node.ts'
-import { type Commit, changeStore, type Ears, type Listening, type Verdict } from '../../../cluster/store.ts'
+import { type Commit, changeStore, type Listening, type Receivers, type Verdict } from '../../../cluster/store.ts'
 import type { Network } from '../network.ts'
 import type { WorkerClock } from '../virtual-time.ts'
 import { nodesAt } from './nodes-text.ts'
@@ -104,7 +104,7 @@ export class SimNodeLink implements ShardNode, NodeLink {
     this.channels = channels
   }
 
-  listen(worker: string, ears: Ears): Listening {
+  listen(worker: string, ears: Receivers): Listening {
     const { from, network, node } = this.options
     return node.base.listen(worker, {
       bells: () => undefined,

@@ -2,16 +2,16 @@
 import t from 'tap'
 import { makeIds } from '../../../cluster/id.ts'
 import { heardKey } from '../../../src/state/keys.ts'
-import { type HeardCounters, heardOf, writeHeard } from '../../../src/state/webhook/event-feed.ts'
+import { type FeedCounters, feedEventOf, writeToFeed } from '../../../src/state/webhook/event-feed.ts'
 import { KeySpace } from '../../support/world/key-space.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const PLACE = { shard: 23, serverId: 'server' }
 
-t.test('heard: the last 10,000 stay, in their order, and at most a thousand more [event.feed]', async (t) => {
+t.test('event-feed: the last 10,000 stay, in their order, and at most a thousand more [event.feed]', async (t) => {
   const space = new KeySpace(NOW_MS, PLACE.shard)
   const ids = makeIds({ shard: PLACE.shard, last: '', random: () => 0.5 })
-  let before: HeardCounters | null = null
+  let before: FeedCounters | null = null
   let written = 0
   let most = 0
   for (let turn = 0; turn < 350; turn += 1) {
@@ -26,12 +26,12 @@ t.test('heard: the last 10,000 stay, in their order, and at most a thousand more
         occurredAtMs: 1,
       } as const,
     }))
-    const { ops, counters } = writeHeard(PLACE, before, events)
+    const { ops, counters } = writeToFeed(PLACE, before, events)
     for (const op of ops) space.apply(op)
     before = counters
     const entries = space.stream(heardKey(PLACE.shard, PLACE.serverId))
     most = Math.max(most, entries.length)
-    const caps = entries.map((entry) => (heardOf(entry) as { cap: number }).cap)
+    const caps = entries.map((entry) => (feedEventOf(entry) as { cap: number }).cap)
     const least = Math.min(written, 10_000)
     if (caps.length < least || caps.at(-1) !== written - 1 || caps[0] !== written - caps.length)
       t.fail(`after ${written}: ${caps.length} from ${caps[0]}`)

@@ -4,7 +4,7 @@
 
 import type { Claim } from '../../../cluster/items/lane-runner.ts'
 import type { Plan } from '../../../cluster/shard/batch.ts'
-import type { Flight } from '../../../cluster/shard/in-flight-commit.ts'
+import type { InFlightCommit } from '../../../cluster/shard/in-flight-commit.ts'
 import { CommitLoop } from '../../../cluster/shard/loop.ts'
 import { type MakeLoop, Shard } from '../../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../../cluster/shard/world.ts'
@@ -58,7 +58,7 @@ function crashLoopOf(point: CrashPoint | null): MakeLoop {
       super.sending(plan)
     }
 
-    protected override settle(flight: Flight, verdict: Verdict): void {
+    protected override settle(flight: InFlightCommit, verdict: Verdict): void {
       if (verdict.kind === 'ok' && flight.plan.works.some(isSend)) dieAt('committed, reply lost', point)
       if (verdict.kind === 'ok' && flight.plan.works.some(isNamed)) dieAt(point as CrashPoint, point)
       super.settle(flight, verdict)

@@ -3,7 +3,7 @@ import { setImmediate as settle } from 'node:timers/promises'
 import type { CommandType, Fact, LaneType, Op } from '../../../cluster/behaviour.ts'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { Fence, makeFenceCells } from '../../../cluster/fence.ts'
-import { Pump } from '../../../cluster/items/lane-runner.ts'
+import { LaneRunner } from '../../../cluster/items/lane-runner.ts'
 import { Shard } from '../../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../../cluster/shard/world.ts'
 import type { Commit, EntriesRequest, Store, Verdict } from '../../../cluster/store.ts'
@@ -129,7 +129,7 @@ export class Rig {
       timers: {},
       commands: new Map([['count', COUNT as CommandType]]),
       lanes: this.lanes,
-      pump: new Pump(this.lanes, { failed: () => undefined }),
+      runner: new LaneRunner(this.lanes, { failed: () => undefined }),
       fence: this.fence,
       worker: 'me',
       fieldBudget: { left: 100 },

@@ -165,7 +165,7 @@ export const OWN: Readonly<Record<string, string>> = {
   'cluster/facts': 'keys that a batch of at most 64 commands reads or writes, and caches that field-cache.ts bounds',
   'cluster/items': 'lanes and items of the shards of this process: what waits in the store',
   'cluster/mailbox': 'processes and shards',
-  'cluster/redis': 'channels, scripts and keys of shards; sure-keys.ts is bounded by its own maximum',
+  'cluster/redis': 'channels, scripts and keys of shards; key-type-cache.ts is bounded by its own maximum',
   'cluster/shard': 'lanes, keys of a batch, shards',
   'cluster/slots': 'nodes and slots of a Redis Cluster',
   'cluster/worker': 'shards, processes, and asks that are open, which have a maximum and a deadline',

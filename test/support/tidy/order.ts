@@ -57,7 +57,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors/broadcast', 'src/actors/inbound'],
   ['src/actors/message'],
   ['src/actors/suppression', 'src/actors/webhook'],
-  ['src/actors/order'],
+  ['src/actors/authorization'],
   ['src/state/broadcast'],
   ['src/state/dashboard', 'src/state/message', 'src/state/received', 'src/state/webhook'],
   ['src/state'],

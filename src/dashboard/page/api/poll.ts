@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks'
 
 /** Calls every `ms` milliseconds while `isOpen` is true and the page is visible. */
-export function useAgain(isOpen: boolean, call: () => void, ms: number): void {
+export function usePoll(isOpen: boolean, call: () => void, ms: number): void {
   useEffect(() => {
     if (!isOpen) return
     const timer = setInterval(() => !document.hidden && call(), ms)

@@ -4,7 +4,7 @@ import { LinkPage } from './link.tsx'
 import { SignInPage } from './sign-in.tsx'
 
 /** The door. */
-export function Door() {
+export function AuthPages() {
   const path = location.pathname.replace(/\/$/, '')
   if (path.endsWith('/link')) return <LinkPage />
   if (path.endsWith('/forgot')) return <ForgotPage />

@@ -2,21 +2,21 @@
 import type { ComponentChildren } from 'preact'
 import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { tellEntered } from '../api/entered.ts'
-import { Mark } from '../parts/logo.tsx'
+import { Logo } from '../parts/logo.tsx'
 
-interface DoorwayProps {
+interface AuthFrameProps {
   readonly title: string
   readonly text?: string
   readonly children: ComponentChildren
 }
 
 /** The frame of these pages. */
-export function Doorway({ title, text, children }: DoorwayProps) {
+export function AuthFrame({ title, text, children }: AuthFrameProps) {
   document.title = `${title} · Sendwright`
   return (
     <main class="door">
       <div class="brand">
-        <Mark size={22} />
+        <Logo size={22} />
         Sendwright
       </div>
       <section class="card">

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api/call.ts'
 import { Field, Form, Select } from '../parts/form.tsx'
-import { Doorway } from './doorway.tsx'
+import { AuthFrame } from './doorway.tsx'
 
 /** The page. */
 export function ForgotPage() {
@@ -11,19 +11,19 @@ export function ForgotPage() {
   const [isSent, setSent] = useState(false)
   if (isSent)
     return (
-      <Doorway
+      <AuthFrame
         title="Check your mail"
         text={`If ${address} belongs to a user, a link is on its way. It works once, within 30 minutes.`}
       >
         <a href="/dashboard/sign-in">Back to signing in</a>
-      </Doorway>
+      </AuthFrame>
     )
   const send = async () => {
     await call('POST', '/links', { body: { address, purpose } })
     setSent(true)
   }
   return (
-    <Doorway title="Get a link by mail" text="Not receiving our email? Ask your operator for a sign-in link.">
+    <AuthFrame title="Get a link by mail" text="Not receiving our email? Ask your operator for a sign-in link.">
       <Form act="Send it" onSend={send} side={<a href="/dashboard/sign-in">Back</a>}>
         <Field
           name="address"
@@ -44,6 +44,6 @@ export function ForgotPage() {
           ]}
         />
       </Form>
-    </Doorway>
+    </AuthFrame>
   )
 }

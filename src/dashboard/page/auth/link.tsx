@@ -6,7 +6,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Link } from '../../../../schemas/dashboard/link.ts'
 import { ApiError, call } from '../api/call.ts'
 import { Field, Form } from '../parts/form.tsx'
-import { Doorway } from './doorway.tsx'
+import { AuthFrame } from './doorway.tsx'
 import { type SignInAnswer, useSecondStep } from './next-step.tsx'
 
 const TITLES = {
@@ -38,20 +38,24 @@ export function LinkPage() {
     })
   }, [token])
   if (error !== null) return <Void error={error} />
-  return link === null ? <Doorway title="One moment">{null}</Doorway> : <Use key={token} token={token} link={link} />
+  return link === null ? (
+    <AuthFrame title="One moment">{null}</AuthFrame>
+  ) : (
+    <Use key={token} token={token} link={link} />
+  )
 }
 
 function Void({ error }: { error: ApiError }) {
   const isOver = error.status === 410 || error.code === 'invalid_request'
   return (
-    <Doorway
+    <AuthFrame
       title={isOver ? 'This link no longer works' : 'The link could not be read'}
       text={isOver ? 'It is invalid, expired or already used. Each link works once.' : error.message}
     >
       <p>
         <a href="/dashboard/forgot">Send a new link</a>, or ask who sent it.
       </p>
-    </Doorway>
+    </AuthFrame>
   )
 }
 
@@ -83,7 +87,7 @@ function Use({ token, link }: { token: string; link: Link }) {
     await goOn(answer)
   }
   return (
-    <Doorway title={TITLES[link.purpose]} text={textOf(link)}>
+    <AuthFrame title={TITLES[link.purpose]} text={textOf(link)}>
       <Form act={link.purpose === 'reset' ? 'Set it' : 'Go in'} onSend={send}>
         {asksAddress ? (
           <Field
@@ -115,6 +119,6 @@ function Use({ token, link }: { token: string; link: Link }) {
           />
         )}
       </Form>
-    </Doorway>
+    </AuthFrame>
   )
 }

@@ -4,7 +4,7 @@ import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/sessi
 import { call } from '../api/call.ts'
 import { signInByPasskey } from '../api/passkey.ts'
 import { Field, Form } from '../parts/form.tsx'
-import { Doorway, goIn } from './doorway.tsx'
+import { AuthFrame, goIn } from './doorway.tsx'
 
 /** The page. */
 export function SecondStepPage({ factor }: { factor: SecondFactor }) {
@@ -16,7 +16,7 @@ export function SecondStepPage({ factor }: { factor: SecondFactor }) {
     goIn(await call<SignedIn>('POST', '/session/code', { body: { challenge, code: code.trim() } }))
   const showPasskey = async () => goIn(await signInByPasskey(challenge))
   return (
-    <Doorway title="One more step" text={textOf(hasTotp, hasPasskey)}>
+    <AuthFrame title="One more step" text={textOf(hasTotp, hasPasskey)}>
       {hasPasskey && (
         <Form act="Use a passkey" onSend={showPasskey} label="Passkey">
           {null}
@@ -33,7 +33,7 @@ export function SecondStepPage({ factor }: { factor: SecondFactor }) {
           autofocus
         />
       </Form>
-    </Doorway>
+    </AuthFrame>
   )
 }
 

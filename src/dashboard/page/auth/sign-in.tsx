@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api/call.ts'
 import { Field, Form } from '../parts/form.tsx'
-import { Doorway, goIn } from './doorway.tsx'
+import { AuthFrame, goIn } from './doorway.tsx'
 import { type SignInAnswer, useSecondStep } from './next-step.tsx'
 
 /** The page. */
@@ -17,7 +17,7 @@ export function SignInPage() {
     goIn(await signInByPasskey())
   }
   return (
-    <Doorway title="Sign in">
+    <AuthFrame title="Sign in">
       <Form act="Sign in" onSend={send} side={<a href="/dashboard/forgot">Forgot your password?</a>}>
         <Field
           name="address"
@@ -40,6 +40,6 @@ export function SignInPage() {
       <Form act="Use a passkey" onSend={showPasskey} label="Passkey" isSecond>
         {null}
       </Form>
-    </Doorway>
+    </AuthFrame>
   )
 }

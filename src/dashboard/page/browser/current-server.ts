@@ -3,7 +3,7 @@ import type { Server } from '../../../../schemas/server.ts'
 import { servers } from '../api/session.ts'
 
 /** Takes the path below the router's base. Returns null if the account has no server. */
-export function shownServer(path: string): Server | null {
+export function currentServer(path: string): Server | null {
   const known = servers.value ?? []
   const [, kind, id] = path.split('/')
   const named = kind === 'servers' ? known.find(({ serverId }) => serverId === id) : undefined

@@ -6,7 +6,7 @@ import type { Found } from '../../../../schemas/dashboard/account.ts'
 import { call } from '../api/call.ts'
 import { serverPath } from '../api/place.ts'
 import { may, servers } from '../api/session.ts'
-import { shownServer } from '../browser/current-server.ts'
+import { currentServer } from '../browser/current-server.ts'
 import { Icon, type IconName } from '../parts/icon.tsx'
 import { PAGES } from './pages.tsx'
 
@@ -129,7 +129,7 @@ function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number
 
 /** The possible meanings of a text on the shown server. */
 function waysOf(text: string, path: string): Way[] {
-  const server = shownServer(path)
+  const server = currentServer(path)
   const pages = pagesNamed(text, path)
   if (text === '' || server === null || UUID.test(text)) return pages
   const href = serverPath(server.serverId, 'messages')
@@ -151,7 +151,7 @@ function waysOf(text: string, path: string): Way[] {
 }
 
 function pagesNamed(text: string, path: string): Way[] {
-  const server = shownServer(path)
+  const server = currentServer(path)
   const word = text.toLowerCase()
   return PAGES.flatMap(({ path: pattern, side, needs }) => {
     if (side === null || (needs !== undefined && !may(needs)) || !side.word.toLowerCase().startsWith(word)) return []

@@ -1,27 +1,29 @@
-/** side - the switches between servers and accounts, the pages of the server and the account, and the signed-in user */
+/**
+ * side - the switches between servers and accounts, the pages of the server and the account, and the signed-in user
+ */
 import { useRef, useState } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
 import type { Server } from '../../../../schemas/server.ts'
 import { ApiError } from '../api/call.ts'
 import { serverPath } from '../api/place.ts'
 import { may, servers, session, signOut, switchAccount } from '../api/session.ts'
-import { shownServer } from '../browser/current-server.ts'
+import { currentServer } from '../browser/current-server.ts'
 import { Chip } from '../parts/chip.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { Mark } from '../parts/logo.tsx'
+import { Logo } from '../parts/logo.tsx'
 import { sayFault } from '../parts/toast.tsx'
 import { PAGES, type PageRow } from './pages.tsx'
 
 /** The side: beside the page, on a phone over it. */
 export function Side() {
   const [path] = useLocation()
-  const server = shownServer(path)
+  const server = currentServer(path)
   const linked = PAGES.filter(({ side, needs }) => side !== null && (needs === undefined || may(needs)))
   const of = (whose: 'server' | 'account') => linked.filter(({ side }) => side?.of === whose)
   return (
     <nav class="side" id="side" popover="auto" aria-label="Pages">
       <Link href="/" class="brand">
-        <Mark />
+        <Logo />
         Sendwright
       </Link>
       {server !== null && <Switch server={server} />}

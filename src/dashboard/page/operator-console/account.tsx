@@ -9,7 +9,7 @@ import { Button } from '../parts/button.tsx'
 import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
-import { Pairs } from '../parts/definition-list.tsx'
+import { DefinitionList } from '../parts/definition-list.tsx'
 import { Limits } from '../parts/limits.tsx'
 import { RetentionForm } from '../parts/retention.tsx'
 import { Time } from '../parts/time.tsx'
@@ -138,7 +138,7 @@ function Application({ account: { application, status } }: { account: AccountDet
           <p>An administrator can do so on the Account page.</p>
         </Empty>
       ) : (
-        <Pairs
+        <DefinitionList
           of={[
             ['Volume', `${formatNumber(application.monthlyVolume)} emails a month`],
             ['Purpose', application.purpose],
@@ -153,7 +153,7 @@ function Application({ account: { application, status } }: { account: AccountDet
 function Last24Hours({ account: { last24Hours: figures } }: { account: AccountDetail }) {
   return (
     <Card title="Last 24 hours, live">
-      <Pairs
+      <DefinitionList
         of={[
           ['Delivered', formatNumber(figures.delivered)],
           ['Bounced', `${formatNumber(figures.bounced)}, ${formatShare(figures.bounceRate)}`],
@@ -169,7 +169,7 @@ function About({ account }: { account: AccountDetail }) {
     account
   return (
     <Card title="Details">
-      <Pairs
+      <DefinitionList
         of={[
           ['Account', <CopyValue value={accountId} label="the account id" key="id" />],
           ['Since', <Time at={createdAt} as="long" key="since" />],

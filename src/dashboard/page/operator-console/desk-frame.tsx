@@ -14,7 +14,7 @@ import { Button } from '../parts/button.tsx'
 import { Questions } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
-import { Mark } from '../parts/logo.tsx'
+import { Logo } from '../parts/logo.tsx'
 import { sayFault, Toasts } from '../parts/toast.tsx'
 import { AccountAtDesk } from './account.tsx'
 import { AccountsPage } from './accounts.tsx'
@@ -44,7 +44,7 @@ const PAGES: readonly (readonly [path: string, word: string, icon: IconName, pag
 let key: string | null = null
 
 /** The operator's console. */
-export function Desk() {
+export function OperatorConsole() {
   const [isOpen, setOpen] = useState(() => sessionStorage.getItem(SESSION) !== null)
   gates.base = BASE
   gates.authorization = () => {
@@ -80,7 +80,7 @@ function Door({ onOpen }: { onOpen: () => void }) {
   return (
     <main class="door desk">
       <div class="brand">
-        <Mark size={22} />
+        <Logo size={22} />
         Sendwright, operator
       </div>
       <section class="card">
@@ -198,7 +198,7 @@ function Side({ onLeave }: { onLeave: () => Promise<void> }) {
   return (
     <nav class="side" id="side" popover="auto" aria-label="Pages">
       <Link href="/" class="brand">
-        <Mark />
+        <Logo />
         Operator
       </Link>
       <ul>

@@ -14,7 +14,7 @@ import { Button, LinkButton } from '../parts/button.tsx'
 import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { Chip, StatusChip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
-import { Pairs } from '../parts/definition-list.tsx'
+import { DefinitionList } from '../parts/definition-list.tsx'
 import { ask } from '../parts/dialog.tsx'
 import { List } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
@@ -129,7 +129,7 @@ export function BroadcastPage({ serverId, id }: PageProps) {
             <div class="limit">
               <Progress broadcast={broadcast} />
             </div>
-            <Pairs
+            <DefinitionList
               of={[
                 ['Released', formatNumber(broadcast.released)],
                 ['Failed', formatNumber(broadcast.failed)],

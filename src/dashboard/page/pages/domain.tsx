@@ -15,7 +15,7 @@ import { Button } from '../parts/button.tsx'
 import { Card, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { Code, CopyValue } from '../parts/copy.tsx'
-import { Pairs } from '../parts/definition-list.tsx'
+import { DefinitionList } from '../parts/definition-list.tsx'
 import { ask } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Time } from '../parts/time.tsx'
@@ -96,7 +96,7 @@ function RecordCard({ record, domain }: { record: RecordShown; domain: string })
       title={title}
       side={<StatusChip status={result ?? (record.verified ? 'ok' : 'pending')}>{wordOfResult(record)}</StatusChip>}
     >
-      <Pairs
+      <DefinitionList
         of={[
           ['Type', type],
           ['Host', <CopyValue value={host} label="the host" key="host" />],

@@ -3,13 +3,13 @@ import { useState } from 'preact/hooks'
 import type { Erasure } from '../../../../schemas/erasure.ts'
 import { call } from '../api/call.ts'
 import { useLoad } from '../api/load.ts'
-import { useAgain } from '../api/poll.ts'
+import { usePoll } from '../api/poll.ts'
 import { count } from '../api/words.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
-import { Pairs } from '../parts/definition-list.tsx'
+import { DefinitionList } from '../parts/definition-list.tsx'
 import { ask } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { Time } from '../parts/time.tsx'
@@ -69,11 +69,11 @@ function EraseForm({ onMade }: { onMade: (erasureId: string) => void }) {
 
 function Ordered({ id }: { id: string }) {
   const erasure = useLoad<Erasure>((signal) => call('GET', `/erasures/${id}`, { signal }), [id])
-  useAgain(erasure.value?.status === 'pending', erasure.reload, AGAIN_MS)
+  usePoll(erasure.value?.status === 'pending', erasure.reload, AGAIN_MS)
   return (
     <Shown of={erasure}>
       {({ erasureId, status, createdAt, completedAt, pseudonym, messages, receivedMessages }) => (
-        <Pairs
+        <DefinitionList
           of={[
             ['State', <StatusChip status={status} key="status" />],
             ['Ordered', <Time at={createdAt} as="long" key="in" />],

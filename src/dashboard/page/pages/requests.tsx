@@ -9,7 +9,7 @@ import { useKeptFilters } from '../browser/filters-kept.ts'
 import { Empty, Head } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
-import { Pairs } from '../parts/definition-list.tsx'
+import { DefinitionList } from '../parts/definition-list.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Filters } from '../parts/filters.tsx'
 import { List } from '../parts/list.tsx'
@@ -85,7 +85,7 @@ function RequestDialog({ entry, onClose }: { entry: RequestEntry; onClose: () =>
   const { requestId, receivedAt, method, path, status, error, issue, prefix, milliseconds, client, userAgent } = entry
   return (
     <Dialog title={`${method} ${path ?? ''}`} onClose={onClose} isWide>
-      <Pairs
+      <DefinitionList
         of={[
           ['Request', <CopyValue value={requestId} label="the request id" key="id" />],
           ['Status', <HttpStatus status={status} key="status" />],

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { Fragment } from 'preact'
 
 /** Pairs; those whose value is null are left out. */
-export function Pairs({ of }: { of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+export function DefinitionList({ of }: { of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   return (
     <dl class="pairs padded">
       {of

@@ -1,7 +1,7 @@
 /** logo - the service's mark */
 
 /** In: pixels. */
-export function Mark({ size = 18 }: { size?: number }) {
+export function Logo({ size = 18 }: { size?: number }) {
   return (
     <svg
       width={size}

@@ -1,4 +1,6 @@
-/** content - the content of a message: rendered, as text, as source; live mail is read on request, which is recorded */
+/**
+ * content - the content of a message: rendered, as text, as source; live mail is read on request, which is recorded
+ */
 import { useState } from 'preact/hooks'
 import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
 import type { Message } from '../../../../../schemas/message.ts'
@@ -10,7 +12,7 @@ import { count } from '../../api/words.ts'
 import { Button, Segments } from '../../parts/button.tsx'
 import { Shown } from '../../parts/card.tsx'
 import { Code, CopyValue } from '../../parts/copy.tsx'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { type Tab, Tabs } from '../../parts/tabs.tsx'
 import { Checks } from './checks.tsx'
 import { ContentGate, isContentHidden } from './content-gate.tsx'
@@ -160,5 +162,5 @@ function Headers({ message }: { message: Message }) {
     ['Message-ID', messageIdHeader],
     ...Object.entries(headers),
   ] as const
-  return <Pairs of={all.filter(([, value]) => value !== '')} />
+  return <DefinitionList of={all.filter(([, value]) => value !== '')} />
 }

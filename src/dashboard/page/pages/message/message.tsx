@@ -9,7 +9,7 @@ import { call } from '../../api/call.ts'
 import { useLive } from '../../api/live.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
-import { useAgain } from '../../api/poll.ts'
+import { usePoll } from '../../api/poll.ts'
 import { may } from '../../api/session.ts'
 import { count, formatDay, formatSize, wordOf } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
@@ -18,7 +18,7 @@ import { Button } from '../../parts/button.tsx'
 import { Card, Head, Shown } from '../../parts/card.tsx'
 import { Chip, StatusChip } from '../../parts/chip.tsx'
 import { CopyButton, CopyValue } from '../../parts/copy.tsx'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { ask } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -56,7 +56,7 @@ export function MessagePage({ serverId, id }: PageProps) {
   const wants = ({ messageId }: { readonly messageId?: string }) => messageId === id
   useLive(serverId, { call: look, wants, restMs: REST_MS, awayMs: isOpen ? AWAY_MS : AWAY_ENDED_MS })
   // An answer of a webhook is not an event.
-  useAgain(!isOpen && isAwaited, deliveries.reload, AWAY_MS)
+  usePoll(!isOpen && isAwaited, deliveries.reload, AWAY_MS)
   usePlace({ word: 'Messages', href: serverPath(serverId, 'messages') }, { word: value?.subject ?? 'Message' })
   return (
     <Shown of={message} lines={10}>
@@ -198,7 +198,7 @@ function Details({ message, serverId }: { message: Message; serverId: string }) 
   const { tag, metadata, sizeBytes, source, contentAvailable, contentExpiresAt, messageId, broadcastId } = message
   return (
     <Card title="Details">
-      <Pairs
+      <DefinitionList
         of={[
           ['Message', <CopyValue value={messageId} label="the message id" key="id" />],
           [

@@ -1,6 +1,6 @@
 /** route - the route of one delivery attempt: its server and time in a line, all else when it is opened */
 import type { MessageEvent } from '../../../../../schemas/message.ts'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { Icon } from '../../parts/icon.tsx'
 
 interface RouteProps {
@@ -32,7 +32,7 @@ export function Route({ route }: RouteProps) {
         </span>
         <Icon name="down" size={14} />
       </summary>
-      <Pairs
+      <DefinitionList
         of={[
           ['Server', address === null ? host : `${host} [${address}]`],
           ['From address', sourceAddress],

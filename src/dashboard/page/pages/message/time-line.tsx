@@ -12,7 +12,7 @@ import { count, formatAgo, formatGap, wordOf } from '../../api/words.ts'
 import { Button } from '../../parts/button.tsx'
 import { Chip, lookOf } from '../../parts/chip.tsx'
 import { CopyValue } from '../../parts/copy.tsx'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
@@ -195,7 +195,7 @@ function Hook({ delivery, name, serverId, onReplayed }: HookProps) {
         <Chip tone={tone}>{status === 'pending' && attempts > 0 ? `pending, attempt ${attempts + 1}` : status}</Chip>
         <Icon name="down" size={14} />
       </summary>
-      <Pairs
+      <DefinitionList
         of={[
           ['Attempts', attempts],
           ['Answer', lastStatusCode ?? lastError],

@@ -11,7 +11,7 @@ import type { PageProps } from '../../browser/page-props.ts'
 import { Card, Head, Shown } from '../../parts/card.tsx'
 import { Chip } from '../../parts/chip.tsx'
 import { Code, CopyValue } from '../../parts/copy.tsx'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { type Tab, Tabs } from '../../parts/tabs.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -101,7 +101,7 @@ function About({ mail }: { mail: ReceivedMessage }) {
     mail
   return (
     <Card title="Details">
-      <Pairs
+      <DefinitionList
         of={[
           ['Received', <CopyValue value={inboundMessageId} label="the id" key="id" />],
           ['Sent to', envelopeRecipient],

@@ -1,7 +1,7 @@
 /** verdicts - the results of SPF, DKIM, DMARC and ARC for a received mail, and its parse issue, in words */
 import type { AuthenticationShown, ParseIssue } from '../../../../../schemas/inbound.ts'
 import { StatusChip } from '../../parts/chip.tsx'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { Time } from '../../parts/time.tsx'
 
 /** A verdict as a chip. */
@@ -35,7 +35,7 @@ export function Verdicts({ of }: { of: AuthenticationShown }) {
     </>
   )
   return (
-    <Pairs
+    <DefinitionList
       of={[
         ['SPF', row(of.spf, SPF)],
         ['SPF of HELO', row(of.spfHelo, {})],

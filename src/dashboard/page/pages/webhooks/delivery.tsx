@@ -9,7 +9,7 @@ import { Button } from '../../parts/button.tsx'
 import { Shown } from '../../parts/card.tsx'
 import { StatusChip } from '../../parts/chip.tsx'
 import { Code, CopyValue } from '../../parts/copy.tsx'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
@@ -70,7 +70,7 @@ export function DeliveryDialog({ path, serverId, onClose, onReplayed }: Delivery
 function Facts({ delivery, serverId }: { delivery: DeliveryShown; serverId: string }) {
   const { deliveryId, status, attempts, lastStatusCode, lastError, nextAttemptAt, deliveredAt, messageId } = delivery
   return (
-    <Pairs
+    <DefinitionList
       of={[
         ['Status', <StatusChip status={status} key="status" />],
         ['Delivery', <CopyValue value={deliveryId} label="the delivery id" key="id" />],

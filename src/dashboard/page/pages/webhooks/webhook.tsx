@@ -14,7 +14,7 @@ import type { PageProps } from '../../browser/page-props.ts'
 import { Button } from '../../parts/button.tsx'
 import { Card, Empty, Head, Shown } from '../../parts/card.tsx'
 import { StatusChip } from '../../parts/chip.tsx'
-import { Pairs } from '../../parts/definition-list.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
 import { ask, Dialog } from '../../parts/dialog.tsx'
 import { Filters } from '../../parts/filters.tsx'
 import { Form, Select } from '../../parts/form.tsx'
@@ -212,7 +212,7 @@ function About({ webhook }: { webhook: Webhook }) {
   const [entry] = Object.entries(metadata ?? {})
   return (
     <Card title="Details">
-      <Pairs
+      <DefinitionList
         of={[
           ['URL', url],
           ['Events', events.map(wordOf).join(', ')],
