@@ -35,7 +35,7 @@ export const FAILURES: readonly RegExp[] = [
   /message returned below could not be delivered|your message could not be delivered to one or more/i,
   // Sendmail and the like.
   /-{2,} ?The following addresses had (permanent fatal errors|delivery problems)/i,
-  /-{2,} ?Failed Recipients ?-{2,}|-{4,}Message not delivered to the following/i,
+  /-- ?Failed Recipients ?--|----Message not delivered to the following/i,
   /Delivery to the following recipients? (has |have )?failed|Delevery to the following recipients? failed/i,
   /did not reach (the following|some or all of the intended) recipient/i,
   /(could|can)( ?not|n't) be delivered( to)?|could not deliver( your)? message|was not delivered/i,
