@@ -17,15 +17,10 @@ import { OPERATOR_INTEGER_MAX } from '../../schemas/limits.ts'
 import { type CreateAccountReply, placeAccount } from '../../src/actors/account/create-account.ts'
 import { BEHAVIOURS } from '../../src/actors/behaviours.ts'
 import { makeKey } from '../../src/http/key.ts'
-import {
-  type DkimKeyPair,
-  formatKeyOwner,
-  makeDkimKeyPair,
-  NONCE_BYTES,
-  sealKey,
-} from '../../src/mail/compose/dkim-key.ts'
+import { type DkimKeyPair, formatKeyOwner, makeDkimKeyPair } from '../../src/mail/compose/dkim-key.ts'
 import { processIdentity } from '../../src/process/identity.ts'
-import { makeSecrets } from '../../src/process/secrets.ts'
+import { deriveRingKeys, Ring } from '../../src/state/ring.ts'
+import { NONCE_BYTES, type SealingRing, sealSecret } from '../../src/state/sealing.ts'
 
 /** The domain that live servers send from. */
 export const LIVE_DOMAIN = 'acme.example.com'
@@ -85,7 +80,7 @@ export async function seedAccounts({
     identity: () => ({ ...processIdentity(), ...store.identity, roles: ['actors'] }),
   })
   const keys: string[] = []
-  const { sealingKey } = makeSecrets(secretKey)
+  const ring = new Ring(deriveRingKeys(secretKey))
   const pair = await makeDkimKeyPair()
   const counts = Array.from({ length: SHARDS }, () => 0)
   const places = Array.from({ length: SHARDS }, (_, shard) => `/${cluster?.of(shard)?.name ?? ''}`)
@@ -95,7 +90,7 @@ export async function seedAccounts({
     keys.push(
       ...(await Promise.all(
         shards.map((shard, at) =>
-          makeAccount(worker, { number: start + at, shard, mode, perMinute, signing: { sealingKey, pair } }),
+          makeAccount(worker, { number: start + at, shard, mode, perMinute, signing: { ring, pair } }),
         ),
       )),
     )
@@ -143,7 +138,7 @@ interface Making {
 
 /** One key pair for the domains of all accounts: making one for each would take longer than the measurement. */
 interface Signing {
-  readonly sealingKey: Buffer
+  readonly ring: SealingRing
   readonly pair: DkimKeyPair
 }
 
@@ -156,7 +151,7 @@ async function verifyDomain(
   const { privateKey, publicKey } = signing.pair
   const named = { domain: LIVE_DOMAIN, selector: 'bench' }
   const owner = formatKeyOwner({ accountId: order.accountId, ...named })
-  const sealed = sealKey(signing.sealingKey, { privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
+  const sealed = sealSecret(signing.ring, { secret: privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
   const key = { ...named, publicKey, sealedPrivateKey: sealed.toString('base64') }
   const added = await ask<{ domain: { domainId: string } }>(worker, shard, 'add-domain', { ...order, ...key })
   const { domainId } = added.domain

@@ -14,7 +14,7 @@ export interface DashboardDeps extends OrderDeps {
   readonly read: Reader
   readonly secrets: Pick<
     Secrets,
-    'loginHmac' | 'clientHmac' | 'linkKey' | 'challengeKey' | 'deviceKey' | 'recoveryHmac' | 'sealingKey'
+    'loginHmac' | 'clientHmac' | 'linkKey' | 'challengeKey' | 'deviceKey' | 'recoveryHmac' | 'ring'
   >
   readonly baseUrl: string
   readonly log: EdgeLog

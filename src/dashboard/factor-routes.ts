@@ -39,7 +39,7 @@ export function makeBeginTotp(deps: DashboardDeps): DashboardHandler<'beginTotp'
     const { userId, address } = user
     const secret = randomBytes(TOTP_SECRET_BYTES)
     const { rpId } = relyingParty(deps)
-    const sealed = sealTotp(deps.secrets.sealingKey, userId, secret)
+    const sealed = sealTotp(deps.secrets.ring, userId, secret)
     const begun = { kind: 'add-totp', userId, holder: sessionOf(request).hash, sealed } as const
     const { token } = makeChallenge(deps.secrets.challengeKey, begun, deps.nowMs())
     const shown = formatTotpSecret(secret, { issuer: `Sendwright ${rpId}`, name: address })
@@ -56,7 +56,7 @@ export function makeConfirmTotp(deps: DashboardDeps): DashboardHandler<'confirmT
     const begun = readBegun(deps, request, 'add-totp')
     if (begun === null || begun.sealed === null) return refuse('sign_in_failed')
     const { code } = request.body
-    const secret = openTotp(deps.secrets.sealingKey, user.userId, begun.sealed)
+    const secret = openTotp(deps.secrets.ring, user.userId, begun.sealed)
     const of = { nowMs: deps.nowMs(), usedStep: 0 }
     const step = secret === null ? null : findTotpStep(secret, code.replaceAll(/\s/g, ''), of)
     if (step === null) return refuse('invalid_request', { issues: [{ path: 'code', message: 'Not the current code' }] })

@@ -7,7 +7,6 @@
  * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
 
-import { DamagedValue } from '../../cluster/sum.ts'
 import type { Route } from '../../schemas/routes.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
 import { admit, REPEATED, readKey, unauthorized } from './admit.ts'
@@ -21,7 +20,7 @@ import type { KeyOwner, ParsedKey } from './key.ts'
 import type { Connection, EdgeRequest, Handler, ListenerContext, RequestHead, Target } from './request.ts'
 import { newRequestId } from './request-id.ts'
 import { logAnswer } from './request-log.ts'
-import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
+import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, refuseFault, SIZE_REFUSAL } from './respond.ts'
 import { writeReply } from './write-response.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -309,7 +308,7 @@ export class Exchange implements Receiver, Connection {
 
   #fail(fault: unknown): void {
     this.#logFault(fault, 'Request faulted')
-    this.#answer(refuse(fault instanceof DamagedValue ? 'data_damaged' : 'internal_error'))
+    this.#answer(refuseFault(fault))
   }
 
   // Spec request.body.max

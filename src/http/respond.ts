@@ -4,7 +4,9 @@
  * Spec error.body, error.retry-after, refusal.order
  */
 
+import { DamagedValue } from '../../cluster/sum.ts'
 import { DASHBOARD_REFUSALS, REFUSALS, type Refusal, type RefusalCode } from '../../schemas/refusals.ts'
+import { RingNotReady } from '../state/ring.ts'
 
 /** An answer with a body of JSON, text or bytes, or without a body. */
 export interface Reply {
@@ -98,4 +100,10 @@ export const SIZE_REFUSAL: Reply = { status: 413, text: '413 Request Entity Too 
 function formatRetryAfter(resetsAt: unknown, nowMs: number): string {
   const waitMs = typeof resetsAt === 'string' ? Date.parse(resetsAt) - nowMs : 0
   return String(Math.max(1, Math.ceil((Number.isNaN(waitMs) ? 0 : waitMs) / 1000)))
+}
+
+/** The answer to a request that threw. */
+export function refuseFault(fault: unknown): Reply {
+  if (fault instanceof DamagedValue) return refuse('data_damaged')
+  return refuse(fault instanceof RingNotReady ? 'unavailable' : 'internal_error')
 }

@@ -26,6 +26,7 @@ import { isComplainant, isUnsubscriber, SIMULATED_RETRY_MS } from '../mail/simul
 import type { Metrics } from '../process/metrics.ts'
 import { CHUNK_BYTES_MAX } from '../state/message/content-part.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
+import { RingNotReady } from '../state/ring.ts'
 import type { Reader } from '../views/key.ts'
 import type { Dispatch } from './dispatch.ts'
 import { domainOf, type Insist, type MailInputDeps, messageAtHand, readMailInput } from './mail-input.ts'
@@ -229,7 +230,7 @@ function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient 
 async function findKeys(deps: LaneDeps, message: JobMessage, signal: AbortSignal): Promise<SigningKey[] | null> {
   const { accountId, acceptedAtMs, keySinceMs, from } = message
   const order = { accountId, domain: domainOf(from), acceptedAtMs, keySinceMs }
-  const own = await readPatiently(() => deps.findKey(order), signal)
+  const own = await readPatiently(() => deps.findKey(order).catch(awayIfNotReady), signal)
   if (own === null) return null
   return deps.serviceKey === null ? [own] : [own, deps.serviceKey]
 }
@@ -247,10 +248,14 @@ async function readPatiently<Value>(read: () => Promise<Value | undefined>, sign
 /** Reads content; null once it is gone. Damaged content is never sent: it counts as gone. */
 function patiently(signal: AbortSignal): Insist {
   return <Content>(read: () => Promise<Content | undefined>) =>
-    readPatiently(() => read().catch((error: unknown) => goneIfDamaged(error) as Content), signal)
+    readPatiently(() => read().catch((error: unknown) => replaced(error) as Content | undefined), signal)
 }
 
-function goneIfDamaged(error: unknown): null {
-  if (error instanceof DamagedValue) return null
-  throw error
+function replaced(error: unknown): null | undefined {
+  return error instanceof DamagedValue ? null : awayIfNotReady(error)
+}
+
+/** Keys that are not loaded yet are waited for like a store that does not answer. */
+function awayIfNotReady(error: unknown): undefined {
+  if (!(error instanceof RingNotReady)) throw error
 }

@@ -13,11 +13,12 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { shardOf } from '../../cluster/id.ts'
-import { formatKeyOwner, openKey } from '../mail/compose/dkim-key.ts'
+import { formatKeyOwner } from '../mail/compose/dkim-key.ts'
 import type { Config } from '../process/config.ts'
 import { WrongFile } from '../process/named-file.ts'
 import { pairAt } from '../state/dkim-pair.ts'
 import { dkimKey } from '../state/keys.ts'
+import { openSecret, type SealingRing } from '../state/sealing.ts'
 import type { Reader } from '../views/key.ts'
 import type { SigningKey } from './thread/sign.ts'
 
@@ -40,7 +41,7 @@ export interface SigningOrder {
 export type FindKey = (order: SigningOrder) => Promise<SigningKey | null | undefined>
 
 /** Keys of sending domains, opened with the installation's sealing key. */
-export function makeSigningKeyFinder(read: Reader, sealingKey: Buffer): FindKey {
+export function makeSigningKeyFinder(read: Reader, ring: SealingRing): FindKey {
   const opened = new Map<string, SigningKey>()
   return async ({ accountId, domain, acceptedAtMs, keySinceMs }) => {
     const name = `${accountId} ${domain} ${keySinceMs}`
@@ -52,7 +53,7 @@ export function makeSigningKeyFinder(read: Reader, sealingKey: Buffer): FindKey 
     const pair = pairAt(seen[0] as ReadonlyMap<string, string>, keySinceMs ?? acceptedAtMs)
     if (pair === null) return null
     const owner = formatKeyOwner({ accountId, domain, selector: pair.selector })
-    const privateKey = openKey(sealingKey, { sealed: Buffer.from(pair.sealedPrivateKey, 'base64'), owner })
+    const privateKey = openSecret(ring, { sealed: Buffer.from(pair.sealedPrivateKey, 'base64'), owner })
     if (privateKey === null) return null
     const key = { domain, selector: pair.selector, privateKey: privateKey.toString('base64') }
     if (keySinceMs === null) return key

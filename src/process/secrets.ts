@@ -1,16 +1,15 @@
 /**
- * secrets - values derived from SECRET_KEY: keyed hashes of addresses and idempotency keys, the sealing key
+ * secrets - the keys of the installation at work: keyed hashes of addresses and idempotency keys, keys that sign tokens
  *
- * One key for each purpose (HKDF, RFC 5869), so that no value made for one means anything to another. Hashes are
+ * The ring has one key for each purpose, so that no value made for one means anything to another. Hashes are
  * HMAC-SHA256 cut to 132 bits: 22 characters of base64url, short enough for a hash field and far from any collision.
  */
 
-import { createHmac, hash, hkdfSync } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { encodeBase32 } from '../mail/base32.ts'
-import { deriveSealingKey } from '../mail/compose/dkim-key.ts'
+import type { HashKeys, Purpose, Ring } from '../state/ring.ts'
 
-const KEY_BYTES = 32
 /** Characters of a keyed hash: 132 bits. */
 const HASH_CHARS = 22
 /** Block and result of SHA-256 in bytes. */
@@ -33,8 +32,8 @@ const PSEUDONYM_BYTES = 10
 const SENDER_CHARS = 10
 const NON_ASCII = /[^\p{ASCII}]/u
 
-/** Everything that needs the installation's secret. */
-export interface Secrets {
+/** Everything that needs the keys of the installation that never change. */
+export interface Hashes {
   /**
    * HMAC of an address within its account, independent of case and of A-labels or U-labels in its domain, in 22
    * characters.
@@ -65,16 +64,16 @@ export interface Secrets {
   recoveryHmac(userId: string, code: string): string
   /** Signs the tokens of return paths and of unsubscribe links. */
   readonly tokenKey: Buffer
-  /** Seals private DKIM keys (AES-256). */
-  readonly sealingKey: Buffer
-  /** Seals the keys of mails whose content is in the content store (AES-256). */
-  readonly contentKey: Buffer
   /** Names the installation in the Feedback-ID of its mail: 12 characters. */
   readonly senderId: string
-  /** The secret that everything is derived from. A thread derives it again. */
-  readonly secretKey: string
-  /** Distinguishes two secrets without revealing anything about them: 22 characters, kept in the store. */
-  readonly check: string
+  /** All keys of this kind. A thread makes the same of them. */
+  readonly hashKeys: HashKeys
+}
+
+/** Everything that needs the keys of the installation. */
+export interface Secrets extends Hashes {
+  /** Seals what is stored sealed. */
+  readonly ring: Ring
 }
 
 /** The identity of an address: its lower-case form, with its domain in the form of the DNS. */
@@ -85,14 +84,20 @@ function knownAs(address: string): string {
   return `${text.slice(0, at)}${domainToASCII(text.slice(at)) || text.slice(at)}`
 }
 
-/** Derives all keys from the installation's secret. */
-export function makeSecrets(secretKey: string): Secrets {
-  const hashAddress = makeKeyedHash(deriveKey(secretKey, 'address hmac'), HASH_CHARS)
-  const hashIdempotencyKey = makeKeyedHash(deriveKey(secretKey, 'idempotency hmac'), HASH_CHARS)
-  const hashLogin = makeKeyedHash(deriveKey(secretKey, 'login hmac'), HASH_CHARS)
-  const hashRecovery = makeKeyedHash(deriveKey(secretKey, 'recovery hmac'), HASH_CHARS)
-  const hashTag = makeKeyedHash(deriveKey(secretKey, 'tag hmac'), TAG_CHARS)
-  const hashPseudonym = makeKeyedHash(deriveKey(secretKey, 'erased pseudonym'), HASH_CHARS)
+/** Puts the keys of a ring to work. */
+export function makeSecrets(ring: Ring): Secrets {
+  return { ...makeHashes(ring.keys.hash), ring }
+}
+
+/** The same without the keys that seal. */
+export function makeHashes(hashKeys: HashKeys): Hashes {
+  const keyOf = (purpose: Purpose): Buffer => Buffer.from(hashKeys[purpose])
+  const hashAddress = makeKeyedHash(keyOf('address hmac'), HASH_CHARS)
+  const hashIdempotencyKey = makeKeyedHash(keyOf('idempotency hmac'), HASH_CHARS)
+  const hashLogin = makeKeyedHash(keyOf('login hmac'), HASH_CHARS)
+  const hashRecovery = makeKeyedHash(keyOf('recovery hmac'), HASH_CHARS)
+  const hashTag = makeKeyedHash(keyOf('tag hmac'), TAG_CHARS)
+  const hashPseudonym = makeKeyedHash(keyOf('erased pseudonym'), HASH_CHARS)
   const addressHmac: OwnedHash = (accountId, address) => hashAddress(`${accountId}\0${knownAs(address)}`)
   return {
     addressHmac,
@@ -104,26 +109,19 @@ export function makeSecrets(secretKey: string): Secrets {
     idempotencyHash: (serverId, idempotencyKey) => hashIdempotencyKey(`${serverId}\0${idempotencyKey}`),
     tagHash: rememberLast((serverId, tag) => hashTag(`${serverId}\0${tag}`)),
     loginHmac: (address) => hashLogin(address.toLowerCase()),
-    clientHmac: makeKeyedHash(deriveKey(secretKey, 'client hmac'), HASH_CHARS),
-    linkKey: deriveKey(secretKey, 'link mac'),
-    challengeKey: deriveKey(secretKey, 'challenge mac'),
-    deviceKey: deriveKey(secretKey, 'device mac'),
+    clientHmac: makeKeyedHash(keyOf('client hmac'), HASH_CHARS),
+    linkKey: keyOf('link mac'),
+    challengeKey: keyOf('challenge mac'),
+    deviceKey: keyOf('device mac'),
     recoveryHmac: (userId, code) => hashRecovery(`${userId}\0${code}`),
-    tokenKey: deriveKey(secretKey, 'token mac'),
-    sealingKey: deriveSealingKey(secretKey),
-    contentKey: deriveKey(secretKey, 'content sealing'),
-    senderId: `sw${deriveKey(secretKey, 'feedback sender').toString('hex').slice(0, SENDER_CHARS)}`,
-    secretKey,
-    check: makeKeyedHash(deriveKey(secretKey, 'secret check'), HASH_CHARS)(''),
+    tokenKey: keyOf('token mac'),
+    senderId: `sw${keyOf('feedback sender').toString('hex').slice(0, SENDER_CHARS)}`,
+    hashKeys,
   }
 }
 
 /** A keyed hash of a text that belongs to an owner. */
 type OwnedHash = (ownerId: string, text: string) => string
-
-function deriveKey(secretKey: string, purpose: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', secretKey, '', `sendwright ${purpose} v1`, KEY_BYTES))
-}
 
 /**
  * HMAC-SHA256 (RFC 2104) as its two hashes, in one call each over buffers made once: half the cost of an Hmac object,

@@ -48,7 +48,7 @@ export interface InboundMailDeps {
   readonly newCmdId: () => string
   readonly nowMs: () => number
   readonly random: () => number
-  readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash' | 'contentKey'>
+  readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash' | 'ring'>
   readonly contents: Contents
   /** Where a mail waits that this process may parse itself; null in a process without actors. */
   readonly freshMails: FreshMails | null
@@ -87,7 +87,7 @@ export async function takeInbound(
     return { serverId, streamId, spelledId, mailboxHash, plusHash, objectId }
   })
   const names = recipients.map(({ serverId, objectId }) => receivedObjectName(shard, serverId, objectId))
-  const { key: mailKey, sealed: key } = makeMailKey(deps.secrets.contentKey)
+  const { key: mailKey, sealed: key } = makeMailKey(deps.secrets.ring)
   const { sender, peer } = mail
   const fresh = deps.freshMails === null ? null : new FreshPieces()
   const counted = new CountedPieces(mail.pieces, fresh)

@@ -39,9 +39,9 @@ export function makeCreateBroadcast(deps: BroadcastDeps): HandlerOf<'createBroad
       return refuse('unavailable')
     }
     const { key, pieces, idempotencyKey } = request
-    const { secretKey } = deps.secrets
+    const { hashKeys } = deps.secrets
     const { accountId, serverId } = key
-    const job = { pieces: pieces.map(bufferOf), secretKey, accountId, serverId }
+    const job = { pieces: pieces.map(bufferOf), hashKeys, accountId, serverId }
     const read = await deps.readRoom.read(job)
     if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
     if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })
@@ -65,7 +65,7 @@ export function makePreviewBroadcast(deps: BroadcastDeps): HandlerOf<'previewBro
   return async (request) => {
     const { key, pieces } = request
     const { accountId, serverId } = key
-    const job = { pieces: pieces.map(bufferOf), secretKey: deps.secrets.secretKey, accountId, serverId }
+    const job = { pieces: pieces.map(bufferOf), hashKeys: deps.secrets.hashKeys, accountId, serverId }
     const read = await deps.readRoom.preview(job)
     if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
     if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })

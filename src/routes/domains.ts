@@ -17,9 +17,10 @@ import type { UseInTestsReply } from '../actors/domain/use-in-tests.ts'
 import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
-import { formatKeyOwner, makeDkimKeyPair, makeSelector, NONCE_BYTES, sealKey } from '../mail/compose/dkim-key.ts'
+import { formatKeyOwner, makeDkimKeyPair, makeSelector } from '../mail/compose/dkim-key.ts'
 import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
+import { NONCE_BYTES, type SealingRing, sealSecret } from '../state/sealing.ts'
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
 import type { AccountKey, Reader } from '../views/key.ts'
 import { giveOrder, type OrderDeps, pageOf } from './answer.ts'
@@ -31,7 +32,7 @@ const SELECTOR_BYTES = 2
 export interface DomainDeps extends OrderDeps {
   readonly read: Reader
   readonly serviceDomain: string
-  readonly sealingKey: Buffer
+  readonly ring: SealingRing
   readonly check: (job: CheckDomainJob) => Promise<DomainFound>
 }
 
@@ -133,11 +134,11 @@ function makeUseDomainInTests(deps: DomainDeps): HandlerOf<'useDomainInTests'> {
 }
 
 /** A new key pair with its selector, the private key sealed. */
-async function makeSealedPair({ nowMs, sealingKey }: DomainDeps, { accountId }: AccountKey, domain: string) {
+async function makeSealedPair({ nowMs, ring }: DomainDeps, { accountId }: AccountKey, domain: string) {
   const { privateKey, publicKey } = await makeDkimKeyPair()
   const selector = makeSelector(nowMs(), randomBytes(SELECTOR_BYTES))
   const owner = formatKeyOwner({ accountId, domain, selector })
-  const sealed = sealKey(sealingKey, { privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
+  const sealed = sealSecret(ring, { secret: privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
   return { selector, publicKey, sealedPrivateKey: sealed.toString('base64') }
 }
 

@@ -52,7 +52,7 @@ export function makeContentReaders(parts: ReadersInput, nowMs: () => number): Co
     composeAgain: makeComposeAgain({
       outgoing,
       ...namesOf(config, secrets),
-      findKey: makeSigningKeyFinder(makeReader(parts.store), secrets.sealingKey),
+      findKey: makeSigningKeyFinder(makeReader(parts.store), secrets.ring),
       serviceKey,
       compose: mailRoom.compose,
       nowMs,

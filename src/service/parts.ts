@@ -177,10 +177,10 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const outgoing: OutgoingStore = {
     redis,
     contents,
-    contentKey: secrets.contentKey,
+    ring: secrets.ring,
     listed: makeListedContents(redis, monotonicMs),
   }
-  const received: ReceivedStore = { contents, contentKey: secrets.contentKey }
+  const received: ReceivedStore = { contents, ring: secrets.ring }
   const dns = makeClientThread({ servers: config.dnsServers })
   const resolver = createResolver({ client: dns.open(), nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
@@ -202,7 +202,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     config,
     metrics,
     read: logStore.read,
-    sealingKey: secrets.sealingKey,
+    ring: secrets.ring,
     resolver,
     ca: smtp.ca ?? null,
     received: {
@@ -258,7 +258,7 @@ export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: 
     attempted: outbound.attempted,
     ...namesOf(config, secrets),
     serviceDomain,
-    findKey: makeSigningKeyFinder(makeReader(store), secrets.sealingKey),
+    findKey: makeSigningKeyFinder(makeReader(store), secrets.ring),
     serviceKey,
     ...(room !== undefined && { room }),
   })
@@ -323,7 +323,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     nowMs: () => worker.nowMs(),
     scans: new Scans(monotonicMs),
     secrets,
-    sealingKey: secrets.sealingKey,
+    ring: secrets.ring,
     readRoom: parts.readRoom,
     outgoing,
     ...makeContentReaders(parts, () => worker.nowMs()),

@@ -22,7 +22,7 @@ import type { ReadKeys } from '../views/read-keys.ts'
 export interface SegmentsInput {
   /** Null if all content is in Redis, and then so is the log. */
   readonly contents: Contents | null
-  readonly secrets: Pick<Secrets, 'contentKey'>
+  readonly secrets: Pick<Secrets, 'ring'>
   readonly store: OpenStore['store']
   /** The content store's side of Redis. */
   readonly redis: ContentStore
@@ -43,8 +43,8 @@ export interface LogStore {
 export function openLog({ contents, secrets, store, redis, readKeys, metrics, log, config }: SegmentsInput): LogStore {
   const read = makeReader(store)
   if (contents === null) return { read, lanes: () => [makeUnlinkLane(null)] }
-  const { contentKey } = secrets
-  const segments = new SealedSegments({ contents, contentKey, nowMs: monotonicMs })
+  const { ring } = secrets
+  const segments = new SealedSegments({ contents, ring, nowMs: monotonicMs })
   const warn = (facts: object, text: string): void => log.warn(facts, text)
   return {
     read: makeSealedReader({ read, readKeys, segments, done: metrics.sealedRead, warn }),
@@ -55,7 +55,7 @@ export function openLog({ contents, secrets, store, redis, readKeys, metrics, lo
         ...(room !== undefined && { room }),
         read,
         contents,
-        contentKey,
+        ring,
         segments,
         readBody: (place) => readChunks(redis, { ...place, part: BODY_PART }),
         hotDays: config.hotDays,

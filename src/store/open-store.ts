@@ -17,15 +17,19 @@ import { type Config, isOwnStore } from '../process/config.ts'
 import { isProcessGone } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
+import { checkOfSecret } from '../state/ring.ts'
 import { watchEach } from './cluster/watch-each.ts'
 import { checkInstallation, openInstallation, readCheck, wasMade } from './installation.ts'
 import type { Nodes } from './nodes.ts'
 import { closeDirectory } from './private-dir.ts'
 import { type Remembered, restoreFiles } from './restore-data-dir.ts'
 import { makeRewrites, type Rewrites } from './rewrite.ts'
+import { openRingDoor, type RingDoor } from './ring.ts'
 import { type ConnectedStore, connectStore, type RuntimeStore } from './runtime-store.ts'
 import { findSecret } from './secret.ts'
 import { type StoreWatch, watchStore } from './store-watch.ts'
+
+const RING_LOST = 'The keys of this store were sealed with another secret: stopping'
 
 /** A store that is open. */
 export interface OpenStore {
@@ -74,17 +78,22 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     const opened = await connect(addresses, config, { options, known })
     found = opened
     const { store, nodes, primaries } = opened
-    const { secrets, id } = await openAll(nodes, config, { known, acceptDomain: options.acceptDomain ?? false })
+    const { secret, id } = await openAll(nodes, config, { known, acceptDomain: options.acceptDomain ?? false })
+    const door = await openRingDoor({
+      redis: () => nodes.common(),
+      secret,
+      onLost: (reason) => stopFor(options, reason, RING_LOST),
+    })
     const watch = await watchOpen(opened, { config, options, embedded, id })
     return {
       store,
-      secrets,
+      secrets: makeSecrets(door.ring),
       watch,
       nodes,
       primaries,
       cluster: opened.cluster,
       rewrites: isOwnStore(config) ? makeRewrites(() => nodes.common()) : null,
-      close: () => closeStore({ opened, embedded, watch }),
+      close: () => closeStore({ opened, embedded, watch, door }),
     }
   } catch (error) {
     await giveBack(found, embedded)
@@ -132,22 +141,21 @@ async function openAll(
   nodes: Nodes,
   config: Config,
   { known, acceptDomain }: { known: Remembered; acceptDomain: boolean },
-): Promise<{ secrets: Secrets; id: string }> {
+): Promise<{ secret: string; id: string }> {
   const { dataDir, secretKey, serviceDomain } = config
   const secret = findSecret({
     dataDir,
     secretKey,
     confirmed: await readCheck(nodes.common()),
-    checkOf: (one) => makeSecrets(one).check,
+    checkOf: checkOfSecret,
     mayMake: isOwnStore(config),
   })
-  const secrets = makeSecrets(secret)
-  const place = { dataDir, secretCheck: secrets.check, nowMs: Date.now(), serviceDomain, acceptDomain }
+  const place = { dataDir, secretCheck: checkOfSecret(secret), nowMs: Date.now(), serviceDomain, acceptDomain }
   const id = await openInstallation(nodes.common(), place)
   known.id = id
   // A secret from the setting need not be stored.
   known.secret = secretKey === null ? secret : null
-  return { secrets, id }
+  return { secret, id }
 }
 
 function watchOpen(
@@ -196,12 +204,15 @@ async function closeStore({
   opened,
   embedded,
   watch,
+  door,
 }: {
   opened: ConnectedStore
   embedded: EmbeddedRedis | null
   watch: StoreWatch
+  door: RingDoor
 }): Promise<void> {
   watch.stop()
+  door.stop()
   await embedded?.stop({ whenLast: () => isUnused(opened.nodes.common()) })
   opened.store.close()
 }

@@ -16,13 +16,14 @@ import { damagedValue } from '../../cluster/sum.ts'
 import type { Contents } from '../content/contents.ts'
 import { BrokenObject } from '../content/framing.ts'
 import { openJoined } from '../content/joined.ts'
-import { makeMailKey, openMailKey } from '../content/mail-key.ts'
+import { makeMailKey } from '../content/mail-key.ts'
 import { fillListed, UNFILLED_LINK } from '../mail/compose/listed.ts'
 import type { OwnContent } from '../state/broadcast/content.ts'
 import { attachmentPart, BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import type { Head, HeadAttachment, StoredContent } from '../state/message/head.ts'
 import { packName } from '../state/message/packed.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
+import { openMailKey, type SealingRing } from '../state/sealing.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
 import { type ListedContents, listedOf } from './listed.ts'
 
@@ -37,7 +38,7 @@ export interface OutgoingStore {
   /** Null if all content is in Redis. */
   readonly contents: Contents | null
   /** Seals the keys of mails. */
-  readonly contentKey: Buffer
+  readonly ring: SealingRing
   /** The shared content of messages of broadcasts. */
   readonly listed: ListedContents
 }
@@ -61,7 +62,7 @@ export interface OutgoingObjects {
 
 /** Divides a message's content by its destination. Takes its packed parts and the bytes of its attachments in order. */
 export function divideContent(
-  { contents, contentKey }: Pick<OutgoingStore, 'contents' | 'contentKey'>,
+  { contents, ring }: Pick<OutgoingStore, 'contents' | 'ring'>,
   { parts, attachments }: { readonly parts: readonly PackedPart[]; readonly attachments: readonly Uint8Array[] },
 ): DividedContent {
   let bytes = 0
@@ -70,7 +71,7 @@ export function divideContent(
   const body = parts.find(({ part }) => part === BODY_PART)
   const isBodyLarge = body !== undefined && bytesOf(body.chunks) > BODY_BYTES_MIN
   const files = attachments.length > 0
-  const { key, sealed } = makeMailKey(contentKey)
+  const { key, sealed } = makeMailKey(ring)
   return {
     parts: body === undefined || isBodyLarge ? [] : [body],
     objects: {
@@ -148,11 +149,11 @@ async function readBodyBytes(
 
 /** Reads a body out of its pack, as `readObject` does. */
 async function readPacked(
-  { contents, contentKey }: OutgoingStore,
+  { contents, ring }: OutgoingStore,
   shard: number,
   { key, packed }: StoredContent,
 ): Promise<Buffer | null | undefined> {
-  const mailKey = openMailKey(contentKey, key)
+  const mailKey = openMailKey(ring, key)
   if (mailKey === null || packed === undefined) return null
   if (contents === null) return undefined
   const sealed = await contents.readSealed(packName(shard, packed.object), packed)
@@ -210,11 +211,11 @@ export function readRaw(
  * Throws DamagedValue if its bytes were changed.
  */
 async function readObject(
-  { contents, contentKey }: OutgoingStore,
+  { contents, ring }: OutgoingStore,
   place: MessagePlace & { readonly stored: StoredContent },
   part: OutgoingPart,
 ): Promise<Buffer | null | undefined> {
-  const mailKey = openMailKey(contentKey, place.stored.key)
+  const mailKey = openMailKey(ring, place.stored.key)
   if (mailKey === null) return null
   if (contents === null) return undefined
   const found = await contents.read({ name: nameOf(place, part), mailKey, kind: part })

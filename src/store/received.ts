@@ -9,10 +9,10 @@
 import { promisify } from 'node:util'
 import { deflateSync, inflate } from 'node:zlib'
 import type { Contents } from '../content/contents.ts'
-import { openMailKey } from '../content/mail-key.ts'
 import type { ParsedContent } from '../mail/mime/received-mail.ts'
 import type { ContentHead } from '../state/received/content-head.ts'
 import { receivedObjectName } from '../state/received/object.ts'
+import { openMailKey, type SealingRing } from '../state/sealing.ts'
 
 const inflated = promisify(inflate)
 
@@ -24,7 +24,7 @@ export interface ReceivedStore {
   /** Null: this installation has no content store, and receives no mail. */
   readonly contents: Contents | null
   /** Opens the keys of mails. */
-  readonly contentKey: Buffer
+  readonly ring: SealingRing
 }
 
 /** Whose mail it is, and its head row. */
@@ -39,11 +39,11 @@ export interface ReceivedContentPlace {
  * store does not answer.
  */
 export async function openRaw(
-  { contents, contentKey }: ReceivedStore,
+  { contents, ring }: ReceivedStore,
   { shard, serverId, head }: ReceivedContentPlace,
   span: { readonly from: number; readonly length: number | null } = { from: 0, length: null },
 ): Promise<{ readonly size: number; readonly pieces: AsyncIterable<Buffer> } | 'damaged' | 'away'> {
-  const mailKey = openMailKey(contentKey, head.key)
+  const mailKey = openMailKey(ring, head.key)
   if (mailKey === null) return 'damaged'
   if (contents === null) return 'away'
   const name = receivedObjectName(shard, serverId, head.objectId)
@@ -57,11 +57,11 @@ export async function openRaw(
  * `damaged` if the object is missing or is not what was written.
  */
 export async function readParsed(
-  { contents, contentKey }: ReceivedStore,
+  { contents, ring }: ReceivedStore,
   { shard, serverId, head }: ReceivedContentPlace,
 ): Promise<ParsedContent | 'damaged' | null | undefined> {
   if (head.parsedId === null) return null
-  const mailKey = openMailKey(contentKey, head.key)
+  const mailKey = openMailKey(ring, head.key)
   if (mailKey === null) return 'damaged'
   if (contents === null) return undefined
   const name = receivedObjectName(shard, serverId, head.parsedId)
@@ -77,11 +77,11 @@ export function packParsed(parsed: ParsedContent): Uint8Array {
 
 /** Writes the result of `packParsed` under a new id; false if the store did not accept it. */
 export async function writeParsed(
-  { contents, contentKey }: ReceivedStore,
+  { contents, ring }: ReceivedStore,
   { shard, serverId, key, parsedId }: { shard: number; serverId: string; key: string; parsedId: string },
   packed: Uint8Array,
 ): Promise<boolean> {
-  const mailKey = openMailKey(contentKey, key)
+  const mailKey = openMailKey(ring, key)
   if (mailKey === null || contents === null) return false
   const name = receivedObjectName(shard, serverId, parsedId)
   return (await contents.put({ names: [name], mailKey, kind: 'parsed', source: [packed], bytesMax: packed.length })).ok

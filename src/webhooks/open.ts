@@ -6,6 +6,7 @@ import type { LaneType } from '../../cluster/behaviour.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { Config } from '../process/config.ts'
 import type { Metrics } from '../process/metrics.ts'
+import type { SealingRing } from '../state/sealing.ts'
 import type { Reader } from '../views/key.ts'
 import { type EventReader, makeEventReader, type ReceivedParts } from '../views/message/event.ts'
 import { makePostLane, type PostDeps, Standings } from './perform.ts'
@@ -32,7 +33,7 @@ export interface WebhookRoomInput {
   readonly config: Config
   readonly metrics: Metrics
   readonly read: Reader
-  readonly sealingKey: Buffer
+  readonly ring: SealingRing
   readonly resolver: Resolver
   /** Certificates to trust instead of the default ones; null for the default. */
   readonly ca: string | null
@@ -41,8 +42,8 @@ export interface WebhookRoomInput {
 
 /** Makes the room; no connection is open yet. */
 export function makeWebhookRoom(input: WebhookRoomInput): WebhookRoom {
-  const { config, metrics, read, sealingKey, resolver, ca, received } = input
-  const secrets = makeWebhookSecrets(sealingKey)
+  const { config, metrics, read, ring, resolver, ca, received } = input
+  const secrets = makeWebhookSecrets(ring)
   const readEvent = makeEventReader(read, () => performance.now(), received)
   const standings = new Standings()
   let poster: Promise<Poster> | null = null

@@ -15,7 +15,9 @@ import {
   sealedSize,
 } from '../../src/content/frame.ts'
 import { BrokenObject, keyOfHead, openAll, sealAll } from '../../src/content/framing.ts'
-import { makeMailKey, openMailKey } from '../../src/content/mail-key.ts'
+import { makeMailKey } from '../../src/content/mail-key.ts'
+import { openMailKey } from '../../src/state/sealing.ts'
+import { ringOf } from '../support/world/rings.ts'
 
 const SIZES = [0, 1, 1000, FRAME_BYTES - 1, FRAME_BYTES, FRAME_BYTES + 1, 3 * FRAME_BYTES, 3 * FRAME_BYTES + 7]
 const mailKey = randomBytes(32)
@@ -157,12 +159,12 @@ t.test('frame: an object shorter than planned is detected', async (t) => {
 })
 
 t.test('mail-key: sealed with the secret, and opened with no other; a changed one does not open', async (t) => {
-  const secret = randomBytes(32)
-  const { key, sealed } = makeMailKey(secret)
+  const ring = ringOf('secret')
+  const { key, sealed } = makeMailKey(ring)
   t.match(sealed, /^[\w-]{54}$/)
-  t.ok(openMailKey(secret, sealed)?.equals(key))
-  t.notOk(makeMailKey(secret).key.equals(key), 'each mail has its own')
-  t.equal(openMailKey(randomBytes(32), sealed), null)
-  t.equal(openMailKey(secret, `${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`), null)
-  for (const text of ['', 'x', sealed.slice(0, 20)]) t.equal(openMailKey(secret, text), null)
+  t.ok(openMailKey(ring, sealed)?.equals(key))
+  t.notOk(makeMailKey(ring).key.equals(key), 'each mail has its own')
+  t.equal(openMailKey(ringOf('other'), sealed), null)
+  t.equal(openMailKey(ring, `${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`), null)
+  for (const text of ['', 'x', sealed.slice(0, 20)]) t.equal(openMailKey(ring, text), null)
 })

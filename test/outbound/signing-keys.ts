@@ -7,18 +7,20 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { ViewFact } from '../../cluster/behaviour.ts'
 import { makeIds } from '../../cluster/id.ts'
-import { makeDkimKeyPair, NONCE_BYTES, sealKey } from '../../src/mail/compose/dkim-key.ts'
+import { makeDkimKeyPair } from '../../src/mail/compose/dkim-key.ts'
 import { makeSigningKeyFinder, openServiceKey } from '../../src/outbound/signing-keys.ts'
+import { NONCE_BYTES, sealSecret } from '../../src/state/sealing.ts'
 import { makeReader } from '../../src/views/key.ts'
 import { configOf } from '../support/service/service.ts'
+import { ringOf } from '../support/world/rings.ts'
 
 const ACCOUNT_ID = makeIds({ shard: 7, last: '', random: () => 0.5 }).next(1_700_000_000_000)
-const SEALING_KEY = randomBytes(32)
+const RING = ringOf('secret')
 
 async function rowOf(selector: string, sinceMs: number, domain = 'acme.test') {
   const { privateKey, publicKey } = await makeDkimKeyPair()
   const owner = `${ACCOUNT_ID} ${domain} ${selector}`
-  const sealed = sealKey(SEALING_KEY, { privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
+  const sealed = sealSecret(RING, { secret: privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
   return {
     privateKey: privateKey.toString('base64'),
     row: [selector, JSON.stringify([sinceMs, publicKey, sealed.toString('base64')])],
@@ -36,7 +38,7 @@ t.test('signing-keys: the key in use at acceptance, read once if its time is kno
       return isAway ? null : [rows]
     },
   }
-  const find = makeSigningKeyFinder(makeReader(store), SEALING_KEY)
+  const find = makeSigningKeyFinder(makeReader(store), RING)
   const order = { accountId: ACCOUNT_ID, domain: 'acme.test' }
   t.equal((await find({ ...order, acceptedAtMs: 150, keySinceMs: null }))?.privateKey, old.privateKey)
   t.same(await find({ ...order, acceptedAtMs: 250, keySinceMs: 200 }), {

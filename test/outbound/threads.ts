@@ -12,6 +12,7 @@ import { openFence } from '../../src/process/fence.ts'
 import type { Log } from '../../src/process/log.ts'
 import { makeSecrets } from '../../src/process/secrets.ts'
 import { measuringJob } from '../../src/sending/send.ts'
+import { ringOf } from '../support/world/rings.ts'
 
 const NEVER = new AbortController().signal
 
@@ -85,7 +86,11 @@ t.test('a message is measured in a thread', async (t) => {
     tag: null,
     metadata: {},
   }
-  const ids = { streamId: randomUUID(), accountId: randomUUID(), senderId: makeSecrets('x'.repeat(32)).senderId }
+  const ids = {
+    streamId: randomUUID(),
+    accountId: randomUUID(),
+    senderId: makeSecrets(ringOf('x'.repeat(32))).senderId,
+  }
   for (const { tag, tagHash } of [
     { tag: null, tagHash: null },
     { tag: 'welcome', tagHash: 'aB_-c123' },

@@ -21,9 +21,10 @@ import { freshHead, newObjectId } from '../../src/state/received/content-head.ts
 import { receivedObjectName } from '../../src/state/received/object.ts'
 import { parseLane } from '../../src/state/received/parse-item.ts'
 import { readParsed } from '../../src/store/received.ts'
+import { ringOf } from '../support/world/rings.ts'
 
 const SLOW_MS = 2_100
-const contentKey = Buffer.alloc(32, 7)
+const ring = ringOf('mail')
 const ids = makeIds({ shard: 23, last: '', random: Math.random })
 const serverId = ids.next(Date.now())
 
@@ -52,7 +53,7 @@ function setUp(t: Test) {
   const contents = makeContents({ home: makeFileHome(root, { worker: () => 'me' }), room: null, told: warn, warn })
   const told: string[] = []
   const lane = makeParseLane({
-    received: { contents, contentKey },
+    received: { contents, ring },
     freshMails: null,
     rooms: { slow: makeThread(told), fast: makeThread(told) },
     judge: () => ({ isRead: Promise.resolve(), check: Promise.resolve(null) }),
@@ -63,7 +64,7 @@ function setUp(t: Test) {
   })
   const keep = async (accountId: string, subject: string): Promise<ParseJob> => {
     const messageId = ids.next(Date.now())
-    const { key, sealed } = makeMailKey(contentKey)
+    const { key, sealed } = makeMailKey(ring)
     const raw = Buffer.from(`From: a@b.example\r\nSubject: ${subject}\r\n\r\n${'x'.repeat(100)}`)
     const head = freshHead({
       objectId: newObjectId(Date.now(), Math.random),
@@ -119,11 +120,11 @@ t.test('parse-lane: an unreadable mail has an outcome, one without an answer ret
     parsed: { subject: 'there', parseIssue: null, hasText: true, named: { isWhole: true } },
   })
   const parsedId = outcome.result === 'parsed' ? outcome.parsed.parsedId : null
-  const parsed = await readParsed({ contents, contentKey }, { shard: 23, serverId, head: { ...job.head, parsedId } })
+  const parsed = await readParsed({ contents, ring }, { shard: 23, serverId, head: { ...job.head, parsedId } })
   t.match(parsed, { subject: 'there', text: 'x'.repeat(100), attachments: [] })
   const gone = { ...job, head: { ...job.head, objectId: newObjectId(Date.now(), Math.random) } }
   t.match(await perform(gone), { result: 'parsed', parsed: { parseIssue: 'parser_error', parsedId: null } })
-  const other = { ...job, head: { ...job.head, key: makeMailKey(Buffer.alloc(32, 8)).sealed } }
+  const other = { ...job, head: { ...job.head, key: makeMailKey(ringOf('other')).sealed } }
   t.match(
     await perform(other),
     { result: 'parsed', parsed: { parseIssue: 'parser_error' } },

@@ -1,13 +1,14 @@
 /** domains - sending domains over real DNS, and live mail from one of them over a real MX. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { openKey } from '../../src/mail/compose/dkim-key.ts'
 import { parseReturnPath } from '../../src/mail/return-path.ts'
 import { makeSecrets } from '../../src/process/secrets.ts'
+import { openSecret } from '../../src/state/sealing.ts'
 import { until } from '../support/machine/until.ts'
 import { startMx } from '../support/peers/mx.ts'
 import { startZone } from '../support/peers/zone.ts'
 import { type Called, startTestService } from '../support/service/service.ts'
+import { ringOf } from '../support/world/rings.ts'
 
 const UNKNOWN_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 
@@ -61,11 +62,11 @@ t.test('domain: private key is sealed, and opens with the secret and the domain 
   const [, publicKey, sealedPrivateKey] = JSON.parse(row)
   t.equal(json.dkim.value, `v=DKIM1; k=rsa; p=${publicKey}`)
   t.notMatch(row, 'PRIVATE KEY')
-  const { sealingKey } = makeSecrets(service.config.secretKey as string)
+  const ring = ringOf(service.config.secretKey as string)
   const sealed = Buffer.from(sealedPrivateKey, 'base64')
   const owner = `${account.accountId} sealed.example ${selector}`
-  t.ok((openKey(sealingKey, { sealed, owner })?.length ?? 0) > 1000)
-  t.equal(openKey(sealingKey, { sealed, owner: `${owner}x` }), null)
+  t.ok((openSecret(ring, { sealed, owner })?.length ?? 0) > 1000)
+  t.equal(openSecret(ring, { sealed, owner: `${owner}x` }), null)
 })
 
 const REFUSED: readonly [string, number, string][] = [
@@ -158,7 +159,7 @@ t.test('domain: live mail goes out over MX from a verified one, and not after it
   t.notMatch(messages.join(''), 'hidden@')
   const commands = mx.sessions.flatMap((session) => session.commands)
   const senders = commands.map((line) => /^MAIL FROM:<([^@>]*)@sw-bounce\.live\.example>/.exec(line)?.[1] ?? '')
-  const { tokenKey } = makeSecrets(service.config.secretKey as string)
+  const { tokenKey } = makeSecrets(ringOf(service.config.secretKey as string))
   const named = senders.filter((local) => local !== '').map((local) => parseReturnPath(tokenKey, local))
   t.same(
     named.map((one) => one?.messageId),

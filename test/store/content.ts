@@ -22,6 +22,7 @@ import {
 import { makeListedContents } from '../../src/store/listed.ts'
 import { readBody as readOutgoing, readRaw } from '../../src/store/outgoing.ts'
 import { startRedis } from '../support/store/redis.ts'
+import { ringOf } from '../support/world/rings.ts'
 
 const KB = 1024
 
@@ -48,7 +49,7 @@ const away: ContentStore = { ...store, readContent: async () => null, readField:
 /** Content in Redis, like that of messages without content in the content store. */
 const readBody = (redis: ContentStore, place: { shard: number; contentId: string; test: boolean }) =>
   readOutgoing(
-    { redis, contents: null, contentKey: Buffer.alloc(32), listed: makeListedContents(redis, () => 0) },
+    { redis, contents: null, ring: ringOf('x'), listed: makeListedContents(redis, () => 0) },
     { ...place, stored: null },
   )
 
@@ -206,7 +207,7 @@ t.test('a message that came whole is a part beside its body, small in one chunk,
   const outgoing = {
     redis: store,
     contents: null,
-    contentKey: Buffer.alloc(32),
+    ring: ringOf('x'),
     listed: makeListedContents(store, () => 0),
   }
   for (const bytes of [randomBytes(100), randomBytes(600 * KB), Buffer.alloc(0)]) {

@@ -13,10 +13,11 @@ import { isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { packName } from '../../state/message/packed.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { unpackStatus } from '../../state/message/status.ts'
+import { openMailKey, type SealingRing } from '../../state/sealing.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { BrokenObject } from '../framing.ts'
 import { type Joinable, openJoined, sealJoined } from '../joined.ts'
-import { makeMailKey, openMailKey } from '../mail-key.ts'
+import { makeMailKey } from '../mail-key.ts'
 import { isOpenStatus, type ReadRow, readPage } from './read-page.ts'
 import type { ColdDeps } from './written.ts'
 
@@ -85,7 +86,7 @@ async function bodyOf(deps: ColdDeps, job: PackJob, row: ReadRow): Promise<Found
 }
 
 async function readBodyOf(
-  { readBody, contentKey }: ColdDeps,
+  { readBody, ring }: ColdDeps,
   { serverId, segment }: PackJob,
   { short, entry, head: text, statuses }: ReadRow,
 ): Promise<FoundBody | null | 'away'> {
@@ -97,9 +98,8 @@ async function readBodyOf(
   const read = await readBody({ shard: shardOf(serverId) as number, contentId, test: isTestSegment(segment) })
   if (read === undefined) return 'away'
   if (read === null) return null
-  const known = stored === null ? null : openMailKey(contentKey, stored.key)
-  const { key, sealed } =
-    known === null || stored === null ? makeMailKey(contentKey) : { key: known, sealed: stored.key }
+  const known = stored === null ? null : openMailKey(ring, stored.key)
+  const { key, sealed } = known === null || stored === null ? makeMailKey(ring) : { key: known, sealed: stored.key }
   const chunks = read.isSliced ? 0 : read.chunks.length
   return {
     mailKey: key,
@@ -132,7 +132,7 @@ interface Packing {
 }
 
 async function write(
-  { contents, contentKey }: ColdDeps,
+  { contents, ring }: ColdDeps,
   { serverId, segment, object }: PackJob,
   { found, next, isEnd }: Packing,
 ): Promise<PackOutcome> {
@@ -158,7 +158,7 @@ async function write(
   const back = isWritten ? await contents.readSealed(name, { from: 0, length: from }) : 'away'
   if (typeof back === 'string') return { ...place, result: 'away' }
   for (const [index, body] of bodies.entries()) {
-    if (!(await isSame(back, body, (found[index] as FoundBody).bytes, contentKey))) return { ...place, result: 'away' }
+    if (!(await isSame(back, body, (found[index] as FoundBody).bytes, ring))) return { ...place, result: 'away' }
     if (index % A_TURN === 0) await turn()
   }
   return { ...packed, bodies }
@@ -169,9 +169,9 @@ async function isSame(
   pack: Buffer,
   { key, from, length }: PackedBody,
   bytes: Uint8Array,
-  contentKey: Buffer,
+  ring: SealingRing,
 ): Promise<boolean> {
-  const mailKey = openMailKey(contentKey, key)
+  const mailKey = openMailKey(ring, key)
   if (mailKey === null) return false
   try {
     return (await openJoined(pack.subarray(from, from + length), { mailKey, kind: 'body' })).equals(bytes)

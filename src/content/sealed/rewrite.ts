@@ -118,7 +118,7 @@ export async function trimSegment(
   for await (const piece of packer.end()) pieces.push(piece)
   const removed = await pastRecalled(deps, { serverId, segment: name, cutoffMs })
   if (removed === null) return { act: 'trim', result: 'away' }
-  const { key, sealed } = makeMailKey(deps.contentKey)
+  const { key, sealed } = makeMailKey(deps.ring)
   const place = { leaf: row.next, day: row.day }
   const size = await writeObject(deps, { name: coldName(shard, place), key, pieces })
   // The rest of a segment without messages is removed completely by the next sweep.
@@ -190,7 +190,7 @@ async function writeChanged(
     if (isTouched) await turn()
   }
   pieces.push(indexes, packTail({ blocks, indexes: tail.indexes }))
-  const { key, sealed } = makeMailKey(deps.contentKey)
+  const { key, sealed } = makeMailKey(deps.ring)
   const at = { leaf: row.next, day: row.day }
   const size = await writeObject(deps, { name: coldName(shard, at), key, pieces })
   if (size === null) return null

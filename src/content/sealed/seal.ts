@@ -42,7 +42,7 @@ export async function sealSegment(deps: ColdDeps, job: SealJob): Promise<SealOut
   }
   if (packer.messages === 0) return { ...place, result: 'empty' }
   for await (const piece of packer.end()) packed.push(piece)
-  const { key, sealed } = makeMailKey(deps.contentKey)
+  const { key, sealed } = makeMailKey(deps.ring)
   const name = coldName(shard, { leaf, day })
   const size = await writeObject(deps, { name, key, pieces: packed })
   if (size === null) return { ...place, result: 'away' }

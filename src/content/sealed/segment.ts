@@ -9,9 +9,9 @@
 import { sortableEntryId } from '../../../cluster/id.ts'
 import { BoundedCache } from '../../process/bounded-cache.ts'
 import { coldName, type SealedRow } from '../../state/message/sealed.ts'
+import { openMailKey, type SealingRing } from '../../state/sealing.ts'
 import type { Contents, GetOrder } from '../contents.ts'
 import { BrokenObject } from '../framing.ts'
-import { openMailKey } from '../mail-key.ts'
 import type { Front } from '../storage-backend.ts'
 import { inflateBlock, openBlock, type SealedMessage } from './block.ts'
 import { placesIn, postingPageOf } from './postings.ts'
@@ -45,7 +45,7 @@ export class SegmentFailure extends Error {
 export interface SegmentsDeps {
   readonly contents: Pick<Contents, 'read' | 'front'>
   /** Seals the keys of objects. */
-  readonly contentKey: Buffer
+  readonly ring: SealingRing
   /** A monotonic clock, ms. */
   readonly nowMs: () => number
 }
@@ -129,7 +129,7 @@ export class SealedSegment {
   /** A part of the object. */
   async bytes(from: number, length: number): Promise<Buffer> {
     if (this.#whole !== null) return this.#whole.subarray(from, from + length)
-    const mailKey = openMailKey(this.#deps.contentKey, this.#row.key)
+    const mailKey = openMailKey(this.#deps.ring, this.#row.key)
     if (mailKey === null) throw new SegmentFailure('broken', 'Its key does not open: SECRET_KEY is another one')
     const order = { name: this.#name, mailKey, kind: 'log', span: { from, length } } as const
     const known = this.#caches.fronts.get(this.#name)

@@ -4,6 +4,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import type { SealedRow } from '../../state/message/sealed.ts'
+import type { SealingRing } from '../../state/sealing.ts'
 import type { Reader } from '../../views/key.ts'
 import type { Contents } from '../contents.ts'
 import { checkOf } from './packer.ts'
@@ -20,7 +21,7 @@ export interface ColdDeps {
     contentId: string
     test: boolean
   }) => Promise<{ readonly chunks: readonly Buffer[]; readonly isSliced: boolean } | null | undefined>
-  readonly contentKey: Buffer
+  readonly ring: SealingRing
   readonly segments: SealedSegments
   /** The store's time in ms. */
   readonly nowMs: () => number

@@ -6,9 +6,9 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Shown } from '../../actors/dashboard/factor.ts'
-import { NONCE_BYTES, openKey, sealKey } from '../../mail/compose/dkim-key.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { User } from '../../state/dashboard/user.ts'
+import { NONCE_BYTES, openSecret, type SealingRing, sealSecret } from '../../state/sealing.ts'
 import { parseRecoveryCode } from './recovery-code.ts'
 import { findTotpStep } from './totp.ts'
 
@@ -16,7 +16,7 @@ const DIGITS = /^\d{6}$/
 
 /** The factor of a user's code; null if it is not usable now. */
 export function readFactorCode(
-  secrets: Pick<Secrets, 'recoveryHmac' | 'sealingKey'>,
+  secrets: Pick<Secrets, 'recoveryHmac' | 'ring'>,
   user: User,
   { code, nowMs }: { readonly code: string; readonly nowMs: number },
 ): Shown | null {
@@ -26,20 +26,20 @@ export function readFactorCode(
     const hmac = recovery === null ? null : secrets.recoveryHmac(user.userId, recovery)
     return hmac !== null && user.codes.includes(hmac) ? { kind: 'code', hmac } : null
   }
-  const secret = user.totp === null ? null : openTotp(secrets.sealingKey, user.userId, user.totp)
+  const secret = user.totp === null ? null : openTotp(secrets.ring, user.userId, user.totp)
   const step = secret === null ? null : findTotpStep(secret, digits, { nowMs, usedStep: user.totpStep })
   return step === null ? null : { kind: 'totp', step }
 }
 
 /** Seals the secret of a user's authenticator as base64. It cannot be opened for a different user. */
-export function sealTotp(sealingKey: Buffer, userId: string, secret: Buffer): string {
-  const input = { privateKey: secret, owner: ownerOf(userId), nonce: randomBytes(NONCE_BYTES) }
-  return sealKey(sealingKey, input).toString('base64')
+export function sealTotp(ring: SealingRing, userId: string, secret: Buffer): string {
+  const input = { secret, owner: ownerOf(userId), nonce: randomBytes(NONCE_BYTES) }
+  return sealSecret(ring, input).toString('base64')
 }
 
 /** Opens a sealed secret; null if SECRET_KEY has changed. */
-export function openTotp(sealingKey: Buffer, userId: string, sealed: string): Buffer | null {
-  return openKey(sealingKey, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(userId) })
+export function openTotp(ring: SealingRing, userId: string, sealed: string): Buffer | null {
+  return openSecret(ring, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(userId) })
 }
 
 function ownerOf(userId: string): string {

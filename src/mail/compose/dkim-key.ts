@@ -1,20 +1,12 @@
 /**
- * dkim-key - the RSA key pair of a sending domain: made, named, published and kept sealed (RFC 6376, RFC 8301).
- *
- * The private key is kept under AES-256-GCM; its context is authenticated with it, so that a sealed key copied to
- * another domain cannot be opened there.
+ * dkim-key - the RSA key pair of a sending domain: made, named and published (RFC 6376, RFC 8301).
  */
 
-import { createCipheriv, createDecipheriv, generateKeyPair, hkdfSync } from 'node:crypto'
+import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /** RFC 8301 3.2: at least 1024, should be 2048; larger ones no longer fit one UDP answer. */
 const MODULUS_BITS = 2048
-const KEY_BYTES = 32
-const TAG_BYTES = 16
-/** Bytes of a nonce for `sealKey`, never used twice. */
-export const NONCE_BYTES = 12
-const SEALED_VERSION = 1
 
 export interface DkimKeyPair {
   /** PKCS #8, DER. */
@@ -44,38 +36,7 @@ export function formatDkimTxt(publicKey: string): string {
   return `v=DKIM1; k=rsa; p=${publicKey}`
 }
 
-/** The key that seals private keys, derived from the installation's secret (RFC 5869). */
-export function deriveSealingKey(secret: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', 'sendwright dkim sealing v1', KEY_BYTES))
-}
-
 /** The context that a sealed key is bound to. The domain has no id yet when its key is made. */
 export function formatKeyOwner(of: { accountId: string; domain: string; selector: string }): string {
   return `${of.accountId} ${of.domain} ${of.selector}`
-}
-
-/** Seals bytes; `owner` (`formatKeyOwner`) must be the same when opening. */
-export function sealKey(sealingKey: Buffer, input: { privateKey: Buffer; owner: string; nonce: Buffer }): Buffer {
-  const cipher = createCipheriv('aes-256-gcm', sealingKey, input.nonce, { authTagLength: TAG_BYTES })
-  cipher.setAAD(Buffer.from(input.owner))
-  const sealed = Buffer.concat([cipher.update(input.privateKey), cipher.final()])
-  return Buffer.concat([Buffer.from([SEALED_VERSION]), input.nonce, cipher.getAuthTag(), sealed])
-}
-
-/** Opens the result of `sealKey`; null if the secret or the owner is another one or the bytes were changed. */
-export function openKey(sealingKey: Buffer, input: { sealed: Buffer; owner: string }): Buffer | null {
-  const { sealed } = input
-  const bodyAt = 1 + NONCE_BYTES + TAG_BYTES
-  if (sealed.length <= bodyAt || sealed[0] !== SEALED_VERSION) return null
-  const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
-  const decipher = createDecipheriv('aes-256-gcm', sealingKey, nonce, { authTagLength: TAG_BYTES })
-  decipher.setAAD(Buffer.from(input.owner))
-  decipher.setAuthTag(sealed.subarray(1 + NONCE_BYTES, bodyAt))
-  const opened = decipher.update(sealed.subarray(bodyAt))
-  try {
-    return Buffer.concat([opened, decipher.final()])
-  } catch {
-    // final() cannot report a wrong tag in another way.
-    return null
-  }
 }

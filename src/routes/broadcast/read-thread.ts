@@ -2,7 +2,7 @@
 
 import { parentPort } from 'node:worker_threads'
 import type { ThreadMessage } from '../../process/job-thread.ts'
-import { makeSecrets } from '../../process/secrets.ts'
+import { makeHashes } from '../../process/secrets.ts'
 import type { PreviewResult, ReadJob, ReadResult } from './read.ts'
 import { parseBroadcast, parsePreview } from './read.ts'
 
@@ -10,9 +10,9 @@ const port = parentPort!
 const post = (message: ThreadMessage<ReadResult | PreviewResult>): void => port.postMessage(message)
 
 post({ ready: true })
-port.on('message', ({ pieces, secretKey, accountId, serverId, isPreview }: ReadJob) => {
+port.on('message', ({ pieces, hashKeys, accountId, serverId, isPreview }: ReadJob) => {
   try {
-    const secrets = makeSecrets(secretKey)
+    const secrets = makeHashes(hashKeys)
     const hashes = {
       addressHmac: (address: string) => secrets.addressHmac(accountId, address),
       tagHash: (tag: string) => secrets.tagHash(serverId, tag),

@@ -22,11 +22,12 @@ import {
   type RenderedMessage,
   renderMessage,
 } from '../../sending/broadcast/prepare.ts'
+import type { HashKeys } from '../../state/ring.ts'
 
 /** Input of the thread. */
 export interface ReadJob {
   readonly pieces: readonly ArrayBuffer[]
-  readonly secretKey: string
+  readonly hashKeys: HashKeys
   readonly accountId: string
   readonly serverId: string
   /** Whether one message is only shown. */

@@ -31,7 +31,7 @@ export interface SubmitBroadcastDeps {
   readonly ask: Ask
   readonly read: Reader
   readonly newCmdId: () => string
-  readonly secrets: Pick<Secrets, 'idempotencyHash' | 'secretKey'>
+  readonly secrets: Pick<Secrets, 'idempotencyHash' | 'hashKeys'>
   readonly billing: boolean
   readonly hasRelay: boolean
   readonly outgoing: { readonly redis: ContentStore }

@@ -19,6 +19,7 @@ import { unpackHead } from '../../../src/state/message/head.ts'
 import { makeBroadcastStream, pass, people, submit } from '../../support/world/broadcast-world.ts'
 import { dropPacks, makeSetting } from '../../support/world/cold-mail.ts'
 import { deliverAll, mailTo, openWorld } from '../../support/world/erasure.ts'
+import { ringOf } from '../../support/world/rings.ts'
 import { ACCOUNT_KEY, acceptedIds, LIVE_KEY, makeItem, send, type Tenant } from '../../support/world/tenant.ts'
 import type { World } from '../../support/world/turn.ts'
 
@@ -210,7 +211,7 @@ t.test('bodies that are in packs lose their keys [retention.settings]', async (t
 t.test('the key goes too if attachments had it as well [retention.settings]', async (t) => {
   const { world, tenant, cold } = makeSetting(t, 1)
   world.nowMs -= 8 * DAY_MS
-  const { sealed: key } = makeMailKey(Buffer.alloc(32, 7))
+  const { sealed: key } = makeMailKey(ringOf('cold'))
   const content = { ...makeItem().content, stored: { key, body: false, files: true } }
   const file = { name: 'a.pdf', contentType: null, contentId: null, size: 90_000, inline: false }
   const item = { ...mailTo('ada@example.net'), content, attachments: [file] }

@@ -12,6 +12,7 @@ import { unpackHead } from '../../../src/state/message/head.ts'
 import { Cold } from '../../support/world/cold.ts'
 import { type } from '../../support/world/cold-mail.ts'
 import { deliverAll, mailTo, openWorld } from '../../support/world/erasure.ts'
+import { ringOf } from '../../support/world/rings.ts'
 import { acceptedIds, hmacOf, send } from '../../support/world/tenant.ts'
 import type { World } from '../../support/world/turn.ts'
 
@@ -96,7 +97,7 @@ t.test('few large bodies are read at once', async (t) => {
     return { chunks: [Buffer.from('text')], isSliced: false }
   }
   const { read, contents, segments } = cold
-  const deps = { read, contents, segments, readBody, contentKey: Buffer.alloc(32, 7), nowMs: () => world.nowMs }
+  const deps = { read, contents, segments, readBody, ring: ringOf('cold'), nowMs: () => world.nowMs }
   t.match(await packBodies(deps, job), { result: 'packed', isEnd: true, bodies: { length: 30 } })
   t.equal(most, 3)
 })

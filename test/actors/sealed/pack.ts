@@ -7,18 +7,19 @@ import { unlessDamaged } from '../../../cluster/sum.ts'
 import { packDue } from '../../../src/actors/sealed/pack.ts'
 import { BrokenObject } from '../../../src/content/framing.ts'
 import { openJoined } from '../../../src/content/joined.ts'
-import { openMailKey } from '../../../src/content/mail-key.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { packHead, type StoredContent, unpackHead } from '../../../src/state/message/head.ts'
 import { packName, packOwner } from '../../../src/state/message/packed.ts'
+import { openMailKey } from '../../../src/state/sealing.ts'
 import { readBody } from '../../../src/store/outgoing.ts'
 import { readMessage } from '../../../src/views/message/message.ts'
 import { Cold, type ColdClaim } from '../../support/world/cold.ts'
 import { complain, DAY_MS, ownerOf, PEOPLE, type Setting, type } from '../../support/world/cold-mail.ts'
 import { deliverAll, mailTo, openWorld, order, textsOf } from '../../support/world/erasure.ts'
+import { ringOf } from '../../support/world/rings.ts'
 import { acceptedIds, send } from '../../support/world/tenant.ts'
 
-const CONTENT_KEY = Buffer.alloc(32, 7)
+const RING = ringOf('cold')
 const HOUR_MS = 3_600_000
 const OK = makeDelivered(250, '250 2.0.0 ok')
 
@@ -96,7 +97,7 @@ async function openedIn(setting: Setting): Promise<string> {
 
 /** Tries a key at each place where a sealed body begins. */
 async function openAnywhere(pack: Buffer, sealedKey: string): Promise<string[]> {
-  const mailKey = openMailKey(CONTENT_KEY, sealedKey)
+  const mailKey = openMailKey(RING, sealedKey)
   if (mailKey === null) return []
   const begins: number[] = []
   for (let at = pack.indexOf('SWC1'); at >= 0; at = pack.indexOf('SWC1', at + 1)) begins.push(at)

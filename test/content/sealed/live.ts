@@ -10,7 +10,6 @@ import { shardOf } from '../../../cluster/id.ts'
 import { makeContents } from '../../../src/content/contents.ts'
 import { makeFileHome } from '../../../src/content/files.ts'
 import { SealedSegments } from '../../../src/content/sealed/segment.ts'
-import { makeSecrets } from '../../../src/process/secrets.ts'
 import { unpackSealed } from '../../../src/state/message/sealed.ts'
 import { MOVED_CLOCK_SKIP, makeMovedClock } from '../../support/machine/moved-clock.ts'
 import { until } from '../../support/machine/until.ts'
@@ -20,6 +19,7 @@ import { startZone } from '../../support/peers/zone.ts'
 import { verifyDomain } from '../../support/service/crash-live.ts'
 import { startTestService, type TestService } from '../../support/service/service.ts'
 import { Seeker, seekInRedis } from '../../support/store/seek.ts'
+import { ringOf } from '../../support/world/rings.ts'
 
 const WAIT_MS = 40_000
 /** Letters and digits that nothing has but one person. */
@@ -182,8 +182,8 @@ async function openedOf(service: TestService, redis: Redis): Promise<Buffer[]> {
   const { serverId } = service.firstRun.liveServer
   const home = makeFileHome(join(service.dataDir, 'content'), { worker: () => 'test' })
   const contents = makeContents({ home, room: null, told: () => undefined, warn: () => undefined })
-  const { contentKey } = makeSecrets(service.config.secretKey as string)
-  const segments = new SealedSegments({ contents, contentKey, nowMs: () => 0 })
+  const ring = ringOf(service.config.secretKey as string)
+  const segments = new SealedSegments({ contents, ring, nowMs: () => 0 })
   const opened: Buffer[] = []
   for (const row of await rowsOf(redis, serverId)) {
     if (row.generation === 0) continue

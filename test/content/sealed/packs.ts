@@ -7,15 +7,15 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { openJoined } from '../../../src/content/joined.ts'
-import { openMailKey } from '../../../src/content/mail-key.ts'
-import { makeSecrets } from '../../../src/process/secrets.ts'
 import { unpackHead } from '../../../src/state/message/head.ts'
 import { packName } from '../../../src/state/message/packed.ts'
+import { openMailKey } from '../../../src/state/sealing.ts'
 import { unpackPart } from '../../../src/store/content.ts'
 import { MOVED_CLOCK_SKIP, makeMovedClock } from '../../support/machine/moved-clock.ts'
 import { until } from '../../support/machine/until.ts'
 import { startTestService, type TestService } from '../../support/service/service.ts'
 import { Seeker, seekInRedis } from '../../support/store/seek.ts'
+import { ringOf } from '../../support/world/rings.ts'
 
 const WAIT_MS = 40_000
 /** Letters and digits that nothing has but the mail to one person. */
@@ -135,13 +135,13 @@ function filesOf({ dataDir }: TestService): string[] {
 
 /** Every body that some head in Redis opens. */
 async function openedIn(service: TestService, redis: Redis): Promise<Buffer[]> {
-  const { contentKey } = makeSecrets(service.config.secretKey as string)
+  const ring = ringOf(service.config.secretKey as string)
   const opened: Buffer[] = []
   for (const key of await redis.keys('*:head:*'))
     for (const text of Object.values(await redis.hgetall(key))) {
       const { stored } = unpackHead(text, 1)
       if (stored?.packed === undefined) continue
-      const mailKey = openMailKey(contentKey, stored.key) as Buffer
+      const mailKey = openMailKey(ring, stored.key) as Buffer
       const { object, from, length } = stored.packed
       const pack = readFileSync(join(service.dataDir, 'content', packName(0, object)))
       opened.push(await unpackPart([await openJoined(pack.subarray(from, from + length), { mailKey, kind: 'body' })]))

@@ -9,6 +9,7 @@ import { MOVED_CLOCK_SKIP, makeMovedClock } from '../../support/machine/moved-cl
 import { until } from '../../support/machine/until.ts'
 import { findingsOf, startChromium } from '../../support/pages/chromium.ts'
 import { startTestService } from '../../support/service/service.ts'
+import { ringOf } from '../../support/world/rings.ts'
 
 const MINUTE_DAYS = 61 / 86_400
 
@@ -21,7 +22,7 @@ t.teardown(async () => {
   await browser.close()
   await service.stop()
 })
-const secrets = makeSecrets(service.config.secretKey as string)
+const secrets = makeSecrets(ringOf(service.config.secretKey as string))
 const call = (what: string, body: object) => service.call(what, { token, body })
 const { streamId } = (await call('POST /v1/streams', { kind: 'broadcast', name: 'News' })).json
 

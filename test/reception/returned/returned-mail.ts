@@ -7,6 +7,7 @@ import { startMx } from '../../support/peers/mx.ts'
 import { deliverMail } from '../../support/peers/smtp-dialog.ts'
 import { startZone } from '../../support/peers/zone.ts'
 import { startTestService } from '../../support/service/service.ts'
+import { ringOf } from '../../support/world/rings.ts'
 
 const zone = await startZone()
 const mx = await startMx()
@@ -25,7 +26,7 @@ t.teardown(async () => {
 })
 const port = service.config.mxPort
 const token = liveServer.token
-const { tokenKey } = makeSecrets(service.config.secretKey as string)
+const { tokenKey } = makeSecrets(ringOf(service.config.secretKey as string))
 
 const added = await service.call('POST /v1/domains', { token: account.token, body: { domain: 'live.example' } })
 zone.set(added.json.returnPath.host, { type: 'CNAME', domain: added.json.returnPath.value })

@@ -8,6 +8,7 @@ import { makeSecrets } from '../../../src/process/secrets.ts'
 import { submitBroadcast } from '../../../src/routes/broadcast/submit.ts'
 import { prepareBroadcast } from '../../../src/sending/broadcast/prepare.ts'
 import type { ContentStore } from '../../../src/store/content.ts'
+import { ringOf } from '../../support/world/rings.ts'
 import { LIVE_KEY, makeTenant } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 import { readerOf } from '../../support/world/world-reader.ts'
@@ -17,7 +18,7 @@ const NOW_MS = Date.UTC(2026, 10, 20, 12)
 t.test('submit: content written ahead has the name of its command, and is removed if that is refused', async (t) => {
   const world = new World(NOW_MS)
   const { accountId, live } = makeTenant(world)
-  const secrets = makeSecrets('b'.repeat(64))
+  const secrets = makeSecrets(ringOf('b'.repeat(64)))
   const content = {
     streamId: live.streamId,
     from: 'news@acme.example',

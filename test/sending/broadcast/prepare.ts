@@ -6,8 +6,9 @@ import { compileBody } from '../../../src/http/shape/validate.ts'
 import { makeSecrets } from '../../../src/process/secrets.ts'
 import { checkBroadcast } from '../../../src/sending/broadcast/check.ts'
 import { prepareBroadcast } from '../../../src/sending/broadcast/prepare.ts'
+import { ringOf } from '../../support/world/rings.ts'
 
-const secrets = makeSecrets('b'.repeat(64))
+const secrets = makeSecrets(ringOf('b'.repeat(64)))
 const hashes = {
   addressHmac: (address: string) => secrets.addressHmac('account', address),
   tagHash: (tag: string) => secrets.tagHash('server', tag),

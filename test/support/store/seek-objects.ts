@@ -4,8 +4,8 @@ import type { Redis } from 'ioredis'
 import { withoutSum } from '../../../cluster/sum.ts'
 import { makeContents } from '../../../src/content/contents.ts'
 import { contentFolder, makeFileHome } from '../../../src/content/files.ts'
-import { openMailKey } from '../../../src/content/mail-key.ts'
-import { makeSecrets } from '../../../src/process/secrets.ts'
+import { openMailKey } from '../../../src/state/sealing.ts'
+import { ringOf } from '../world/rings.ts'
 import type { Seeker } from './seek.ts'
 
 /** The objects and their keys, and the word. */
@@ -32,7 +32,7 @@ async function sealedKeys(redis: Redis): Promise<string[]> {
 
 /** Objects of the content store that one of the keys opens and that hold the word. */
 export async function seekInObjects({ redis, dataDir, secretKey, seeker }: SoughtObjects): Promise<string[]> {
-  const { contentKey } = makeSecrets(secretKey)
+  const ring = ringOf(secretKey)
   const root = contentFolder(dataDir)
   const none = () => undefined
   const contents = makeContents({
@@ -48,7 +48,7 @@ export async function seekInObjects({ redis, dataDir, secretKey, seeker }: Sough
   for (const sealed of await sealedKeys(redis))
     for (const name of names)
       for (const kind of ['mail', 'parsed', 'body', 'files'] as const) {
-        const mailKey = openMailKey(contentKey, sealed)
+        const mailKey = openMailKey(ring, sealed)
         if (mailKey === null) throw new Error('A key does not open')
         const read = await contents.read({ name, mailKey, kind })
         if (typeof read !== 'string' && seeker.isIn(Buffer.from(read))) found.push(`${name} (${kind})`)
