@@ -72,15 +72,23 @@ export class Fence {
    * are shut.
    */
   beatAnswered(sentAtMs: number): boolean {
-    const before = this.get(SENT)
-    const silentMs = before === 0 ? 0 : this.nowMs() - before
-    const hasLapsed = silentMs > (this.get(CONNECTED) === 1 ? LAPSED_MS : CUT_OFF_MS_MAX)
+    const hasLapsed = this.hasLapsed()
     // The generations come first, because no thread may see the new heartbeat with the old generation.
     if (hasLapsed) this.lostAll()
-    this.set(SENT, Math.max(sentAtMs, before))
+    this.set(SENT, Math.max(sentAtMs, this.get(SENT)))
     this.set(CONNECTED, 1)
     this.set(BEAT_WAITS, 0)
     return hasLapsed
+  }
+
+  /**
+   * Whether others may consider this process dead by now, and may have removed its record. The next answered heartbeat
+   * shuts every pass that is given until then.
+   */
+  hasLapsed(): boolean {
+    const before = this.get(SENT)
+    const silentMs = before === 0 ? 0 : this.nowMs() - before
+    return silentMs > (this.get(CONNECTED) === 1 ? LAPSED_MS : CUT_OFF_MS_MAX)
   }
 
   /** The connection of heartbeats and commits has closed: everything is held until the next answered heartbeat. */

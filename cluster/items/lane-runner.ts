@@ -68,9 +68,9 @@ export class LaneRunner {
     return this.types.get(laneFamily(lane))
   }
 
-  /** Free performers of a lane. */
+  /** Free performers of a lane. There are none while heartbeats have lapsed: a claim made then is lost to others. */
   room(lane: string): number {
-    if (this.stopping) return 0
+    if (this.stopping || this.fence.hasLapsed()) return 0
     return (this.typeOf(lane)?.room(lane) ?? 0) - (this.staged.get(lane) ?? 0)
   }
 

@@ -20,6 +20,12 @@ const MOVES_MAX = 8
 /** Work that cannot be committed by then cannot be committed at all. */
 const GIVE_AWAY_MS = 1_000
 
+/** A shard that may be taken, and its token in the store. */
+interface Free {
+  readonly shard: number
+  readonly saw: string
+}
+
 export interface HoldingsDeps {
   readonly me: string
   readonly store: Store
@@ -33,8 +39,10 @@ export interface HoldingsDeps {
   readonly ails: () => boolean
   /** The store has lost commits of a shard held here. */
   readonly lost: (shard: number, loss: Loss) => void
-  /** Reads the records of all workers again. */
+  /** Writes the record of this worker, and reads those of all workers again. */
   readonly beat: () => Promise<boolean>
+  /** Whether others may have removed the record of this worker, because its heartbeats have lapsed. */
+  readonly hasLapsed: () => boolean
 }
 
 export class Holdings {
@@ -98,7 +106,7 @@ export class Holdings {
     const isNew = metas.some((meta) => isWorker(meta?.owner ?? '') && !members.knows(meta?.owner ?? ''))
     if (isNew && !(await this.deps.beat())) return
     if (this.isClosed) return
-    const free: { shard: number; saw: string }[] = []
+    const free: Free[] = []
     for (const [place, shard] of asked.entries()) {
       const meta = metas[place]
       if (meta === undefined) {
@@ -111,8 +119,9 @@ export class Holdings {
       this.compareEnded(shard, ended.get(shard), meta)
       if (this.mayTake(shard, meta)) free.push({ shard, saw: meta?.token ?? '' })
     }
-    for (let i = 0; i < free.length; i += OPEN_AT_ONCE)
-      await Promise.all(free.slice(i, i + OPEN_AT_ONCE).map((one) => this.open(one)))
+    const open = await this.mayOpen(free)
+    for (let i = 0; i < open.length; i += OPEN_AT_ONCE)
+      await Promise.all(open.slice(i, i + OPEN_AT_ONCE).map((one) => this.open(one)))
   }
 
   /** Gives away a few of the shards that belong to others, when all has been calm. */
@@ -206,7 +215,14 @@ export class Holdings {
     return this.deps.ails() && others.length > 0 ? others : [...others, this.deps.me]
   }
 
-  private async open({ shard: id, saw }: { shard: number; saw: string }): Promise<void> {
+  /** An owner without a record is dead to all others: while there may be none, only own shards are taken again. */
+  private async mayOpen(free: readonly Free[]): Promise<readonly Free[]> {
+    const { beat, hasLapsed, me } = this.deps
+    const isHidden = free.length > 0 && hasLapsed() && !(await beat())
+    return isHidden ? free.filter(({ shard }) => this.ownerOf(shard) === me) : free
+  }
+
+  private async open({ shard: id, saw }: Free): Promise<void> {
     this.opening.add(id)
     const shard = this.deps.makeShard(id)
     const opened = await shard.open(saw)

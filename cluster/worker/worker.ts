@@ -128,6 +128,7 @@ export class Worker {
       ails: () => this.unhealthyExit.ails || this.members.ails(this.id),
       lost: (shard, loss) => this.world.log.lost({ shard, ...loss }),
       beat: () => this.beat(),
+      hasLapsed: () => this.fence.hasLapsed(),
     })
     const { clock, runner, holdings, sender } = this
     this.shutdown = new Shutdown({ clock, runner, holdings, sender })

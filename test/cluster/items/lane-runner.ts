@@ -47,6 +47,23 @@ test('runner: room counts what is staged, per lane', async (t) => {
   t.equal(runner.room('unknown'), 0)
 })
 
+test('runner: there is no room while heartbeats have lapsed, because the next one shuts what is claimed now', async (t) => {
+  const clock = { nowMs: 1_000 }
+  const fence = new Fence(makeFenceCells(), () => clock.nowMs)
+  const lane = { prefix: 'send', room: () => 2 } as unknown as LaneType
+  const runner = new LaneRunner([lane], { failed: () => undefined, fence })
+  t.equal(runner.room('send/a'), 2, 'before the first heartbeat')
+  fence.beatAnswered(fence.beatSent())
+  clock.nowMs += 8_000
+  t.equal(runner.room('send/a'), 2)
+  clock.nowMs += 1
+  t.equal(runner.room('send/a'), 0)
+  const pass = fence.passOf(0)
+  t.equal(fence.beatAnswered(fence.beatSent()), true)
+  t.equal(fence.look(pass), 'shut')
+  t.equal(runner.room('send/a'), 2)
+})
+
 test('runner: an outcome is reported, once the attempt has ended', async (t) => {
   const { runner, started } = makeLaneRunner()
   const reported: unknown[] = []

@@ -1,4 +1,7 @@
-/** Tests of cluster/worker/holdings.ts: a store that has forgotten that a shard was taken here. */
+/**
+ * Tests of cluster/worker/holdings.ts: a store that has forgotten that a shard was taken here, and a worker without a
+ * record.
+ */
 import { test } from 'tap'
 import { KnownCommits } from '../../../cluster/shard/known-commits.ts'
 import type { Shard } from '../../../cluster/shard/shard.ts'
@@ -41,6 +44,7 @@ async function held(now: Partial<Meta>): Promise<{ losses: number[]; isDropped: 
     ails: () => false,
     lost: () => undefined,
     beat: async () => true,
+    hasLapsed: () => false,
   })
   holdings.shards.set(0, shard)
   await holdings.check()
@@ -57,4 +61,38 @@ test('holdings: commits under a grant that the store has forgotten are lost, how
     'another grant of the same epoch',
   )
   t.same(await held({ seq: 11 }), { losses: [1], isDropped: true }, 'a store that stands before what was confirmed')
+})
+
+/** Which of two free shards a worker takes whose heartbeats have lapsed; the second one is its own. */
+async function taken({ isHeard, hasLapsed }: { isHeard: boolean; hasLapsed: boolean }) {
+  const opened: number[] = []
+  let beats = 0
+  const metas: Store['metas'] = async () => [
+    { owner: '', seq: 0, token: '1:theirs' } as Meta,
+    { owner: ME, seq: 0, token: '1:mine' } as Meta,
+  ]
+  const holdings = new Holdings({
+    me: ME,
+    store: { metas } as Store,
+    clock: new WorkerClock(new VirtualTime(), { rate: 1, originMs: 0, storeMs: 0 }),
+    members: new Members(ME),
+    count: 2,
+    takesShards: true,
+    makeShard: (id) => ({ open: async () => opened.push(id) < 0 }) as unknown as Shard,
+    ails: () => false,
+    lost: () => undefined,
+    beat: async () => {
+      beats += 1
+      return isHeard
+    },
+    hasLapsed: () => hasLapsed,
+  })
+  await holdings.check()
+  return { opened, beats }
+}
+
+test('holdings: a worker whose record may be gone writes it before it takes a shard of another one', async (t) => {
+  t.same(await taken({ hasLapsed: false, isHeard: false }), { opened: [0, 1], beats: 0 })
+  t.same(await taken({ hasLapsed: true, isHeard: true }), { opened: [0, 1], beats: 1 })
+  t.same(await taken({ hasLapsed: true, isHeard: false }), { opened: [1], beats: 1 }, 'only what is its own')
 })

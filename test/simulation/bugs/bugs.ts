@@ -1,5 +1,5 @@
 /**
- * bugs - thirty-seven mistakes that a runtime like this one could contain. Each is planted alone.
+ * bugs - mistakes that a runtime like this one could contain. Each is planted alone.
  *
  * The product contains none of them: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must detect every one.
@@ -23,6 +23,7 @@ import {
   SilentLoop,
   StaleLoop,
   StubbornLoop,
+  UnawareFence,
 } from './loops.ts'
 import { DeafClient, HastyClient, HumbleClient, TokenlessClient, TrustfulClient, UnfencedClient } from './orders.ts'
 import {
@@ -174,6 +175,12 @@ export const BUGS: readonly Bug[] = [
     seed: 49,
     seenAs: /Taken while/,
     makeFence: (nowMs) => new HopefulFence(makeFenceCells(), nowMs),
+  },
+  {
+    name: 'shards and items that are claimed while heartbeats have lapsed',
+    seed: 40_073,
+    seenAs: /twice at once/,
+    makeFence: (nowMs) => new UnawareFence(makeFenceCells(), nowMs),
   },
   {
     name: 'a worker that is judged by its heartbeats alone',

@@ -135,6 +135,22 @@ export class ForgivingFence extends Fence {
   }
 }
 
+/** Does not know that heartbeats have lapsed until the next one is answered. */
+export class UnawareFence extends Fence {
+  private isAsked = false
+
+  override beatAnswered(sentAtMs: number): boolean {
+    this.isAsked = true
+    const lapsed = super.beatAnswered(sentAtMs)
+    this.isAsked = false
+    return lapsed
+  }
+
+  override hasLapsed(): boolean {
+    return this.isAsked && super.hasLapsed()
+  }
+}
+
 /** Relies on the last answered heartbeat for as long as other processes consider this one alive. */
 export class HopefulFence extends Fence {
   override beatSent(): number {
