@@ -88,7 +88,6 @@ export class ClusterListener {
     this.released?.listening.close()
   }
 
-  /** Replies are passed on once replicas have the commits that published them. */
   private tell(node: ShardNode, key: string): { readonly told: ToldStream; key: string } {
     const place = { key }
     const told = node.store.tell(
@@ -96,9 +95,20 @@ export class ClusterListener {
       () => place.key,
       (text) => {
         if (!node.isGated) this.ears.replies(text)
-        else void node.kept().then((isKept) => isKept && this.ears.replies(text))
+        else void this.isKept(node).then((isKept) => isKept && this.ears.replies(text))
       },
     )
     return Object.assign(place, { told })
+  }
+
+  /**
+   * Replies are passed on once replicas have the commits that published them. The replicas of a primary that has lost
+   * a shard since then no longer have its commits.
+   */
+  private async isKept(node: ShardNode): Promise<boolean> {
+    const before = this.places.shardsOf(node.name)
+    if (!(await node.kept())) return false
+    const now = new Set(this.places.shardsOf(node.name))
+    return before.every((shard) => now.has(shard))
   }
 }

@@ -260,7 +260,10 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
       this.byNode(parcels, ({ shard }) => shard).map(async ([node, some]) => {
         const found = await node.store.replies(some)
         const isKept = !node.isGated || (await node.kept())
-        for (const [place, parcel] of some.entries()) results.set(parcel, isKept ? (found[place] ?? null) : null)
+        for (const [place, parcel] of some.entries()) {
+          const isHere = isKept && (!node.isGated || this.holds(node, parcel.shard))
+          results.set(parcel, isHere ? (found[place] ?? null) : null)
+        }
       }),
     )
     return parcels.map((parcel) => results.get(parcel) ?? null)
@@ -330,7 +333,11 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
 
   /** Passes the gate of a shard's primary, which must still be the one that was asked. */
   private async kept(shard: number, node: Node): Promise<boolean> {
-    return (await node.kept()) && this.nodes.named(SHARD_SLOTS[shard] ?? 0) === node
+    return (await node.kept()) && this.holds(node, shard)
+  }
+
+  private holds(node: Node, shard: number): boolean {
+    return this.nodes.named(SHARD_SLOTS[shard] ?? 0) === node
   }
 
   /** Requests to each reachable primary. */

@@ -248,7 +248,9 @@ export class SimNodeLink implements ShardNode, NodeLink {
       node.state === 'down' ? null : Number(cluster.replicate(node))
     const value = await this.orEnd(network.ask({ from, method: 'wait' }, null, replicate), null)
     if (value === null) return { kind: 'lost' }
-    if (value === 0) await new Promise<void>((resolve) => clock.after(WAIT_MS, resolve))
+    // A command that waits for replicas ends with its connection.
+    const waited = new Promise<boolean>((resolve) => clock.after(WAIT_MS, () => resolve(true)))
+    if (value === 0 && !(await this.orEnd(waited, false))) return { kind: 'lost' }
     return { kind: 'reply', value }
   }
 
