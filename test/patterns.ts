@@ -14,6 +14,7 @@ import { madePatternsOf, patternsOf, productSyntax, syntaxOf } from './support/t
 
 /** What an attack may hold the loop for. */
 const CPU_MS_MAX = 100
+const TRIES_MAX = 5
 
 const patterns = productPatterns()
 const kept = new Map(readVerdicts().map((one) => [keyOf(one), one]))
@@ -68,12 +69,21 @@ t.test('patterns: the worst text within the bound is matched in time', async (t)
     const bound = boundOf(one)
     if (judged.verdict === 'safe' || bound === undefined) continue
     for (const text of worstTexts(judged, bound.charsMax)) {
-      const before = process.cpuUsage()
-      // With the flag `g` it is tried at every place, as a replacement does.
-      text.replace(new RegExp(one.source, one.flags.replace('y', 'g')), '')
-      const { user } = process.cpuUsage(before)
-      if (user / 1000 > CPU_MS_MAX) slow.push(`${one.path}: ${keyOf(one)} ${Math.round(user / 1000)} ms`)
+      const ms = leastCpuMs(one, text)
+      if (ms > CPU_MS_MAX) slow.push(`${one.path}: ${keyOf(one)} ${Math.round(ms)} ms`)
     }
   }
   t.same(slow, [])
 })
+
+/** Processor time of a match. A busy machine at most lengthens it, so the shortest of a few tries counts. */
+function leastCpuMs({ source, flags }: { source: string; flags: string }, text: string): number {
+  let least = Number.POSITIVE_INFINITY
+  for (let tries = 0; tries < TRIES_MAX && least > CPU_MS_MAX; tries += 1) {
+    const before = process.cpuUsage()
+    // With the flag `g` it is tried at every place, as a replacement does.
+    text.replace(new RegExp(source, flags.replace('y', 'g')), '')
+    least = Math.min(least, process.cpuUsage(before).user / 1000)
+  }
+  return least
+}
