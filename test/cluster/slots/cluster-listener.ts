@@ -1,4 +1,4 @@
-/** Tests of cluster/slots/cluster-listener.ts: replies of a primary that loses a shard while replicas are waited for. */
+/** Tests of cluster/slots/cluster-listener.ts: replies of a primary that loses a shard before replicas have them. */
 import { test } from 'tap'
 import { ClusterListener } from '../../../cluster/slots/cluster-listener.ts'
 import type { ShardNode } from '../../../cluster/slots/shard-node.ts'
