@@ -87,7 +87,6 @@ export class Worker {
   private stopped = false
 
   constructor(options: WorkerOptions) {
-    const { store } = options
     this.options = options
     this.clock = options.clock ?? makeClock()
     this.tasks = new PeriodicTasks(this.clock)
@@ -104,7 +103,7 @@ export class Worker {
         else options.log.error(facts, 'An effect threw')
       },
     })
-    const { random, primaries = null } = options
+    const { random, store, primaries = null } = options
     const pastMs = primaries === null ? undefined : PAST_CLOCKS_MS
     this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random, pastMs })
     this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
