@@ -114,6 +114,20 @@ export const MX_CONNECTIONS_PER_MINUTE_MAX = 300
 /** Spec bounce.unread: returned mail that could not be read, and the days for which it is kept. */
 export const REPORTS_UNREAD_MAX = 100
 export const REPORTS_UNREAD_DAYS = 7
+/** Spec reports.bounds: bytes of a report as it comes, and bytes and rows of it unpacked. */
+export const REPORT_PACKED_BYTES_MAX = 10 * 1024 * 1024
+export const REPORT_BYTES_MAX = 100 * 1024 * 1024
+export const REPORT_ROWS_MAX = 200_000
+/** Spec reports.bounds: reports about a domain that count on a day, and unauthenticated ones that are listed. */
+export const REPORTS_PER_DAY_MAX = 100
+export const REPORTS_APART_PER_DAY_MAX = 20
+/** Spec reports.period: days that the period of a report may be in the past. */
+export const REPORT_AGE_DAYS_MAX = 25
+/** Spec reports.rows: rows and bytes of a domain and day that are kept apart, of each class. */
+export const REPORT_CLASS_ROWS_MAX = 250
+export const REPORT_CLASS_BYTES_MAX = 32 * 1024
+/** Spec reports.read: days in one request. */
+export const REPORT_SPAN_DAYS_MAX = 92
 /** Spec mx.rate: the same for an IPv6 /56. */
 export const MX_SITE_CONNECTIONS_MAX = 60
 export const MX_SITE_CONNECTIONS_PER_MINUTE_MAX = 600

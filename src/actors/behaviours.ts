@@ -51,6 +51,7 @@ import { orderScheduled } from './message/schedule.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
 import { createOperatorKey, noteOperatorUse, revokeOperatorKey } from './operator/operator-key.ts'
+import { countReport } from './report/count-report.ts'
 import { CONTENT_OF_TIMER, forgetContent, forgetContentOf } from './retention/forget-content.ts'
 import {
   setAccountRetention,
@@ -134,6 +135,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     createAccount,
     patchAccount,
     recordReport,
+    countReport,
     unsubscribe,
     undoUnsubscribe,
     approveAccount,

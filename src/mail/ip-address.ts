@@ -66,6 +66,12 @@ export function clientNetwork(address: string, bits: 64 | 56 = 64): string {
   return parts.map((part) => part.toString(16)).join(':')
 }
 
+/** An IP address in the one form in which it is compared (RFC 5952); null for anything else. */
+export function normalAddress(text: string): string | null {
+  const parsed = parseStrictly(text.trim())
+  return parsed === null ? null : unmap(parsed).toString()
+}
+
 function isPublic(parsed: Address): boolean {
   if (parsed.range() !== 'unicast') return false
   return !(parsed instanceof ipaddr.IPv6) || ((parsed.parts[0] as number) & GLOBAL_MASK) === GLOBAL_BITS

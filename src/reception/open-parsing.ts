@@ -31,6 +31,8 @@ const RAW_BYTES_MAX = 48 * 1024 * 1024
 export interface Parsing {
   /** Mails that this process has just accepted and will parse; null if it accepts none or parses none. */
   readonly freshMails: FreshMails | null
+  /** Judges other mail, in the same threads. */
+  readonly judges: Pick<JudgeRoom, 'judge'>
   /** The lanes. `room` is an additional bound for each lane. */
   lanes(room: ((lane: string) => number) | undefined): LaneType[]
   /** Parses a message that a client handed over; `busy`: too much is waiting. */
@@ -58,6 +60,7 @@ export function openParsing({ received, secrets, config, metrics, dns }: Parsing
   const freshMails = roles.includes('mx') && roles.includes('actors') ? new FreshMails(monotonicMs) : null
   return {
     freshMails,
+    judges,
     lanes(room) {
       const deps = { received, freshMails, judge, bytes, ...(room !== undefined && { room }) }
       const parses = makeParseLane({ ...deps, rooms, secrets, metrics, random: Math.random })

@@ -1,5 +1,5 @@
 /**
- * open - the listener of a process with the role `mx`: received mail, bounces and complaints, over SMTP
+ * open - the listener of a process with the role `mx`: received mail, bounces, complaints and reports, over SMTP
  *
  * It makes no decisions itself: the owner of a mail's shard, in this process or another, decides about it.
  */
@@ -15,7 +15,10 @@ import { makeAddresseeFinder } from '../views/inbound/address.ts'
 import { readLastErasedMs } from '../views/operator/erasure-figures.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import type { InboundMailDeps } from './inbound-mail.ts'
+import type { JudgeRoom } from './judge-room.ts'
 import { makeMxMail } from './mx-mail.ts'
+import { makeReportMails } from './reports/report-mail.ts'
+import { makeReportRoom } from './reports/report-room.ts'
 import { makeParseRoom } from './returned/parse-room.ts'
 import { makeReturnedMail, type ReturnedMailDeps } from './returned/returned-mail.ts'
 import { makeUnreadReports } from './returned/unread-reports.ts'
@@ -33,6 +36,8 @@ export interface MxDeps {
       readonly contents: Contents | null
       readonly metrics: Pick<Metrics, 'received'>
       readonly readKeys: ReadKeys
+      /** Judges the senders of reports. */
+      readonly judges: Pick<JudgeRoom, 'judge'>
     }
   readonly openCertificate: () => CertificateWatch
   readonly sockets: InheritedSockets
@@ -57,6 +62,7 @@ export async function startMx(
   // Processes that receive no mail do without the library.
   const { startMxListener } = await import('./mx-listener.ts')
   const room = makeParseRoom()
+  const reportRoom = makeReportRoom()
   const unread = makeUnreadReports({
     dataDir,
     clientHmac: handlers.secrets.clientHmac,
@@ -84,6 +90,7 @@ export async function startMx(
         received,
       },
       returned: makeReturnedMail({ ...handlers, room, unread, received }),
+      reports: makeReportMails({ ...handlers, room: reportRoom, receiver: name, received }),
       inboundDomain,
       received,
     }),
@@ -92,7 +99,7 @@ export async function startMx(
   return {
     async close() {
       await listener.close()
-      await room.close()
+      await Promise.all([room.close(), reportRoom.close()])
       await unread.close()
     },
   }

@@ -352,6 +352,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     shardPlaces: () => worker.shardPlaces,
     approval: config.approval,
     freshMails: parts.parsing.freshMails,
+    judges: parts.parsing.judges,
     roomLack: () => roomLackOf(parts),
     whyNotReady: () => whyNotReady(parts, worker),
     figures: () => processStats(parts, worker),

@@ -31,6 +31,12 @@ export const groupDaysKey = (shard: number, serverId: string, month: string): st
 /** Hash: `<letter>.<hour of the day>` -> `{name: row}` of the groups of an hour. One key per UTC day. */
 export const groupHoursKey = (shard: number, serverId: string, day: string): string =>
   `${shardTag(shard)}:group-hours:${serverId}:${day}`
+/** Hash: `d.<dd>`, `t.<dd>` -> what DMARC and TLS reports say about a domain's day. One key per UTC month. */
+export const reportsKey = (shard: number, domainId: string, month: string): string =>
+  `${shardTag(shard)}:reports:${domainId}:${month}`
+/** Hash: report -> what is known of it. One key per UTC month of the reception. */
+export const reportLogKey = (shard: number, domainId: string, month: string): string =>
+  `${shardTag(shard)}:report-log:${domainId}:${month}`
 /** Zset: removed servers of an account with remaining data, by creation. */
 export const removedServersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:removed:${accountId}`
 /** Zset: pending erasures of an account, by creation; the first one is being executed. */

@@ -47,6 +47,13 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   },
   'src/http/engine/node.ts connections': { entries: 10_000, entryBytes: KB, by: 'file descriptors of the process' },
   'src/http/engine/node.ts open': { entries: 16, entryBytes: KB, by: 'PIPELINED_MAX' },
+  'src/reception/reports/mail-memory.ts clients': { entries: 500, entryBytes: 256, by: SESSIONS },
+  'src/state/report/fold.ts rows': {
+    entries: 520,
+    entryBytes: 2 * KB,
+    by: 'REPORT_CLASS_ROWS_MAX of two classes, and their rests; REPORT_CLASS_BYTES_MAX bounds the bytes',
+  },
+  'src/state/report/fold.ts rooms': { entries: 2, entryBytes: 128, by: 'classes of a kind of report' },
   'src/mail/html-tags.ts attributes': { entries: 64, entryBytes: 8 * KB, by: 'ATTRIBUTES_MAX' },
   'src/mail/check/check-mail.ts seen': { entries: 250, entryBytes: 128, by: 'rows of client-support.ts' },
   'src/checks/check-links.ts taken': { entries: 10_000, entryBytes: KB, by: 'ACCOUNTS_MAX' },
