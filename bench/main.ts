@@ -17,6 +17,7 @@ import { benchPrimaries } from './figures/primaries.ts'
 import { benchReports } from './figures/reports.ts'
 import { benchRestart } from './figures/restart.ts'
 import { benchScale } from './figures/scale.ts'
+import { benchPersons } from './figures/sealed/persons.ts'
 import { benchSealed } from './figures/sealed/sealed.ts'
 import { benchSearch } from './figures/search.ts'
 import { benchSizing } from './figures/sizing.ts'
@@ -62,6 +63,7 @@ Options
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
   --held        primaries: messages are accepted and wait
+  --persons N   memory: of an address instead, in an account of up to N
   --sealed      memory: of messages that have left Redis for the content store, and what sealing and reading take
   --dead N      delivery: dead destinations (100), each with --messages waiting (1,000)
   --profile     accept: functions with the most time of their own, and a .cpuprofile in data/
@@ -83,6 +85,7 @@ const OPTIONS = {
   dead: { type: 'string' },
   kib: { type: 'string' },
   held: { type: 'boolean' },
+  persons: { type: 'string' },
   sealed: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
@@ -99,6 +102,8 @@ async function main(): Promise<void> {
     await benchAccept({ ...times, only: only ?? CONTESTANTS_USUAL, isProfiled: values.profile === true })
   else if (positionals[0] === 'memory' && values.sealed === true)
     await benchSealed(readNumber('messages', values.messages, 100_000))
+  else if (positionals[0] === 'memory' && values.persons !== undefined)
+    await benchPersons(readNumber('persons', values.persons, 0))
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'sizing') await benchSizing(readNumber('messages', values.messages, 3_000))
   else if (positionals[0] === 'lifecycle')

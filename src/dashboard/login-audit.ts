@@ -10,7 +10,7 @@
 import { homeShard } from '../../cluster/id.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { MemberAct } from '../state/dashboard/act.ts'
-import { bucketOfHmac } from '../state/person.ts'
+import { bucketOfHmac } from '../state/hash-fraction.ts'
 import { readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardRequest, sessionOf } from './deps.ts'

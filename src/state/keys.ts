@@ -81,9 +81,9 @@ export function firstPersonsKey(shard: number, accountId: string): string {
   }
   return name.key
 }
-/** The same of all others, by the first byte of their HMAC. */
-export const personKey = (shard: number, accountId: string, bucket: number): string =>
-  `${shardTag(shard)}:person:${accountId}:${bucket.toString(16).padStart(2, '0')}`
+/** The same of all others, by the first digits of their HMAC. */
+export const personKey = (shard: number, accountId: string, digits: string): string =>
+  `${shardTag(shard)}:person:${accountId}:${digits}`
 /** Zset: segment -> its first millisecond. */
 export const segmentsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:segments:${serverId}`
 /** Stream: one entry per message. */
@@ -194,6 +194,3 @@ function segmentNames(shard: number, serverId: string, segment: string) {
   }
   return names
 }
-
-/** Number of hex digits of a person's HMAC that name its bucket is two: 256 buckets. */
-export const PERSON_BUCKETS = 256

@@ -17,8 +17,8 @@ import type { Entry, Fact, Facts } from '../../cluster/behaviour.ts'
 import { entryIdOf, idOfShort, shortId } from '../../cluster/id.ts'
 import { withoutSum, withSum } from '../../cluster/sum.ts'
 import type { SUPPRESSION_REASONS } from '../../schemas/suppression.ts'
+import { bucketOfHmac } from './hash-fraction.ts'
 import { suppressedKey, suppressionsKey } from './keys.ts'
-import { bucketOfHmac } from './person.ts'
 
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 

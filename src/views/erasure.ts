@@ -11,7 +11,7 @@
 import { homeShard, msOf, shardOf } from '../../cluster/id.ts'
 import type { Erasure } from '../../schemas/erasure.ts'
 import { type ErasureState, erasureRef, isErasurePast } from '../state/erasure.ts'
-import { formatPseudonym } from '../state/person.ts'
+import { formatPseudonym } from '../state/person/person.ts'
 import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type AccountKey, keyFact, ownerOfRow, type Reader } from './key.ts'

@@ -1,12 +1,24 @@
 /**
- * person - the addresses behind the numbers of a log entry
+ * person - the addresses behind the numbers of a log entry, and the number of an address
  *
- * Keys: `person:<account>`, `person:<account>:<xx>`
+ * Keys: `person:<account>`, `person:<account>:<x…>`
  */
 
 import type { FactOf } from '../../cluster/behaviour.ts'
-import { addressOfRow, keyOfNumber } from '../state/person.ts'
+import { keyOfNumber, personKeys } from '../state/person/buckets.ts'
+import { addressOfRow, unpackPerson } from '../state/person/person.ts'
 import type { Reader } from './key.ts'
+
+/** The reads of an HMAC's possible places. */
+export function personPlaces(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
+  return personKeys({ shard, accountId }, hmac).map((key) => ({ read: 'fields', key, fields: [hmac] }))
+}
+
+/** The number in the row that `personPlaces` have found; null if there is no row. */
+export function numberIn(answers: readonly (readonly (string | null)[])[]): number | null {
+  for (const [row = null] of answers) if (row !== null) return unpackPerson(row).number
+  return null
+}
 
 /** Addresses (or pseudonyms) in the order of the numbers; '' for a removed row; null if the store did not answer. */
 export async function readPersons(

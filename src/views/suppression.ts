@@ -4,7 +4,7 @@
  * A search walks the server's list from the newest entry down; one for an address looks at its place on each stream
  * alone. An entry of the list whose row is gone, or holds another suppression, was lifted and is not there.
  *
- * Keys: `suppressions:<server>`, `suppressed:<stream>:<x>`, `names:<account>`, `person:<account>:<xx>`
+ * Keys: `suppressions:<server>`, `suppressed:<stream>:<x>`, `names:<account>`, `person:<account>:<x…>`
  *
  * Spec suppression.search, suppression.entry, list.page
  */
@@ -15,7 +15,7 @@ import { SUPPRESSIONS_LOOKED_AT_MAX } from '../../schemas/limits.ts'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { unmaskAddress } from '../mail/reply.ts'
 import { namesKey, suppressionsKey } from '../state/keys.ts'
-import { formatPseudonym } from '../state/person.ts'
+import { formatPseudonym } from '../state/person/person.ts'
 import type { StreamState } from '../state/stream.ts'
 import { streamRef } from '../state/stream.ts'
 import {

@@ -3,28 +3,42 @@
  *
  * A person last named in a month is removed once the last message of that month has expired, by default 14 months
  * later, and no unsubscribe link in such a message works any more. Persons on a suppression list are kept. One timer
- * walks the first persons of an account and its other buckets, if any; it starts at a time of the first day of the
- * month that depends on the account's id, so that not all accounts are walked at once. If the log is kept for fewer
- * months, it starts on the day on which another month has expired; and at once when that number changes
+ * walks the first persons of an account and then the buckets of each level in use; it starts at a time of the first
+ * day of the month that depends on the account's id, so that not all accounts are walked at once. If the log is kept
+ * for fewer months, it starts on the day on which another month has expired; and at once when that number changes
  * (`../message/sweep.ts`).
  *
  * Spec retention.person, retention.settings
  */
 
-import type { CommandType, Decision, Due, Op, States, TimerBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Decision, Due, Fact, Op, States, TimerBody } from '../../../cluster/behaviour.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
 import { LOG_RETENTION_MONTHS_MAX } from '../../../schemas/limits.ts'
 import { personCutoffMs } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
 import { hashFraction } from '../../state/hash-fraction.ts'
-import { firstPersonsKey, PERSON_BUCKETS, personKey } from '../../state/keys.ts'
+import { firstPersonsKey } from '../../state/keys.ts'
 import { type PeopleCounters, peopleDue, peopleOwner } from '../../state/log-retention.ts'
 import { deleteOps } from '../../state/message/row.ts'
-import { COUNT_FIELD, erasedMonthOf, FIRST_PERSONS, unpackPerson } from '../../state/person.ts'
+import {
+  type BucketLevel,
+  bucketKey,
+  COUNT_FIELD,
+  deepestOf,
+  LEVELS,
+  packCount,
+  unpackCount,
+} from '../../state/person/buckets.ts'
+import { erasedMonthOf, unpackPerson } from '../../state/person/person.ts'
 import { logMonths } from '../authorization/log-age.ts'
 
-/** Place of an account's first persons in the walk; bucket b has the place b + 1. */
+/** Place of an account's first persons in the walk. The buckets of each level follow, some at each place. */
 const FIRST = 0
+/** Buckets of one step, of some 5 KB. Those of the first level may be of an earlier release, and larger. */
+const STEP_BUCKETS = 32
+/** The first place of each level, and the place behind the last one. */
+const PLACES = [FIRST + 1]
+for (const level of LEVELS) PLACES.push((PLACES.at(-1) as number) + level.buckets / bucketsAt(level))
 
 /** The first walk of a new account. */
 export function firstPeopleDue(accountId: string, nowMs: number): Due {
@@ -36,22 +50,22 @@ export const people: CommandType<TimerBody, null> = {
   frees: true,
   entities: () => [],
   counters: (body) => [peopleOwner(parseTimer(body).accountId)],
-  facts: (body, _states, { shard }) => [{ read: 'hash', key: keyOf(shard, body) }],
+  facts: (body, _states, { shard }) => [
+    countFact(shard, parseTimer(body).accountId),
+    ...keysOf(shard, body).map((key): Fact => ({ read: 'hash', key })),
+  ],
   decide(body, states, facts, context): Decision<null> {
     const { shard, nowMs } = context
     const { accountId, place } = parseTimer(body)
     const months = logMonths({ states, facts, context }, accountId)
     if (typeof months !== 'number') return months
-    const key = keyOf(shard, body)
-    const rows = facts.hash(key)
-    const isAll = place === FIRST && Number(rows.get(COUNT_FIELD) ?? 0) < FIRST_PERSONS
-    const isLast = isAll || place === PERSON_BUCKETS
+    const deepest = deepestOf(facts.field(firstPersonsKey(shard, accountId), COUNT_FIELD))
+    const isLast = place + 1 >= (PLACES[deepest + 1] ?? 0)
     const due: Due = isLast
       ? peopleDue(accountId, FIRST, nextWalkMs(accountId, nowMs, months))
       : peopleDue(accountId, place + 1, nowMs)
-    // A full first hash means that there are buckets, so its count is kept.
-    const keepsCount = place === FIRST && !isAll
-    const ops = rowOps(key, rows, { cutoffMs: personCutoffMs(nowMs, months), keepsCount })
+    const cutoff = { cutoffMs: personCutoffMs(nowMs, months), isFirst: place === FIRST, hasBuckets: deepest >= 0 }
+    const ops = keysOf(shard, body).flatMap((key) => rowOps(key, facts.hash(key), cutoff))
     return { kind: 'done', reply: null, ops, due: [due], counters: walkedWith(months, { states, accountId }) }
   },
 }
@@ -71,7 +85,7 @@ function walkedWith(
 function rowOps(
   key: string,
   rows: ReadonlyMap<string, string>,
-  { cutoffMs, keepsCount }: { cutoffMs: number; keepsCount: boolean },
+  { cutoffMs, isFirst, hasBuckets }: { cutoffMs: number; isFirst: boolean; hasBuckets: boolean },
 ): Op[] {
   const past: string[] = []
   let left = 0
@@ -91,7 +105,13 @@ function rowOps(
     else judge(person.month, [field, String(person.number)])
   }
   if (past.length === 0) return []
-  return left === 0 && !keepsCount ? [{ key, write: 'UNLINK', args: [] }] : deleteOps(key, past)
+  // The count of a full first hash names the levels in use.
+  if (left === 0 && !(isFirst && hasBuckets)) return [{ key, write: 'UNLINK', args: [] }]
+  if (isFirst) return deleteOps(key, past)
+  // A bucket has room again for as many persons as have left.
+  const { given } = unpackCount(rows.get(COUNT_FIELD) ?? null)
+  const count = packCount({ given, left: Math.max(0, given - left) })
+  return [...deleteOps(key, past), { key, write: 'HSET', args: [COUNT_FIELD, count] }]
 }
 
 /** HMACs have 22 characters, numbers at most 16. */
@@ -104,9 +124,22 @@ function parseTimer({ item }: TimerBody): { accountId: string; place: number } {
   return { accountId, place: Number(place) }
 }
 
-function keyOf(shard: number, body: TimerBody): string {
+function bucketsAt({ index }: BucketLevel): number {
+  return index === 0 ? 1 : STEP_BUCKETS
+}
+
+function countFact(shard: number, accountId: string): Fact {
+  return { read: 'fields', key: firstPersonsKey(shard, accountId), fields: [COUNT_FIELD] }
+}
+
+/** The hashes of a place. */
+function keysOf(shard: number, body: TimerBody): readonly string[] {
   const { accountId, place } = parseTimer(body)
-  return place === FIRST ? firstPersonsKey(shard, accountId) : personKey(shard, accountId, place - 1)
+  const level = LEVELS.find(({ index }) => place < (PLACES[index + 1] ?? 0))
+  if (place === FIRST || level === undefined) return [firstPersonsKey(shard, accountId)]
+  const count = bucketsAt(level)
+  const from = (place - (PLACES[level.index] ?? 0)) * count
+  return Array.from({ length: count }, (_, at) => bucketKey(level, from + at, { shard, accountId }))
 }
 
 /** When the rows of another month can go. */

@@ -37,7 +37,7 @@ import { broadcastingKey, broadcastsKey, runningKey, sendingKey } from '../../st
 import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, type IdempotencyInput, idempotencyFacts, recordOps } from '../../state/message/idempotency.ts'
 import type { LanePrefix } from '../../state/message/item.ts'
-import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person.ts'
+import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person/person.ts'
 import { firstRefusal, type Limit, periodOf, take } from '../../state/quota.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'

@@ -34,7 +34,8 @@ import {
   WALK_BEGIN,
 } from '../../state/erasure.ts'
 import { erasingKey, erasuresKey, namesKey } from '../../state/keys.ts'
-import { keyOfNumber, type PersonRow, packErased, personFacts, personRowIn } from '../../state/person.ts'
+import { keyOfNumber } from '../../state/person/buckets.ts'
+import { type PersonRow, packErased, personFacts, personRowIn } from '../../state/person/person.ts'
 import { type AccountOrder, refuseOrder } from '../authorization/domain.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
 

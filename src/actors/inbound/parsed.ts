@@ -16,7 +16,7 @@ import type { CommandType, Decision, Done, Fact, Op, OutcomeBody, PrepareBody } 
 import { msOf } from '../../../cluster/id.ts'
 import { nextRoundAtMs } from '../../mail/authenticate/rounds.ts'
 import { HOUR_MS, MINUTE_MS, monthName } from '../../state/calendar.ts'
-import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person.ts'
+import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person/person.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
 import { receivedEntryOf, receivedFact } from '../../state/received/entry.ts'
 import { type JudgeRound, judgeDue } from '../../state/received/judge-item.ts'

@@ -20,7 +20,7 @@ import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
 import { DAY_MS, monthName } from '../../state/calendar.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
-import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person.ts'
+import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person/person.ts'
 import { periodOf, take, used } from '../../state/quota.ts'
 import {
   contentHeadKey,

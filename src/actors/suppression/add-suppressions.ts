@@ -8,14 +8,8 @@
 
 import type { CommandType, Fact, Op } from '../../../cluster/behaviour.ts'
 import { monthName } from '../../state/calendar.ts'
-import {
-  keyOfNumber,
-  type NamedPerson,
-  PersonNumbers,
-  packPerson,
-  personFacts,
-  personRowIn,
-} from '../../state/person.ts'
+import { keyOfNumber } from '../../state/person/buckets.ts'
+import { type NamedPerson, PersonNumbers, packPerson, personFacts, personRowIn } from '../../state/person/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { isWorse, type Suppression, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'

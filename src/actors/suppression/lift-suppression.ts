@@ -8,7 +8,7 @@
 
 import type { CommandType, Op } from '../../../cluster/behaviour.ts'
 import { auditOps } from '../../state/audit.ts'
-import { countListOp, personFacts } from '../../state/person.ts'
+import { countListOp, personFacts } from '../../state/person/person.ts'
 import {
   isLiftable,
   placeFact,

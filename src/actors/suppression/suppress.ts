@@ -21,7 +21,7 @@ import {
 import { suppressionsKey } from '../../state/keys.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
-import { countListOp, personFacts, personRowIn } from '../../state/person.ts'
+import { countListOp, personFacts, personRowIn } from '../../state/person/person.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import {

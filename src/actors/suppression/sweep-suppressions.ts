@@ -10,7 +10,7 @@
 import type { Done, Entry, Fact, Facts, Need, Op } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry } from '../../../cluster/id.ts'
 import { suppressionsKey } from '../../state/keys.ts'
-import { countListOp, personFacts, personRowIn } from '../../state/person.ts'
+import { countListOp, personFacts, personRowIn } from '../../state/person/person.ts'
 import {
   placeOf,
   type Suppression,

@@ -25,7 +25,7 @@ import {
 } from '../../mail/return-path.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { standingOf } from '../../state/domain.ts'
-import { ERASED_DOMAIN } from '../../state/person.ts'
+import { ERASED_DOMAIN } from '../../state/person/person.ts'
 import type { Reader } from '../../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../../views/message/return-path.ts'
 import type { IncomingMail, RcptAddress } from '../mx-listener.ts'

@@ -14,10 +14,10 @@
 import type { Op } from '../../../cluster/behaviour.ts'
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { DAY_MS, HOUR_MS } from '../calendar.ts'
+import { bucketOfHmac } from '../hash-fraction.ts'
 import { contentKey } from '../keys.ts'
 import type { InlinePart } from '../message/content-part.ts'
 import { headerBytesOf, PART_HEADER_BYTES, partEncoding, writePartHeader } from '../message/part-header.ts'
-import { bucketOfHmac } from '../person.ts'
 import { type BroadcastState, broadcastEndsAtMs, type SharedPart } from './broadcast.ts'
 
 export const HEAD_PART = 'head'

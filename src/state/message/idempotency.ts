@@ -17,8 +17,8 @@ import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { IDEMPOTENCY_HOURS } from '../../../schemas/limits.ts'
 import type { RefusalCode } from '../../../schemas/refusals.ts'
 import { DAY_MS, dayName, HOUR_MS } from '../calendar.ts'
+import { bucketOfHmac } from '../hash-fraction.ts'
 import { idempotencyKey } from '../keys.ts'
-import { bucketOfHmac } from '../person.ts'
 
 const FINGERPRINT_CHARS = 32
 const DAYS = [0, -DAY_MS, DAY_MS]

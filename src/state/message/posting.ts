@@ -11,8 +11,8 @@
  */
 
 import type { Entry, Op } from '../../../cluster/behaviour.ts'
+import { bucketOfHmac } from '../hash-fraction.ts'
 import { byPersonKey, byTagKey } from '../keys.ts'
-import { bucketOfHmac } from '../person.ts'
 import { bucketsOfSegment, hasPostings } from '../segment.ts'
 
 export const PERSON_FIELD = 'p'

@@ -17,8 +17,8 @@
 
 import type { Context, Entry, Op } from '../../../cluster/behaviour.ts'
 import { partsOf, rankOf } from '../../../cluster/id.ts'
+import { bucketOfHmac } from '../hash-fraction.ts'
 import { receivedByHashKey, receivedByPersonKey, receivedKey, receivedStateKey } from '../keys.ts'
-import { bucketOfHmac } from '../person.ts'
 import { bucketsOfSegment, hasPostings, type SegmentBounds } from '../segment.ts'
 
 /** A segment ends with its month, or here. A bucket of 64 has 1,600 entries at most on average, one of 32 2,500. */

@@ -6,7 +6,7 @@
 
 import { homeShard } from '../../../cluster/id.ts'
 import { loginFact, type User, userFact, userOfRow } from '../../state/dashboard/user.ts'
-import { bucketOfHmac } from '../../state/person.ts'
+import { bucketOfHmac } from '../../state/hash-fraction.ts'
 import type { Reader } from '../key.ts'
 
 /** The user with an address, by its HMAC; null if there is no such user. */

@@ -3,7 +3,7 @@
  *
  * They are read from the message as it is stored, so an erasure holds for them too.
  *
- * Keys: `log head:<server>:<segment>`, `stream:<id>`, `person:<account>:<xx>`
+ * Keys: `log head:<server>:<segment>`, `stream:<id>`, `person:<account>:<x…>`
  *
  * Spec webhook.format
  */

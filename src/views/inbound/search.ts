@@ -17,13 +17,13 @@ import { homeShard, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedSummary } from '../../../schemas/inbound.ts'
 import { RECEIVED_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import { cutoffMs } from '../../state/age.ts'
-import { firstPersonsKey, personKey, receivedSegmentsKey } from '../../state/keys.ts'
-import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
+import { receivedSegmentsKey } from '../../state/keys.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
+import { numberIn, personPlaces } from '../person.ts'
 import { readTogether } from '../read-together.ts'
 import { readLogMonths } from '../retention.ts'
 import { type LoggedReceived, readReceivedRows, type StoredReceived } from './rows.ts'
@@ -95,18 +95,18 @@ async function begin(
   const isHere = streamId !== null && shardOf(streamId) === shard
   const reading = readTogether(read, shard, [
     [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
-    from === null ? [] : personFacts(shard, accountId, from),
+    from === null ? [] : personPlaces(shard, accountId, from),
     isHere ? [entityFact(shard, streamRef(streamId))] : [],
   ])
   const [seen, months] = await Promise.all([reading, readLogMonths(read, accountId)])
   if (seen === null || months === null) return 'unavailable'
-  const [[key, segments], [first, bucket], [found]] = seen
+  const [[key, segments], rows, [found]] = seen
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && (stream?.serverId !== serverId || stream.kind !== 'inbound')) return 'stream_not_found'
-  const row = from === null ? null : (first?.[0] ?? bucket?.[0] ?? null)
+  const sender = numberIn(rows)
   // A person without a number has sent no message.
-  if (from !== null && row === null) return 'nothing'
+  if (from !== null && sender === null) return 'nothing'
   const fromMs = Math.max(cutoffMs(nowMs, false, months), filter.fromMs ?? 0)
   const oldest = segments.findIndex(([, firstMs]) => firstMs <= fromMs)
   return {
@@ -115,7 +115,7 @@ async function begin(
     segments: oldest < 0 ? segments : segments.slice(0, oldest + 1),
     from: lowerBound(fromMs),
     to,
-    sender: row === null ? null : unpackPerson(row).number,
+    sender,
     plusHash: filter.mailboxHash?.hash ?? null,
   }
 }
@@ -123,12 +123,6 @@ async function begin(
 function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'sorted'> {
   const max = Math.min(maxMs, Number.MAX_SAFE_INTEGER)
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
-}
-
-/** The two possible places of an HMAC's row. */
-function personFacts(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
-  const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
-  return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
 }
 
 interface Hits {

@@ -3,7 +3,7 @@
  *
  * Recipients differ in their unsubscribe links alone, on broadcast streams.
  *
- * Keys: `person:<account>`, `person:<account>:<xx>`, `stream:<id>`
+ * Keys: `person:<account>`, `person:<account>:<x…>`, `stream:<id>`
  *
  * Spec message.raw, retention.attachments
  */
@@ -13,7 +13,7 @@ import type { AttemptJob, JobAddress } from '../../actors/message/prepare-attemp
 import { isErasedHead, spelledAddress } from '../../state/message/head.ts'
 import { keepsContent } from '../../state/message/retention.ts'
 import { isOpen } from '../../state/message/status.ts'
-import { ERASED_DOMAIN } from '../../state/person.ts'
+import { ERASED_DOMAIN } from '../../state/person/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import type { Reader, ServerKey } from '../key.ts'

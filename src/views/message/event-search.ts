@@ -5,7 +5,7 @@
  * the body of a webhook; an event is left out if its message was removed. One search reads a bounded number of
  * events and returns the matches among them.
  *
- * Keys: `key:<sha256>`, `stream:<id>`, `event-slices:<server>`, `events:<server>:<slice>`, `person:<account>:<xx>`,
+ * Keys: `key:<sha256>`, `stream:<id>`, `event-slices:<server>`, `events:<server>:<slice>`, `person:<account>:<x…>`,
  * `log head status:<server>:<segment>`
  *
  * Spec event.search
@@ -23,11 +23,10 @@ import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
-import { readPersonMap } from '../person.ts'
+import { numberIn, personPlaces, readPersonMap } from '../person.ts'
 import { readTogether } from '../read-together.ts'
 import { type EventReader, messageEvent } from './event.ts'
 import { type Logged, readEntries, readStored } from './rows.ts'
-import { numberOf, personPlaces } from './search.ts'
 import type { StoredMessage } from './summary.ts'
 
 /** Slices of a server: several a day of the busiest one. */
@@ -122,7 +121,7 @@ async function begin(
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
-  const recipient = numberOf(persons[0]?.[0] ?? persons[1]?.[0])
+  const recipient = numberIn(persons)
   // An address that no message names has no event.
   if (filter.recipient !== null && recipient === null) return 'nothing'
   const fromMs = Math.max(eventCutoffMs(now), filter.fromMs ?? 0)

@@ -4,7 +4,7 @@
  * Deliveries do not store their event. That of a message is built from its log entry, its head, the recipient's row
  * and the present address, so a pseudonym replaces an erased address. A cap's event is whole in its reference.
  *
- * Keys: `log head status:<server>:<segment>`, `server:<id>`, `person:<account>:<xx>`
+ * Keys: `log head status:<server>:<segment>`, `server:<id>`, `person:<account>:<x…>`
  *
  * Spec event.catalogue, webhook.example
  */

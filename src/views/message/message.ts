@@ -4,7 +4,7 @@
  * A message of another server, of another account or past its age is not there. It takes three reads: the segment of
  * its id, together with the key; entry, head and statuses; persons and content.
  *
- * Keys: `key:<sha256>`, `segments:<server>`, `log head status:<server>:<segment>`, `person:<account>:<xx>`
+ * Keys: `key:<sha256>`, `segments:<server>`, `log head status:<server>:<segment>`, `person:<account>:<x…>`
  *
  * Spec message.summary, message.recipient, message.read, event.catalogue
  */

@@ -5,7 +5,7 @@
  * statuses; the addresses of the page. One call looks at a bounded number of messages and answers what it has found by
  * then.
  *
- * Keys: `key:<sha256>`, `stream:<id>`, `segments:<server>`, `person:<account>:<xx>`,
+ * Keys: `key:<sha256>`, `stream:<id>`, `segments:<server>`, `person:<account>:<x…>`,
  * `log head status:<server>:<segment>`
  *
  * Spec message.search, message.summary
@@ -16,18 +16,17 @@ import { homeShard, shardOf } from '../../../cluster/id.ts'
 import { MESSAGES_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import type { MessageSummary } from '../../../schemas/message.ts'
 import { cutoffMs } from '../../state/age.ts'
-import { firstPersonsKey, personKey, segmentsKey } from '../../state/keys.ts'
+import { segmentsKey } from '../../state/keys.ts'
 import { spelledAddress } from '../../state/message/head.ts'
 import type { SourceLetter } from '../../state/message/log-entry.ts'
 import { keepsContent } from '../../state/message/retention.ts'
 import type { RecipientStatus } from '../../state/message/status.ts'
-import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
-import { readPersonMap } from '../person.ts'
+import { numberIn, personPlaces, readPersonMap } from '../person.ts'
 import { readTogether } from '../read-together.ts'
 import { readLogMonths } from '../retention.ts'
 import { readEntries, readStored } from './rows.ts'
@@ -129,7 +128,8 @@ async function begin(
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
-  const numbers = hmacs.map((_, index) => numberOf(rows[2 * index]?.[0] ?? rows[2 * index + 1]?.[0]))
+  const places = rows.length / hmacs.length
+  const numbers = hmacs.map((_, index) => numberIn(rows.slice(index * places, (index + 1) * places)))
   // A person without a number is on no message.
   if (numbers.includes(null)) return 'nothing'
   const recipient = filter.recipient === null ? null : (numbers[0] ?? null)
@@ -148,17 +148,6 @@ async function begin(
 function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'sorted'> {
   const max = Math.min(maxMs, Number.MAX_SAFE_INTEGER)
   return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
-}
-
-/** The two possible places of an HMAC's row. */
-export function personPlaces(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
-  const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
-  return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
-}
-
-/** The number in the row of an HMAC; null if there is no row. */
-export function numberOf(row: string | null | undefined): number | null {
-  return row === null || row === undefined ? null : unpackPerson(row).number
 }
 
 /** The segments, newest first, down to the one that may contain the earliest instant. */

@@ -3,7 +3,7 @@
  *
  * Guarantees: the recipient's address is not read, so the page cannot show it.
  *
- * Keys: `server:<id>`, `segments:<server>`, `log head:<server>:<segment>`, `person:<account>:<xx>`
+ * Keys: `server:<id>`, `segments:<server>`, `log head:<server>:<segment>`, `person:<account>:<x…>`
  *
  * Spec unsubscribe.page
  */
@@ -15,7 +15,7 @@ import { hasLinks } from '../../state/age.ts'
 import { spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
 import { MessageRows } from '../../state/message/row.ts'
-import { ERASED_DOMAIN } from '../../state/person.ts'
+import { ERASED_DOMAIN } from '../../state/person/person.ts'
 import { leftSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { entityFact, stateOf } from '../entity.ts'

@@ -5,7 +5,7 @@
  * the form of redis-cli, for a closer look.
  *
  * Keys: `accounts`, `servers:<account>`, `segments:<server>`, `log head status:<server>:<segment>`,
- * `person:<account>:<xx>`, `claims`, `due:<lane>`, `holds`
+ * `person:<account>:<x…>`, `claims`, `due:<lane>`, `holds`
  *
  * Spec operator.message
  */

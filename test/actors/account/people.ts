@@ -3,8 +3,8 @@
 import t from 'tap'
 import { firstPeopleDue, people } from '../../../src/actors/account/people.ts'
 import { monthStartMs } from '../../../src/state/calendar.ts'
-import { firstPersonsKey, PERSON_BUCKETS } from '../../../src/state/keys.ts'
-import { FIRST_PERSONS } from '../../../src/state/person.ts'
+import { firstPersonsKey, personKey } from '../../../src/state/keys.ts'
+import { FIRST_PERSONS } from '../../../src/state/person/buckets.ts'
 import { hmacOf } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 
@@ -56,11 +56,41 @@ t.test('people: one item walks all buckets and comes back next month', async (t)
   ])
   world.keys.set(key, { type: 'hash', fields })
   world.items.set(`timers ${ITEM}`, { lane: 'timers', item: ITEM, atMs: 0, claims: 0 })
-  t.equal(world.fireTimers(), 1 + PERSON_BUCKETS)
+  t.equal(world.fireTimers(), 1 + 256)
   t.same([...world.hash(key).keys()], ['#'], 'what says that there are buckets stays')
   t.same([...world.items.keys()], [`timers ${ITEM}`])
   const atMs = world.items.get(`timers ${ITEM}`)?.atMs ?? 0
   t.ok(atMs >= Date.UTC(2027, 3, 1) && atMs < Date.UTC(2027, 3, 2))
+})
+
+t.test('people: the walk goes down to the deepest level in use, and makes room in full buckets', async (t) => {
+  const world = new World(NOW_MS)
+  const number = 2 ** 27 + 4096 + 4095
+  const rows = (stays: number): Map<string, string> => {
+    const fields = new Map([['#', '2']])
+    for (const [at, month] of ['202512', '202703'].entries()) fields.set(hmacOf(month), `${stays + at} ${month}`)
+    return fields.set(String(stays), 'old@example.net').set(String(stays + 1), 'new@example.net')
+  }
+  world.keys.set(firstPersonsKey(world.shard, ACCOUNT), {
+    type: 'hash',
+    fields: new Map([['#', String(FIRST_PERSONS + 1)]]),
+  })
+  const keys = [
+    [personKey(world.shard, ACCOUNT, 'ff'), FIRST_PERSONS + 256],
+    [personKey(world.shard, ACCOUNT, 'fff'), number],
+  ] as const
+  for (const [key, first] of keys) world.keys.set(key, { type: 'hash', fields: rows(first) })
+  world.items.set(`timers ${ITEM}`, { lane: 'timers', item: ITEM, atMs: 0, claims: 0 })
+  t.equal(world.fireTimers(), 1 + 256 + 4096 / 32)
+  for (const [key, first] of keys)
+    t.same(
+      [...world.hash(key)],
+      [
+        ['#', '2 1'],
+        [hmacOf('202703'), `${first + 1} 202703`],
+        [String(first + 1), 'new@example.net'],
+      ],
+    )
 })
 
 t.test('people: accounts begin their walks at different moments of the first day', async (t) => {

@@ -7,6 +7,7 @@ import { addSuppressions } from '../../../src/actors/suppression/add-suppression
 import { liftSuppression } from '../../../src/actors/suppression/lift-suppression.ts'
 import { DAY_MS } from '../../../src/state/calendar.ts'
 import { isErasurePast } from '../../../src/state/erasure.ts'
+import { bucketOfHmac } from '../../../src/state/hash-fraction.ts'
 import {
   auditKey,
   erasedKey,
@@ -15,7 +16,6 @@ import {
   removedServersKey,
   suppressedKey,
 } from '../../../src/state/keys.ts'
-import { bucketOfHmac } from '../../../src/state/person.ts'
 import { packSuppression } from '../../../src/state/suppression.ts'
 import {
   eraseNow,

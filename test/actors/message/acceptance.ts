@@ -9,7 +9,8 @@ import { byPersonKey, byTagKey, contentKey, headKey, logKey, segmentsKey, status
 import { bodyPlace } from '../../../src/state/message/content-part.ts'
 import { unpackHead } from '../../../src/state/message/head.ts'
 import { logEntryOf } from '../../../src/state/message/log-entry.ts'
-import { addressOfRow, keyOfNumber } from '../../../src/state/person.ts'
+import { keyOfNumber } from '../../../src/state/person/buckets.ts'
+import { addressOfRow } from '../../../src/state/person/person.ts'
 import { acceptedIds, BODY_BLOB, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 

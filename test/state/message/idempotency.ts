@@ -1,8 +1,8 @@
 /** idempotency - replays: same, other, too late, over midnight, with a clock that goes back. */
 
 import t from 'tap'
+import { bucketOfHmac } from '../../../src/state/hash-fraction.ts'
 import { idempotencyKey } from '../../../src/state/keys.ts'
-import { bucketOfHmac } from '../../../src/state/person.ts'
 import { acceptedIds, hmacOf, makeItem, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 

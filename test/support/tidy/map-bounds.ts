@@ -187,7 +187,7 @@ export const OWN: Readonly<Record<string, string>> = {
   'src/http/engine/router.ts': 'our own routes',
   'src/http/shape/issues.ts': 'patterns of our own schemas',
   'src/service/parts.ts onStoreUp': 'parts of the process',
-  'src/state/person.ts': 'persons that one command names',
+  'src/state/person/person.ts': 'persons that one command names',
   'src/state/request-row.ts': 'kinds of rows of one second, whose bytes have a maximum',
   'src/state/webhook/of-message.ts': 'one command',
   'src/store/cluster/watch-each.ts': 'nodes of a Redis Cluster',

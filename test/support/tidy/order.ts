@@ -60,6 +60,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors/authorization'],
   ['src/state/broadcast'],
   ['src/state/dashboard', 'src/state/message', 'src/state/received', 'src/state/report', 'src/state/webhook'],
+  ['src/state/person'],
   ['src/state'],
   ['src/mail/authenticate', 'src/mail/aggregate'],
   ['src/mail/compose', 'src/mail/mime', 'src/mail/report'],

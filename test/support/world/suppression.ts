@@ -1,7 +1,8 @@
 /** suppression - what a world holds of a tenant's suppression list. */
 
+import { bucketOfHmac } from '../../../src/state/hash-fraction.ts'
 import { firstPersonsKey, suppressedKey, suppressionsKey } from '../../../src/state/keys.ts'
-import { bucketOfHmac, unpackPerson } from '../../../src/state/person.ts'
+import { unpackPerson } from '../../../src/state/person/person.ts'
 import { placeOf, type Suppression, unpackSuppression } from '../../../src/state/suppression.ts'
 import { hmacOf, type Tenant } from './tenant.ts'
 import type { World } from './turn.ts'

@@ -1,26 +1,36 @@
 /** person - numbers given once, months stamped, rows read back. */
 
 import t from 'tap'
-import type { Fact, Facts } from '../../cluster/behaviour.ts'
-import { withSum } from '../../cluster/sum.ts'
-import { makeAccept } from '../../src/actors/message/accept.ts'
-import { firstPersonsKey, personKey } from '../../src/state/keys.ts'
+import type { Fact, Facts } from '../../../cluster/behaviour.ts'
+import { withSum } from '../../../cluster/sum.ts'
+import { makeAccept } from '../../../src/actors/message/accept.ts'
+import { bucketOfHmac } from '../../../src/state/hash-fraction.ts'
+import { firstPersonsKey, personKey } from '../../../src/state/keys.ts'
 import {
-  addressOfRow,
-  bucketOfHmac,
-  erasedMonthOf,
+  BUCKET_PERSONS,
+  type BucketLevel,
+  bucketIn,
+  bucketKey,
   FIRST_PERSONS,
   keyOfNumber,
+  LEVELS,
+  nextNumber,
+  personKeys,
+} from '../../../src/state/person/buckets.ts'
+import {
+  addressOfRow,
+  erasedMonthOf,
   namingFacts,
   PersonNumbers,
   packPerson,
   personFacts,
+  personRowIn,
   unpackPerson,
   unreadPersons,
-} from '../../src/state/person.ts'
-import { SEGMENT_BOUNDS } from '../../src/state/segment.ts'
-import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send } from '../support/world/tenant.ts'
-import { World } from '../support/world/turn.ts'
+} from '../../../src/state/person/person.ts'
+import { SEGMENT_BOUNDS } from '../../../src/state/segment.ts'
+import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 t.test('person: the bucket is the first byte of the HMAC', async (t) => {
   for (const byte of [0, 1, 62, 127, 128, 255]) {
@@ -56,17 +66,23 @@ function factsOf(rows: Record<string, Record<string, string>>): Facts {
 
 t.test('person: one read for each hash that may hold them, with its count', async (t) => {
   const hmacs = [hmac(5, 'a'), hmac(5, 'b'), hmac(9, 'c')] as const
+  const deeper = LEVELS.slice(1).flatMap((level) => {
+    return hmacs.map((one) => {
+      return { read: 'fields', key: bucketKey(level, bucketIn(level, one), PLACE), fields: ['#', one] }
+    })
+  })
   t.same(personFacts(PLACE, hmacs), [
     { read: 'fields', key: FIRST_KEY, fields: ['#', ...hmacs], wholeMax: WHOLE_MAX },
-    { read: 'fields', key: personKey(1, 'acc', 5), fields: ['#', hmacs[0], hmacs[1]], wholeMax: WHOLE_MAX },
-    { read: 'fields', key: personKey(1, 'acc', 9), fields: ['#', hmacs[2]], wholeMax: WHOLE_MAX },
+    { read: 'fields', key: personKey(1, 'acc', '05'), fields: ['#', hmacs[0], hmacs[1]], wholeMax: WHOLE_MAX },
+    { read: 'fields', key: personKey(1, 'acc', '09'), fields: ['#', hmacs[2]], wholeMax: WHOLE_MAX },
+    ...deeper,
   ])
 })
 
 t.test('person: buckets are read for persons that are not among the first, once these are full', async (t) => {
   const [known, other] = [hmac(5, 'a'), hmac(9, 'b')]
   const first = { read: 'fields', key: FIRST_KEY, fields: ['#', known, other], wholeMax: WHOLE_MAX }
-  const bucket = { read: 'fields', key: personKey(1, 'acc', 9), fields: ['#', other], wholeMax: WHOLE_MAX }
+  const bucket = { read: 'fields', key: personKey(1, 'acc', '09'), fields: ['#', other], wholeMax: WHOLE_MAX }
   const cases: readonly (readonly [count: string | undefined, facts: readonly object[]])[] = [
     [undefined, [first]],
     ['7', [first]],
@@ -82,7 +98,7 @@ t.test('person: buckets are read for persons that are not among the first, once 
     const fetched = factsOf({ [FIRST_KEY]: { '#': count, [known]: '7 202611' } })
     t.same(unreadPersons(fetched, PLACE, [known, other]), facts.slice(1), `${count} unread`)
   }
-  const all = factsOf({ [FIRST_KEY]: { '#': String(FIRST_PERSONS) }, [personKey(1, 'acc', 9)]: {} })
+  const all = factsOf({ [FIRST_KEY]: { '#': String(FIRST_PERSONS) }, [personKey(1, 'acc', '09')]: {} })
   t.same(unreadPersons(all, PLACE, [other]), [])
 })
 
@@ -102,7 +118,7 @@ t.test('person: new ones get numbers of the first hash, known ones keep theirs',
 t.test('person: who is not among the first gets a number of its bucket, above theirs', async (t) => {
   const [known, newOne] = [hmac(5, 'a'), hmac(5, 'b')]
   const [first, bucket] = [{ '#': String(FIRST_PERSONS) }, { '#': '7', [known]: '1285 202610' }]
-  const key = personKey(1, 'acc', 5)
+  const key = personKey(1, 'acc', '05')
   const persons = new PersonNumbers(factsOf({ [FIRST_KEY]: first, [key]: bucket }), PLACE)
   t.equal(persons.numberOf({ hmac: known, address: 'k@x.org' }, '202611'), 1285)
   const number = FIRST_PERSONS + 8 * 256 + 5
@@ -111,7 +127,7 @@ t.test('person: who is not among the first gets a number of its bucket, above th
   args.push(String(number), withSum('n@x.org'), '#', '8')
   t.same(persons.ops(), [{ key, write: 'HSET', args }])
   t.equal(keyOfNumber(1, 'acc', number), key)
-  t.equal(keyOfNumber(1, 'acc', FIRST_PERSONS + 256), personKey(1, 'acc', 0))
+  t.equal(keyOfNumber(1, 'acc', FIRST_PERSONS + 256), personKey(1, 'acc', '00'))
 })
 
 t.test('person: named again in the same or an earlier month nothing is written', async (t) => {
@@ -136,7 +152,7 @@ t.test('person: recipients fill the first hash and continue in their bucket, twi
   const type = makeAccept(SEGMENT_BOUNDS)
   for (let round = 0; round < 2; round += 1)
     t.equal(acceptedIds(send(world, tenant, { messages: [makeItem({ from, recipients })] }, { type })).length, 1)
-  const [first, bucket] = [world.hash(key), world.hash(personKey(world.shard, tenant.accountId, 77))]
+  const [first, bucket] = [world.hash(key), world.hash(personKey(world.shard, tenant.accountId, '4d'))]
   t.equal(first.get('#'), String(FIRST_PERSONS))
   t.equal(first.size, 10 * 2 + 1)
   t.equal(bucket.get('#'), '41')
@@ -155,3 +171,106 @@ function rest(byte: number, text: string): string {
   const bytes = Buffer.concat([Buffer.from([byte]), Buffer.from(hmacOf(text))])
   return bytes.toString('base64url').slice(1, 22)
 }
+
+/** An account without a store: each turn fetches what it names, and its writes are kept. */
+class Account {
+  readonly hashes = new Map<string, Map<string, string>>()
+
+  name(hmac: string, address: string): number {
+    const facts: Facts = {
+      field: (key: string, name: string) => this.hashes.get(key)?.get(name) ?? null,
+      has: () => true,
+    } as unknown as Facts
+    const fetched = new Set(
+      [...namingFacts(PLACE, [hmac]), ...unreadPersons({ ...facts, has: () => false } as Facts, PLACE, [hmac])].map(
+        ({ key }) => key,
+      ),
+    )
+    const strict = {
+      ...facts,
+      field(key: string, name: string) {
+        if (!fetched.has(key)) throw new Error(`${key} was not fetched`)
+        return facts.field(key, name)
+      },
+    } as Facts
+    const persons = new PersonNumbers(strict, PLACE)
+    const number = persons.numberOf({ hmac, address }, '202611')
+    for (const { key, args } of persons.ops()) {
+      const hash = this.hashes.get(key) ?? new Map<string, string>()
+      for (let at = 0; at < args.length; at += 2) hash.set(args[at] as string, args[at + 1] as string)
+      this.hashes.set(key, hash)
+    }
+    return number
+  }
+}
+
+t.test('person: full buckets send new persons to the next level, and every number leads to its row', async (t) => {
+  const account = new Account()
+  const numbers = new Map<number, string>()
+  const persons = 20_000
+  for (let at = 0; at < persons; at += 1) {
+    const address = `p${at}@example.net`
+    const number = account.name(hmacOf(address), address)
+    if (numbers.has(number)) t.fail(`${address} has the number of another person`)
+    numbers.set(number, address)
+  }
+  t.equal(numbers.size, persons)
+  for (const [number, address] of numbers) {
+    const hash = account.hashes.get(keyOfNumber(1, 'acc', number))
+    if (addressOfRow(hash?.get(String(number)) ?? '') !== address) t.fail(address)
+    if (account.name(hmacOf(address), address) !== number) t.fail(address)
+  }
+  const sizes = [...account.hashes].filter(([key]) => key !== FIRST_KEY).map(([, { size }]) => size)
+  t.equal(Math.max(...sizes), BUCKET_PERSONS * 2 + 1, 'a bucket stays small')
+  t.equal(account.hashes.get(FIRST_KEY)?.get('#'), String(FIRST_PERSONS + 1), 'two levels are in use')
+})
+
+t.test('person: a bucket of an earlier release is read as it is, and gets no more persons', async (t) => {
+  const account = new Account()
+  const [known, other] = [hmac(5, 'a'), hmac(5, 'b')]
+  account.hashes.set(FIRST_KEY, new Map([['#', String(FIRST_PERSONS)]]))
+  const number = FIRST_PERSONS + 400 * 256 + 5
+  const rows = new Map([
+    ['#', '400'],
+    [known, `${number} 202611`],
+    [String(number), 'k@example.net'],
+  ])
+  account.hashes.set(personKey(1, 'acc', '05'), rows)
+  t.equal(account.name(known, 'k@example.net'), number)
+  t.equal(keyOfNumber(1, 'acc', number), personKey(1, 'acc', '05'))
+  const next = account.name(other, 'o@example.net')
+  t.equal(keyOfNumber(1, 'acc', next).length, personKey(1, 'acc', '05').length + 1)
+  t.equal(rows.size, 3)
+  t.equal(account.hashes.get(FIRST_KEY)?.get('#'), String(FIRST_PERSONS + 1))
+})
+
+t.test('person: a row is found on every level [erasure.messages]', async (t) => {
+  const one = hmac(5, 'a')
+  for (const [at, key] of personKeys(PLACE, one).entries()) {
+    const rows: Record<string, Record<string, string>> = {}
+    for (const { key: name } of personFacts(PLACE, [one])) rows[name] = {}
+    rows[key] = { [one]: `${at + 1} 202611` }
+    t.equal(personRowIn(factsOf(rows), { ...PLACE, hmac: one })?.number, at + 1, key)
+  }
+})
+
+t.test('person: a bucket has room again for those who have left it, with new numbers', async (t) => {
+  const account = new Account()
+  account.hashes.set(FIRST_KEY, new Map([['#', String(FIRST_PERSONS)]]))
+  account.hashes.set(personKey(1, 'acc', '05'), new Map([['#', `${BUCKET_PERSONS} 1`]]))
+  const [one, other] = [account.name(hmac(5, 'a'), 'a@x.org'), account.name(hmac(5, 'b'), 'b@x.org')]
+  t.equal(one, FIRST_PERSONS + (BUCKET_PERSONS + 1) * 256 + 5)
+  t.equal(account.hashes.get(personKey(1, 'acc', '05'))?.get('#'), `${BUCKET_PERSONS + 1} 1`)
+  t.ok(other >= 2 ** 27)
+})
+
+t.test('person: the last level has room for everyone', async (t) => {
+  const level = LEVELS.at(-1) as BucketLevel
+  t.equal(nextNumber(level, 7, { given: 1_000_000, left: 0 }), level.from + 1_000_001 * level.buckets + 7)
+  for (const one of LEVELS) {
+    const number = nextNumber(one, 7, { given: 0, left: 0 }) as number
+    t.equal(keyOfNumber(1, 'acc', number), bucketKey(one, 7, PLACE))
+  }
+  for (const [at, one] of LEVELS.slice(0, -1).entries())
+    t.equal(nextNumber(one, 7, { given: 1e9, left: 1e9 }), null, `level ${at} ends below the next`)
+})

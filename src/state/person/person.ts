@@ -5,20 +5,34 @@
  * on, if any, or `r` if it has only sent to us, and so has a number and no address; then `s` if it was ever the sender
  * of a message of the account. Senders have no postings, so a search for them reads the log. Number -> address in
  * lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out. Rows other
- * than `#` end with a sum. The month is stored with the number, because one read returns both.
+ * than `#` end with a sum. The month is stored with the number, because one read returns both. `buckets.ts` has
+ * the hashes in which these rows are.
  *
  * An erasure removes the row of the HMAC, and the address gets a new number when it is named again.
  *
- * The first persons of an account are in one hash, numbered from 1: most accounts never have more, and the owner of the
- * shard knows that hash completely, so a new address costs no read. All others are in buckets by the first byte of the
- * HMAC, number = n x 256 + bucket, so that number -> address needs no index.
- *
- * Keys: `person:<account>`, `person:<account>:<xx>`, xx = first byte of the HMAC
+ * Keys: `person:<account>`, `person:<account>:<x…>`
  */
 
-import type { Fact, Facts, Known, Op } from '../../cluster/behaviour.ts'
-import { withoutSum, withSum } from '../../cluster/sum.ts'
-import { firstPersonsKey, PERSON_BUCKETS, personKey } from './keys.ts'
+import type { Fact, Facts, Known, Op } from '../../../cluster/behaviour.ts'
+import { Fault } from '../../../cluster/fault.ts'
+import { withoutSum, withSum } from '../../../cluster/sum.ts'
+import { firstPersonsKey } from '../keys.ts'
+import {
+  type BucketCount,
+  type BucketLevel,
+  bucketIn,
+  bucketKey,
+  COUNT_FIELD,
+  countOfDeepest,
+  deepestOf,
+  FIRST_PERSONS,
+  keyOfNumber,
+  LEVELS,
+  nextNumber,
+  packCount,
+  personKeys,
+  unpackCount,
+} from './buckets.ts'
 
 /** The row of an HMAC. */
 export interface PersonRow {
@@ -45,10 +59,6 @@ interface Numbered {
   readonly address: string | null
 }
 
-/** Field that counts the numbers of a hash. */
-export const COUNT_FIELD = '#'
-/** Persons of the first hash; a multiple of the number of buckets, whose numbers are above. */
-export const FIRST_PERSONS = 1_024
 /**
  * Fields of a hash that is read whole: 127 persons. One that is known whole stays so while it grows; a large one that
  * has gone from memory is not read again for the sake of one address.
@@ -56,26 +66,9 @@ export const FIRST_PERSONS = 1_024
 const WHOLE_MAX = 256
 const NUMBER_ONLY = 'r'
 const SENDS = ' s'
-const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
 /** Arguments of one write, because a request may name a thousand persons. An even number. */
 const ARGS_EACH = 2_000
 const NO_FACTS: readonly Fact[] = []
-
-const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-const SIX_BITS = new Uint8Array(128)
-for (let index = 0; index < BASE64URL.length; index += 1) SIX_BITS[BASE64URL.charCodeAt(index)] = index
-
-/** Bucket of an HMAC: its first byte. */
-export function bucketOfHmac(hmac: string): number {
-  return (SIX_BITS[hmac.charCodeAt(0)]! << 2) | (SIX_BITS[hmac.charCodeAt(1)]! >> 4)
-}
-
-/** The hash that holds a person, by number. */
-export function keyOfNumber(shard: number, accountId: string, number: number): string {
-  return number <= FIRST_PERSONS
-    ? firstPersonsKey(shard, accountId)
-    : personKey(shard, accountId, number % PERSON_BUCKETS)
-}
 
 /** Packs the row of an HMAC. */
 export function packPerson({ number, month, suppressions, isNumberOnly, sends }: PersonRow): string {
@@ -141,7 +134,7 @@ interface Account {
   readonly accountId: string
 }
 
-/** The reads that find these HMACs: the first hash, and each one's bucket. */
+/** The reads that find these HMACs, in the first hash and in a bucket of each level. */
 export function personFacts(account: Account, asked: readonly string[]): Fact[] {
   return [firstFact(account, asked), ...bucketFacts(account, asked)]
 }
@@ -154,21 +147,17 @@ export function namingFacts(account: Account, asked: readonly string[], known: K
   const first = firstFact(account, asked)
   const count = known(first.key, COUNT_FIELD)
   if (count === undefined || hasRoom(count, asked.length)) return [first]
-  return [
-    first,
-    ...bucketFacts(
-      account,
-      asked.filter((hmac) => known(first.key, hmac) === null),
-    ),
-  ]
+  const absent = asked.filter((hmac) => known(first.key, hmac) === null)
+  return [first, ...bucketFacts(account, absent, inUse(count))]
 }
 
 /** The reads without which these HMACs, whose `namingFacts` were fetched, cannot be numbered. */
 export function unreadPersons(facts: Facts, account: Account, asked: readonly string[]): readonly Fact[] {
   const key = firstPersonsKey(account.shard, account.accountId)
-  if (hasRoom(facts.field(key, COUNT_FIELD), asked.length)) return NO_FACTS
+  const count = facts.field(key, COUNT_FIELD)
+  if (hasRoom(count, asked.length)) return NO_FACTS
   const absent = asked.filter((hmac) => facts.field(key, hmac) === null)
-  return bucketFacts(account, absent).filter((fact) => !facts.has(fact))
+  return bucketFacts(account, absent, inUse(count)).filter((fact) => !facts.has(fact))
 }
 
 /** Whether the first hash can hold `more` persons: then it holds all of the account. */
@@ -176,23 +165,36 @@ function hasRoom(count: string | null, more: number): boolean {
   return Number(count ?? 0) + more <= FIRST_PERSONS
 }
 
+/** The levels in use, or the first one, which a turn may be the first to use. */
+function inUse(count: string | null): readonly BucketLevel[] {
+  return LEVELS.slice(0, Math.max(0, deepestOf(count)) + 1)
+}
+
 function firstFact({ shard, accountId }: Account, hmacs: readonly string[]): Fact & { readonly read: 'fields' } {
   const key = firstPersonsKey(shard, accountId)
   return { read: 'fields', key, fields: [COUNT_FIELD, ...hmacs], wholeMax: WHOLE_MAX }
 }
 
-/** One read for each bucket. */
-function bucketFacts({ shard, accountId }: Account, hmacs: readonly string[]): Fact[] {
-  const buckets = new Map<number, string[]>()
-  for (const hmac of hmacs) {
-    const bucket = bucketOfHmac(hmac)
-    const fields = buckets.get(bucket)
-    if (fields === undefined) buckets.set(bucket, [COUNT_FIELD, hmac])
-    else fields.push(hmac)
-  }
+/** One read for each bucket. Those of the first level are few, so the owner comes to know them completely. */
+function bucketFacts(account: Account, hmacs: readonly string[], levels: readonly BucketLevel[] = LEVELS): Fact[] {
   const facts: Fact[] = []
-  for (const [bucket, fields] of buckets)
-    facts.push({ read: 'fields', key: personKey(shard, accountId, bucket), fields, wholeMax: WHOLE_MAX })
+  for (const level of levels) {
+    const buckets = new Map<number, string[]>()
+    for (const hmac of hmacs) {
+      const bucket = bucketIn(level, hmac)
+      const fields = buckets.get(bucket)
+      if (fields === undefined) buckets.set(bucket, [COUNT_FIELD, hmac])
+      else fields.push(hmac)
+    }
+    const isWhole = level.index === 0
+    for (const [bucket, fields] of buckets)
+      facts.push({
+        read: 'fields',
+        key: bucketKey(level, bucket, account),
+        fields,
+        ...(isWhole && { wholeMax: WHOLE_MAX }),
+      })
+  }
   return facts
 }
 
@@ -214,11 +216,12 @@ export function countListOp(
 }
 
 /** The row of an address, or null. It must have been fetched (`personFacts`). */
-export function personRowIn(facts: Facts, { hmac, shard, accountId }: Account & { hmac: string }): PersonRow | null {
-  const packed =
-    facts.field(firstPersonsKey(shard, accountId), hmac) ??
-    facts.field(personKey(shard, accountId, bucketOfHmac(hmac)), hmac)
-  return packed === null ? null : unpackPerson(packed)
+export function personRowIn(facts: Facts, { hmac, ...account }: Account & { hmac: string }): PersonRow | null {
+  for (const key of personKeys(account, hmac)) {
+    const packed = facts.field(key, hmac)
+    if (packed !== null) return unpackPerson(packed)
+  }
+  return null
 }
 
 /** A person of the turn, in the hash that holds it. */
@@ -229,10 +232,8 @@ interface Placed {
 
 interface Rows {
   readonly key: string
-  /** Bucket of the numbers; -1 for the first hash. */
-  readonly bucket: number
-  /** Count of assigned numbers; -1 before it was read. */
-  count: number
+  /** `#` as it will be; null if it does not change. */
+  count: string | null
   readonly writes: string[]
 }
 
@@ -242,13 +243,16 @@ export class PersonNumbers {
   private readonly facts: Facts
   private readonly known = new Map<string, Placed>()
   private readonly first: Rows
-  private readonly buckets = new Map<number, Rows>()
+  /** The deepest level whose buckets were fetched, because it was in use before the turn; -1 for none. */
+  private readonly deepest: number
+  private readonly buckets = new Map<string, Rows>()
 
   /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for everyone named. */
   constructor(facts: Facts, account: Account) {
     this.facts = facts
     this.account = account
-    this.first = rowsOf(firstPersonsKey(account.shard, account.accountId), -1)
+    this.first = rowsOf(firstPersonsKey(account.shard, account.accountId))
+    this.deepest = deepestOf(facts.field(this.first.key, COUNT_FIELD))
   }
 
   /** The number of a person named in `month` (`yyyymm`). */
@@ -292,45 +296,68 @@ export class PersonNumbers {
     const { hmac } = person
     const packed = this.facts.field(this.first.key, hmac)
     if (packed !== null) return stamp(this.first, { person, packed, month })
-    if (this.countOf(this.first) < FIRST_PERSONS) return this.give(this.first, person, month)
-    const rows = this.bucketOf(hmac)
-    const there = this.facts.field(rows.key, hmac)
-    return there === null ? this.give(rows, person, month) : stamp(rows, { person, packed: there, month })
+    const count = Number(this.countOf(this.first) ?? 0)
+    if (count < FIRST_PERSONS) {
+      this.first.count = String(count + 1)
+      return give(this.first, { person, number: count + 1, month })
+    }
+    for (let at = 0; at <= this.deepest; at += 1) {
+      const rows = this.bucketOf(LEVELS[at] as BucketLevel, hmac)
+      const there = this.facts.field(rows.key, hmac)
+      if (there !== null) return stamp(rows, { person, packed: there, month })
+    }
+    return this.giveInBucket(person, month)
   }
 
-  private bucketOf(hmac: string): Rows {
-    const number = bucketOfHmac(hmac)
-    let rows = this.buckets.get(number)
+  /** A number of the first level whose bucket has room. */
+  private giveInBucket(person: Numbered, month: string): Placed {
+    for (const level of LEVELS) {
+      const rows = this.bucketOf(level, person.hmac)
+      const count = unpackCount(this.countOf(rows, level))
+      const number = nextNumber(level, bucketIn(level, person.hmac), count)
+      if (number === null) continue
+      rows.count = packCount({ ...count, given: count.given + 1 } satisfies BucketCount)
+      if (level.index > deepestOf(this.countOf(this.first))) this.first.count = countOfDeepest(level.index)
+      return give(rows, { person, number, month })
+    }
+    throw new Fault('An account has no number left')
+  }
+
+  private bucketOf(level: BucketLevel, hmac: string): Rows {
+    const key = bucketKey(level, bucketIn(level, hmac), this.account)
+    let rows = this.buckets.get(key)
     if (rows === undefined) {
-      rows = rowsOf(personKey(this.account.shard, this.account.accountId, number), number)
-      this.buckets.set(number, rows)
+      rows = rowsOf(key)
+      this.buckets.set(key, rows)
     }
     return rows
   }
 
-  private give(rows: Rows, { hmac, address }: Numbered, month: string): Placed {
-    rows.count = this.countOf(rows) + 1
-    const { bucket, count } = rows
-    const number = bucket < 0 ? count : (count + FIRST_ROUNDS) * PERSON_BUCKETS + bucket
-    const isNumberOnly = address === null
-    const row = { number, month, suppressions: 0, isNumberOnly }
-    rows.writes.push(hmac, packPerson(row))
-    // The spelling of a request is stored in the head of its message.
-    if (address !== null) rows.writes.push(String(number), packAddress(address))
-    return { rows, row }
-  }
-
-  private countOf({ key, count }: Rows): number {
-    return count < 0 ? Number(this.facts.field(key, COUNT_FIELD) ?? 0) : count
+  /** `#` of a hash. A level that was not in use has no bucket, except those of this turn. */
+  private countOf({ key, count }: Rows, level?: BucketLevel): string | null {
+    if (count !== null) return count
+    const isUsed = level === undefined || level.index <= Math.max(0, this.deepest)
+    return isUsed ? this.facts.field(key, COUNT_FIELD) : null
   }
 }
 
-function rowsOf(key: string, bucket: number): Rows {
-  return { key, bucket, count: -1, writes: [] }
+function rowsOf(key: string): Rows {
+  return { key, count: null, writes: [] }
+}
+
+function give(
+  rows: Rows,
+  { person: { hmac, address }, number, month }: { person: Numbered; number: number; month: string },
+): Placed {
+  const row = { number, month, suppressions: 0, isNumberOnly: address === null }
+  rows.writes.push(hmac, packPerson(row))
+  // The spelling of a request is stored in the head of its message.
+  if (address !== null) rows.writes.push(String(number), packAddress(address))
+  return { rows, row }
 }
 
 function addWrites(ops: Op[], { key, count, writes }: Rows): void {
-  if (count >= 0) writes.push(COUNT_FIELD, String(count))
+  if (count !== null) writes.push(COUNT_FIELD, count)
   for (let start = 0; start < writes.length; start += ARGS_EACH)
     ops.push({ key, write: 'HSET', args: writes.length <= ARGS_EACH ? writes : writes.slice(start, start + ARGS_EACH) })
 }
