@@ -176,3 +176,11 @@ export class StubbornLoop extends CommitLoop {
     this.reader.memory.take(plan.draft, this.world.clock.nowMs())
   }
 }
+
+/** Knows the fields that a refused commit would have written. */
+export class WishfulLoop extends CommitLoop {
+  protected override discard(plan: Plan): void {
+    super.discard(plan)
+    this.reader.fields.note(plan)
+  }
+}

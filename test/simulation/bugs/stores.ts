@@ -1,12 +1,14 @@
 /** stores - stores that err: wrapped around the one in memory, each in one way. */
-import type { Op } from '../../../cluster/behaviour.ts'
-import { countersKey, mailboxKey, outcomesKey } from '../../../cluster/keyspace.ts'
+import type { Fact, Op } from '../../../cluster/behaviour.ts'
+import { countersKey, dueKey, mailboxKey, outcomesKey } from '../../../cluster/keyspace.ts'
 import { firstKept } from '../../../cluster/mailbox/cursor.ts'
 import { type Commit, changeStore, type Receivers, type Store } from '../../../cluster/store.ts'
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
 
 /** Reads of outcomes that find nothing. */
 const LATE_READS = 4
+/** How far a clock is ahead. */
+const AHEAD_MS = 4_000
 /** Commits before a cursor is written. */
 const CURSOR_LATE = 3
 
@@ -132,6 +134,63 @@ export function withLoudCommits(store: Store): Store {
       for (const [worker, text] of commit.told ?? []) listeners.get(worker)?.replies(text)
       return store.commit(commit)
     },
+  })
+}
+
+/** A commit whose answer was lost counts as one that was not done. */
+export function withoutDoubt(store: Store): Store {
+  return wrapped(store, async (commit) => {
+    const verdict = await store.commit(commit)
+    return verdict.kind === 'lost' ? { kind: 'late', nowMs: commit.nowMs } : verdict
+  })
+}
+
+/** A read that failed counts as one that found nothing. */
+export function withEmptyReads(store: Store): Store {
+  const empty = ({ read }: Fact) => (read === 'hash' ? new Map() : read === 'score' || read === 'value' ? null : [])
+  return changeStore(store, { read: async (shard, facts) => (await store.read(shard, facts)) ?? facts.map(empty) })
+}
+
+/** Whether the deadline of an ask has passed is judged by a clock that is ahead. */
+export function withHastyClocks(store: Store): Store {
+  return changeStore(store, {
+    async replies(parcels) {
+      const found = await store.replies(parcels)
+      return found.map((one) => one && { ...one, nowMs: one.nowMs + AHEAD_MS })
+    },
+  })
+}
+
+/** The lower bound of a lane stays when an item is placed before it. */
+export function withoutLowerBounds(store: Store): Store {
+  return wrapped(store, (commit) => {
+    const ops = commit.ops.filter(({ key, args }) => key !== dueKey(commit.shard) || args[0] !== 'LT')
+    return store.commit({ ...commit, ops })
+  })
+}
+
+/** Every second outcome is acknowledged before it is stored, and is lost. */
+export function withHastyHandIns(store: Store): Store {
+  let handedIn = 0
+  return changeStore(store, {
+    async handIn(request) {
+      handedIn += 1
+      return handedIn % 2 === 0 || store.handIn(request)
+    },
+  })
+}
+
+/** Published replies of a parcel come in the reverse order of its commands. */
+export function withMixedReplies(store: Store): Store {
+  const mixed = (line: string): string => {
+    const list = line.indexOf(' ') + 1
+    return line.slice(0, list) + JSON.stringify((JSON.parse(line.slice(list)) as unknown[]).reverse())
+  }
+  return wrapped(store, (commit) => {
+    const told = [...(commit.told ?? [])].map(
+      ([worker, text]) => [worker, text.split('\n').map(mixed).join('\n')] as const,
+    )
+    return store.commit({ ...commit, told: new Map(told) })
   })
 }
 
