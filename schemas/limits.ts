@@ -176,6 +176,9 @@ export const WEBHOOK_ANSWER_SECONDS = 10
 /** Spec list.page: deliveries of a page, and of one that names no limit. */
 export const DELIVERIES_PAGE_MAX = 1000
 export const DELIVERIES_PAGE_DEFAULT = 100
+/** Spec webhook.health: dead deliveries of a webhook that are counted, and newest deliveries that are looked at. */
+export const WEBHOOK_DEAD_COUNTED_MAX = 1000
+export const WEBHOOK_RECENT = 100
 /** Spec webhook.backlog: deliveries of one webhook that wait. */
 export const WEBHOOK_BACKLOG_MAX = 100_000
 

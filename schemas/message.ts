@@ -7,6 +7,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 
 import {
+  ADDRESS_CHARS_MAX,
   METADATA_KEY_CHARS_MAX,
   METADATA_VALUE_CHARS_MAX,
   PAGE_DEFAULT,
@@ -263,26 +264,57 @@ export const METADATA_ENTRY = {
   additionalProperties: { ...PRINTABLE, maxLength: METADATA_VALUE_CHARS_MAX },
 } as const
 
-/** Body of POST /v1/messages/search; every given filter must match. */
+/** Longest name of a receiving site, which is a domain, and of a class. */
+const SITE_CHARS_MAX = 255
+const CLASS_CHARS_MAX = 100
+
+/** The filters of messages; every given one must match. */
+export const MESSAGE_FILTERS = {
+  streamId: UUID,
+  broadcastId: UUID,
+  recipient: { type: 'string', format: 'address' },
+  recipientContains: {
+    ...PRINTABLE,
+    minLength: 1,
+    maxLength: ADDRESS_CHARS_MAX,
+    description: 'Text in the address or the name of a recipient, in any case',
+    examples: ['@gmail.com'],
+  },
+  from: { type: 'string', format: 'address' },
+  tag: { ...PRINTABLE, minLength: 1, maxLength: TAG_CHARS_MAX },
+  metadata: METADATA_ENTRY,
+  subject: {
+    ...PRINTABLE,
+    minLength: 1,
+    maxLength: SUBJECT_CHARS_MAX,
+    description: 'Words that the subject contains, in any order, while the content of the message is stored',
+  },
+  status: { enum: [...RECIPIENT_STATUSES, 'mixed'] },
+  event: { enum: MESSAGE_EVENTS, description: 'A recipient has had this event' },
+  site: {
+    ...PRINTABLE,
+    minLength: 1,
+    maxLength: SITE_CHARS_MAX,
+    description: 'Receiving site of a recipient, as statistics name it: `google` or a domain',
+    examples: ['google'],
+  },
+  classification: {
+    ...PRINTABLE,
+    minLength: 1,
+    maxLength: CLASS_CHARS_MAX,
+    description: 'Class of the bounce of a recipient',
+    examples: ['SpamBlock'],
+  },
+  source: { enum: ['api', 'smtp', 'broadcast'] },
+  submittedFrom: INSTANT,
+  submittedTo: INSTANT,
+} as const
+
+/** Body of POST /v1/messages/search. */
 export const MESSAGE_SEARCH = {
   type: 'object',
   properties: {
-    streamId: UUID,
-    broadcastId: UUID,
-    recipient: { type: 'string', format: 'address' },
-    from: { type: 'string', format: 'address' },
-    tag: { ...PRINTABLE, minLength: 1, maxLength: TAG_CHARS_MAX },
-    metadata: METADATA_ENTRY,
-    subject: {
-      ...PRINTABLE,
-      minLength: 1,
-      maxLength: SUBJECT_CHARS_MAX,
-      description: 'Words that the subject contains, in any order, while the content of the message is stored',
-    },
-    status: { enum: [...RECIPIENT_STATUSES, 'mixed'] },
-    source: { enum: ['api', 'smtp', 'broadcast'] },
-    submittedFrom: INSTANT,
-    submittedTo: INSTANT,
+    ...MESSAGE_FILTERS,
     limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT },
     after: UUID,
     waitSeconds: {

@@ -19,6 +19,7 @@ import {
   BROADCAST_QUERY,
 } from './broadcast.ts'
 import { CHECKS, CHECKS_BODY } from './checks.ts'
+import { OUTCOMES, OUTCOMES_BODY } from './counts/outcomes.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
 import { ERASURE, ERASURE_BODY } from './erasure.ts'
@@ -94,6 +95,11 @@ export const ROUTES = {
   searchMessages: route('searchMessages', 'POST', '/v1/messages/search', {
     body: MESSAGE_SEARCH,
     success: { status: 200, body: MESSAGE_LIST },
+    refusals: ['stream_not_found'],
+  }),
+  searchOutcomes: route('searchOutcomes', 'POST', '/v1/messages/outcomes', {
+    body: OUTCOMES_BODY,
+    success: { status: 200, body: OUTCOMES },
     refusals: ['stream_not_found'],
   }),
   readMessage: route('readMessage', 'GET', '/v1/messages/{id}', {

@@ -4,6 +4,7 @@
  * Spec route.table, webhook.create, webhook.deliveries, event.feed, event.search
  */
 
+import { WEBHOOK_HEALTH } from './counts/webhook-health.ts'
 import { PAGE_QUERY } from './domain.ts'
 import { type Route, route } from './route.ts'
 import {
@@ -43,6 +44,10 @@ export const WEBHOOK_ROUTES = {
   listWebhooks: route('listWebhooks', 'GET', '/v1/webhooks', {
     query: PAGE_QUERY,
     success: { status: 200, body: WEBHOOK_LIST },
+  }),
+  readWebhookHealth: route('readWebhookHealth', 'GET', '/v1/webhooks/health', {
+    query: PAGE_QUERY,
+    success: { status: 200, body: WEBHOOK_HEALTH },
   }),
   readWebhook: route('readWebhook', 'GET', '/v1/webhooks/{webhookId}', { success: { status: 200, body: WEBHOOK } }),
   deleteWebhook: route('deleteWebhook', 'DELETE', '/v1/webhooks/{webhookId}', { success: { status: 204, body: null } }),

@@ -31,6 +31,7 @@ import {
   TOTP_CONFIRM_BODY,
   TOTP_CONFIRMED,
 } from './me.ts'
+import { OVERVIEW } from './overview.ts'
 import { INVITATION, INVITATION_BODY, INVITATION_LIST, MEMBER, MEMBER_LIST, MEMBER_PATCH_BODY } from './people.ts'
 import {
   CONFIRM_BODY,
@@ -224,6 +225,10 @@ export const DASHBOARD_ROUTES = {
     success: { status: 200, body: ACT_LIST },
   }),
   readChecklist: own('readChecklist', 'GET', '/checklist', { level: 'r', success: { status: 200, body: CHECKLIST } }),
+  readOverview: own('readOverview', 'GET', '/servers/{serverId}/overview', {
+    level: 'r',
+    success: { status: 200, body: OVERVIEW },
+  }),
   readContent: own('readContent', 'GET', '/servers/{serverId}/messages/{id}/content', {
     level: 'r',
     success: { status: 200, body: MESSAGE_CONTENT },

@@ -1,9 +1,10 @@
 /**
- * message - `sendwright message search|wait|show|raw|attachment|check|deliveries|cancel|reschedule`: sent messages and
- * scheduled ones.
+ * message - `sendwright message search|wait|outcomes|show|raw|attachment|check|deliveries|cancel|reschedule`: sent
+ * messages and scheduled ones.
  */
 import type { Command } from 'commander'
 import type { Checks } from '../../schemas/checks.ts'
+import { type Outcomes, sumOutcomes } from '../../schemas/counts/outcomes.ts'
 import { WAIT_SECONDS_MAX } from '../../schemas/limits.ts'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
 import type { MessageDeliveryList } from '../../schemas/webhook.ts'
@@ -11,7 +12,7 @@ import { type ClientOptions, makeClient } from './console/client.ts'
 import { download } from './console/download.ts'
 import { CommandFailure } from './console/failure.ts'
 import { collectPair, parseInstant, parseInteger, withServerOptions } from './console/options.ts'
-import { type Ended, print } from './console/print.ts'
+import { type Ended, formatFields, print } from './console/print.ts'
 import { formatRoute } from './console/route.ts'
 import { formatTable } from './console/table.ts'
 
@@ -27,11 +28,16 @@ interface MessageListAnswer {
 
 interface SearchOptions extends ClientOptions {
   recipient?: string
+  recipientContains?: string
   from?: string
   subject?: string
   tag?: string
   metadata?: Record<string, string>
   status?: string
+  event?: string
+  site?: string
+  class?: string
+  broadcast?: string
   stream?: string
   since?: string
   until?: string
@@ -54,6 +60,11 @@ export function addMessageCommands(program: Command, ended: Ended): void {
     .description('wait for a message and print it; exit code 1 if none comes in time')
     .option('--timeout <seconds>', `how long to wait (default: ${WAIT_SECONDS_MAX})`, parseInteger)
     .action(async (options) => ended(await waitForMessage(options)))
+  withFilters(message.command('outcomes'))
+    .description('count the recipients of messages by status, complaint and class of bounce')
+    .option('--until <instant>', 'sent before this', parseInstant)
+    .option('--broadcast <id>', 'of this broadcast')
+    .action(async (options) => ended(await countOutcomes(options)))
   withServerOptions(message.command('show <messageId>'))
     .description('print a message with its recipients and its events')
     .action(async (id, options) => {
@@ -120,19 +131,35 @@ function formatChecks({ findings, links }: Checks): string {
 function withFilters(command: Command): Command {
   return withServerOptions(command)
     .option('--recipient <address>', 'to this address')
+    .option('--recipient-contains <text>', 'with this text in the address or name of a recipient: @gmail.com')
     .option('--from <address>', 'from this address')
     .option('--subject <words>', 'with these words in the subject')
     .option('--tag <tag>', 'with this tag')
     .option('--metadata <key=value>', 'with this entry', collectPair)
     .option('--status <status>', 'with a recipient in this state: delivered, bounced, deferred, ...')
+    .option('--event <event>', 'with a recipient that has had this event: bounced, deferred, ...')
+    .option('--site <name>', 'to this receiving site: google, or the domain of a mail server')
+    .option('--class <name>', 'with a bounce of this class: SpamBlock, ...')
     .option('--stream <id>', 'on this stream')
     .option('--since <instant>', 'sent at or after this', parseInstant)
 }
 
 function bodyOf({ stream, since, until, ...options }: SearchOptions) {
-  const { recipient, from, subject, tag, metadata, status } = options
-  const filters = { recipient, from, subject, tag, metadata, status }
-  return { ...filters, streamId: stream, submittedFrom: since, submittedTo: until }
+  const { recipient, from, subject, tag, metadata, status, event, site, broadcast } = options
+  const { recipientContains } = options
+  const filters = {
+    recipient,
+    recipientContains,
+    from,
+    subject,
+    tag,
+    metadata,
+    status,
+    event,
+    site,
+    broadcastId: broadcast,
+  }
+  return { ...filters, classification: options.class, streamId: stream, submittedFrom: since, submittedTo: until }
 }
 
 /** Waits for a matching message; the newest of several. Returns exit code 0, or 1 if none arrived in time. */
@@ -175,6 +202,22 @@ async function listDeliveries(id: string, options: ClientOptions): Promise<numbe
         one.deliveryId,
       ]),
     ),
+  )
+}
+
+/** Adds up the counts of all pages. */
+async function countOutcomes(options: SearchOptions): Promise<number> {
+  const client = makeClient(options, 'server')
+  const asked = bodyOf(options)
+  const pages: Outcomes[] = []
+  for (let after = {}; pages.length < PAGES_MAX; ) {
+    const page = await client.post<Outcomes>(`${PATH}/outcomes`, { ...asked, ...after })
+    pages.push(page)
+    if (page.next === null) break
+    after = { after: page.next }
+  }
+  return print(options, sumOutcomes(pages), ({ messages, recipients, complained, unsubscribed, classifications }) =>
+    formatFields({ messages, ...recipients, complained, unsubscribed, ...classifications }),
   )
 }
 

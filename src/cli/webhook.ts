@@ -1,5 +1,6 @@
 /** webhook - `sendwright webhook ...` for the webhooks of a server, and their deliveries. */
 import { type Command, Option } from 'commander'
+import type { WebhookHealth } from '../../schemas/counts/webhook-health.ts'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import {
   type Delivery,
@@ -53,6 +54,9 @@ export function addWebhookCommands(program: Command, ended: Ended): void {
   withServerOptions(webhook.command('list'))
     .description('list the webhooks of the server')
     .action(async (options) => ended(await listWebhooks(options)))
+  withServerOptions(webhook.command('health'))
+    .description('print the pending and dead deliveries of each webhook, and its last result')
+    .action(async (options) => ended(await showHealth(options)))
   withServerOptions(webhook.command('show <webhook>'))
     .description('print one webhook')
     .action(async (name, options) => ended(await actOn(name, options, { method: 'get', tell: formatFields })))
@@ -157,6 +161,22 @@ async function listWebhooks(options: ClientOptions): Promise<number> {
   const webhooks = await allWebhooks(makeClient(options, 'server'))
   const rows = webhooks.map((one) => [one.url, one.enabled ? 'yes' : 'no', one.events.join(','), one.webhookId])
   return print(options, { webhooks }, () => formatTable(['url', 'enabled', 'events', 'id'], rows))
+}
+
+/** Prints the health of every webhook of the server, newest first. */
+async function showHealth(options: ClientOptions): Promise<number> {
+  const client = makeClient(options, 'server')
+  const urls = new Map((await allWebhooks(client)).map(({ webhookId, url }) => [webhookId, url]))
+  const webhooks = await readAll<WebhookHealth>(client, '/v1/webhooks/health', 'webhooks')
+  const rows = webhooks.map(({ webhookId, pending, dead, attempted, delivered, last }) => [
+    urls.get(webhookId) ?? webhookId,
+    String(pending),
+    String(dead),
+    `${delivered} of ${attempted}`,
+    last === null ? '' : (last.lastError ?? String(last.lastStatusCode ?? '')),
+  ])
+  const titles = ['url', 'pending', 'dead', 'delivered recently', 'last answer']
+  return print(options, { webhooks }, () => formatTable(titles, rows))
 }
 
 /** Prints the newest deliveries of a webhook (its URL or its id). */

@@ -39,6 +39,7 @@ import {
 import { makeConsumeLink, makeOrderLink, makeReadLink } from './link-routes.ts'
 import { type LiveDeps, makeHearServer } from './live.ts'
 import { makeChangePassword, makeDeleteSession, makeListSessions, makePatchMe, makeReadMe } from './me-routes.ts'
+import { makeReadOverview } from './overview.ts'
 import {
   makeCreateInvitation,
   makeDeleteInvitation,
@@ -119,6 +120,7 @@ function ownHandlers(deps: ApiProxyDeps & LiveDeps & InlineDeps): OwnHandlers {
     createAccountKey: makeCreateAccountKey(deps),
     listActs: makeListActs(deps),
     readChecklist: makeReadChecklist(deps),
+    readOverview: makeReadOverview(deps),
     find: makeFind(deps),
     lookAtDomain: makeLookAtDomain(deps),
     hearServer: makeHearServer(deps),

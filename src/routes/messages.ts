@@ -1,11 +1,12 @@
 /**
- * messages - POST /v1/messages/search and GET /v1/messages/{id}
+ * messages - POST /v1/messages/search, POST /v1/messages/outcomes and GET /v1/messages/{id}
  *
  * Addresses and tags are searched by their keyed hashes, which are made here.
  *
- * Spec message.search, message.read
+ * Spec message.search, message.outcomes, message.read
  */
 
+import type { OutcomesBody } from '../../schemas/counts/outcomes.ts'
 import type { MessageSearch } from '../../schemas/message.ts'
 import { acceptedTopic } from '../actors/webhook/announce.ts'
 import type { HandlerOf } from '../http/request.ts'
@@ -15,8 +16,10 @@ import type { Secrets } from '../process/secrets.ts'
 import type { SourceLetter } from '../state/message/log-entry.ts'
 import type { ServerKey } from '../views/key.ts'
 import { listMessageDeliveries } from '../views/message/deliveries.ts'
+import type { MessageFilter } from '../views/message/filter.ts'
 import { type MessageDeps, readMessage } from '../views/message/message.ts'
-import { type MessageFilter, type SearchDeps, searchMessages } from '../views/message/search.ts'
+import { type SearchDeps, searchMessages } from '../views/message/search.ts'
+import { tallyMessages } from '../views/message/tally.ts'
 import { pageOf } from './answer.ts'
 import { makeWaiting, type WaitDeps } from './wait/waits.ts'
 
@@ -33,6 +36,7 @@ export function messageHandlers(deps: SearchMessagesDeps & MessageDeps & WaitDep
   const topics = (serverId: string) => [acceptedTopic(serverId)]
   return {
     searchMessages: makeWaiting(deps, { search, list: 'messages', topics }),
+    searchOutcomes: deps.scans.limit(makeSearchOutcomes, deps),
     readMessage: makeReadMessage(deps),
     listMessageDeliveries: makeListMessageDeliveries(deps),
   }
@@ -44,6 +48,15 @@ function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchMessages
     const search = body
     const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
     const seen = await searchMessages(deps, key, { filter: filterOf(deps.secrets, key, search), page })
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** POST /v1/messages/outcomes */
+function makeSearchOutcomes(deps: SearchMessagesDeps): HandlerOf<'searchOutcomes'> {
+  return async ({ key, body }) => {
+    const asked = { filter: filterOf(deps.secrets, key, body), after: body.after?.toLowerCase() ?? null }
+    const seen = await tallyMessages(deps, key, asked)
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
@@ -65,7 +78,11 @@ function makeListMessageDeliveries(deps: MessageDeps): HandlerOf<'listMessageDel
   }
 }
 
-function filterOf(secrets: SearchMessagesDeps['secrets'], owner: ServerKey, search: MessageSearch): MessageFilter {
+function filterOf(
+  secrets: SearchMessagesDeps['secrets'],
+  owner: ServerKey,
+  search: MessageSearch | OutcomesBody,
+): MessageFilter {
   const { streamId, broadcastId, recipient, from, tag, metadata, status, source } = search
   const hmacOf = (address: string) => secrets.addressHmac(owner.accountId, address)
   const [entry] = Object.entries(metadata ?? {})
@@ -74,10 +91,14 @@ function filterOf(secrets: SearchMessagesDeps['secrets'], owner: ServerKey, sear
     broadcastId: broadcastId?.toLowerCase() ?? null,
     recipient: recipient === undefined ? null : hmacOf(recipient),
     from: from === undefined ? null : hmacOf(from),
+    recipientContains: search.recipientContains?.toLowerCase() ?? null,
     tag: tag === undefined ? null : { text: tag, hash: secrets.tagHash(owner.serverId, tag) },
     metadata: entry === undefined ? null : { name: entry[0], value: entry[1] },
     subject: search.subject === undefined ? null : search.subject.toLowerCase().split(/\s+/).filter(Boolean),
     status: status ?? null,
+    event: search.event ?? null,
+    site: search.site?.toLowerCase() ?? null,
+    classification: search.classification ?? null,
     source: source === undefined ? null : LETTERS[source],
     fromMs: search.submittedFrom === undefined ? null : Date.parse(search.submittedFrom),
     toMs: search.submittedTo === undefined ? null : Date.parse(search.submittedTo),

@@ -23,6 +23,7 @@ import type { WebhookState } from '../state/webhook/webhook.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
+import { readWebhookHealth, type WebhookHealthDeps } from '../views/webhook-health.ts'
 import type { WebhookSecrets } from '../webhooks/secrets.ts'
 import { giveOrder, type OrderDeps, pageOf, type Replied } from './answer.ts'
 
@@ -109,6 +110,14 @@ export function makeListWebhooks({ read }: WebhookDeps): HandlerOf<'listWebhooks
     const seen = await listWebhooks(read, key, pageOf(query))
     if (typeof seen === 'string') return refuse(seen)
     return { status: 200, json: { webhooks: seen.webhooks.map(formatWebhook), next: seen.next } }
+  }
+}
+
+/** GET /v1/webhooks/health. Spec webhook.health */
+export function makeReadWebhookHealth({ read, nowMs }: WebhookHealthDeps): HandlerOf<'readWebhookHealth'> {
+  return async ({ key, query }) => {
+    const seen = await readWebhookHealth({ read, nowMs }, key, pageOf(query))
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 

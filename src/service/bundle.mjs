@@ -83,9 +83,16 @@ function shellOf(entry, { script, style, chunks }, into) {
 <link rel="stylesheet" href="/dashboard/${style}">
 ${chunks.map((name) => `<link rel="modulepreload" href="/dashboard/${name}">\n`).join('')}<script type="module" src="/dashboard/${script}"></script>
 </head>
-<body><div id="page"></div><noscript>The dashboard needs JavaScript. Everything it does, the command line and the API do too.</noscript></body>
+<body><div id="page">${FRAMES[entry]}</div><noscript>The dashboard needs JavaScript. Everything it does, the command line and the API do too.</noscript></body>
 </html>
 `
+}
+
+/** What is seen until the script runs: the empty frame of the pages, as `frame/app-frame.tsx` draws it first. */
+const FRAMES = {
+  app: '<div class="frame"><nav class="side" popover="auto" aria-label="Pages"></nav><div class="body"><div class="bar"></div></div></div>',
+  door: '',
+  desk: '',
 }
 
 /** In the shell itself, which saves a request for each page. */

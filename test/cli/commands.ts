@@ -85,6 +85,7 @@ t.test('send: everything that a message may have, and what became of it', async 
     `a@simulator.test +2  Receipt`,
   )
   t.notMatch(await done('message', 'search', '--recipient', 'nobody@simulator.test'), id)
+  t.match(await done('message', 'outcomes', '--tag', 'receipts'), /^messages +1$/m)
   t.match(await done('message', 'wait', '--subject', 'receipt'), id)
   t.equal(await done('message', 'attachment', id, '0'), 'One pound')
   t.match(await run('message', 'check', id, '--links'), { code: 0, out: /^line +check +finding/i })
@@ -238,6 +239,7 @@ t.test('domain and webhook: rotated, switched, tried and removed', async (t) => 
   await done('webhook', 'remove-secret', url, secrets[0].secretId)
   await done('webhook', 'remove', url)
   t.same((await runJson('webhook', 'list')).json.webhooks, [])
+  t.same((await runJson('webhook', 'health')).json.webhooks, [])
 })
 
 t.test('refusals: every field is printed, and the form of an address with a name is named', async (t) => {

@@ -234,6 +234,8 @@ export interface MessageSearch {
   broadcastId?: string
   /** an e-mail address */
   recipient?: string
+  /** Text in the address or the name of a recipient, in any case */
+  recipientContains?: string
   /** an e-mail address */
   from?: string
   /** text without control characters */
@@ -253,6 +255,12 @@ export interface MessageSearch {
     | 'cancelled'
     | 'failed'
     | 'mixed'
+  /** A recipient has had this event */
+  event?: 'delivered' | 'bounced' | 'deferred' | 'spam_complaint' | 'unsubscribed'
+  /** Receiving site of a recipient, as statistics name it: `google` or a domain */
+  site?: string
+  /** Class of the bounce of a recipient */
+  classification?: string
   /** How the message was submitted, or the source of the entry */
   source?: 'api' | 'smtp' | 'broadcast'
   /** Only messages accepted at this time or later */

@@ -64,7 +64,7 @@ export interface GroupInput {
 /** The rows that events add, by group. */
 export function groupsOf({ told, before, ...of }: GroupInput): Counted[] {
   const { stream, test, deferralClass, acceptedAtMs } = of
-  const site = test ? SIMULATED_SITE : siteOf([...before, ...told])
+  const site = siteOfEvents([...before, ...told], test)
   return told.flatMap((event) => {
     const figure = figureOf(event, before)
     const place = figure === null ? -1 : placeOf(figure)
@@ -89,8 +89,9 @@ function placeOf(figure: Figure): number {
 /** Few servers take most of the mail. */
 const siteOfHost = memoize((host) => receivingSite(host) ?? REST)
 
-/** The site of the last server that was tried. */
-function siteOf(events: readonly StatusEvent[]): string {
+/** The site of the last server that a recipient's events name. `test`: the recipient is simulated. */
+export function siteOfEvents(events: readonly StatusEvent[], test: boolean): string {
+  if (test) return SIMULATED_SITE
   const last = events.findLast((event) => 'route' in event && event.route !== undefined)
   return last !== undefined && 'route' in last ? siteOfHost(hostOfRoute(last.route as string)) : NO_SITE
 }

@@ -18,9 +18,7 @@ import type { MessageSummary } from '../../../schemas/message.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { spelledAddress } from '../../state/message/head.ts'
-import type { SourceLetter } from '../../state/message/log-entry.ts'
 import { keepsContent } from '../../state/message/retention.ts'
-import type { RecipientStatus } from '../../state/message/status.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
@@ -29,7 +27,7 @@ import type { Page } from '../newest.ts'
 import { numberIn, personPlaces, readPersonMap } from '../person.ts'
 import { readTogether } from '../read-together.ts'
 import { readLogMonths } from '../retention.ts'
-import { readEntries, readStored } from './rows.ts'
+import { type MessageFilter, needsHead, type Passing, readPassing } from './filter.ts'
 import { type Round, type Stretch, type Walk, walkMessages } from './scan.ts'
 import { formatSummary, type StoredMessage } from './summary.ts'
 
@@ -41,23 +39,6 @@ const LOOKED_AT_ENOUGH = 1_000
 const CANDIDATES_AT_ONCE = 100
 const CANDIDATES_MIN = 20
 const CANDIDATE_WEIGHT = 5
-
-/** The filters; null for one that is not given. */
-export interface MessageFilter {
-  readonly streamId: string | null
-  readonly broadcastId: string | null
-  /** HMACs of addresses within the account. */
-  readonly recipient: string | null
-  readonly from: string | null
-  readonly tag: { readonly text: string; readonly hash: string } | null
-  readonly metadata: { readonly name: string; readonly value: string } | null
-  /** Words in lower case, all of which occur in the subject. */
-  readonly subject: readonly string[] | null
-  readonly status: RecipientStatus | 'mixed' | null
-  readonly source: SourceLetter | null
-  readonly fromMs: number | null
-  readonly toMs: number | null
-}
 
 export interface SearchDeps {
   readonly read: Reader
@@ -84,7 +65,7 @@ export async function searchMessages(
   owner: ServerKey,
   { filter, page }: { readonly filter: MessageFilter; readonly page: Page },
 ): Promise<MessagePage | 'unauthorized' | 'unavailable' | 'stream_not_found'> {
-  const walk = await begin(read, owner, { filter, page, nowMs: nowMs() })
+  const walk = await beginWalk(read, owner, { filter, page, nowMs: nowMs() })
   if (walk === 'nothing') return NOTHING
   if (typeof walk === 'string') return walk
   const hits = await collect(read, { owner, walk, filter, limit: page.limit, lookedAtMax, nowMs: nowMs() })
@@ -105,10 +86,11 @@ export async function searchMessages(
   return { messages, next: hits.next }
 }
 
-async function begin(
+/** The walk of a search from its page on. */
+export async function beginWalk(
   read: Reader,
   owner: ServerKey,
-  { filter, page, nowMs }: { filter: MessageFilter; page: Page; nowMs: number },
+  { filter, page, nowMs }: { filter: MessageFilter; page: Pick<Page, 'after'>; nowMs: number },
 ): Promise<Begin> {
   const { accountId, serverId } = owner
   const shard = homeShard(accountId)
@@ -162,13 +144,9 @@ interface Hits {
   readonly next: string | null
 }
 
-interface Search {
-  readonly owner: ServerKey
-  readonly walk: Walk
-  readonly filter: MessageFilter
+interface Search extends Passing {
   readonly limit: number
   readonly lookedAtMax: number
-  readonly nowMs: number
 }
 
 /** A page while it is filled. */
@@ -207,12 +185,12 @@ async function fillFrom(
   for (let start = 0; start < round.found.length; ) {
     const slice = round.found.slice(start, start + sliceSize(filter, limit - page.found.length))
     start += slice.length
-    const stored = await storedOf(read, search, slice)
-    if (stored === null) return null
-    const passed = stored.filter((message) => headPasses(message, filter) && subjectPasses(message, search))
+    const step = await readPassing(read, search, slice)
+    if (step === null) return null
+    const { passed } = step
     const taken = passed.slice(0, limit - page.found.length)
     page.found.push(...taken)
-    page.looked += (stored.length - passed.length) * (CANDIDATE_WEIGHT - 1)
+    page.looked += (step.read - passed.length) * (CANDIDATE_WEIGHT - 1)
     const last = taken.at(-1)?.messageId ?? null
     if (page.found.length === limit) return { next: isLastOf(round, last) ? null : last }
     if (page.looked >= lookedAtMax && start < round.found.length) return { next: slice.at(-1)?.messageId ?? round.last }
@@ -222,63 +200,9 @@ async function fillFrom(
 
 /** How many candidates are read at once. If the entry alone decides, only as many are read as are shown. */
 function sliceSize(filter: MessageFilter, missing: number): number {
-  const { tag, metadata, subject, status, broadcastId } = filter
-  const needsHead = [tag, metadata, subject, status, broadcastId].some((one) => one !== null)
-  return needsHead ? CANDIDATES_AT_ONCE : Math.max(missing, CANDIDATES_MIN)
+  return needsHead(filter) ? CANDIDATES_AT_ONCE : Math.max(missing, CANDIDATES_MIN)
 }
 
 function isLastOf(round: Round, messageId: string | null): boolean {
   return round.isEnd && messageId === round.found.at(-1)?.messageId
-}
-
-/** Candidates whose entries pass, with their heads and statuses; null if the store did not answer. */
-async function storedOf(
-  read: Reader,
-  { owner, walk, filter, nowMs }: Search,
-  slice: Round['found'],
-): Promise<readonly StoredMessage[] | null> {
-  const entries = await readEntries(read, walk, slice)
-  if (entries === null) return null
-  const passed = entries.filter(({ entry }) => entryPasses(entry, walk, { filter, owner }))
-  return readStored(read, { owner, shard: walk.shard, entries: passed, nowMs })
-}
-
-function entryPasses(
-  entry: StoredMessage['entry'],
-  { sought }: Walk,
-  { filter, owner }: { filter: MessageFilter; owner: ServerKey },
-): boolean {
-  const { recipient, sender, tagHash } = sought
-  if (recipient !== null && !entry.recipients.includes(recipient)) return false
-  if (sender !== null && entry.sender !== sender) return false
-  if (tagHash !== null && entry.tagHash !== tagHash) return false
-  if (filter.source !== null && entry.source !== filter.source) return false
-  if (filter.broadcastId !== null && entry.source !== 'b') return false
-  return filter.streamId === null || (entry.streamId ?? owner.defaultStreamId) === filter.streamId
-}
-
-/** Whether the subject has all the words, and may still be read: it goes with the content. Spec message.search */
-function subjectPasses(stored: StoredMessage, { filter: { subject }, nowMs }: Search): boolean {
-  const { head } = stored
-  if (subject === null) return true
-  if (head.subject === null || !keepsContent(stored, nowMs)) return false
-  const words = head.subject.toLowerCase()
-  return subject.every((word) => words.includes(word))
-}
-
-function headPasses(
-  { head, recipients }: StoredMessage,
-  { tag, metadata, status, broadcastId }: MessageFilter,
-): boolean {
-  if (broadcastId !== null && head.broadcast?.broadcastId !== broadcastId) return false
-  // Hashes of tags are short, so the tag itself settles a collision.
-  if (tag !== null && head.tag !== tag.text) return false
-  if (
-    metadata !== null &&
-    !(Object.hasOwn(head.metadata, metadata.name) && head.metadata[metadata.name] === metadata.value)
-  )
-    return false
-  if (status === null) return true
-  if (status !== 'mixed') return recipients.some((one) => one.status === status)
-  return recipients.some((one) => one.status !== recipients[0]?.status)
 }

@@ -6,8 +6,9 @@ import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
 import { attemptOutcome } from '../../../src/actors/message/delivery-outcome.ts'
 import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
+import type { MessageFilter } from '../../../src/views/message/filter.ts'
 import { readStoredMessage } from '../../../src/views/message/message.ts'
-import { type MessageFilter, searchMessages } from '../../../src/views/message/search.ts'
+import { searchMessages } from '../../../src/views/message/search.ts'
 import { Cold } from '../../support/world/cold.ts'
 import {
   complain,
@@ -28,10 +29,14 @@ const ANY: MessageFilter = {
   broadcastId: null,
   subject: null,
   recipient: null,
+  recipientContains: null,
   from: null,
   tag: null,
   metadata: null,
   status: null,
+  event: null,
+  site: null,
+  classification: null,
   source: null,
   fromMs: null,
   toMs: null,

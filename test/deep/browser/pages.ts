@@ -52,7 +52,7 @@ const PICTURES = process.env.PICTURES
  * The requests of a page with its data, without files that are cached for good, and without mail and feed that
  * continue.
  */
-const REQUESTS_MAX = 11
+const REQUESTS_MAX = 6
 /** The values that a scheme decides. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block']
 

@@ -110,7 +110,7 @@ export async function keepPictures(page: Page, name: string): Promise<void> {
     for (const scheme of SCHEMES) {
       await page.setViewportSize(view)
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
-      await page.screenshot({ path: join(folder, `${name}-${scheme}-${view.width}.png`) })
+      await page.screenshot({ path: join(folder, `${name}-${scheme}-${view.width}.png`), fullPage: true })
     }
   await page.setViewportSize(VIEWS[0])
   await page.emulateMedia({ colorScheme: SCHEMES[0], reducedMotion: 'reduce' })

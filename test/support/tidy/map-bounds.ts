@@ -168,6 +168,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
 
 /** Files, or maps of a file, of our own data, or of one request, mail, look or command. */
 export const OWN: Readonly<Record<string, string>> = {
+  'src/views/message/tally.ts': 'counts of one request',
   'cluster/embedded': 'files of the embedded Redis',
   'cluster/facts': 'keys that a batch of at most 64 commands reads or writes, and caches that field-cache.ts bounds',
   'cluster/items': 'lanes and items of the shards of this process: what waits in the store',

@@ -5,13 +5,16 @@
 
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
+import { type Outcomes, sumOutcomes } from '../../../schemas/counts/outcomes.ts'
 import { makeAccept } from '../../../src/actors/message/accept.ts'
 import { contentExpiresAtMs } from '../../../src/state/age.ts'
 import { statusKey } from '../../../src/state/keys.ts'
 import { packStatus, type RecipientStatus, type StatusEvent, statusField } from '../../../src/state/message/status.ts'
 import { streamRef } from '../../../src/state/stream.ts'
 import type { ServerKey } from '../../../src/views/key.ts'
-import { type MessageFilter, searchMessages } from '../../../src/views/message/search.ts'
+import type { MessageFilter } from '../../../src/views/message/filter.ts'
+import { searchMessages } from '../../../src/views/message/search.ts'
+import { tallyMessages } from '../../../src/views/message/tally.ts'
 import {
   acceptedIds,
   BODY_BLOB,
@@ -29,12 +32,22 @@ const START_MS = Date.UTC(2026, 9, 20)
 const MESSAGES = 250
 const SEED = Number(process.env.SEED ?? 5)
 const EVERYTHING: MessageFilter = {
-  ...{ streamId: null, broadcastId: null, recipient: null, from: null, tag: null, metadata: null, subject: null },
-  ...{ status: null, source: null, fromMs: null, toMs: null },
+  ...{
+    streamId: null,
+    broadcastId: null,
+    recipient: null,
+    recipientContains: null,
+    from: null,
+    tag: null,
+    metadata: null,
+    subject: null,
+  },
+  ...{ status: null, event: null, site: null, classification: null, source: null, fromMs: null, toMs: null },
 }
 const ADDRESSES = Array.from({ length: 12 }, (_, n) => `person${n}@example.net`)
 const SENDERS = ['shop', 'news', 'bills'].map((name) => `${name}@acme.example`)
 const TAGS = ['welcome', 'order', 'invoice']
+const BOUNCE_CLASS = 'SpamBlock'
 const STATUSES = ['accepted', 'delivered', 'bounced', 'deferred'] as const
 
 interface Sent {
@@ -115,7 +128,7 @@ function setStatus(
   const reply = { occurredAtMs: submittedAtMs + 5, code: 250, response: '250 ok' }
   const event: StatusEvent =
     status === 'bounced'
-      ? { event: 'bounced', ...reply, classification: null, hard: false, expired: false, status }
+      ? { event: 'bounced', ...reply, classification: BOUNCE_CLASS, hard: false, expired: false, status }
       : { event: status, ...reply }
   const packed = packStatus({ attempts: 1, nextAttemptAtMs: null, events: [event], sizeBytes: null }, submittedAtMs)
   const key = world.keyNames().find((name) => name.includes(':head:') && world.hash(name).has(short)) as string
@@ -135,13 +148,22 @@ function holds(filter: MessageFilter, one: Sent): boolean {
     (filter.streamId === null || one.streamId === filter.streamId) &&
     (filter.recipient === null || one.to.some((address) => hmacOf(address) === filter.recipient)) &&
     (filter.from === null || hmacOf(one.from) === filter.from) &&
+    (filter.recipientContains === null || one.to.some((address) => address.includes(filter.recipientContains ?? ''))) &&
     (filter.tag === null || one.tag === filter.tag.text) &&
     (filter.metadata === null || one.metadata[filter.metadata.name] === filter.metadata.value) &&
     (filter.source === null || one.source === filter.source) &&
     (filter.fromMs === null || ms >= filter.fromMs) &&
     (filter.toMs === null || ms < filter.toMs) &&
-    (filter.status === null || (filter.status === 'mixed' ? isMixed : one.statuses.includes(filter.status)))
+    (filter.status !== 'mixed' || isMixed) &&
+    one.statuses.some((status) => recipientHolds(filter, status))
   )
+}
+
+/** Status, event and class of one recipient, whose only event has the name of its status. */
+function recipientHolds({ status, event, classification }: MessageFilter, of: RecipientStatus): boolean {
+  if (status !== null && status !== 'mixed' && status !== of) return false
+  if (event !== null && event !== of) return false
+  return classification === null || (of === 'bounced' && classification === BOUNCE_CLASS)
 }
 
 const { world, tenant, sent, random, other } = fill(SEED)
@@ -180,9 +202,12 @@ function randomFilter(): MessageFilter {
     streamId: some(random.pick([other, tenant.live.streamId])),
     recipient: some(hmacOf(random.pick(ADDRESSES))),
     from: some(hmacOf(random.pick(SENDERS))),
+    recipientContains: some(random.pick(['person1', 'n7@', 'example.net', 'nobody'])),
     tag: some({ text: tag, hash: hashOf(tag) }),
     metadata: some({ name: 'order', value: String(random.next(3)) }),
     status: some(random.pick([...STATUSES, 'mixed'] as const)),
+    event: some(random.pick(['delivered', 'bounced', 'deferred'] as const)),
+    classification: some(random.pick([BOUNCE_CLASS, BOUNCE_CLASS, 'Other'])),
     source: some(random.pick(['a', 's'] as const)),
     fromMs: some(at()),
     toMs: some(at()),
@@ -202,6 +227,31 @@ t.test(
       const expected = sent.filter((one) => holds(filter, one)).map(({ messageId }) => messageId)
       const { ids } = await searchAll(filter, { limit, lookedAtMax })
       t.strictSame(ids, expected, JSON.stringify({ filter, limit, lookedAtMax }))
+    }
+  },
+)
+
+t.test(
+  'message-search: counts of random filters, in calls of any size, equal a look at each message [message.outcomes]',
+  async (t) => {
+    const { read } = readerOf(world)
+    for (let round = 0; round < 60; round += 1) {
+      const filter = round === 0 ? EVERYTHING : randomFilter()
+      const lookedAtMax = random.pick([7, 40, 10_000])
+      const pages: Outcomes[] = []
+      do {
+        const deps = { read, nowMs: () => world.nowMs, lookedAtMax }
+        const page = await tallyMessages(deps, owner, { filter, after: pages.at(-1)?.next ?? null })
+        if (typeof page === 'string') throw new Error(page)
+        pages.push(page)
+      } while (pages.at(-1)?.next !== null && pages.length < 3 * MESSAGES)
+      const found = sumOutcomes(pages)
+      const expected = sent.filter((one) => holds(filter, one))
+      const count = (status: string) =>
+        expected.flatMap(({ statuses }) => statuses).filter((one) => one === status).length
+      t.equal(found.messages, expected.length, JSON.stringify({ filter, lookedAtMax }))
+      for (const status of STATUSES) t.equal(found.recipients[status], count(status), status)
+      t.equal(found.classifications[BOUNCE_CLASS] ?? 0, count('bounced'))
     }
   },
 )

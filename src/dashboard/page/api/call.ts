@@ -32,6 +32,10 @@ export class ApiError extends Error {
 /** Hooks set by the pages: the path of the interface, and handlers for the end or interruption of a session. */
 export const gates = {
   base: '/dashboard/api',
+  /** A read that any service answers. */
+  probe: '/session',
+  /** A request got no answer. */
+  lost: (): void => undefined,
   /** The session is over. */
   signedOut: (): void => undefined,
   /** Asks for a password, a code or a passkey. Returns whether the user confirmed. */
@@ -61,6 +65,9 @@ export async function call<Result>(method: ApiMethod, path: string, options: Cal
   throw error
 }
 
+/** Routes that only read, although they are a POST. */
+const READS = /\/(?:search|find|outcomes|read)$/
+
 type Sent = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: ApiError }
 
 async function send(method: ApiMethod, path: string, { body, signal }: CallOptions): Promise<Sent> {
@@ -81,13 +88,18 @@ async function send(method: ApiMethod, path: string, { body, signal }: CallOptio
     if (signal?.aborted) throw cause
     return null
   })
-  if (response === null)
+  if (response === null) {
+    gates.lost()
     return { ok: false, error: new ApiError(0, { message: 'The service cannot be reached' }, null) }
+  }
   const text = await response.text()
   const isJson = response.headers.get('Content-Type')?.startsWith('application/json') ?? false
   const value: unknown = isJson && text !== '' ? JSON.parse(text) : null
   if (response.ok) return { ok: true, value }
   const said = (value as Record<string, unknown> | null) ?? { message: text || `Answered ${response.status}` }
+  // The words of the refusal are about writes.
+  const isUnread = response.status === 503 && (!isWrite || READS.test(path))
+  if (isUnread) said.message = 'This could not be read. Try again in a moment.'
   return { ok: false, error: new ApiError(response.status, said, response.headers.get('Request-Id')) }
 }
 

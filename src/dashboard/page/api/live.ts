@@ -6,10 +6,11 @@
  */
 import { useEffect, useRef } from 'preact/hooks'
 import { gates } from './call.ts'
+import { probe } from './connection.ts'
 import { readSession } from './session.ts'
 
 /** An event as a webhook gets it, or that a message was accepted. */
-interface Told {
+export interface Told {
   readonly event: string
   readonly messageId?: string
 }
@@ -62,6 +63,7 @@ class Feed {
     source.onmessage = ({ data }) => this.#tell(JSON.parse(data) as Told)
     source.addEventListener('missed', () => this.#tell(null))
     source.onerror = () => {
+      void probe()
       if (source.readyState !== EventSource.CLOSED) return
       this.#close()
       this.#timer = setTimeout(() => this.#open(), RETRY_MS)

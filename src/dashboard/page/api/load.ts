@@ -6,6 +6,8 @@
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from './call.ts'
+import { returns } from './connection.ts'
+import { keepList, keptList } from './returning.ts'
 
 /** The state of loaded data. */
 export interface Loaded<Value> {
@@ -17,21 +19,30 @@ export interface Loaded<Value> {
   set(value: Value): void
 }
 
-/** Loads once for each change of `keys`. `load` is null while there is nothing to load. */
+/**
+ * Loads once for each change of `keys`. `load` is null while there is nothing to load. `kept` is shown in place of the
+ * first load.
+ */
 export function useLoad<Value>(
   load: ((signal: AbortSignal) => Promise<Value>) | null,
   keys: readonly unknown[],
+  kept: Value | null = null,
 ): Loaded<Value> {
   const [state, setState] = useState<{ value: Value | null; error: ApiError | null; isLoading: boolean }>({
-    value: null,
+    value: kept,
     error: null,
-    isLoading: load !== null,
+    isLoading: load !== null && kept === null,
   })
   const [turn, setTurn] = useState(0)
-  const shown = useRef<string>('')
   const name = JSON.stringify(keys)
+  const shown = useRef<string>(kept === null ? '' : name)
+  const isKept = useRef(kept !== null)
   useEffect(() => {
     if (load === null) return
+    if (isKept.current) {
+      isKept.current = false
+      return
+    }
     const gone = new AbortController()
     const isSame = shown.current === name
     shown.current = name
@@ -47,6 +58,11 @@ export function useLoad<Value>(
     return () => gone.abort()
   }, [name, turn])
   const reload = useCallback(() => setTurn((n) => n + 1), [])
+  // What failed while the service could not be reached is read again once it can.
+  const back = returns.value
+  useEffect(() => {
+    if (back > 0 && state.error !== null) reload()
+  }, [back])
   const set = useCallback((value: Value) => setState({ value, error: null, isLoading: false }), [])
   return { ...state, reload, set }
 }
@@ -62,6 +78,8 @@ export interface LoadedList<Row> extends Loaded<ListPage<Row>> {
   /** Null at the end. */
   readonly more: (() => void) | null
   readonly isLoadingMore: boolean
+  /** Whether it was shown before, and may have changed since. */
+  readonly isKept: boolean
   /**
    * Reads the first page again: shown rows change in place. Returns the number of new rows, which wait for `reload`.
    */
@@ -73,10 +91,14 @@ export function useList<Row>(
   load: (after: string | null, signal?: AbortSignal) => Promise<ListPage<Row>>,
   keys: readonly unknown[],
 ): LoadedList<Row> {
-  const first = useLoad<ListPage<Row>>((signal) => load(null, signal), keys)
+  const name = JSON.stringify(keys)
+  const [kept] = useState(() => keptList<ListPage<Row>>(name))
+  const first = useLoad<ListPage<Row>>((signal) => load(null, signal), keys, kept)
   const [isLoadingMore, setLoadingMore] = useState(false)
   const { value, set } = first
-  const name = JSON.stringify(keys)
+  useEffect(() => {
+    if (value !== null) keepList(name, value)
+  }, [value])
   const shown = useRef({ value, name })
   shown.current = { value, name }
   const refresh = async (keyOf: (row: Row) => string): Promise<number> => {
@@ -100,7 +122,13 @@ export function useList<Row>(
       setLoadingMore(false)
     }
   }
-  return { ...first, more: value?.next == null ? null : () => void more(), isLoadingMore, refresh }
+  return {
+    ...first,
+    more: value?.next == null ? null : () => void more(),
+    isLoadingMore,
+    isKept: kept !== null,
+    refresh,
+  }
 }
 
 /** The shown rows with current values, and the number of newer rows in a first page. */

@@ -22,3 +22,9 @@ export function serverPath(serverId: string, page: ServerPage, id?: string): str
 export function serverApi(serverId: string, rest: string): string {
   return `/servers/${serverId}${rest}`
 }
+
+/** The list of a server's messages with filters, none of which is an address. */
+export function messagesPath(serverId: string, filters: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== '')).toString()
+  return serverPath(serverId, 'messages') + (query === '' ? '' : `?${query}`)
+}

@@ -2,11 +2,16 @@
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
-import { ApiError } from '../api/call.ts'
+import { ApiError, gates } from '../api/call.ts'
+import { noteLost } from '../api/connection.ts'
 import { serverPath } from '../api/place.ts'
 import { openSession, servers, session } from '../api/session.ts'
+import { usePlace } from '../browser/crumbs.ts'
 import type { PageProps } from '../browser/page-props.ts'
-import { Empty, Fault, Skeleton } from '../parts/card.tsx'
+import { useScroll } from '../browser/scroll.ts'
+import { LinkButton } from '../parts/button.tsx'
+import { Empty, Fault, Head, Skeleton } from '../parts/card.tsx'
+import { ConnectionLine } from '../parts/connection.tsx'
 import { Questions } from '../parts/dialog.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { Bar } from './bar.tsx'
@@ -33,17 +38,32 @@ function App() {
       if (fault.status !== 401) setError(fault)
     })
   }
-  useEffect(open, [])
-  if (session.value === null || servers.value === null)
-    return <main class="alone">{error === null ? <Skeleton lines={3} /> : <Fault error={error} onRetry={open} />}</main>
+  useEffect(() => {
+    gates.lost = noteLost
+    open()
+  }, [])
+  if (session.value === null || servers.value === null) return <Waiting error={error} onRetry={open} />
   return <Framed />
+}
+
+/** The frame before anything is known: the document of the page has the same, so that nothing moves. */
+function Waiting({ error, onRetry }: { error: ApiError | null; onRetry: () => void }) {
+  return (
+    <div class="frame">
+      <nav class="side" popover="auto" aria-label="Pages" />
+      <div class="body">
+        <div class="bar" />
+        <main class="page">{error === null ? <Skeleton lines={6} /> : <Fault error={error} onRetry={onRetry} />}</main>
+      </div>
+    </div>
+  )
 }
 
 function Framed() {
   const [path] = useLocation()
-  // A page begins at its top, and its menu is closed.
+  useScroll(path)
+  // The menu closes with a new page.
   useEffect(() => {
-    window.scrollTo(0, 0)
     document.getElementById('side')?.hidePopover?.()
   }, [path])
   return (
@@ -55,6 +75,7 @@ function Framed() {
         <Side />
         <div class="body">
           <Bar />
+          <ConnectionLine />
           <main class="page" id="main" tabIndex={-1}>
             <Switch>
               {PAGES.map((row) => (
@@ -108,11 +129,16 @@ const HOME = 'overview'
 const ME = '/me'
 
 function Nowhere() {
+  usePlace({ word: 'Page not found' })
   return (
-    <div class="card">
-      <Empty icon="search" title="Page not found">
-        <p>The link may be old, or belong to another account.</p>
-      </Empty>
-    </div>
+    <>
+      <Head title="Page not found" />
+      <div class="card">
+        <Empty icon="search" title="Nothing is at this address">
+          <p>The link may be old, or belong to another account.</p>
+          <LinkButton href="/">Go to the overview</LinkButton>
+        </Empty>
+      </div>
+    </>
   )
 }

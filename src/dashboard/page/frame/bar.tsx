@@ -33,7 +33,7 @@ export function Bar() {
       </nav>
       <button type="button" class="find" onClick={openFinder}>
         <Icon name="search" />
-        <span>Address, id, tag or page</span>
+        <span>Name, address, id or action</span>
         <kbd>Ctrl K</kbd>
       </button>
       <Finder />

@@ -1,23 +1,16 @@
-/** find - the search (Ctrl K) for an address, an id, a tag or a page */
+/** find - the search (Ctrl K) for names, addresses, ids, tags, pages and actions */
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import type { Found } from '../../../../schemas/dashboard/account.ts'
 import { call } from '../api/call.ts'
-import { serverPath } from '../api/place.ts'
-import { may, servers } from '../api/session.ts'
+import { messagesPath, serverPath } from '../api/place.ts'
+import { servers } from '../api/session.ts'
 import { currentServer } from '../browser/current-server.ts'
+import { ADDRESS } from '../parts/filters.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
+import { namedWays, names, readNames, type Way } from './find-items.ts'
 import { PAGES } from './pages.tsx'
-
-interface Way {
-  readonly word: string
-  readonly hint: string
-  readonly icon: IconName
-  readonly href: string
-  /** State in the browser's history, never in the path. */
-  readonly state?: object
-}
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const isOpen = signal(false)
@@ -47,7 +40,13 @@ function Open() {
   const [chosen, choose] = useState(0)
   const [found, setFound] = useState<Way | null>(null)
   const [path, go] = useLocation()
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    dialog.current?.showModal()
+    const server = currentServer(path)
+    if (server !== null) readNames(server.serverId)
+  }, [])
+  // Read when the names arrive.
+  void names.value
   useEffect(() => {
     setFound(null)
     if (!UUID.test(text.trim())) return
@@ -81,8 +80,8 @@ function Open() {
         <input
           type="text"
           value={text}
-          placeholder="Address, id, tag or page"
-          aria-label="Address, id, tag or page"
+          placeholder="Name, address, id or action"
+          aria-label="Name, address, id or action"
           role="combobox"
           aria-expanded="true"
           aria-controls="ways"
@@ -130,35 +129,19 @@ function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number
 /** The possible meanings of a text on the shown server. */
 function waysOf(text: string, path: string): Way[] {
   const server = currentServer(path)
-  const pages = pagesNamed(text, path)
-  if (text === '' || server === null || UUID.test(text)) return pages
+  const named = namedWays(text, path)
+  if (text === '' || server === null || UUID.test(text)) return named
   const href = serverPath(server.serverId, 'messages')
-  const on = `on ${server.name}`
-  if (text.includes('@'))
-    return [
-      { word: `Mail to ${text}`, hint: on, icon: 'mail', href, state: { filters: { recipient: text } } },
-      { word: `Mail from ${text}`, hint: on, icon: 'send', href, state: { filters: { from: text } } },
-      ...pages,
-    ]
-  const tagged: Way = {
-    word: `Messages tagged ${text}`,
-    hint: on,
-    icon: 'mail',
-    href,
-    state: { filters: { tag: text } },
-  }
-  return [...pages, tagged]
-}
-
-function pagesNamed(text: string, path: string): Way[] {
-  const server = currentServer(path)
-  const word = text.toLowerCase()
-  return PAGES.flatMap(({ path: pattern, side, needs }) => {
-    if (side === null || (needs !== undefined && !may(needs)) || !side.word.toLowerCase().startsWith(word)) return []
-    if (side.of === 'server' && server === null) return []
-    const href = pattern.replace(':serverId', server?.serverId ?? '')
-    return [{ word: side.word, hint: side.of === 'server' ? (server?.name ?? '') : 'account', icon: side.icon, href }]
-  })
+  const hint = `on ${server.name}`
+  const to: Way = { word: `Mail to ${text}`, hint, icon: 'mail', href, state: { filters: { recipient: text } } }
+  if (ADDRESS.test(text))
+    return [to, { word: `Mail from ${text}`, hint, icon: 'send', href, state: { filters: { from: text } } }, ...named]
+  return [
+    ...named,
+    to,
+    { word: `Subject with ${text}`, hint, icon: 'search', href, state: { filters: { subject: text } } },
+    { word: `Messages tagged ${text}`, hint, icon: 'mail', href: messagesPath(server.serverId, { tag: text }) },
+  ]
 }
 
 const PLACES: Readonly<Record<string, readonly [pattern: string, word: string, icon: IconName]>> = {

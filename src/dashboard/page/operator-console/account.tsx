@@ -20,7 +20,7 @@ import { order } from './note.tsx'
 export function AccountAtDesk({ id }: { id: string }) {
   const loaded = useLoad<AccountDetail>((signal) => call('GET', `/accounts/${id}`, { signal }), [id])
   return (
-    <Shown of={loaded} lines={8}>
+    <Shown of={loaded} lines={8} subject={{ word: 'Account', back: { word: 'See accounts', href: '/accounts' } }}>
       {(account) => (
         <>
           <Head title={account.name} meta={<StatusChip status={account.status} />}>

@@ -47,7 +47,7 @@ export function QueuePage() {
         keyOf={({ domain }) => domain}
         columns={[
           { title: 'Domain', kind: 'grow', cell: ({ domain }) => <b class="name">{domain}</b> },
-          { title: 'Waiting', cell: ({ waiting }) => <span class="num">{formatNumber(waiting)}</span> },
+          { title: 'Waiting', kind: 'titled', cell: ({ waiting }) => <span class="num">{formatNumber(waiting)}</span> },
           {
             title: 'Deferred',
             kind: 'wide',

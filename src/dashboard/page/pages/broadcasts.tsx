@@ -104,7 +104,11 @@ export function BroadcastPage({ serverId, id }: PageProps) {
     say('The broadcast is cancelled')
   }
   return (
-    <Shown of={loaded} lines={8}>
+    <Shown
+      of={loaded}
+      lines={8}
+      subject={{ word: 'Broadcast', back: { word: 'See broadcasts', href: serverPath(serverId, 'broadcasts') } }}
+    >
       {(broadcast) => (
         <>
           <Head title={broadcast.subject ?? 'Broadcast'} meta={<BroadcastState broadcast={broadcast} />}>

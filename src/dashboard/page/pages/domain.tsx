@@ -51,7 +51,7 @@ export function DomainPage({ id }: PageProps) {
   const useInTests = async () => set(await call<Domain>('POST', `/domains/${id}/test-use`))
   const check = async () => set(await call<DomainChecked>('POST', `/domains/${id}/verify`))
   return (
-    <Shown of={loaded} lines={8}>
+    <Shown of={loaded} lines={8} subject={{ word: 'Domain', back: { word: 'See domains', href: '/domains' } }}>
       {(domain) => (
         <>
           <Head title={domain.domain} meta={<DomainChip domain={domain} />}>

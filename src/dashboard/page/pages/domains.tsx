@@ -6,6 +6,7 @@ import { call } from '../api/call.ts'
 import { useGetList } from '../api/lists.ts'
 import { may } from '../api/session.ts'
 import { usePlace } from '../browser/crumbs.ts'
+import { useOpening } from '../browser/opening.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty, Head } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
@@ -18,6 +19,7 @@ import { Time } from '../parts/time.tsx'
 export function DomainsPage() {
   usePlace({ word: 'Domains' })
   const [isAdding, setAdding] = useState(false)
+  useOpening(() => setAdding(true))
   const list = useGetList<Domain>('/domains', 'domains')
   const add = may('administer') && (
     <Button kind="main" icon="plus" onPress={() => setAdding(true)}>

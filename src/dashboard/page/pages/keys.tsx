@@ -7,6 +7,7 @@ import { useGetList } from '../api/lists.ts'
 import { serverApi } from '../api/place.ts'
 import { may, serverOf } from '../api/session.ts'
 import { usePlace } from '../browser/crumbs.ts'
+import { useOpening } from '../browser/opening.ts'
 import type { PageProps } from '../browser/page-props.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty, Head } from '../parts/card.tsx'
@@ -46,6 +47,7 @@ interface KeyListProps {
 /** Keys of an owner, and their creation and revocation. */
 export function KeyList({ base, title, about, mayChange = may('write') }: KeyListProps) {
   const [isMaking, setMaking] = useState(false)
+  useOpening(() => setMaking(true))
   const list = useGetList<Token>(base, 'tokens')
   const active = list.value?.rows.filter(({ revokedAt }) => revokedAt === null).length ?? 0
   const isFull = active >= ACTIVE_MAX

@@ -1,11 +1,11 @@
 /** messages - a server's messages, newest first, with filters as chips; new ones wait for a press */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { MessageSummary } from '../../../../schemas/message.ts'
 import type { Stream } from '../../../../schemas/stream.ts'
 import { ApiError, call } from '../api/call.ts'
 import { useSearchList } from '../api/lists.ts'
-import { useLive } from '../api/live.ts'
+import { type Told, useLive } from '../api/live.ts'
 import { type LoadedList, useLoad } from '../api/load.ts'
 import { serverApi, serverPath } from '../api/place.ts'
 import { serverOf, session } from '../api/session.ts'
@@ -17,7 +17,7 @@ import { Button } from '../parts/button.tsx'
 import { Empty, Head } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { Code } from '../parts/copy.tsx'
-import { type FilterField, Filters } from '../parts/filters.tsx'
+import { ADDRESS, type FilterField, Filters } from '../parts/filters.tsx'
 import { type Column, List } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
 
@@ -34,10 +34,24 @@ const STATUSES = [
 ]
 
 /** Filters allowed in a path; addresses are not. */
-const OPEN_FILTERS = ['status', 'tag', 'streamId', 'source', 'broadcastId'] as const
+const OPEN_FILTERS = [
+  'status',
+  'event',
+  'site',
+  'classification',
+  'tag',
+  'streamId',
+  'source',
+  'broadcastId',
+  'submittedFrom',
+  'submittedTo',
+] as const
+const EVENTS = ['delivered', 'deferred', 'bounced', 'spam_complaint', 'unsubscribed'] as const
+
+const SOURCES = ['api', 'smtp', 'broadcast'] as const
 
 /** From one look at a list to the next; with filters each looks through many messages. */
-const REST_MS = 2_000
+const REST_MS = 5_000
 const REST_FILTERED_MS = 10_000
 const PAGE_ROWS = 50
 
@@ -49,7 +63,7 @@ export function MessagesPage({ serverId }: PageProps) {
     (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
     [serverId],
   )
-  const list = useSearchList<MessageSummary>(serverApi(serverId, '/messages/search'), 'messages', filters)
+  const list = useSearchList<MessageSummary>(serverApi(serverId, '/messages/search'), 'messages', searchOf(filters))
   const streamOf = (id: string) => streams.value?.streams.find(({ streamId }) => streamId === id)?.name ?? ''
   const isFiltered = Object.keys(filters).length > 0
   return (
@@ -68,25 +82,56 @@ export function MessagesPage({ serverId }: PageProps) {
   )
 }
 
+/** The filters as the search takes them: a recipient may be a whole address or a part of one, or of a name. */
+function searchOf({ recipient, ...others }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (recipient === undefined) return others
+  return ADDRESS.test(recipient) ? { ...others, recipient } : { ...others, recipientContains: recipient }
+}
+
 interface FreshProps {
   readonly list: LoadedList<MessageSummary>
   readonly serverId: string
   readonly isFiltered: boolean
 }
 
-/** How many messages have come since the list was read: they come into it with a press, so that no row jumps away. */
+/**
+ * How many messages have come since the list was read: they come into it with a press, so that no row jumps away.
+ * Without filters the feed itself counts them, and the list is read again only if a shown message has changed.
+ */
 function Fresh({ list, serverId, isFiltered }: FreshProps) {
   const [fresh, setFresh] = useState(0)
+  const heard = useRef(new Set<string>())
+  const rows = list.value?.rows ?? []
   const look = () => {
     list
       .refresh(({ messageId }) => messageId)
-      .then(setFresh, (fault: unknown) => {
-        if (!(fault instanceof ApiError)) throw fault
-      })
+      .then(
+        (count) => {
+          heard.current.clear()
+          setFresh(count)
+        },
+        (fault: unknown) => {
+          if (!(fault instanceof ApiError)) throw fault
+        },
+      )
+  }
+  useEffect(() => {
+    if (list.isKept) look()
+  }, [])
+  /** Whether an event is a reason to read. */
+  const wants = ({ event, messageId }: Told) => {
+    if (messageId === undefined) return false
+    if (isFiltered || rows.length === 0) return true
+    if (event !== 'accepted') return rows.some((row) => row.messageId === messageId)
+    if (heard.current.size >= PAGE_ROWS || heard.current.has(messageId)) return false
+    heard.current.add(messageId)
+    setFresh((before) => before + 1)
+    return false
   }
   const restMs = isFiltered ? REST_FILTERED_MS : REST_MS
-  useLive(serverId, { call: look, wants: ({ messageId }) => messageId !== undefined, restMs, awayMs: REST_FILTERED_MS })
+  useLive(serverId, { call: look, wants, restMs, awayMs: REST_FILTERED_MS })
   const show = () => {
+    heard.current.clear()
     setFresh(0)
     list.reload()
   }
@@ -103,10 +148,18 @@ function fieldsOf(streams: readonly Stream[]): FilterField[] {
   const sending = streams.filter(({ kind }) => kind !== 'inbound')
   return [
     { name: 'status', label: 'Status', options: STATUSES.map((one) => [one, one] as const) },
-    { name: 'recipient', label: 'Recipient', hint: 'ada@example.org', isAddress: true },
-    { name: 'from', label: 'From', hint: 'accounts@example.com', isAddress: true },
+    { name: 'recipient', label: 'Recipient', hint: 'Address, name or @domain' },
+    { name: 'subject', label: 'Subject', hint: 'Words of the subject' },
     { name: 'tag', label: 'Tag', hint: 'password-reset' },
     { name: 'streamId', label: 'Stream', options: sending.map(({ streamId, name }) => [streamId, name] as const) },
+    { name: 'submittedFrom', label: 'After', kind: 'time' },
+    { name: 'submittedTo', label: 'Before', kind: 'time' },
+    { name: 'from', label: 'From', hint: 'accounts@example.com', kind: 'address', isRare: true },
+    { name: 'event', label: 'Event', options: EVENTS.map((one) => [one, one] as const), isRare: true },
+    { name: 'site', label: 'Provider', hint: 'google', isRare: true },
+    { name: 'classification', label: 'Bounce reason', hint: 'SpamBlock', isRare: true },
+    { name: 'source', label: 'Source', options: SOURCES.map((one) => [one, one] as const), isRare: true },
+    { name: 'broadcastId', label: 'Broadcast', hint: 'Id of a broadcast', isRare: true },
   ]
 }
 

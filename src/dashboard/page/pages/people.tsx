@@ -5,6 +5,7 @@ import { call } from '../api/call.ts'
 import { useLoad } from '../api/load.ts'
 import { may, session } from '../api/session.ts'
 import { usePlace } from '../browser/crumbs.ts'
+import { useOpening } from '../browser/opening.ts'
 import { Button } from '../parts/button.tsx'
 import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
@@ -46,6 +47,7 @@ export function PeoplePage() {
     [isAdministrator],
   )
   const [isInviting, setInviting] = useState(false)
+  useOpening(() => setInviting(true))
   const [changed, change] = useState<Member | null>(null)
   const remove = async ({ userId, address }: Member) => {
     const text = 'Their sessions in this account end immediately.'

@@ -6,6 +6,7 @@ import { call } from '../api/call.ts'
 import { serverPath } from '../api/place.ts'
 import { may, readServers, servers } from '../api/session.ts'
 import { usePlace } from '../browser/crumbs.ts'
+import { useOpening } from '../browser/opening.ts'
 import { Button } from '../parts/button.tsx'
 import { Card, Empty, Head } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
@@ -20,6 +21,7 @@ import { say } from '../parts/toast.tsx'
 export function ServersPage() {
   usePlace({ word: 'Servers' })
   const [edited, edit] = useState<Server | 'new' | null>(null)
+  useOpening(() => edit('new'))
   const known = servers.value ?? []
   const add = may('administer') && (
     <Button kind="main" icon="plus" onPress={() => edit('new')}>

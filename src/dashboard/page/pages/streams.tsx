@@ -7,6 +7,7 @@ import { serverApi } from '../api/place.ts'
 import { may, serverOf } from '../api/session.ts'
 import { capital } from '../api/words.ts'
 import { usePlace } from '../browser/crumbs.ts'
+import { useOpening } from '../browser/opening.ts'
 import type { PageProps } from '../browser/page-props.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty, Head } from '../parts/card.tsx'
@@ -22,6 +23,7 @@ import { say } from '../parts/toast.tsx'
 export function StreamsPage({ serverId }: PageProps) {
   usePlace({ word: 'Streams' })
   const [edited, edit] = useState<Stream | 'new' | null>(null)
+  useOpening(() => edit('new'))
   const [kept, keep] = useState<Stream | null>(null)
   const list = useGetList<Stream>(serverApi(serverId, '/streams'), 'streams')
   const archive = async ({ streamId, name }: Stream) => {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import type { ApiError } from '../api/call.ts'
 import type { Loaded } from '../api/load.ts'
-import { Button } from './button.tsx'
+import { Button, LinkButton } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
 interface CardProps {
@@ -77,19 +77,56 @@ export function Skeleton({ lines = 4 }: { lines?: number }) {
   )
 }
 
+/** The heading of a page whose subject could not be read, and the list that it belongs to. */
+interface Subject {
+  /** Such as `Message`. */
+  readonly word: string
+  readonly back: { readonly word: string; readonly href: string }
+}
+
 interface ShownProps<Value> {
   readonly of: Loaded<Value>
   readonly lines?: number
+  /** If it is the subject of the page. */
+  readonly subject?: Subject
   readonly children: (value: Value) => ComponentChildren
 }
 
 /** Loaded data, or its loading or error state. */
-export function Shown<Value>({ of, lines, children }: ShownProps<Value>) {
+export function Shown<Value>({ of, lines, subject, children }: ShownProps<Value>) {
   const { value, error, reload } = of
+  if (subject !== undefined && value === null && error !== null)
+    return <Missing subject={subject} error={error} onRetry={reload} />
   return (
     <>
       {error !== null && <Fault error={error} onRetry={reload} />}
       {value !== null ? children(value) : error === null && <Skeleton {...(lines !== undefined && { lines })} />}
+    </>
+  )
+}
+
+/** In place of a page without its subject: a retry helps unless there is none. */
+function Missing({ subject, error, onRetry }: { subject: Subject; error: ApiError; onRetry: () => void }) {
+  const { word, back } = subject
+  const isGone = error.status === 404 || error.status === 400
+  return (
+    <>
+      <Head title={isGone ? `${word} not found` : `${word} could not be read`} />
+      <div class="card">
+        {isGone ? (
+          <Empty icon="search" title={`No ${word.toLowerCase()} has this address`}>
+            <p>It may have been removed, be past its retention, or belong to another server.</p>
+            <LinkButton href={back.href}>{back.word}</LinkButton>
+          </Empty>
+        ) : (
+          <>
+            <Fault error={error} onRetry={onRetry} />
+            <footer class="more">
+              <LinkButton href={back.href}>{back.word}</LinkButton>
+            </footer>
+          </>
+        )}
+      </div>
     </>
   )
 }

@@ -1,6 +1,6 @@
 /** filters - the filters of a list: each a chip, with a field that opens under it */
 import { useId, useRef, useState } from 'preact/hooks'
-import { wordOf } from '../api/words.ts'
+import { formatInstantShort, wordOf } from '../api/words.ts'
 import { Icon } from './icon.tsx'
 
 export interface FilterField {
@@ -10,12 +10,14 @@ export interface FilterField {
   readonly options?: readonly (readonly [value: string, word: string])[]
   /** An example of a text. */
   readonly hint?: string
-  /** Whether the search accepts only a complete address. */
-  readonly isAddress?: boolean
+  /** A complete address, or an instant; absent: any text. */
+  readonly kind?: 'address' | 'time'
+  /** Shown only with a value, or on request. */
+  readonly isRare?: boolean
 }
 
 /** Something on both sides of one @. */
-const ADDRESS = /^[^\s@]+@[^\s@]+$/
+export const ADDRESS = /^[^\s@]+@[^\s@]+$/
 
 interface FiltersProps {
   readonly fields: readonly FilterField[]
@@ -29,10 +31,12 @@ export function Filters({ fields, values, onChange }: FiltersProps) {
     const { [name]: _, ...others } = values
     onChange(value === '' ? others : { ...others, [name]: value })
   }
+  const [isWhole, setWhole] = useState(false)
+  const shown = fields.filter(({ name, isRare }) => isWhole || isRare !== true || values[name] !== undefined)
   return (
     // biome-ignore lint/a11y/useSemanticElements: it is a row of buttons.
     <div class="filters" role="group" aria-label="Filters">
-      {fields.map((field) => (
+      {shown.map((field) => (
         <Filter
           key={field.name}
           field={field}
@@ -40,6 +44,11 @@ export function Filters({ fields, values, onChange }: FiltersProps) {
           onChange={(value) => change(field.name, value)}
         />
       ))}
+      {shown.length < fields.length && (
+        <button type="button" class="button bare" onClick={() => setWhole(true)}>
+          More filters
+        </button>
+      )}
       {Object.keys(values).length > 1 && (
         <button type="button" class="button bare" onClick={() => onChange({})}>
           Clear all
@@ -50,10 +59,10 @@ export function Filters({ fields, values, onChange }: FiltersProps) {
 }
 
 function Filter({ field, value, onChange }: { field: FilterField; value: string; onChange: (value: string) => void }) {
-  const { label, options } = field
+  const { label, options, kind } = field
   const menu = useRef<HTMLDivElement>(null)
   const id = useId()
-  const word = options?.find(([one]) => one === value)?.[1] ?? value
+  const word = options?.find(([one]) => one === value)?.[1] ?? (kind === 'time' ? timeOf(value) : value)
   const choose = (next: string) => {
     menu.current?.hidePopover()
     onChange(next)
@@ -76,7 +85,9 @@ function Filter({ field, value, onChange }: { field: FilterField; value: string;
         </button>
       )}
       <div popover="auto" id={id} class="menu-list" ref={menu} style={{ positionAnchor: `--${id}` }}>
-        {options === undefined ? (
+        {kind === 'time' ? (
+          <TimeFilter field={field} value={value} onChoose={choose} />
+        ) : options === undefined ? (
           <TextFilter field={field} value={value} onChoose={choose} />
         ) : (
           options.map(([one, name]) => (
@@ -90,15 +101,68 @@ function Filter({ field, value, onChange }: { field: FilterField; value: string;
   )
 }
 
-function TextFilter({
-  field,
-  value,
-  onChoose,
-}: {
-  field: FilterField
-  value: string
-  onChoose: (value: string) => void
-}) {
+interface FieldProps {
+  readonly field: FilterField
+  readonly value: string
+  readonly onChoose: (value: string) => void
+}
+
+const PRESETS = [
+  ['1 hour ago', 3_600_000],
+  ['24 hours ago', 86_400_000],
+  ['7 days ago', 604_800_000],
+  ['30 days ago', 2_592_000_000],
+] as const
+
+/** An instant of the reader's zone; the value is in UTC. */
+function TimeFilter({ field: { label }, value, onChoose }: FieldProps) {
+  const [text, setText] = useState(value === '' ? '' : localOf(value))
+  return (
+    <form
+      class="filter-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onChoose(text === '' ? '' : new Date(text).toISOString())
+      }}
+    >
+      <input
+        type="datetime-local"
+        aria-label={label}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <button type="submit" class="button main">
+        Apply
+      </button>
+      <p class="presets">
+        {PRESETS.map(([word, ms]) => (
+          <button
+            type="button"
+            class="button"
+            key={word}
+            onClick={() => onChoose(new Date(Date.now() - ms).toISOString())}
+          >
+            {word}
+          </button>
+        ))}
+      </p>
+    </form>
+  )
+}
+
+/** An instant in words; a value of the address may be none. */
+function timeOf(value: string): string {
+  return Number.isNaN(Date.parse(value)) ? value : formatInstantShort(value)
+}
+
+/** An instant as the browser's field takes it. */
+function localOf(at: string): string {
+  const when = new Date(at)
+  if (Number.isNaN(when.getTime())) return ''
+  return new Date(when.getTime() - when.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+function TextFilter({ field, value, onChoose }: FieldProps) {
   const [text, setText] = useState(value)
   const [isRefused, setRefused] = useState(false)
   const id = useId()
@@ -108,7 +172,7 @@ function TextFilter({
       onSubmit={(event) => {
         event.preventDefault()
         const entered = text.trim()
-        const isWrong = field.isAddress === true && entered !== '' && !ADDRESS.test(entered)
+        const isWrong = field.kind === 'address' && entered !== '' && !ADDRESS.test(entered)
         setRefused(isWrong)
         if (!isWrong) onChoose(entered)
       }}

@@ -7,8 +7,8 @@ import { Fault, Skeleton } from './card.tsx'
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
-  /** Hidden on a phone, aligned right, growing, or truncated. */
-  readonly kind?: 'wide' | 'end' | 'grow' | 'clip'
+  /** Hidden on a phone, shown there with its title, aligned right, growing, or truncated. */
+  readonly kind?: 'wide' | 'titled' | 'end' | 'grow' | 'clip'
 }
 
 interface ListProps<Row> {

@@ -59,7 +59,11 @@ export function MessagePage({ serverId, id }: PageProps) {
   usePoll(!isOpen && isAwaited, deliveries.reload, AWAY_MS)
   usePlace({ word: 'Messages', href: serverPath(serverId, 'messages') }, { word: value?.subject ?? 'Message' })
   return (
-    <Shown of={message} lines={10}>
+    <Shown
+      of={message}
+      lines={10}
+      subject={{ word: 'Message', back: { word: 'See messages', href: serverPath(serverId, 'messages') } }}
+    >
       {(shown) => (
         <>
           <MessageHead message={shown} serverId={serverId} onCancelled={message.set} />

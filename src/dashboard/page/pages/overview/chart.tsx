@@ -1,42 +1,69 @@
 /**
- * chart - columns of final results, with a strip of deferrals and complaints below, because a deferred recipient gets a
- * final result later and would count twice
+ * chart - recipients as columns and rates as lines over one axis of time, with one cursor for all
  *
- * Drawn at the measured width. For readers of screens there is the same as a table.
+ * The cursor is a slider, so it is moved with keys, by touch and by a screen reader; a pointer over the drawing moves
+ * it too. Drawn at the measured width. The table below holds the same figures.
  */
-import { ticks } from 'd3-array'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { formatNumber } from '../../api/words.ts'
-import type { FigureColumn, Range } from './figures.ts'
+import { Link } from 'wouter-preact'
+import { capital, formatNumber, formatShare } from '../../api/words.ts'
+import { BRAKE, labelOf, longLabelOf } from './chart-words.ts'
+import { type FigureColumn, type Range, type Rate, ratesOf, type Zone } from './figures.ts'
+import { FOOT, HEIGHT, LEFT, LinePanel, PANELS, RIGHT, VolumePanel } from './panels.tsx'
 
-const HEIGHT = 260
-const LEFT = 44
-const RIGHT = 4
-const TOP = 8
-/** Vertical positions of columns and strips. */
-const GROUND = 196
-const DEFERRED_AT = 212
-const COMPLAINED_AT = 226
-const WORDS_AT = 250
-const LABEL_WIDTH = 64
-
-const HOUR = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hour12: false })
-const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-
-/** How a column's time is written. Days are those of UTC, as limits and figures are. */
-export function labelOf(at: string, by: Range['by']): string {
-  return (by === 'hour' ? HOUR : DAY).format(new Date(at))
+export interface ChartProps {
+  readonly columns: readonly FigureColumn[]
+  /** The same columns of the period before. */
+  readonly before: readonly FigureColumn[]
+  readonly range: Range
+  readonly zone: Zone
+  /** The messages of a column. */
+  readonly hrefOf: (column: FigureColumn) => string
 }
 
-const LEGEND = [
-  ['delivered', 'Delivered'],
-  ['deferred', 'Deferred'],
-  ['bounced', 'Bounced'],
-  ['spam_complaint', 'Complaints'],
-] as const
+const LABEL_WIDTH = 64
 
-/** The chart with its legend and its table. */
-export function FiguresChart({ columns, range }: { columns: readonly FigureColumn[]; range: Range }) {
+/** The chart with its cursor and its table. */
+export function FiguresChart(props: ChartProps) {
+  const { columns, range, zone, hrefOf } = props
+  const [width, frame] = useWidth()
+  const [chosen, choose] = useState(columns.length - 1)
+  const at = Math.min(chosen, columns.length - 1)
+  const column = columns[at] as FigureColumn
+  const point = (event: PointerEvent) => {
+    const { left, width: whole } = (event.currentTarget as Element).getBoundingClientRect()
+    const share = (event.clientX - left - LEFT) / (whole - LEFT - RIGHT)
+    choose(Math.max(0, Math.min(columns.length - 1, Math.floor(share * columns.length))))
+  }
+  return (
+    <div class="chart">
+      <p class="readout">
+        <b>{capital(longLabelOf(column, range, zone))}</b>
+        <span>{wordsOf(column)}</span>
+        <Link href={hrefOf(column)}>See messages</Link>
+      </p>
+      <div ref={frame} class="chart-frame" onPointerMove={point} onPointerDown={point}>
+        {width > 0 && <Drawing {...props} width={width} at={at} />}
+      </div>
+      <input
+        type="range"
+        class="cursor"
+        min={0}
+        max={columns.length - 1}
+        value={at}
+        aria-label={range.by === 'hour' ? 'Hour shown' : 'Day shown'}
+        aria-valuetext={`${longLabelOf(column, range, zone)}: ${wordsOf(column)}`}
+        onInput={(event) => choose(Number(event.currentTarget.value))}
+      />
+      <details>
+        <summary>Show as a table</summary>
+        <FiguresTable {...props} />
+      </details>
+    </div>
+  )
+}
+
+function useWidth() {
   const frame = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(0)
   useEffect(() => {
@@ -44,55 +71,47 @@ export function FiguresChart({ columns, range }: { columns: readonly FigureColum
     if (frame.current !== null) watch.observe(frame.current)
     return () => watch.disconnect()
   }, [])
-  return (
-    <div class="chart">
-      <p class="legend" aria-hidden="true">
-        {LEGEND.map(([tone, word]) => (
-          <span key={tone} class={tone}>
-            {word}
-          </span>
-        ))}
-      </p>
-      <div ref={frame} class="chart-frame">
-        {width > 0 && <Drawing columns={columns} range={range} width={width} />}
-      </div>
-      <details>
-        <summary>Show as a table</summary>
-        <FiguresTable columns={columns} range={range} />
-      </details>
-    </div>
-  )
+  return [width, frame] as const
 }
 
-interface DrawingProps {
-  readonly columns: readonly FigureColumn[]
-  readonly range: Range
+function wordsOf(column: FigureColumn): string {
+  const rates = ratesOf(column)
+  const rate = (name: Rate, word: string) => (rates[name] === null ? [] : [`${formatShare(rates[name])} ${word}`])
+  return [
+    `${formatNumber(column.accepted)} accepted`,
+    ...rate('delivered', 'delivered'),
+    ...rate('deferred', 'deferred'),
+    ...rate('bounced', 'bounced'),
+    ...rate('complained', 'complaints'),
+  ].join(', ')
+}
+
+interface DrawingProps extends ChartProps {
   readonly width: number
+  readonly at: number
 }
 
-function Drawing({ columns, range, width }: DrawingProps) {
-  const highest = Math.max(4, ...columns.map(({ delivered, bounced }) => delivered + bounced))
-  const steps = ticks(0, highest, 4).filter(Number.isInteger)
-  const yOf = (value: number) => GROUND - (value / highest) * (GROUND - TOP)
+function Drawing({ columns, before, range, zone, width, at }: DrawingProps) {
   const slot = (width - LEFT - RIGHT) / columns.length
+  const xOf = (n: number) => LEFT + (n + 0.5) * slot
   const each = Math.max(1, Math.ceil((LABEL_WIDTH * columns.length) / (width - LEFT)))
   return (
-    <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label="Recipients over time">
-      {steps.map((value) => (
-        <g key={value}>
-          <line x1={LEFT} x2={width} y1={yOf(value)} y2={yOf(value)} />
-          <text x={LEFT - 8} y={yOf(value) + 4} text-anchor="end">
-            {formatNumber(value)}
-          </text>
-        </g>
+    <svg
+      width={width}
+      height={HEIGHT}
+      viewBox={`0 0 ${width} ${HEIGHT}`}
+      role="img"
+      aria-label="Recipients and rates over time"
+    >
+      <rect class="hit" x={LEFT + at * slot} y={0} width={slot} height={FOOT} rx="4" />
+      <VolumePanel columns={columns} slot={slot} width={width} />
+      {PANELS.map((panel) => (
+        <LinePanel key={panel.rate} panel={panel} {...{ columns, before, xOf, width, at }} limit={BRAKE} />
       ))}
-      {columns.map((column, n) => (
-        <Column key={column.at} column={column} x={LEFT + n * slot} slot={slot} yOf={yOf} range={range} />
-      ))}
-      {columns.map(({ at }, n) =>
+      {columns.map((column, n) =>
         n % each === 0 ? (
-          <text key={at} x={LEFT + (n + 0.5) * slot} y={WORDS_AT} text-anchor="middle">
-            {labelOf(at, range.by)}
+          <text key={column.at} x={xOf(n)} y={HEIGHT - 4} text-anchor="middle">
+            {labelOf(column.at, range, zone)}
           </text>
         ) : null,
       )}
@@ -100,55 +119,18 @@ function Drawing({ columns, range, width }: DrawingProps) {
   )
 }
 
-interface ColumnProps {
-  readonly column: FigureColumn
-  readonly x: number
-  readonly slot: number
-  readonly yOf: (value: number) => number
-  readonly range: Range
-}
+const TITLES = ['Time', 'Accepted', 'Delivered', 'Deferred', 'Bounced', 'Complaints']
 
-function Column({ column, x, slot, yOf, range }: ColumnProps) {
-  const { at, delivered, bounced, deferred, complained } = column
-  const gap = Math.min(6, slot * 0.25)
-  const wide = Math.max(1, slot - gap)
-  const left = x + gap / 2
-  const topOfDelivered = yOf(delivered)
-  const heightOfBounced = Math.max(bounced > 0 ? 2 : 0, topOfDelivered - yOf(delivered + bounced))
-  const words = `${labelOf(at, range.by)}: ${delivered} delivered, ${bounced} bounced, ${deferred} deferred, ${complained} complaints`
-  const radius = (value: number) => Math.min(5, slot / 2, 1.5 + Math.log10(value + 1))
+function FiguresTable({ columns, range, zone, hrefOf }: ChartProps) {
+  const withRate = (count: number, share: number | null) =>
+    share === null || count === 0 ? formatNumber(count) : `${formatNumber(count)} (${formatShare(share)})`
   return (
-    <g>
-      <title>{words}</title>
-      <rect class="hit" x={x} y={TOP} width={slot} height={COMPLAINED_AT - TOP + 6} rx="4" />
-      {delivered > 0 && (
-        <rect class="mark delivered" x={left} y={topOfDelivered} width={wide} height={GROUND - topOfDelivered} rx="2" />
-      )}
-      {bounced > 0 && (
-        <rect
-          class="mark bounced"
-          x={left}
-          y={topOfDelivered - heightOfBounced - (delivered > 0 ? 1 : 0)}
-          width={wide}
-          height={heightOfBounced}
-          rx="1.5"
-        />
-      )}
-      {deferred > 0 && <circle class="mark deferred" cx={x + slot / 2} cy={DEFERRED_AT} r={radius(deferred)} />}
-      {complained > 0 && (
-        <circle class="mark spam_complaint" cx={x + slot / 2} cy={COMPLAINED_AT} r={radius(complained)} />
-      )}
-    </g>
-  )
-}
-
-function FiguresTable({ columns, range }: Omit<DrawingProps, 'width'>) {
-  return (
-    <div class="scrolled">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard.
+    <section class="scrolled" tabIndex={0} aria-label="Figures">
       <table class="figures-table">
         <thead>
           <tr>
-            {['Time', 'Accepted', 'Delivered', 'Bounced', 'Deferred', 'Complaints'].map((word) => (
+            {TITLES.map((word) => (
               <th scope="col" key={word}>
                 {word}
               </th>
@@ -156,16 +138,23 @@ function FiguresTable({ columns, range }: Omit<DrawingProps, 'width'>) {
           </tr>
         </thead>
         <tbody>
-          {columns.map(({ at, accepted, delivered, bounced, deferred, complained }) => (
-            <tr key={at}>
-              <th scope="row">{labelOf(at, range.by)}</th>
-              {[accepted, delivered, bounced, deferred, complained].map((value, n) => (
-                <td key={n}>{formatNumber(value)}</td>
-              ))}
-            </tr>
-          ))}
+          {columns.map((column) => {
+            const rates = ratesOf(column)
+            return (
+              <tr key={column.at}>
+                <th scope="row">
+                  <Link href={hrefOf(column)}>{labelOf(column.at, range, zone)}</Link>
+                </th>
+                <td>{formatNumber(column.accepted)}</td>
+                <td>{withRate(column.delivered, rates.delivered)}</td>
+                <td>{withRate(column.deferred, rates.deferred)}</td>
+                <td>{withRate(column.bounced, rates.bounced)}</td>
+                <td>{withRate(column.complained, rates.complained)}</td>
+              </tr>
+            )
+          })}
         </tbody>
       </table>
-    </div>
+    </section>
   )
 }

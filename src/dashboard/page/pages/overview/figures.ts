@@ -2,21 +2,24 @@
 import type { StatsEntry } from '../../../../../schemas/stats.ts'
 
 export type RangeName = '24h' | '7d' | '30d' | '90d'
+/** Whose days and hours are shown. Statistics of more than a week are by days in UTC. */
+export type Zone = 'local' | 'utc'
 
 export interface Range {
   readonly name: RangeName
   readonly word: string
+  /** Length of a column. */
   readonly by: 'hour' | 'day'
+  /** Length of the rows that it is made of, which hold days of another zone if they are hours. */
+  readonly rows: 'hour' | 'day'
   readonly columns: number
-  /** The name of the previous period. */
-  readonly before: string
 }
 
 export const RANGES: readonly Range[] = [
-  { name: '24h', word: '24 h', by: 'hour', columns: 24, before: 'the day before' },
-  { name: '7d', word: '7 days', by: 'day', columns: 7, before: 'the week before' },
-  { name: '30d', word: '30 days', by: 'day', columns: 30, before: 'the 30 days before' },
-  { name: '90d', word: '90 days', by: 'day', columns: 90, before: 'the 90 days before' },
+  { name: '24h', word: '24 hours', by: 'hour', rows: 'hour', columns: 24 },
+  { name: '7d', word: '7 days', by: 'day', rows: 'hour', columns: 7 },
+  { name: '30d', word: '30 days', by: 'day', rows: 'day', columns: 30 },
+  { name: '90d', word: '90 days', by: 'day', rows: 'day', columns: 90 },
 ]
 
 /** Statistics of recipients in a period. */
@@ -29,18 +32,35 @@ export interface Figures {
 }
 
 export interface FigureColumn extends Figures {
+  /** Begin, and the begin of the next one. */
   readonly at: string
+  readonly until: string
 }
 
-const STEPS_MS = { hour: 3_600_000, day: 86_400_000 } as const
 const NONE: Figures = { accepted: 0, delivered: 0, bounced: 0, deferred: 0, complained: 0 }
 
-/** The requested instants of a range: twice its length, to include the previous period. */
-export function spanOf({ by, columns }: Range, nowMs: number): { from: string; to: string; startMs: number } {
-  const step = STEPS_MS[by]
-  const endMs = (Math.floor(nowMs / step) + 1) * step
-  const startMs = endMs - columns * step
-  return { from: new Date(startMs - columns * step).toISOString(), to: new Date(endMs).toISOString(), startMs }
+/** The zone that a range is shown in. */
+export function shownZone({ rows }: Range, zone: Zone): Zone {
+  return rows === 'day' ? 'utc' : zone
+}
+
+/** The begins of twice the columns of a range up to now, and the end: the first half is the period before. */
+export function bordersOf(range: Range, zone: Zone, nowMs: number): number[] {
+  const steps = 2 * range.columns
+  return Array.from({ length: steps + 1 }, (_, n) => borderAt(range, zone, { nowMs, ahead: n - steps + 1 }))
+}
+
+/** A begin of an hour or day, so many after the present one. Days of a zone have 23 to 25 hours. */
+function borderAt(
+  range: Range,
+  zone: Zone,
+  { nowMs, ahead }: { readonly nowMs: number; readonly ahead: number },
+): number {
+  const at = new Date(nowMs)
+  if (range.by === 'hour') return at.setUTCMinutes(0, 0, 0) + ahead * 3_600_000
+  if (shownZone(range, zone) === 'utc') return at.setUTCHours(0, 0, 0, 0) + ahead * 86_400_000
+  at.setHours(0, 0, 0, 0)
+  return at.setDate(at.getDate() + ahead)
 }
 
 function add(sum: Figures, row: StatsEntry): Figures {
@@ -53,24 +73,42 @@ function add(sum: Figures, row: StatsEntry): Figures {
   }
 }
 
-/** The columns of a range, empty ones included, with its sums and those of the previous period. */
-export function columnsOf(rows: readonly StatsEntry[], range: Range, startMs: number) {
-  const step = STEPS_MS[range.by]
-  const columns = Array.from({ length: range.columns }, (_, n): FigureColumn => {
-    const fromMs = startMs + n * step
-    const inside = rows.filter(({ at }) => Date.parse(at) >= fromMs && Date.parse(at) < fromMs + step)
-    return { at: new Date(fromMs).toISOString(), ...inside.reduce(add, NONE) }
+/** The columns between borders, empty ones included, and those of the period before; with the sums of both. */
+export function columnsOf(rows: readonly StatsEntry[], borders: readonly number[]) {
+  const all = borders.slice(0, -1).map((fromMs, n): FigureColumn => {
+    const toMs = borders[n + 1] ?? fromMs
+    const inside = rows.filter(({ at }) => Date.parse(at) >= fromMs && Date.parse(at) < toMs)
+    const span = { at: new Date(fromMs).toISOString(), until: new Date(toMs).toISOString() }
+    return { ...span, ...inside.reduce(add, NONE) }
   })
-  const sumOf = (isIn: (ms: number) => boolean) => rows.filter(({ at }) => isIn(Date.parse(at))).reduce(add, NONE)
-  return { columns, now: sumOf((ms) => ms >= startMs), before: sumOf((ms) => ms < startMs) }
+  const half = all.length / 2
+  const [before, columns] = [all.slice(0, half), all.slice(half)]
+  return { columns, before, now: sumOf(columns), earlier: sumOf(before) }
 }
 
-/** Rates by the time of the event; null if no message reached a final state. */
-export function ratesOf({ delivered, bounced, complained }: Figures) {
-  const ended = delivered + bounced
+function sumOf(columns: readonly FigureColumn[]): Figures {
+  const sum = (of: (column: Figures) => number) => columns.reduce((total, column) => total + of(column), 0)
   return {
-    delivered: ended === 0 ? null : delivered / ended,
-    bounced: ended === 0 ? null : bounced / ended,
-    complained: delivered === 0 ? null : complained / delivered,
+    accepted: sum(({ accepted }) => accepted),
+    delivered: sum(({ delivered }) => delivered),
+    bounced: sum(({ bounced }) => bounced),
+    deferred: sum(({ deferred }) => deferred),
+    complained: sum(({ complained }) => complained),
+  }
+}
+
+export type Rate = 'delivered' | 'deferred' | 'bounced' | 'complained'
+
+/**
+ * Rates by the time of the event; null without anything to divide by. Deferred are attempts, the others recipients that
+ * reached a final state, or were delivered to.
+ */
+export function ratesOf({ delivered, bounced, deferred, complained }: Figures): Readonly<Record<Rate, number | null>> {
+  const share = (part: number, whole: number) => (whole === 0 ? null : part / whole)
+  return {
+    delivered: share(delivered, delivered + bounced),
+    deferred: share(deferred, delivered + bounced + deferred),
+    bounced: share(bounced, delivered + bounced),
+    complained: share(complained, delivered),
   }
 }

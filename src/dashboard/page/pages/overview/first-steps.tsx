@@ -1,8 +1,6 @@
 /** first-steps - the first steps of a new account, until all are done or the list is dismissed */
 import { useState } from 'preact/hooks'
 import type { Checklist } from '../../../../../schemas/dashboard/account.ts'
-import { call } from '../../api/call.ts'
-import { useLoad } from '../../api/load.ts'
 import { serverPath } from '../../api/place.ts'
 import { servers } from '../../api/session.ts'
 import { Button, LinkButton } from '../../parts/button.tsx'
@@ -20,20 +18,20 @@ interface Step {
 }
 
 /** The card; empty if all steps are done. */
-export function FirstSteps({ serverId }: { serverId: string }) {
+export function FirstSteps({ serverId, checklist }: { serverId: string; checklist: Checklist }) {
   const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
-  const list = useLoad<Checklist>(isHidden ? null : (signal) => call('GET', '/checklist', { signal }), [isHidden])
-  if (isHidden || list.value === null) return null
-  const steps = stepsOf(list.value, serverId)
+  if (isHidden) return null
+  const steps = stepsOf(checklist, serverId)
   if (steps.every(({ isDone }) => isDone)) return null
   const hide = () => {
     localStorage.setItem(HIDDEN, 'yes')
     setHidden(true)
   }
+  const done = steps.filter(({ isDone }) => isDone)
   const next = steps.findIndex(({ isDone }) => !isDone)
   return (
     <Card
-      title={`First steps, ${steps.filter(({ isDone }) => isDone).length} of ${steps.length}`}
+      title={`First steps, ${done.length} of ${steps.length}`}
       side={
         <Button kind="bare" onPress={hide}>
           Hide
@@ -41,25 +39,28 @@ export function FirstSteps({ serverId }: { serverId: string }) {
       }
     >
       <ol class="needs steps">
-        {steps.map(({ isDone, title, text, act, href }, at) => (
-          <li key={title} class={isDone ? 'is-done' : ''}>
-            <span class={`node ${isDone ? 'delivered' : 'quiet'}`}>
-              {isDone ? <Icon name="check" size={14} /> : <span aria-hidden="true">{at + 1}</span>}
-            </span>
-            <div>
-              <b>{title}</b>
-              {!isDone && <p>{text}</p>}
-            </div>
-            {isDone ? (
-              <span class="dim">Done</span>
-            ) : (
+        {steps.map(({ isDone, title, text, act, href }, at) =>
+          isDone ? null : (
+            <li key={title}>
+              <span class="node quiet" aria-hidden="true">
+                {at + 1}
+              </span>
+              <div>
+                <b>{title}</b>
+                <p>{text}</p>
+              </div>
               <LinkButton href={href} kind={at === next ? 'main' : 'plain'}>
                 {act}
               </LinkButton>
-            )}
-          </li>
-        ))}
+            </li>
+          ),
+        )}
       </ol>
+      {done.length > 0 && (
+        <p class="note">
+          <Icon name="check" size={14} /> Done: {done.map(({ title }) => title).join(', ')}
+        </p>
+      )}
     </Card>
   )
 }

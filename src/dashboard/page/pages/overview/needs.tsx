@@ -1,19 +1,19 @@
 /** needs - open problems, each with the page that fixes it */
-import { useLocation } from 'wouter-preact'
+import type { WebhookHealth } from '../../../../../schemas/counts/webhook-health.ts'
+import type { Overview } from '../../../../../schemas/dashboard/overview.ts'
 import type { Domain } from '../../../../../schemas/domain.ts'
 import type { LimitEntry } from '../../../../../schemas/server.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
-import type { DeliveryList, Webhook } from '../../../../../schemas/webhook.ts'
-import { call } from '../../api/call.ts'
-import { useLoad } from '../../api/load.ts'
-import { serverApi, serverPath } from '../../api/place.ts'
+import type { Webhook } from '../../../../../schemas/webhook.ts'
+import { serverPath } from '../../api/place.ts'
 import { serverOf, session } from '../../api/session.ts'
-import { capital, formatAgo, formatDay, formatNumber } from '../../api/words.ts'
+import { capital, count, formatAgo, formatDay, formatNumber } from '../../api/words.ts'
 import { LinkButton } from '../../parts/button.tsx'
 import { Card, Empty } from '../../parts/card.tsx'
 import type { Tone } from '../../parts/chip.tsx'
 import { Icon, type IconName } from '../../parts/icon.tsx'
 import { lostRecordOf } from '../domain-words.ts'
+import { deadOf, healthOf, isFailing, resultOf } from '../webhook-words.ts'
 
 interface Need {
   readonly tone: Tone
@@ -22,32 +22,22 @@ interface Need {
   readonly text: string
   readonly act: string
   readonly href: string
-  readonly filters?: Readonly<Record<string, string>>
 }
 
-interface NeedsProps {
-  readonly serverId: string
-  readonly limits: readonly LimitEntry[]
-  readonly streams: readonly Stream[]
-}
-
-/** Webhooks whose deliveries are looked at. */
-const WEBHOOKS_MAX = 5
 const WARNS_AT = 0.8
+/** Domains without records that are listed one by one. */
+const PENDING_SHOWN_MAX = 2
 
 /** The card. */
-export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
-  useLocation()
-  const domains = useLoad<{ domains: Domain[] }>((signal) => call('GET', '/domains?limit=100', { signal }), [])
-  const dead = useLoad<Need[]>((signal) => findDead(serverId, signal), [serverId])
+export function NeedsAttention({ serverId, overview }: { serverId: string; overview: Overview }) {
+  const { server, streams, domains, webhooks, health } = overview
   const needs = [
     ...approvalNeeds(serverId),
-    ...(domains.value?.domains ?? [])
-      .flatMap(domainNeeds)
-      .sort((one, other) => Number(other.tone === 'bounced') - Number(one.tone === 'bounced')),
+    ...domains.flatMap(lostDomainNeeds),
     ...streams.flatMap((stream) => brakeNeeds(serverId, stream)),
-    ...(dead.value ?? []),
-    ...limits.flatMap(capNeeds),
+    ...webhooks.flatMap((webhook) => webhookNeeds(serverId, webhook, healthOf(health, webhook))),
+    ...pendingDomainNeeds(domains),
+    ...server.limits.flatMap(capNeeds),
   ]
   return (
     <Card title="Needs attention" side={needs.length}>
@@ -55,7 +45,7 @@ export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
         <Empty icon="check" title="Everything is fine" />
       ) : (
         <ul class="needs">
-          {needs.map(({ tone, icon, title, text, act, href, filters }) => (
+          {needs.map(({ tone, icon, title, text, act, href }) => (
             <li key={title}>
               <span class={`node ${tone}`}>
                 <Icon name={icon} size={14} />
@@ -64,9 +54,7 @@ export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
                 <b>{title}</b>
                 <p>{text}</p>
               </div>
-              <LinkButton href={href} filters={filters}>
-                {act}
-              </LinkButton>
+              <LinkButton href={href}>{act}</LinkButton>
             </li>
           ))}
         </ul>
@@ -75,30 +63,25 @@ export function NeedsAttention({ serverId, limits, streams }: NeedsProps) {
   )
 }
 
-async function findDead(serverId: string, signal: AbortSignal): Promise<Need[]> {
-  const path = serverApi(serverId, '/webhooks')
-  const { webhooks } = await call<{ webhooks: Webhook[] }>('GET', `${path}?limit=${WEBHOOKS_MAX}`, { signal })
-  const found = await Promise.all(
-    webhooks.map(async ({ webhookId, url }): Promise<Need[]> => {
-      const list = `${path}/${webhookId}/deliveries?status=dead&limit=100`
-      const { deliveries, next } = await call<DeliveryList>('GET', list, { signal })
-      const [last] = deliveries
-      if (last === undefined) return []
-      const count = next === null ? String(deliveries.length) : 'More than 100'
-      return [
-        {
-          tone: 'deferred',
-          icon: 'webhook',
-          title: `${count} ${deliveries.length === 1 ? 'delivery' : 'deliveries'} to ${new URL(url).host} ${deliveries.length === 1 ? 'is' : 'are'} dead`,
-          text: `The last one ended with ${last.lastError ?? 'no answer'}, ${formatAgo(last.createdAt)}.`,
-          act: 'See dead deliveries',
-          href: serverPath(serverId, 'webhooks', webhookId),
-          filters: { status: 'dead' },
-        },
-      ]
-    }),
-  )
-  return found.flat()
+/** A webhook whose deliveries fail or have failed. */
+function webhookNeeds(serverId: string, webhook: Webhook, health: WebhookHealth | undefined): Need[] {
+  if (health === undefined || (health.dead === 0 && !isFailing(health))) return []
+  const { webhookId, url, enabled } = webhook
+  const { host } = new URL(url)
+  const { last, pending, dead } = health
+  const result = last === null ? '' : ` Last result: ${resultOf(last)}, ${formatAgo(last.createdAt)}.`
+  const counts = [dead === 0 ? [] : deadOf(dead), pending === 0 ? [] : `${formatNumber(pending)} pending`].flat()
+  const isDown = enabled && isFailing(health)
+  return [
+    {
+      tone: isDown ? 'bounced' : 'deferred',
+      icon: 'webhook',
+      title: isDown ? `${host} rejects events` : `${host} missed events`,
+      text: `${counts.length === 0 ? 'No delivery is left' : counts.join(', ')}.${result}`,
+      act: dead > 0 ? 'See dead deliveries' : 'See deliveries',
+      href: `${serverPath(serverId, 'webhooks', webhookId)}${dead > 0 ? '?status=dead' : ''}`,
+    },
+  ]
 }
 
 function approvalNeeds(serverId: string): Need[] {
@@ -116,34 +99,48 @@ function approvalNeeds(serverId: string): Need[] {
   ]
 }
 
-function domainNeeds(of: Domain): Need[] {
+/** A domain that sends, or sent, and has lost a record. */
+function lostDomainNeeds(of: Domain): Need[] {
   const { domain, domainId, verified, failingSince, unverifiedSince } = of
-  if (verified && failingSince === null) return []
-  const need = { icon: 'globe', act: 'See records', href: `/domains/${domainId}` } as const
-  if (failingSince !== null && verified)
+  const need = { tone: 'bounced', icon: 'globe', act: 'See records', href: `/domains/${domainId}` } as const
+  if (verified && failingSince !== null)
     return [
       {
         ...need,
-        tone: 'bounced',
         title: `${domain} has lost a DNS record`,
         text: `${capital(lostRecordOf(of))} since ${formatAgo(failingSince)}. It stops sending a day after that.`,
       },
     ]
-  if (unverifiedSince !== undefined)
-    return [
-      {
-        ...need,
-        tone: 'bounced',
-        title: `${domain} stopped sending on ${formatDay(unverifiedSince)}`,
-        text: `${capital(lostRecordOf(of))}. Mail from it is rejected.`,
-      },
-    ]
+  if (verified || unverifiedSince === undefined) return []
   return [
     {
       ...need,
-      tone: 'deferred',
-      title: `${domain} is waiting for DNS`,
-      text: 'You can’t send from it until its DNS records are found.',
+      title: `${domain} stopped sending on ${formatDay(unverifiedSince)}`,
+      text: `${capital(lostRecordOf(of))}. Mail from it is rejected.`,
+    },
+  ]
+}
+
+/** Domains whose records were never found: each, or all in one. */
+function pendingDomainNeeds(domains: readonly Domain[]): Need[] {
+  const pending = domains.filter(({ verified, unverifiedSince, testOnly }) => {
+    return !verified && unverifiedSince === undefined && !testOnly
+  })
+  const text = 'You can’t send from it until its DNS records are found.'
+  const need = { tone: 'deferred', icon: 'globe', act: 'See records' } as const
+  if (pending.length <= PENDING_SHOWN_MAX)
+    return pending.map(({ domain, domainId }) => {
+      return { ...need, title: `${domain} is waiting for DNS`, text, href: `/domains/${domainId}` }
+    })
+  const names = pending.slice(0, PENDING_SHOWN_MAX).map(({ domain }) => domain)
+  const others = pending.length - names.length
+  return [
+    {
+      ...need,
+      title: `${pending.length} domains are waiting for DNS`,
+      text: `${names.join(', ')} and ${count(others, 'other')}.`,
+      act: 'See domains',
+      href: '/domains',
     },
   ]
 }
@@ -155,7 +152,7 @@ function brakeNeeds(serverId: string, { name, pausedAt }: Stream): Need[] {
       tone: 'spam_complaint',
       icon: 'flag',
       title: `${name} is paused`,
-      text: `Complaints passed 0.1 % of a day’s deliveries ${formatAgo(pausedAt)}. Only the operator can resume it.`,
+      text: `Complaints passed 0.10 % of a day’s deliveries ${formatAgo(pausedAt)}. Only the operator can resume it.`,
       act: 'See the stream',
       href: serverPath(serverId, 'streams'),
     },

@@ -5,7 +5,7 @@ import type { Stats, StatsGroup, StatsGroupBy } from '../../../../../schemas/sta
 import type { Stream } from '../../../../../schemas/stream.ts'
 import { call, queryOf } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
-import { serverApi, serverPath } from '../../api/place.ts'
+import { messagesPath, serverApi } from '../../api/place.ts'
 import { formatNumber, formatShare } from '../../api/words.ts'
 import { Segments } from '../../parts/button.tsx'
 import { Card, Empty, Shown } from '../../parts/card.tsx'
@@ -62,7 +62,7 @@ export function Outcomes({ serverId, from, to, streams }: OutcomesProps) {
               label={`Outcomes by ${word.toLowerCase()}`}
               keyOf={({ group }) => group}
               rows={groups}
-              columns={columnsOf(by, { serverId, streams })}
+              columns={columnsOf(by, { serverId, streams, from, to })}
             />
           )
         }
@@ -71,43 +71,76 @@ export function Outcomes({ serverId, from, to, streams }: OutcomesProps) {
   )
 }
 
-type Of = Pick<OutcomesProps, 'serverId' | 'streams'>
+type Of = Pick<OutcomesProps, 'serverId' | 'streams' | 'from' | 'to'>
 
 function columnsOf(by: StatsGroupBy, of: Of): Column<StatsGroup>[] {
   const word = KINDS.find(([kind]) => kind === by)?.[1] ?? ''
-  const name: Column<StatsGroup> = { title: word, kind: 'grow', cell: ({ group }) => nameOf(by, group, of) }
+  const name: Column<StatsGroup> = { title: word, kind: 'grow', cell: (row) => <GroupName {...{ by, row, of }} /> }
   const bounced = (row: StatsGroup) => row.hardBounced + row.softBounced
-  if (by === 'class')
-    return [
-      name,
-      { title: 'Deferred', cell: ({ deferred }) => formatNumber(deferred) },
-      { title: 'Bounced', cell: (row) => formatNumber(bounced(row)) },
-    ]
-  const shareOf = (count: number, row: StatsGroup) => {
+  const cell = (row: StatsGroup, number: number, event: string) => {
+    const filters = filtersOf(by, row.group, event)
     const ended = row.delivered + bounced(row)
-    return ended === 0 ? formatNumber(count) : `${formatNumber(count)} (${formatShare(count / ended)})`
+    const isShare = by !== 'class' && ended > 0 && (event === 'delivered' || event === 'bounced')
+    const text = isShare ? `${formatNumber(number)} (${formatShare(number / ended)})` : formatNumber(number)
+    return <Figure {...{ text, number, filters, of }} />
   }
+  const deferred: Column<StatsGroup> = {
+    title: 'Deferred',
+    kind: 'titled',
+    cell: (row) => cell(row, row.deferred, 'deferred'),
+  }
+  const ofBounces: Column<StatsGroup> = {
+    title: 'Bounced',
+    kind: 'titled',
+    cell: (row) => cell(row, bounced(row), 'bounced'),
+  }
+  if (by === 'class') return [name, deferred, ofBounces]
   return [
     name,
-    { title: 'Delivered', cell: (row) => shareOf(row.delivered, row) },
-    { title: 'Deferred', cell: (row) => formatNumber(row.deferred) },
-    { title: 'Bounced', cell: (row) => shareOf(bounced(row), row) },
-    { title: 'Complaints', cell: (row) => formatNumber(row.complained) },
-    { title: 'Half within', cell: ({ handOver }) => formatTime(handOver.p50Ms) },
-    { title: '95 % within', cell: ({ handOver }) => formatTime(handOver.p95Ms) },
+    { title: 'Delivered', kind: 'titled', cell: (row) => cell(row, row.delivered, 'delivered') },
+    deferred,
+    ofBounces,
+    { title: 'Complaints', kind: 'titled', cell: (row) => cell(row, row.complained, 'spam_complaint') },
+    { title: 'Half within', kind: 'titled', cell: ({ handOver }) => formatTime(handOver.p50Ms) },
+    { title: '95 % within', kind: 'titled', cell: ({ handOver }) => formatTime(handOver.p95Ms) },
   ]
 }
 
-/** The name of a group. A stream leads to its messages. */
-function nameOf(by: StatsGroupBy, group: string, { serverId, streams }: Of) {
-  if (by === 'site') return PROVIDERS[group] ?? group
-  if (by === 'class' || group === 'other') return group
-  const text = streams.find(({ streamId }) => streamId === group)?.name ?? group
-  return (
-    <Link href={serverPath(serverId, 'messages')} state={{ filters: { streamId: group } }}>
-      {text}
-    </Link>
-  )
+type Filters = Readonly<Record<string, string>>
+
+/** The filters of a group's messages; null if no filter means the same. */
+function filtersOf(by: StatsGroupBy, group: string, event: string): Filters | null {
+  if (group === 'other') return null
+  if (by === 'site') return { site: group, event }
+  if (by === 'stream') return { streamId: group, event }
+  // A deferral keeps no class.
+  return event === 'bounced' ? { classification: group } : null
+}
+
+interface FigureProps {
+  readonly text: string
+  readonly number: number
+  readonly filters: Filters | null
+  readonly of: Of
+}
+
+/** A number, which leads to its messages. */
+function Figure({ text, number, filters, of }: FigureProps) {
+  if (filters === null || number === 0) return <>{text}</>
+  const period = { submittedFrom: of.from, submittedTo: of.to }
+  return <Link href={messagesPath(of.serverId, { ...filters, ...period })}>{text}</Link>
+}
+
+function GroupName({ by, row: { group }, of }: { by: StatsGroupBy; row: StatsGroup; of: Of }) {
+  if (by === 'site') return <b class="name">{PROVIDERS[group] ?? group}</b>
+  if (by === 'class') return <b class="name">{group === 'other' ? 'Others' : wordOfClass(group)}</b>
+  return <b class="name">{of.streams.find(({ streamId }) => streamId === group)?.name ?? 'Others'}</b>
+}
+
+/** `InvalidRecipient` as `Invalid recipient`. */
+function wordOfClass(name: string): string {
+  const words = name.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').split(' ')
+  return words.map((word, at) => (at === 0 || /^[A-Z]{2}/.test(word) ? word : word.toLowerCase())).join(' ')
 }
 
 /** The upper bound of a time to hand-over. */

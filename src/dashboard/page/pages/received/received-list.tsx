@@ -31,8 +31,8 @@ export function ReceivedPage({ serverId }: PageProps) {
       <Head title="Received" meta="Mail to the addresses of an inbound stream." />
       <Filters
         fields={[
-          { name: 'from', label: 'From', hint: 'ada@example.org', isAddress: true },
-          { name: 'recipient', label: 'To', hint: 'support@example.com', isAddress: true },
+          { name: 'from', label: 'From', hint: 'ada@example.org', kind: 'address' },
+          { name: 'recipient', label: 'To', hint: 'support@example.com', kind: 'address' },
           { name: 'mailboxHash', label: 'After the plus', hint: 'ticket-17' },
         ]}
         values={filters}

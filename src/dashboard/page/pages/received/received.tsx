@@ -30,7 +30,14 @@ export function ReceivedMessagePage({ serverId, id }: PageProps) {
   const title = content.value === null ? 'Received message' : (content.value.subject ?? 'No subject')
   usePlace({ word: 'Received', href: serverPath(serverId, 'received') }, { word: title })
   return (
-    <Shown of={loaded} lines={10}>
+    <Shown
+      of={loaded}
+      lines={10}
+      subject={{
+        word: 'Received message',
+        back: { word: 'See received messages', href: serverPath(serverId, 'received') },
+      }}
+    >
       {(mail) => (
         <>
           <Head

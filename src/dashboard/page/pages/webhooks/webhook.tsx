@@ -1,13 +1,14 @@
 /** webhook - one webhook: its deliveries by status and event, a test event, secrets, and the code that verifies it */
 import { useState } from 'preact/hooks'
-import { useLocation } from 'wouter-preact'
+import { Link, useLocation } from 'wouter-preact'
+import type { WebhookHealth } from '../../../../../schemas/counts/webhook-health.ts'
 import type { Delivery, EventName, Webhook } from '../../../../../schemas/webhook.ts'
 import { call } from '../../api/call.ts'
 import { useGetList } from '../../api/lists.ts'
-import { useLoad } from '../../api/load.ts'
+import { type LoadedList, useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
 import { may } from '../../api/session.ts'
-import { wordOf } from '../../api/words.ts'
+import { formatAgo, formatNumber, formatShare, wordOf } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import { useKeptFilters } from '../../browser/filters-kept.ts'
 import type { PageProps } from '../../browser/page-props.ts'
@@ -21,6 +22,7 @@ import { Form, Select } from '../../parts/form.tsx'
 import { List } from '../../parts/list.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
+import { DEAD_MAX, isFailing, rateOf, resultOf } from '../webhook-words.ts'
 import { DeliveryDialog } from './delivery.tsx'
 import { EVENT_NAMES } from './event-names.ts'
 import { Secrets } from './secrets.tsx'
@@ -45,37 +47,35 @@ export function WebhookPage({ serverId, id }: PageProps) {
   const [filters, change] = useKeptFilters(['status', 'event'])
   const list = useGetList<Delivery>(`${path}/deliveries`, 'deliveries', filters)
   const [shown, setShown] = useState<string | null>(null)
+  const healths = useLoad<{ webhooks: WebhookHealth[] }>(
+    (signal) => call('GET', serverApi(serverId, '/webhooks/health?limit=100'), { signal }),
+    [path],
+  )
+  const health = healths.value?.webhooks.find(({ webhookId }) => webhookId === id)
+  const look = () => {
+    list.reload()
+    healths.reload()
+  }
   return (
-    <Shown of={loaded} lines={6}>
+    <Shown
+      of={loaded}
+      lines={6}
+      subject={{ word: 'Webhook', back: { word: 'See webhooks', href: serverPath(serverId, 'webhooks') } }}
+    >
       {(webhook) => (
         <>
-          <WebhookHead webhook={webhook} path={path} onChange={loaded.set} onQueued={list.reload} serverId={serverId} />
+          <WebhookHead
+            webhook={webhook}
+            path={path}
+            health={health}
+            onChange={loaded.set}
+            onQueued={look}
+            serverId={serverId}
+          />
+          {health !== undefined && <Health health={health} href={serverPath(serverId, 'webhooks', id)} />}
           <div class="columns">
             <div class="stack">
-              <Filters
-                fields={[
-                  { name: 'status', label: 'Status', options: STATUSES.map((one) => [one, one] as const) },
-                  { name: 'event', label: 'Event', options: EVENT_NAMES.map((one) => [one, one] as const) },
-                ]}
-                values={filters}
-                onChange={change}
-              />
-              <List
-                label="Deliveries"
-                list={list}
-                keyOf={({ deliveryId }) => deliveryId}
-                columns={[
-                  { title: 'Status', cell: ({ status }) => <StatusChip status={status} /> },
-                  { title: 'Event', kind: 'grow', cell: (one) => <DeliveryLink delivery={one} onOpen={setShown} /> },
-                  {
-                    title: 'Answer',
-                    cell: ({ lastStatusCode, lastError }) => <code>{lastStatusCode ?? lastError ?? '–'}</code>,
-                  },
-                  { title: 'Attempts', kind: 'wide', cell: ({ attempts }) => attempts },
-                  { title: 'Time', kind: 'end', cell: ({ createdAt }) => <Time at={createdAt} /> },
-                ]}
-                empty={<Empty icon="webhook" title="No delivery yet" />}
-              />
+              <Deliveries list={list} filters={filters} onFilter={change} onOpen={setShown} />
               <VerifyingCode />
             </div>
             <div class="stack">
@@ -88,12 +88,47 @@ export function WebhookPage({ serverId, id }: PageProps) {
               path={`${path}/deliveries/${shown}`}
               serverId={serverId}
               onClose={() => setShown(null)}
-              onReplayed={list.reload}
+              onReplayed={look}
             />
           )}
         </>
       )}
     </Shown>
+  )
+}
+
+interface DeliveriesProps {
+  readonly list: LoadedList<Delivery>
+  readonly filters: Record<string, string>
+  readonly onFilter: (filters: Record<string, string>) => void
+  readonly onOpen: (deliveryId: string) => void
+}
+
+function Deliveries({ list, filters, onFilter, onOpen }: DeliveriesProps) {
+  return (
+    <>
+      <Filters
+        fields={[
+          { name: 'status', label: 'Status', options: STATUSES.map((one) => [one, one] as const) },
+          { name: 'event', label: 'Event', options: EVENT_NAMES.map((one) => [one, one] as const) },
+        ]}
+        values={filters}
+        onChange={onFilter}
+      />
+      <List
+        label="Deliveries"
+        list={list}
+        keyOf={({ deliveryId }) => deliveryId}
+        columns={[
+          { title: 'Status', cell: ({ status }) => <StatusChip status={status} /> },
+          { title: 'Event', kind: 'grow', cell: (one) => <DeliveryLink delivery={one} onOpen={onOpen} /> },
+          { title: 'Answer', cell: resultOf },
+          { title: 'Attempts', kind: 'titled', cell: ({ attempts }) => attempts },
+          { title: 'Time', kind: 'end', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        ]}
+        empty={<Empty icon="webhook" title="No delivery yet" />}
+      />
+    </>
   )
 }
 
@@ -105,15 +140,53 @@ function DeliveryLink({ delivery, onOpen }: { delivery: Delivery; onOpen: (id: s
   )
 }
 
+/** Recent results as figures. */
+function Health({ health, href }: { health: WebhookHealth; href: string }) {
+  const { pending, dead, attempted, delivered, last } = health
+  return (
+    <dl class="figures">
+      <div class={`card ${isFailing(health) ? 'bounced' : 'delivered'}`}>
+        <dt>Last result</dt>
+        <dd class="num">{last === null ? '–' : resultOf(last)}</dd>
+        <dd class="than">{last === null ? 'No attempt yet' : `${wordOf(last.event)}, ${formatAgo(last.createdAt)}`}</dd>
+      </div>
+      <div class="card">
+        <dt>Delivered</dt>
+        <dd class="num">{formatShare(rateOf(health))}</dd>
+        <dd class="than">{`${delivered} of the newest ${attempted} delivered`}</dd>
+      </div>
+      <div class="card">
+        <dt>
+          <Link href={`${href}?status=pending`} class="row-link">
+            Pending
+          </Link>
+        </dt>
+        <dd class="num">{formatNumber(pending)}</dd>
+        <dd class="than">Retried for about a day</dd>
+      </div>
+      <div class="card">
+        <dt>
+          <Link href={`${href}?status=dead`} class="row-link">
+            Dead
+          </Link>
+        </dt>
+        <dd class="num">{dead >= DEAD_MAX ? '1,000+' : formatNumber(dead)}</dd>
+        <dd class="than">Not retried until you replay them</dd>
+      </div>
+    </dl>
+  )
+}
+
 interface WebhookHeadProps {
   readonly webhook: Webhook
   readonly path: string
   readonly serverId: string
+  readonly health: WebhookHealth | undefined
   readonly onChange: (webhook: Webhook) => void
   readonly onQueued: () => void
 }
 
-function WebhookHead({ webhook, path, serverId, onChange, onQueued }: WebhookHeadProps) {
+function WebhookHead({ webhook, path, serverId, health, onChange, onQueued }: WebhookHeadProps) {
   const [, go] = useLocation()
   const [opened, open] = useState<'test' | 'replay' | null>(null)
   const turn = async () => onChange(await call('POST', `${path}/${webhook.enabled ? 'disable' : 'enable'}`))
@@ -126,7 +199,7 @@ function WebhookHead({ webhook, path, serverId, onChange, onQueued }: WebhookHea
   }
   return (
     <>
-      <Head title={webhook.url} meta={<WebhookState webhook={webhook} />}>
+      <Head title={webhook.url} meta={<WebhookState webhook={webhook} health={health} />}>
         {may('write') && (
           <>
             <Button icon="send" onPress={() => open('test')} disabled={!webhook.enabled}>
