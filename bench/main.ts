@@ -149,7 +149,7 @@ async function main(): Promise<void> {
       only: only ?? ['rate', 'bytes', 'large'],
     })
   else if (positionals[0] === 'doors')
-    await benchDoors({ rounds, messages: readNumber('messages', values.messages, 20_000) })
+    await benchDoors({ rounds, messages: readNumber('messages', values.messages, 20_000), ...(only && { only }) })
   else if (positionals[0] === 'broadcast')
     await benchBroadcast({ rounds, recipients: readNumber('messages', values.messages, 50_000) })
   else if (positionals[0] === 'erasure') {

@@ -21,6 +21,8 @@ interface DoorsRun {
   readonly rounds: number
   /** Messages of each run. */
   readonly messages: number
+  /** Names of the ways to measure, in lower case; absent: all. */
+  readonly only?: readonly string[]
 }
 
 interface Way {
@@ -36,11 +38,11 @@ interface Run {
 }
 
 /** Measures and prints. Throws Error if a message is not accepted. */
-export async function benchDoors({ rounds, messages }: DoorsRun): Promise<void> {
+export async function benchDoors({ rounds, messages, only }: DoorsRun): Promise<void> {
   const store = await startStore()
   const host = await startHost('product', store, { accounts: ACCOUNTS })
   try {
-    const ways = waysOf(host)
+    const ways = waysOf(host).filter(({ name }) => only?.includes(name.toLowerCase()) ?? true)
     for (const way of ways) await run(host, way, messages)
     const runs = new Map<string, Run[]>(ways.map(({ name }) => [name, []]))
     for (let round = 0; round < rounds; round += 1)

@@ -64,8 +64,9 @@ export function readHeaders(req: Pick<Incoming, 'forEach'>, names = NO_NAMES): R
 function readNamedHeader(name: string, value: string): void {
   readHeader(name, value)
   if (!namesRead.includes(name)) return
-  const before = reading.named[name]
-  reading.named = { ...reading.named, [name]: before === undefined ? value : `${before},${value}` }
+  if (reading.named === NO_NAMED) reading.named = {}
+  const named = reading.named as Record<string, string>
+  named[name] = named[name] === undefined ? value : `${named[name]},${value}`
 }
 
 function readHeader(name: string, value: string): void {

@@ -17,6 +17,7 @@ export type MappedForm =
   | { readonly issues: readonly Issue[] }
 
 const LISTS = ['to', 'cc', 'bcc']
+const FILES = ['attachment', 'inline']
 const TEXTS = ['subject', 'text', 'html']
 const VARIABLES = 'recipient-variables'
 /** Names of the metadata that holds all tags of a message. */
@@ -42,19 +43,34 @@ export function mailgunField(path: string): string {
   return path.replace(/^attachments\b.*$/, 'attachment').replace(/^(from|to|cc|bcc)\..*$/, '$1')
 }
 
-/** Maps a form. Takes the mode of the key's server. */
-export async function mapForm(form: Form, mode: 'live' | 'test'): Promise<MappedForm> {
+/** Maps a form. Takes the mode of the key's server. Only a form with files is waited for. */
+export function mapForm(form: Form, mode: 'live' | 'test'): MappedForm | Promise<MappedForm> {
   const issues: Issue[] = []
+  const files: [string, File][] = []
+  const mapped = mapFields(form, { mode, files, issues })
+  if (files.length === 0 || issues.length > 0) return issues.length > 0 ? { issues } : mapped
+  return Promise.all(files.map(([name, file]) => attachmentOf(name, file))).then((attachments) => {
+    mapped.body.attachments = attachments
+    return mapped
+  })
+}
+
+interface Mapping {
+  readonly mode: 'live' | 'test'
+  readonly files: [string, File][]
+  readonly issues: Issue[]
+}
+
+function mapFields(form: Form, { mode, files, issues }: Mapping) {
   const headers: Record<string, string> = {}
   const metadata: Record<string, string> = {}
   const body: Record<string, unknown> = { headers, metadata }
   const tags: string[] = []
   const more: Record<string, unknown> = {}
-  const attachments: object[] = []
   const people = new Map<string, Mailbox[]>()
   for (const [name, value] of form) {
-    if (name === 'attachment' || name === 'inline') attachments.push(await attachmentOf(name, value, issues))
-    else if (typeof value !== 'string') issues.push({ path: name, message: 'Must be a text, not a file' })
+    if (typeof value !== 'string') addFile(files, { name, value, issues })
+    else if (FILES.includes(name)) issues.push({ path: name, message: 'Must be a file' })
     else if (name === 'from') setOnce(body, { name, value: oneOf(value), issues })
     else if (LISTS.includes(name)) addPeople(people, name, value)
     else if (TEXTS.includes(name)) setText(body, { name, value, issues })
@@ -65,14 +81,17 @@ export async function mapForm(form: Form, mode: 'live' | 'test'): Promise<Mapped
     else takeOption(body, { name, value, mode, issues })
   }
   for (const [name, mailboxes] of people) body[name] = mailboxes.map(addressOf)
-  if (attachments.length > 0) body.attachments = attachments
   if (tags.length > 0) {
     body.tag = tags[0]
     setOnce(metadata, { name: `v:${TAGS}`, key: TAGS, value: tags.join(','), issues })
   }
   dropSender(headers, body.from)
-  const { [VARIABLES]: variables = null } = more
-  return issues.length > 0 ? { issues } : { body, variables: variables as string | null }
+  return { body, variables: (more[VARIABLES] ?? null) as string | null }
+}
+
+function addFile(files: [string, File][], { name, value, issues }: Given<File>): void {
+  if (FILES.includes(name)) files.push([name, value])
+  else issues.push({ path: name, message: 'Must be a text, not a file' })
 }
 
 /** A Sender equal to From is left out, as RFC 5322 3.6.2 demands, because our own route refuses the field. */
@@ -147,11 +166,7 @@ function instantOf(value: string): string {
   return ms === null ? value : new Date(ms).toISOString()
 }
 
-async function attachmentOf(name: string, value: string | File, issues: Issue[]): Promise<object> {
-  if (typeof value === 'string') {
-    issues.push({ path: name, message: 'Must be a file' })
-    return {}
-  }
+async function attachmentOf(name: string, value: File): Promise<object> {
   const [type = ''] = value.type
     .toLowerCase()
     .split(';', 1)
