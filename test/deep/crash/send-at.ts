@@ -1,6 +1,6 @@
 /**
- * send-at - the service or its Redis is killed before, at and after the time of scheduled mail: none is sent early, twice
- * or never, and a cancelled or moved message obeys the answered order. `SEED=n` for other moments.
+ * send-at - the service or its Redis is killed before, at and after the time of scheduled mail: none is sent early,
+ * twice or never, and a cancelled or moved message obeys the answered order. `SEED=n` for other moments.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
