@@ -211,7 +211,7 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
     parts.mailRoom.close(Math.max(0, STOP_ATTEMPTS_MS - spentMs)),
   ])
   await parts.webhooks.close()
-  await parts.readRoom.close()
+  await parts.broadcastReader.close()
   await parts.closeStore()
   await stopWatchdog?.()
   log.info({ roles: config.roles, ms: Math.round(performance.now() - startedAtMs) }, 'Stopped')

@@ -25,10 +25,13 @@ t.test('runner: every test file is in one process, those of a folder share some'
 
 t.test('one-file: a program with all that it imports, in which each of our modules keeps its place', async (t) => {
   const outfile = join(t.testdir(), 'one.mjs')
-  const threaded = join(import.meta.dirname, '../src/reception/returned/parse-room.js')
+  const threaded = join(import.meta.dirname, '../src/reception/returned/returned-parser.js')
   await makeOneFile(threaded, outfile)
   const made = readFileSync(outfile, 'utf8')
-  t.ok(made.includes(`new URL("./parse-thread.js", "${pathToFileURL(threaded).href}")`), 'its thread is found')
+  t.ok(
+    made.includes(`new URL("./returned-parser-worker.js", "${pathToFileURL(threaded).href}")`),
+    'its thread is found',
+  )
   t.notMatch(made, /from ?["']\./, 'nothing of ours is left out')
   await t.rejects(makeOneFile(join(import.meta.dirname, 'no-such-file.js'), outfile), /no-such-file/)
 })

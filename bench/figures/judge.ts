@@ -8,7 +8,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
 import { createResolver } from '../../src/dns/resolve.ts'
-import { type JudgeRoom, makeJudgeRoom } from '../../src/reception/judge-room.ts'
+import { type MailJudge, makeMailJudge } from '../../src/reception/mail-judge.ts'
 import { NO_PEAK, watchPeak } from '../../test/support/machine/peak-memory.ts'
 import { fillMail, HOSTILE_MAILS, signature } from '../../test/support/peers/hostile-mail.ts'
 import { joinMail, publicKeyText, signField } from '../../test/support/peers/sign-mail.ts'
@@ -28,7 +28,7 @@ export async function benchJudge(mails: number): Promise<void> {
   const zone = await startZone()
   publish(zone)
   const resolver = createResolver({ servers: [zone.server], nowMs: () => performance.now() })
-  const room = makeJudgeRoom({ resolver, nowMs: () => performance.now() })
+  const room = makeMailJudge({ resolver, nowMs: () => performance.now() })
   try {
     await judge(room, usualMail(), 'pass')
     const rows = [['mail', 'ms', 'a second', 'CPU ms', 'MB above', 'verdict']]
@@ -67,13 +67,13 @@ function usualMail(): Buffer {
   return joinMail({ ...mail, fields: [field, ...fields] })
 }
 
-async function judge(room: JudgeRoom, raw: Uint8Array, dkim: string): Promise<void> {
+async function judge(room: MailJudge, raw: Uint8Array, dkim: string): Promise<void> {
   const judged = await room.judge({ raw, sender: SENDER, checkedAtMs: Date.now() }).judgement
   const told = judged?.authentication.dkim
   if (told !== dkim) throw new Error(`A mail is ${told}, not ${dkim}`)
 }
 
-async function measureUsual(room: JudgeRoom, mails: number): Promise<string[]> {
+async function measureUsual(room: MailJudge, mails: number): Promise<string[]> {
   const raw = usualMail()
   const times: number[] = []
   let left = mails
@@ -94,7 +94,7 @@ async function measureUsual(room: JudgeRoom, mails: number): Promise<string[]> {
 }
 
 async function measureLarge(
-  room: JudgeRoom,
+  room: MailJudge,
 ): Promise<{ rows: string[][]; figures: { ms: number; lagMs: number; aboveMb: number } }> {
   const figures = { ms: 0, lagMs: 0, aboveMb: 0 }
   const rows: string[][] = []
@@ -119,7 +119,7 @@ async function measureLarge(
 }
 
 /** The number of DNS queries for one mail whose sender's record needs an unlimited number. */
-async function countLookUps(room: JudgeRoom, zone: Zone): Promise<number> {
+async function countLookUps(room: MailJudge, zone: Zone): Promise<number> {
   const mechanisms = Array.from({ length: 10 }, (_, at) => `mx:${at}.b.example`).join(' ')
   zone.set('bomb.example', { type: 'TXT', data: `v=spf1 ${mechanisms} -all` })
   zone.fill((name, type) => {

@@ -4,7 +4,7 @@
  * The product's threads parse them. One that takes a second is not read, so that the slowest has to be far below.
  */
 
-import { makeParseRoom, type ParseRoom } from '../../src/reception/returned/parse-room.ts'
+import { makeReturnedParser, type ReturnedParser } from '../../src/reception/returned/returned-parser.ts'
 import { HOSTILE_REPORTS } from '../../test/support/service/hostile-reports.ts'
 import { formatNumber, formatTable, median } from '../table.ts'
 
@@ -32,7 +32,7 @@ ${'A line of the message that came back.\n'.repeat(50)}
 
 /** Parses so many usual reports and each of the slow ones, and prints milliseconds. */
 export async function benchReports(reports: number): Promise<void> {
-  const room = makeParseRoom()
+  const room = makeReturnedParser()
   try {
     await parse(room, BOUNCE, 'warm-up')
     const startedAtMs = performance.now()
@@ -56,7 +56,7 @@ export async function benchReports(reports: number): Promise<void> {
   }
 }
 
-async function parseMany(room: ParseRoom, reports: number): Promise<number[]> {
+async function parseMany(room: ReturnedParser, reports: number): Promise<number[]> {
   const times: number[] = []
   let left = reports
   const work = async (): Promise<void> => {
@@ -69,7 +69,7 @@ async function parseMany(room: ParseRoom, reports: number): Promise<number[]> {
   return times
 }
 
-async function parse(room: ParseRoom, report: string, client: string): Promise<number> {
+async function parse(room: ReturnedParser, report: string, client: string): Promise<number> {
   const beganMs = performance.now()
   const parsed = await room.parse(Buffer.from(report.replaceAll('\n', '\r\n')), client)
   if (typeof parsed === 'string') throw new Error(`A report is ${parsed}`)

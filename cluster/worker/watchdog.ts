@@ -6,7 +6,7 @@
  * machine that slept) much time has passed, and yet nothing hangs.
  */
 import { Worker } from 'node:worker_threads'
-import type { WatchdogData } from './watchdog-thread.ts'
+import type { WatchdogData } from './watchdog-worker.ts'
 
 const TICK_MS = 1_000
 /** Ticks of the thread without one of the main loop. */
@@ -20,7 +20,7 @@ export function startWatchdog({
   const ticks = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   const count = new Int32Array(ticks)
   const workerData: WatchdogData = { ticks, tickMs, ticksMax }
-  const thread = new Worker(new URL('./watchdog-thread.js', import.meta.url), { workerData, execArgv: [] })
+  const thread = new Worker(new URL('./watchdog-worker.js', import.meta.url), { workerData, execArgv: [] })
   thread.unref()
   const timer = setInterval(() => Atomics.add(count, 0, 1), tickMs / 2)
   timer.unref()

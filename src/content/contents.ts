@@ -7,7 +7,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import type { DiskRoom } from './disk-room.ts'
+import type { DiskSpace } from './disk-space.ts'
 import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span, sealedSize } from './frame.ts'
 import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
 import {
@@ -89,7 +89,7 @@ export interface Contents {
 export interface ContentsDeps {
   readonly home: StorageBackend
   /** Null if the home has no size limit. */
-  readonly room: DiskRoom | null
+  readonly room: DiskSpace | null
   readonly told: (act: ContentAct) => void
   /** Called for damaged objects, and for a home that fails. */
   readonly warn: (facts: object, text: string) => void

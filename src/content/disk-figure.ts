@@ -4,7 +4,7 @@
  * It never waits: a network disk that does not answer would hold back every other figure.
  */
 
-import { readDisk } from './disk-room.ts'
+import { readDisk } from './disk-space.ts'
 
 /** Makes the reader; null: the disk has not answered yet. */
 export function makeDiskFigure(folder: string): () => number | null {

@@ -13,7 +13,7 @@ import { randomUUID } from 'node:crypto'
 import { type Config, FILES_IN_NO_REPLICA, isOwnStore } from '../process/config.ts'
 import type { Log } from '../process/log.ts'
 import { type ContentAct, type Contents, makeContents } from './contents.ts'
-import { watchDisk } from './disk-room.ts'
+import { watchDisk } from './disk-space.ts'
 import { contentFolder, makeFileHome } from './files.ts'
 import { failureOf, type StorageBackend } from './storage-backend.ts'
 

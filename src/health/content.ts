@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Finding } from '../../schemas/operator/health.ts'
 import type { Contents } from '../content/contents.ts'
-import { keptFree, readDisk } from '../content/disk-room.ts'
+import { keptFree, readDisk } from '../content/disk-space.ts'
 import { receivedName } from '../state/object-name.ts'
 import { failed, warning, well } from './finding.ts'
 

@@ -17,7 +17,7 @@ export type ThreadMessage<Result, Told = Result> =
   | { readonly failed: true }
 
 /**
- * Result of a job. `told` is its partial result; `busy`: it never began, because the queue is full or the room is
+ * Result of a job. `told` is its partial result; `busy`: it never began, because the queue is full or the pool is
  * closed.
  */
 type Ending<Result, Told> =

@@ -18,11 +18,11 @@ import type { SubmittedBody } from '../sending/submitted-body.ts'
 import { ByteGate } from './byte-gate.ts'
 import { FreshMails } from './fresh-mails.ts'
 import { makeJudgeLane } from './judge-lane.ts'
-import { type JudgeRoom, makeJudgeRoom } from './judge-room.ts'
 import { makeLookLane } from './look-lane.ts'
+import { type MailJudge, makeMailJudge } from './mail-judge.ts'
 import { type JudgeReceived, makeParseLane, type ParseLaneDeps } from './parse-lane.ts'
-import { makeReceivedRoom } from './received-room.ts'
-import { makeBodyRoom } from './submission/body-room.ts'
+import { makeReceivedParser } from './received-parser.ts'
+import { makeBodyReader } from './submission/body-reader.ts'
 
 /** Bytes of raw mails in memory. */
 const RAW_BYTES_MAX = 48 * 1024 * 1024
@@ -32,7 +32,7 @@ export interface Parsing {
   /** Mails that this process has just accepted and will parse; null if it accepts none or parses none. */
   readonly freshMails: FreshMails | null
   /** Judges other mail, in the same threads. */
-  readonly judges: Pick<JudgeRoom, 'judge'>
+  readonly judges: Pick<MailJudge, 'judge'>
   /** The lanes. `room` is an additional bound for each lane. */
   lanes(room: ((lane: string) => number) | undefined): LaneType[]
   /** Parses a message that a client handed over; `busy`: too much is waiting. */
@@ -48,13 +48,13 @@ export type ParsingDeps = Pick<ParseLaneDeps, 'received' | 'secrets'> & {
   readonly dns: DnsClient
 }
 
-/** Makes the threads' rooms. */
+/** Makes the parsers and the judges. */
 export function openParsing({ received, secrets, config, metrics, dns }: ParsingDeps): Parsing {
-  const rooms = { slow: makeReceivedRoom(), fast: makeReceivedRoom() }
+  const parsers = { slow: makeReceivedParser(), fast: makeReceivedParser() }
   const resolver = createResolver({ client: dns, nowMs: monotonicMs })
-  const judges = makeJudgeRoom({ resolver, nowMs: monotonicMs })
+  const judges = makeMailJudge({ resolver, nowMs: monotonicMs })
   const judge = makeJudge(judges, { receiver: config.smtpHostname, metrics })
-  const submitted = makeBodyRoom()
+  const submitted = makeBodyReader()
   const bytes = new ByteGate(RAW_BYTES_MAX)
   const { roles } = config
   const freshMails = roles.includes('mx') && roles.includes('actors') ? new FreshMails(monotonicMs) : null
@@ -63,27 +63,27 @@ export function openParsing({ received, secrets, config, metrics, dns }: Parsing
     judges,
     lanes(room) {
       const deps = { received, freshMails, judge, bytes, ...(room !== undefined && { room }) }
-      const parses = makeParseLane({ ...deps, rooms, secrets, metrics, random: Math.random })
+      const parses = makeParseLane({ ...deps, parsers, secrets, metrics, random: Math.random })
       return [parses, makeJudgeLane(deps), makeLookLane({ received, secrets, ...(room !== undefined && { room }) })]
     },
     readSubmitted: (raw) => submitted.read({ edited: raw, isKeyed: false }),
     async close() {
       resolver.close()
-      await Promise.all([rooms.slow.close(), rooms.fast.close(), judges.close(), submitted.close()])
+      await Promise.all([parsers.slow.close(), parsers.fast.close(), judges.close(), submitted.close()])
     },
   }
 }
 
 /** Signatures are judged for the moment at which the mail came, whenever that is done. */
 function makeJudge(
-  room: JudgeRoom,
+  judge: MailJudge,
   { receiver, metrics }: { receiver: string; metrics: Pick<Metrics, 'judged'> },
 ): JudgeReceived {
   return (raw, { head, messageId }) => {
     if (head.session === null) return { isRead: Promise.resolve(), check: Promise.resolve(null) }
     const sender = { address: head.sender ?? '', ...head.session, receiver }
     const startedAtMs = performance.now()
-    const { isRead, judgement } = room.judge({ raw, sender, checkedAtMs: msOf(messageId) })
+    const { isRead, judgement } = judge.judge({ raw, sender, checkedAtMs: msOf(messageId) })
     const check = judgement.then((judged) => {
       if (judged === null) throw new NotPerformed('Too many messages are being checked, or the process stops')
       metrics.judged(judged.authentication, performance.now() - startedAtMs)

@@ -15,12 +15,12 @@ import { makeAddresseeFinder } from '../views/inbound/address.ts'
 import { readLastErasedMs } from '../views/operator/erasure-figures.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import type { InboundMailDeps } from './inbound-mail.ts'
-import type { JudgeRoom } from './judge-room.ts'
+import type { MailJudge } from './mail-judge.ts'
 import { makeMxMail } from './mx-mail.ts'
 import { makeReportMails } from './reports/report-mail.ts'
-import { makeReportRoom } from './reports/report-room.ts'
-import { makeParseRoom } from './returned/parse-room.ts'
+import { makeReportReader } from './reports/report-reader.ts'
 import { makeReturnedMail, type ReturnedMailDeps } from './returned/returned-mail.ts'
+import { makeReturnedParser } from './returned/returned-parser.ts'
 import { makeUnreadReports } from './returned/unread-reports.ts'
 import { makeSenderRate } from './sender-rate.ts'
 
@@ -28,7 +28,7 @@ const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
 /** Dependencies of the role. */
 export interface MxDeps {
-  readonly handlers: Omit<ReturnedMailDeps, 'room' | 'received' | 'unread'> &
+  readonly handlers: Omit<ReturnedMailDeps, 'parser' | 'received' | 'unread'> &
     Pick<InboundMailDeps, 'secrets' | 'freshMails'> & {
       /** The resource that has no room for new mail; null if there is room. */
       readonly roomLack: () => string | null
@@ -37,7 +37,7 @@ export interface MxDeps {
       readonly metrics: Pick<Metrics, 'received'>
       readonly readKeys: ReadKeys
       /** Judges the senders of reports. */
-      readonly judges: Pick<JudgeRoom, 'judge'>
+      readonly judges: Pick<MailJudge, 'judge'>
     }
   readonly openCertificate: () => CertificateWatch
   readonly sockets: InheritedSockets
@@ -61,8 +61,8 @@ export async function startMx(
   const { dataDir, smtpHostname: name, inboundDomain } = config
   // Processes that receive no mail do without the library.
   const { startMxListener } = await import('./mx-listener.ts')
-  const room = makeParseRoom()
-  const reportRoom = makeReportRoom()
+  const parser = makeReturnedParser()
+  const reportReader = makeReportReader()
   const unread = makeUnreadReports({
     dataDir,
     clientHmac: handlers.secrets.clientHmac,
@@ -89,8 +89,8 @@ export async function startMx(
         random: Math.random,
         received,
       },
-      returned: makeReturnedMail({ ...handlers, room, unread, received }),
-      reports: makeReportMails({ ...handlers, room: reportRoom, receiver: name, received }),
+      returned: makeReturnedMail({ ...handlers, parser, unread, received }),
+      reports: makeReportMails({ ...handlers, reader: reportReader, receiver: name, received }),
       inboundDomain,
       received,
     }),
@@ -99,7 +99,7 @@ export async function startMx(
   return {
     async close() {
       await listener.close()
-      await Promise.all([room.close(), reportRoom.close()])
+      await Promise.all([parser.close(), reportReader.close()])
       await unread.close()
     },
   }

@@ -26,7 +26,7 @@ import type { ByteGate, TakeMemory } from './byte-gate.ts'
 import type { FreshMails } from './fresh-mails.ts'
 import { type ParsedMail, packMail } from './parsed-mail.ts'
 import { readReceivedMail } from './raw-mail.ts'
-import type { ReceivedRoom } from './received-room.ts'
+import type { ReceivedParser } from './received-parser.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
 
 /**
@@ -59,7 +59,7 @@ export interface ParseLaneDeps {
   /** Mails that this process has just accepted; null if it accepts none. */
   readonly freshMails: FreshMails | null
   /** The thread for accounts with slow mail, and the thread for all others. */
-  readonly rooms: { readonly slow: ReceivedRoom; readonly fast: ReceivedRoom }
+  readonly parsers: { readonly slow: ReceivedParser; readonly fast: ReceivedParser }
   readonly judge: JudgeReceived
   /** Raw mails in memory. */
   readonly bytes: ByteGate
@@ -89,7 +89,7 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
         const begun = await lanes.inTurn(name, (isSlow) =>
           bytes.hold(job.sizeBytes, async (take) => {
             if (signal.aborted) throw new NotPerformed('The process stops')
-            return await begin(deps, job, { room: isSlow ? deps.rooms.slow : deps.rooms.fast, take })
+            return await begin(deps, job, { parser: isSlow ? deps.parsers.slow : deps.parsers.fast, take })
           }),
         )
         return await finish(deps, job, begun)
@@ -110,7 +110,7 @@ type Begun = 'away' | 'gone' | { readonly mail: ParsedMail; readonly check: Judg
 async function begin(
   deps: ParseLaneDeps,
   job: ParseJob,
-  { room, take }: { room: ReceivedRoom; take: TakeMemory },
+  { parser, take }: { parser: ReceivedParser; take: TakeMemory },
 ): Promise<Begun> {
   const raw = await readReceivedMail(deps, job, take)
   if (typeof raw === 'string') return raw
@@ -118,7 +118,7 @@ async function begin(
   const { isRead, check } = deps.judge(raw, job)
   // If parsing fails, the check is never awaited.
   check.catch(() => undefined)
-  const [mail] = await Promise.all([room.parse(raw), isRead])
+  const [mail] = await Promise.all([parser.parse(raw), isRead])
   if (mail === null) throw new NotPerformed('Too many messages are being parsed, or the process stops')
   deps.metrics.parsed(mail.parseIssue, performance.now() - startedAtMs)
   return { mail, check }

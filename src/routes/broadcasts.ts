@@ -19,13 +19,13 @@ import { keyFact, ownerOfRow, type Reader } from '../views/key.ts'
 import { formatBroadcast, listBroadcasts, readBroadcast, showMailbox } from '../views/message/broadcast.ts'
 import { readStream } from '../views/stream.ts'
 import { answerOf, answerRefused, pageOf } from './answer.ts'
-import type { ReadRoom } from './broadcast/read-room.ts'
+import type { BroadcastReader } from './broadcast/broadcast-reader.ts'
 import { type SubmitBroadcastDeps, submitBroadcast } from './broadcast/submit.ts'
 
 /** Dependencies of the routes of broadcasts. */
 export interface BroadcastDeps extends SubmitBroadcastDeps {
   readonly nowMs: () => number
-  readonly readRoom: ReadRoom
+  readonly broadcastReader: BroadcastReader
   readonly roomLack: () => CapacityShortage | null
   readonly metrics: Pick<Metrics, 'refused' | 'notTaken' | 'replayed'>
 }
@@ -42,7 +42,7 @@ export function makeCreateBroadcast(deps: BroadcastDeps): HandlerOf<'createBroad
     const { hashKeys } = deps.secrets
     const { accountId, serverId } = key
     const job = { pieces: pieces.map(bufferOf), hashKeys, accountId, serverId }
-    const read = await deps.readRoom.read(job)
+    const read = await deps.broadcastReader.read(job)
     if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
     if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })
     const { prepared, streamId } = read
@@ -66,7 +66,7 @@ export function makePreviewBroadcast(deps: BroadcastDeps): HandlerOf<'previewBro
     const { key, pieces } = request
     const { accountId, serverId } = key
     const job = { pieces: pieces.map(bufferOf), hashKeys: deps.secrets.hashKeys, accountId, serverId }
-    const read = await deps.readRoom.preview(job)
+    const read = await deps.broadcastReader.preview(job)
     if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
     if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })
     const stream = await readStream(deps.read, key, read.streamId)

@@ -17,8 +17,8 @@ import type { Contents } from '../content/contents.ts'
 import { makeDiskFigure } from '../content/disk-figure.ts'
 import { openContents } from '../content/open.ts'
 import { makeUserLookLane } from '../dashboard/user-look-lane.ts'
-import { makeClientThread } from '../dns/client-thread.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
+import { makeClientThread } from '../dns/threaded-client.ts'
 import { examine } from '../health/examine.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import { loadEngine } from '../http/engine/load.ts'
@@ -37,7 +37,7 @@ import { type Metrics, makeMetrics } from '../process/metrics.ts'
 import type { Records } from '../process/records.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
-import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
+import { type BroadcastReader, makeBroadcastReader } from '../routes/broadcast/broadcast-reader.ts'
 import { SearchWaits } from '../routes/wait/waits.ts'
 import { dashboardBase, linkUrl } from '../state/dashboard/link-token.ts'
 import { makeStoreCondition, readLivingRoles, type StoreCondition } from '../store/condition.ts'
@@ -116,7 +116,7 @@ export interface Parts {
   /** Changes of a test. */
   readonly smtp: SmtpChanges
   /** Reads bodies of broadcasts. */
-  readonly readRoom: ReadRoom
+  readonly broadcastReader: BroadcastReader
 }
 
 /** Changes for tests, and the callback if the service cannot continue. */
@@ -224,7 +224,8 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites }
   const diskFree = makeDiskFigure(config.dataDir)
-  return { ...known, ...made, ...door, smtp, first, check, secrets, watch, feeds, diskFree, readRoom: makeReadRoom() }
+  const broadcastReader = makeBroadcastReader()
+  return { ...known, ...made, ...door, smtp, first, check, secrets, watch, feeds, diskFree, broadcastReader }
 }
 
 /** The effective roles of a process, which receives no mail without its port. */
@@ -324,7 +325,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     scans: new Scans(monotonicMs),
     secrets,
     ring: secrets.ring,
-    readRoom: parts.readRoom,
+    broadcastReader: parts.broadcastReader,
     outgoing,
     ...makeContentReaders(parts, () => worker.nowMs()),
     contents: parts.contents,

@@ -21,7 +21,7 @@ import { readMark } from '../../cluster/embedded/store-mark.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { hiddenFault } from '../../cluster/redis/hidden-settings.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
-import { keptFree, readDisk } from '../content/disk-room.ts'
+import { keptFree, readDisk } from '../content/disk-space.ts'
 import { type CapacityShortage, type FillLevel, FULL_SHARE, fillLevel, fillOf } from './memory-pressure.ts'
 
 /** For each primary if answers wait for a replica: docs/operate/cluster.md. */

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type ContentAct, type Contents, makeContents } from '../../src/content/contents.ts'
-import { type DiskRoom, keptFree, watchDisk } from '../../src/content/disk-room.ts'
+import { type DiskSpace, keptFree, watchDisk } from '../../src/content/disk-space.ts'
 import { makeFileHome } from '../../src/content/files.ts'
 import { makeFolderSync } from '../../src/content/folder-sync.ts'
 import { FRAME_BYTES } from '../../src/content/frame.ts'
@@ -28,7 +28,7 @@ function folder(t: Test): string {
 
 function store(
   root: string,
-  { room = null, syncFolder }: { room?: DiskRoom | null; syncFolder?: (path: string) => Promise<void> } = {},
+  { room = null, syncFolder }: { room?: DiskSpace | null; syncFolder?: (path: string) => Promise<void> } = {},
 ) {
   const acts: ContentAct[] = []
   const home = makeFileHome(root, { worker: () => 'me', ...(syncFolder && { syncFolder }) })

@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import { createResolver } from '../../src/dns/resolve.ts'
 import type { Authentication } from '../../src/mail/authenticate/authentication.ts'
-import { makeJudgeRoom } from '../../src/reception/judge-room.ts'
+import { makeMailJudge } from '../../src/reception/mail-judge.ts'
 import { joinMail, publicKeyText, signField } from '../support/peers/sign-mail.ts'
 import { startZone, type Zone, type ZoneRecord } from '../support/peers/zone.ts'
 
@@ -34,7 +34,7 @@ async function open(t: Test) {
   const zone = await startZone()
   let nowMs = 0
   const resolver = createResolver({ servers: [zone.server], nowMs: () => nowMs, queryTimeoutMs: 400 })
-  const room = makeJudgeRoom({ resolver, nowMs: () => performance.now() })
+  const room = makeMailJudge({ resolver, nowMs: () => performance.now() })
   t.teardown(async () => {
     await room.close()
     resolver.close()

@@ -16,7 +16,7 @@ import { parseReceivedMail } from '../../src/mail/mime/received-mail.ts'
 import { ByteGate } from '../../src/reception/byte-gate.ts'
 import { makeParseLane } from '../../src/reception/parse-lane.ts'
 import { packMail } from '../../src/reception/parsed-mail.ts'
-import type { ReceivedRoom } from '../../src/reception/received-room.ts'
+import type { ReceivedParser } from '../../src/reception/received-parser.ts'
 import { freshHead, newObjectId } from '../../src/state/received/content-head.ts'
 import { receivedObjectName } from '../../src/state/received/object.ts'
 import { parseLane } from '../../src/state/received/parse-item.ts'
@@ -29,7 +29,7 @@ const ids = makeIds({ shard: 23, last: '', random: Math.random })
 const serverId = ids.next(Date.now())
 
 /** A thread that processes one mail after the other. A mail that orders it takes its time. */
-function makeThread(told: string[]): ReceivedRoom {
+function makeThread(told: string[]): ReceivedParser {
   let end: Promise<unknown> = Promise.resolve()
   return {
     parse(raw) {
@@ -55,7 +55,7 @@ function setUp(t: Test) {
   const lane = makeParseLane({
     received: { contents, ring },
     freshMails: null,
-    rooms: { slow: makeThread(told), fast: makeThread(told) },
+    parsers: { slow: makeThread(told), fast: makeThread(told) },
     judge: () => ({ isRead: Promise.resolve(), check: Promise.resolve(null) }),
     bytes: new ByteGate(1_000_000),
     secrets: { addressHmac: (_account, address) => address },

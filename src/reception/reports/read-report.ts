@@ -1,7 +1,7 @@
 /**
  * read-report - an aggregate report as it is counted: the rows about one domain, added up
  *
- * It runs in a thread with limits of time and memory (`report-room.ts`).
+ * It runs in a thread with limits of time and memory (`report-reader.ts`).
  *
  * Spec reports.formats, reports.rows, reports.other-domain
  */

@@ -21,12 +21,12 @@ import type { Secrets } from '../../process/secrets.ts'
 import type { DomainState } from '../../state/domain.ts'
 import { entityFact, stateOf } from '../../views/entity.ts'
 import type { Reader } from '../../views/key.ts'
-import type { JudgeRoom } from '../judge-room.ts'
+import type { MailJudge } from '../mail-judge.ts'
 import type { IncomingMail, RcptAddress } from '../mx-listener.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 import { MailMemory } from './mail-memory.ts'
 import type { CountedReport, ReadReport } from './read-report.ts'
-import type { ReportRoom } from './report-room.ts'
+import type { ReportReader } from './report-reader.ts'
 
 /** Why a mail has no report to count. */
 type NoReport = Extract<ReadReport, { issue: unknown }>['issue'] | 'unreadable'
@@ -49,8 +49,8 @@ export interface ReportMailDeps {
   readonly serviceDomain: string
   /** The name by which this server judges mail. */
   readonly receiver: string
-  readonly judges: Pick<JudgeRoom, 'judge'>
-  readonly room: ReportRoom
+  readonly judges: Pick<MailJudge, 'judge'>
+  readonly reader: ReportReader
   readonly received: (kind: ReportResult) => void
 }
 
@@ -112,7 +112,7 @@ interface Taken {
 }
 
 async function take(deps: ReportMailDeps, { mail, raw, client, target }: Taken): Promise<SmtpAnswer> {
-  const { receiver, judges, room, nowMs } = deps
+  const { receiver, judges, reader, nowMs } = deps
   const sender = { address: mail.sender ?? '', ip: mail.peer.ip, helo: mail.peer.helo, receiver }
   const judged = await judges.judge({ raw, sender, checkedAtMs: nowMs() }).judgement
   if (judged === null) return UNAVAILABLE
@@ -120,7 +120,7 @@ async function take(deps: ReportMailDeps, { mail, raw, client, target }: Taken):
   if (dmarc === 'temperror') return UNDECIDED
   const isAuthenticated = dmarc === 'pass'
   const reporter = authorDomain(judged)
-  const read = await room.read({ raw, domain: target.domain, reporter }, { client, isAuthenticated })
+  const read = await reader.read({ raw, domain: target.domain, reporter }, { client, isAuthenticated })
   if (read === 'busy') return UNAVAILABLE
   if (read === 'unreadable' || 'issue' in read) {
     const issue = read === 'unreadable' ? read : read.issue

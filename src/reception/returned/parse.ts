@@ -2,7 +2,7 @@
  * parse - returned mail taken apart, as far as reports need it.
  *
  * Guarantees: time and memory are linear in the bytes, for any bytes (`mail/mime/`); the result is bounded; no
- * resource is fetched. It runs in a thread with a time limit (`parse-room.ts`).
+ * resource is fetched. It runs in a thread with a time limit (`returned-parser.ts`).
  */
 
 import { decodeCharset } from '../../mail/mime/charset.ts'

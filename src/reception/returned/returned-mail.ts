@@ -30,7 +30,7 @@ import type { Reader } from '../../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../../views/message/return-path.ts'
 import type { IncomingMail, RcptAddress } from '../mx-listener.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
-import type { ParseRoom } from './parse-room.ts'
+import type { ReturnedParser } from './returned-parser.ts'
 import type { UnreadReports } from './unread-reports.ts'
 
 /** Results of returned mail, for the operator's metrics. */
@@ -57,7 +57,7 @@ export interface ReturnedMailDeps {
   readonly nowMs: () => number
   readonly secrets: Secrets
   readonly serviceDomain: string
-  readonly room: ParseRoom
+  readonly parser: ReturnedParser
   /** Keeps reports that could not be read. */
   readonly unread: Pick<UnreadReports, 'keep'>
   readonly received: (kind: ReturnedKind) => void
@@ -145,7 +145,7 @@ interface Taken {
 
 /** Each recipient has its own command; the first that cannot be executed now defers the whole mail. */
 async function takeMail(deps: ReturnedMailDeps, { bytes, targets, isNullSender, client }: Taken): Promise<SmtpAnswer> {
-  const parsed = await deps.room.parse(bytes, client)
+  const parsed = await deps.parser.parse(bytes, client)
   if (parsed === 'busy') return UNAVAILABLE
   if (parsed === 'unreadable') {
     deps.received('unreadable')

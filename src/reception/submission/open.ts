@@ -10,7 +10,7 @@ import type { Config } from '../../process/config.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
 import type { InheritedSockets } from '../../process/listening/inherited-sockets.ts'
 import type { Metrics } from '../../process/metrics.ts'
-import { makeBodyRoom } from './body-room.ts'
+import { makeBodyReader } from './body-reader.ts'
 import { FailedLogins } from './failed-logins.ts'
 import type { SubmissionHandlers, SubmissionListener } from './listener.ts'
 import { checkLogin, type LoginDeps, logIn } from './login.ts'
@@ -19,7 +19,7 @@ import { refuseFull, type SubmitDeps, submit } from './submit.ts'
 
 /** Dependencies of the role. */
 export interface SubmissionDeps {
-  readonly handlers: Omit<SubmitDeps, 'room' | 'metrics'> & { readonly metrics: Metrics }
+  readonly handlers: Omit<SubmitDeps, 'reader' | 'metrics'> & { readonly metrics: Metrics }
   readonly keys: LoginDeps['keys']
   /** Where messages are counted that are held in memory. */
   readonly held: HeldBytes
@@ -41,14 +41,14 @@ export async function startSubmission(
   if (ports.length === 0) return null
   // Processes that take no mail do without the library.
   const { startSubmissionListener } = await import('./listener.ts')
-  const room = makeBodyRoom()
+  const reader = makeBodyReader()
   const certificate = openCertificate()
   const failedLogins = new FailedLogins(() => performance.now())
-  const handlers = makeHandlers({ ...deps, room }, { keys, read: deps.read })
+  const handlers = makeHandlers({ ...deps, reader }, { keys, read: deps.read })
   const open: SubmissionListener[] = []
   const close = async () => {
     await Promise.all(open.map((listener) => listener.close()))
-    await room.close()
+    await reader.close()
   }
   deps.metrics.watchSubmission(() => open.reduce((sum, { connections }) => sum + connections, 0))
   for (const one of ports) {

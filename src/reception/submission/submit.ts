@@ -1,8 +1,8 @@
 /**
  * submit - turns a submitted message into a send, and the decision into a reply
  *
- * Steps: header and control fields, the rest as far as the log shows it, the decision that the API has too. 250 follows
- * the commit.
+ * Steps: header and control fields, the rest as far as the log shows it, the decision that the API has too. 250
+ * follows the commit.
  *
  * Spec submission.durable, submission.header
  */
@@ -15,13 +15,13 @@ import { readSubmittedHeader } from '../../sending/submitted-header.ts'
 import { sendingFields } from '../../state/domain.ts'
 import { sendingKey } from '../../state/keys.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
-import type { BodyRoom } from './body-room.ts'
+import type { BodyReader } from './body-reader.ts'
 import type { Login } from './login.ts'
 import { answerRefusal, answerSubmission, FULL, invalidMessage, LOOP, UNAVAILABLE } from './replies.ts'
 
 export interface SubmitDeps extends SendDeps {
   readonly newCmdId: () => string
-  readonly room: BodyRoom
+  readonly reader: BodyReader
 }
 
 /** A message with its envelope. */
@@ -71,7 +71,7 @@ export async function submit(
   const { header } = read
   const foreign = await refuseForeignSender(deps, key, header.senderDomain)
   if (foreign !== null) return foreign
-  const body = await deps.room.read({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
+  const body = await deps.reader.read({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
   if (body === 'busy') return UNAVAILABLE
   const submission = { header, body, recipients, streamId }
   const message = normaliseSubmission(submission)

@@ -7,7 +7,7 @@ import { readArf } from '../../../src/mail/report/arf.ts'
 import { readDsn } from '../../../src/mail/report/dsn.ts'
 import { makeCertificate } from '../../../src/process/certificate.ts'
 import { type IncomingMail, startMxListener } from '../../../src/reception/mx-listener.ts'
-import { makeParseRoom } from '../../../src/reception/returned/parse-room.ts'
+import { makeReturnedParser } from '../../../src/reception/returned/returned-parser.ts'
 import { deliverMail } from '../../support/peers/smtp-dialog.ts'
 
 /** A longer run may be requested. */
@@ -64,7 +64,7 @@ function session(): string {
 }
 
 t.test(`fuzz: ${SESSIONS} sessions of random bytes [mx.commands] (seed ${seed})`, async (t) => {
-  const room = makeParseRoom()
+  const room = makeReturnedParser()
   const faults: string[] = []
   let mails = 0
   const listener = await startMxListener({
@@ -143,7 +143,7 @@ const PIECES = [
 ]
 
 t.test(`fuzz: mail of random pieces is read, or reported as unreadable, in bounded time (seed ${seed})`, async (t) => {
-  const room = makeParseRoom()
+  const room = makeReturnedParser()
   for (let round = 0; round < 400; round += 1) {
     const text = Array.from({ length: 1 + random(60) }, () =>
       random(5) === 0 ? noise(random(30)) : pick(PIECES),

@@ -20,8 +20,8 @@ const SESSIONS = 'places: 500 sessions of the MX listener, 200 of submission'
 export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/dns/resolve.ts cache': { entries: 65_536, entryBytes: 256, by: 'CACHE_MAX; CACHE_BYTES_MAX bounds the bytes' },
   'src/dns/resolve.ts inFlight': { entries: 4_224, entryBytes: KB, by: 'WAITING_MAX and IN_FLIGHT_MAX' },
-  'src/dns/client-thread.ts pending': { entries: 384, entryBytes: KB, by: 'IN_FLIGHT_MAX of three resolvers' },
-  'src/dns/client-thread.ts own': { entries: 128, entryBytes: 64, by: 'IN_FLIGHT_MAX of its resolver' },
+  'src/dns/threaded-client.ts pending': { entries: 384, entryBytes: KB, by: 'IN_FLIGHT_MAX of three resolvers' },
+  'src/dns/threaded-client.ts own': { entries: 128, entryBytes: 64, by: 'IN_FLIGHT_MAX of its resolver' },
   'src/dns/sts.ts kept': { entries: 65_536, entryBytes: 128, by: 'KEPT_MAX; KEPT_BYTES_MAX bounds the bytes' },
   'src/dns/sts.ts inFlight': {
     entries: 1_024,
@@ -70,7 +70,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/process/repeats.ts said': { entries: 500, entryBytes: KB, by: 'SENTENCES_MAX' },
   'src/process/fair-queue.ts waiting': { entries: 500, entryBytes: KB, by: 'jobs that wait, which its caller bounds' },
   'src/process/fair-queue.ts cost': { entries: 10_000, entryBytes: 256, by: 'CLIENTS_MAX' },
-  'src/process/thread-room.ts serving': { entries: 500, entryBytes: 256, by: 'WAITING_MAX' },
+  'src/process/worker-pool.ts serving': { entries: 500, entryBytes: 256, by: 'WAITING_MAX' },
   'src/state/memoize.ts young': { entries: 2_048, entryBytes: 4 * KB, by: 'YOUNG_MAX' },
   'src/store/listed.ts kept': { entries: 8, entryBytes: 10 * KB * KB, by: 'KEPT_MAX' },
   'src/store/request-log.ts answered': { entries: 50_000, entryBytes: KB, by: 'NOTED_MAX' },
@@ -140,7 +140,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
     by: 'KEPT_BYTES_MAX, of mails of 100 bytes at least',
   },
   'src/reception/judge-lane.ts underWay': { entries: 32, entryBytes: KB, by: 'UNDER_WAY_MAX' },
-  'src/reception/judge-thread.ts open': {
+  'src/reception/mail-judge-worker.ts open': {
     entries: 64,
     entryBytes: 256 * KB,
     by: 'mails that are parsed at once (parse-lane.ts)',

@@ -2,7 +2,7 @@
 import { codeOf, type Source } from './source.ts'
 
 /** Files of cluster/ whose work is the clock, a process or a socket. */
-const CLUSTER_HANDS = /^cluster\/(clock\.ts|redis\/|slots\/|embedded\/|worker\/(worker|watchdog|watchdog-thread)\.ts)/
+const CLUSTER_HANDS = /^cluster\/(clock\.ts|redis\/|slots\/|embedded\/|worker\/(worker|watchdog|watchdog-worker)\.ts)/
 /** The files that read the environment, and those that set variables for a native library. */
 const ENVIRONMENT_HANDS = new Set(['src/process/config.ts', 'src/http/engine/uws.ts'])
 

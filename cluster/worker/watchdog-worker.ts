@@ -1,5 +1,5 @@
 /**
- * watchdog-thread - counts ticks beside the main loop; ends the process when that one has stopped, and reports where.
+ * watchdog-worker - counts ticks beside the main loop; ends the process when that one has stopped, and reports where.
  */
 import { writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'

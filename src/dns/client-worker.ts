@@ -1,8 +1,8 @@
-/** thread - the body of the thread that asks the DNS: each question is answered once, in any order */
+/** client-worker - the body of the thread that asks the DNS: each question is answered once, in any order */
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { type ClientOptions, openClient } from './client.ts'
-import type { DnsQuestion, DnsReply } from './client-thread.ts'
+import type { DnsQuestion, DnsReply } from './threaded-client.ts'
 
 const port = parentPort!
 const client = openClient(workerData as ClientOptions)

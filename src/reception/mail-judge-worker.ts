@@ -1,11 +1,10 @@
 /**
- * judge-thread - the body of the thread that verifies signatures with the answers of the DNS that it is given.
+ * mail-judge-worker - the body of the thread that verifies signatures with the answers of the DNS that it is given.
  *
  * The first pass reads the mail and returns the parts needed to verify it again, so the bytes are transferred only
  * once.
  */
 
-import { parentPort } from 'node:worker_threads'
 import type { LookUp } from '../mail/authenticate/look-up.ts'
 import {
   checkSignatures,
@@ -13,7 +12,7 @@ import {
   type SignatureReport,
   type SignedMail,
 } from '../mail/authenticate/signatures.ts'
-import type { ThreadMessage } from '../process/job-thread.ts'
+import { asBuffer, serveJobs } from '../process/serve-jobs.ts'
 
 /** An answer of the DNS: records, or the code of the error. */
 export type Answered =
@@ -34,16 +33,8 @@ export type Verification = {
   readonly open: readonly { readonly name: string; readonly type: string }[]
 } | null
 
-const port = parentPort!
-
-port.postMessage({ ready: true } satisfies ThreadMessage<Verification>)
-port.on('message', (job: VerifyJob) => {
-  verify(job).then(
-    (done) => port.postMessage({ done } satisfies ThreadMessage<Verification>),
-    // A mail that the verifier cannot take at all is judged like one that takes too long.
-    () => port.postMessage({ failed: true } satisfies ThreadMessage<Verification>),
-  )
-})
+// A mail that the verifier rejects with an error is judged like one that takes too long.
+serveJobs(verify)
 
 async function verify({ mail, checkedAtMs, answers }: VerifyJob): Promise<Verification> {
   const signed = 'signed' in mail ? mail.signed : await readSignedMail(asBuffer(mail.raw))
@@ -58,8 +49,4 @@ async function verify({ mail, checkedAtMs, answers }: VerifyJob): Promise<Verifi
   }
   const report = await checkSignatures(signed, { lookUp, nowMs: checkedAtMs })
   return { signed, report, open: [...open.values()] }
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -1,5 +1,5 @@
 /**
- * thread-room - threads that work off jobs, each within its time and each thread within its memory.
+ * worker-pool - threads that work off jobs, each within its time and each thread within its memory.
  *
  * Guarantees: `run` never rejects; a job delays the others only by its own time; the queue is bounded, and the client
  * whose jobs cost the least is served first (`fair-queue.ts`). If there are several threads, one client has all but
@@ -11,14 +11,14 @@ import { JobThread, type Run, type ThreadOptions } from './job-thread.ts'
 
 const WAITING_MAX = 500
 
-export interface RoomOptions extends ThreadOptions {
+export interface WorkerPoolOptions extends ThreadOptions {
   readonly jobMsMax: number
   readonly waitingMax?: number
   /** One without this. */
   readonly threads?: number
 }
 
-/** Whose job it is, and its time limit if that is less than the room's. */
+/** Whose job it is, and its time limit if that is less than the pool's. */
 export interface JobTerms {
   readonly client?: string
   readonly msMax?: number
@@ -30,7 +30,7 @@ interface Waiting<Job, Result, Told> {
   readonly settle: (run: Run<Result, Told>) => void
 }
 
-export class ThreadRoom<Job, Result, Told = Result> {
+export class WorkerPool<Job, Result, Told = Result> {
   readonly #jobMsMax: number
   readonly #waiting: FairQueue<Waiting<Job, Result, Told>>
   readonly #threads: readonly JobThread<Job, Result, Told>[]
@@ -39,14 +39,14 @@ export class ThreadRoom<Job, Result, Told = Result> {
   readonly #perClientMax: number
   #isClosed = false
 
-  constructor({ jobMsMax, waitingMax = WAITING_MAX, threads = 1, ...options }: RoomOptions) {
+  constructor({ jobMsMax, waitingMax = WAITING_MAX, threads = 1, ...options }: WorkerPoolOptions) {
     this.#jobMsMax = jobMsMax
     this.#waiting = new FairQueue(waitingMax, () => performance.now())
     this.#threads = Array.from({ length: threads }, () => new JobThread(options))
     this.#perClientMax = Math.max(1, threads - 1)
   }
 
-  /** Has a job done, within the room's time or less. */
+  /** Has a job done, within the pool's time or less. */
   run(job: Job, { client = '', msMax = this.#jobMsMax }: JobTerms = {}): Promise<Run<Result, Told>> {
     return new Promise((settle) => {
       const waiting = { job, msMax: Math.min(msMax, this.#jobMsMax), settle }

@@ -1,5 +1,5 @@
 /**
- * client-thread - asks the DNS in a thread of its own, for the main thread
+ * threaded-client - asks the DNS in a thread of its own, for the main thread
  *
  * c-ares hands over everything that has arrived before the loop continues. Fifty answers of 64 KB, which strangers'
  * servers may send at once, would pause the main thread for 150 ms.
@@ -53,7 +53,7 @@ export function makeClientThread(options: ClientOptions): ClientThread {
   }
 
   function start(): Worker {
-    const started = new Worker(new URL('./thread.js', import.meta.url), {
+    const started = new Worker(new URL('./client-worker.js', import.meta.url), {
       workerData: options,
       execArgv: [],
       env: {},

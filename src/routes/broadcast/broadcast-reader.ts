@@ -1,11 +1,11 @@
 /**
- * read-room - the thread in which bodies of broadcasts are read, one after the other: 57 MB take it two seconds, which
- * no send waits for
+ * broadcast-reader - the thread in which bodies of broadcasts are read, one after the other: 57 MB take it two
+ * seconds, which no send waits for
  *
  * Spec broadcast.body
  */
 
-import { ThreadRoom } from '../../process/thread-room.ts'
+import { WorkerPool } from '../../process/worker-pool.ts'
 import type { PreviewResult, ReadJob, ReadResult } from './read.ts'
 
 /** The largest body takes some seconds, on a busy machine some tens. */
@@ -17,7 +17,7 @@ const WAITING_MAX = 64
 /** A body, and whose it is. */
 export type ReadBody = Omit<ReadJob, 'isPreview'>
 
-export interface ReadRoom {
+export interface BroadcastReader {
   /** Reads a body; `busy` if the thread has too much to do, `failed` if it failed. Never rejects. */
   read(body: ReadBody): Promise<ReadResult | 'busy' | 'failed'>
   /** Reads a body of which one message is shown; otherwise the same. */
@@ -25,23 +25,23 @@ export interface ReadRoom {
   close(): Promise<void>
 }
 
-/** Makes the room; its thread begins with the first body. */
-export function makeReadRoom(): ReadRoom {
-  const room = new ThreadRoom<ReadJob, ReadResult | PreviewResult>({
-    body: new URL('./read-thread.js', import.meta.url),
+/** Makes the pool; its thread begins with the first body. */
+export function makeBroadcastReader(): BroadcastReader {
+  const pool = new WorkerPool<ReadJob, ReadResult | PreviewResult>({
+    body: new URL('./broadcast-reader-worker.js', import.meta.url),
     jobMsMax: READ_MS_MAX,
     heapMbMax: HEAP_MB_MAX,
     waitingMax: WAITING_MAX,
     transfer: (job: ReadJob) => job.pieces,
   })
   const run = async (job: ReadJob) => {
-    const ran = await room.run(job)
+    const ran = await pool.run(job)
     if (ran.how === 'done') return ran.result
     return ran.how === 'busy' ? 'busy' : 'failed'
   }
   return {
     read: (body) => run({ ...body, isPreview: false }) as Promise<ReadResult | 'busy' | 'failed'>,
     preview: (body) => run({ ...body, isPreview: true }) as Promise<PreviewResult | 'busy' | 'failed'>,
-    close: () => room.close(),
+    close: () => pool.close(),
   }
 }

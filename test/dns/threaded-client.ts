@@ -1,8 +1,8 @@
-/** client-thread - against a real DNS server: the same answers as in this thread, and one answer whatever ends */
+/** threaded-client - against a real DNS server: the same answers as in this thread, and one answer whatever ends */
 
 import t from 'tap'
 import { openClient } from '../../src/dns/client.ts'
-import { makeClientThread } from '../../src/dns/client-thread.ts'
+import { makeClientThread } from '../../src/dns/threaded-client.ts'
 import { until } from '../support/machine/until.ts'
 import { startZone } from '../support/peers/zone.ts'
 
@@ -10,7 +10,7 @@ const ENDED = { status: 'failure', code: 'ECANCELLED' }
 const zone = await startZone()
 t.teardown(() => zone.close())
 
-t.test('client-thread: answers as a client in this thread does', async (t) => {
+t.test('threaded-client: answers as a client in this thread does', async (t) => {
   const thread = makeClientThread({ servers: [zone.server] })
   const near = openClient({ servers: [zone.server] })
   t.teardown(async () => {
@@ -36,7 +36,7 @@ t.test('client-thread: answers as a client in this thread does', async (t) => {
   for (const [at, [type, name]] of cases.entries()) t.same(answers[at], await near.query(type, name), `${type} ${name}`)
 })
 
-t.test('client-thread: closing a client ends its own questions, closing the thread ends all', async (t) => {
+t.test('threaded-client: closing a client ends its own questions, closing the thread ends all', async (t) => {
   const thread = makeClientThread({ servers: [zone.server] })
   const [first, second] = [thread.open(), thread.open()]
   zone.fail('silent.test', 'timeout')
@@ -52,7 +52,7 @@ t.test('client-thread: closing a client ends its own questions, closing the thre
   t.same(await second.query('A', 'later.test'), ENDED, 'no new thread after the end')
 })
 
-t.test('client-thread: a thread that cannot start answers, and each question starts another', async (t) => {
+t.test('threaded-client: a thread that cannot start answers, and each question starts another', async (t) => {
   const thread = makeClientThread({ servers: ['no address'] })
   t.teardown(() => thread.close())
   const client = thread.open()
@@ -60,7 +60,7 @@ t.test('client-thread: a thread that cannot start answers, and each question sta
   t.same(await client.query('A', 'a.test'), ENDED)
 })
 
-t.test('client-thread: a thread that cannot even be made is an answer too', async (t) => {
+t.test('threaded-client: a thread that cannot even be made is an answer too', async (t) => {
   // As for a machine without room for another thread, `new Worker` throws.
   const servers = [(() => undefined) as unknown as string]
   const thread = makeClientThread({ servers })

@@ -1,5 +1,5 @@
 /**
- * judge-room - received mail judged: look-ups here, within a budget for each mail; signatures verified in a thread.
+ * mail-judge - received mail judged: look-ups here, within a budget for each mail; signatures verified in a thread.
  *
  * The thread does no I/O. It verifies with the given DNS answers and returns the missing queries; these are made here,
  * and it verifies again. So it never waits, and a mail that takes its time costs no other mail its verdict.
@@ -14,8 +14,8 @@ import type { Resolver } from '../dns/resolve.ts'
 import type { Judgement } from '../mail/authenticate/judge.ts'
 import type { Sender } from '../mail/authenticate/sender.ts'
 import type { SignatureReport } from '../mail/authenticate/signatures.ts'
-import { ThreadRoom } from '../process/thread-room.ts'
-import type { Answered, Verification, VerifyJob } from './judge-thread.ts'
+import { WorkerPool } from '../process/worker-pool.ts'
+import type { Answered, Verification, VerifyJob } from './mail-judge-worker.ts'
 
 /** Spec inbound.parse: limits of one mail, its look-ups included. */
 const MAIL_MS_MAX = 20_000
@@ -44,11 +44,11 @@ export interface JudgeInput {
 export interface Judging {
   /** Resolves when the bytes of the mail are no longer needed. */
   readonly isRead: Promise<void>
-  /** Null if too many mails are waiting or the room is closed. */
+  /** Null if too many mails are waiting or the pool is closed. */
   readonly judgement: Promise<Judgement | null>
 }
 
-export interface JudgeRoom {
+export interface MailJudge {
   judge(input: JudgeInput): Judging
   close(): Promise<void>
 }
@@ -62,10 +62,10 @@ interface Case {
   threadMs: number
 }
 
-/** Makes the room. */
-export function makeJudgeRoom({ resolver, nowMs, mailMsMax = MAIL_MS_MAX }: JudgeOptions): JudgeRoom {
-  const room = new ThreadRoom<VerifyJob, Verification>({
-    body: new URL('./judge-thread.js', import.meta.url),
+/** Makes the pool. */
+export function makeMailJudge({ resolver, nowMs, mailMsMax = MAIL_MS_MAX }: JudgeOptions): MailJudge {
+  const pool = new WorkerPool<VerifyJob, Verification>({
+    body: new URL('./mail-judge-worker.js', import.meta.url),
     jobMsMax: mailMsMax,
     heapMbMax: HEAP_MB_MAX,
   })
@@ -73,24 +73,24 @@ export function makeJudgeRoom({ resolver, nowMs, mailMsMax = MAIL_MS_MAX }: Judg
     judge({ raw, sender, checkedAtMs }) {
       const budget = new DnsBudget(resolver, { nowMs, spentMs: () => one.threadMs, wholeMsMax: mailMsMax })
       const one: Case = { budget, checkedAtMs, mailMsMax, threadMs: 0 }
-      const first = verify(room, one, { mail: { raw }, answers: [] })
-      return { isRead: first.then(() => undefined), judgement: judge(room, one, { sender, first }) }
+      const first = verify(pool, one, { mail: { raw }, answers: [] })
+      return { isRead: first.then(() => undefined), judgement: judge(pool, one, { sender, first }) }
     },
-    close: () => room.close(),
+    close: () => pool.close(),
   }
 }
 
-type Room = ThreadRoom<VerifyJob, Verification>
+type Pool = WorkerPool<VerifyJob, Verification>
 
 /** The result of one pass; null if verifying was ended, or the mail has no time left. */
 async function verify(
-  room: Room,
+  pool: Pool,
   one: Case,
   { mail, answers }: Pick<VerifyJob, 'mail' | 'answers'>,
 ): Promise<Verification | 'late' | 'busy'> {
   const leftMs = one.mailMsMax - one.threadMs - one.budget.waitedMs
   if (leftMs <= 0) return 'late'
-  const run = await room.run({ mail, checkedAtMs: one.checkedAtMs, answers }, { msMax: leftMs })
+  const run = await pool.run({ mail, checkedAtMs: one.checkedAtMs, answers }, { msMax: leftMs })
   one.threadMs += run.tookMs
   if (run.how === 'done') return run.result
   if (run.how === 'crash') return null
@@ -98,7 +98,7 @@ async function verify(
 }
 
 async function judge(
-  room: Room,
+  pool: Pool,
   one: Case,
   { sender, first }: { sender: Sender; first: ReturnType<typeof verify> },
 ): Promise<Judgement | null> {
@@ -108,13 +108,13 @@ async function judge(
     import('../mail/authenticate/sender.ts'),
     import('../mail/authenticate/judge.ts'),
   ])
-  const [ofSender, signatures] = await Promise.all([checkSender(sender, lookUp), verifyAgain(room, one, first)])
+  const [ofSender, signatures] = await Promise.all([checkSender(sender, lookUp), verifyAgain(pool, one, first)])
   return signatures === 'busy' ? null : judgeReports({ sender: ofSender, signatures }, lookUp)
 }
 
 /** The verdicts on the signatures with all available DNS answers; null if verification was aborted. */
 async function verifyAgain(
-  room: Room,
+  pool: Pool,
   one: Case,
   first: ReturnType<typeof verify>,
 ): Promise<SignatureReport | null | 'busy'> {
@@ -130,7 +130,7 @@ async function verifyAgain(
     report = verified.report
     if (open.length === 0 || pass === PASSES_MAX) return report
     answers.push(...(await Promise.all(open.map((question) => answer(question, one.budget)))))
-    verified = await verify(room, one, { mail: { signed }, answers })
+    verified = await verify(pool, one, { mail: { signed }, answers })
   }
 }
 

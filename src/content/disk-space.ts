@@ -1,5 +1,5 @@
 /**
- * disk-room - whether the disk of the data directory has room: for a write that begins, and for new mail at all
+ * disk-space - whether the disk of the data directory has room: for a write that begins, and for new mail at all
  *
  * Open writes reserve their maximum size, because several at once could otherwise fill the disk under the store's own
  * file. New mail is refused below 10 % free space; on a very large disk 10 GiB are enough.
@@ -12,7 +12,7 @@ const FREE_SHARE_MIN = 0.1
 const FREE_BYTES_MIN = 10 * 1024 ** 3
 const LOOK_MS = 2_000
 
-export interface DiskRoom {
+export interface DiskSpace {
   /** Whether there is room for new mail. */
   readonly hasRoom: boolean
   /**
@@ -44,7 +44,7 @@ export async function readDisk(folder: string): Promise<Disk | null> {
  * Looks at once, and again until it is stopped. A disk that does not answer is as full as it was. `log` is null if
  * another watcher logs.
  */
-export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'> | null): Promise<DiskRoom> {
+export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'> | null): Promise<DiskSpace> {
   let disk: Disk = { free: Number.POSITIVE_INFINITY, bytes: 0 }
   let reserved = 0
   let wasFull = false

@@ -1,11 +1,11 @@
 /**
- * judge-room - verdicts by a real DNS server and a real thread; the questions, an unreachable server, a time limit.
+ * mail-judge - verdicts by a real DNS server and a real thread; the questions, an unreachable server, a time limit.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
 import { createResolver, type Resolver } from '../../src/dns/resolve.ts'
-import { makeJudgeRoom } from '../../src/reception/judge-room.ts'
+import { makeMailJudge } from '../../src/reception/mail-judge.ts'
 import { NO_PEAK, watchPeak } from '../support/machine/peak-memory.ts'
 import { joinMail, publicKeyText, signField } from '../support/peers/sign-mail.ts'
 import { startZone } from '../support/peers/zone.ts'
@@ -31,7 +31,7 @@ const SENDER = { address: 'bounce@a.test', ip: '192.0.2.1', helo: 'mx.a.test', r
 async function open(t: Test) {
   const zone = await startZone()
   const resolver = createResolver({ servers: [zone.server], nowMs: () => performance.now(), queryTimeoutMs: 200 })
-  const room = makeJudgeRoom({ resolver, nowMs: () => performance.now() })
+  const room = makeMailJudge({ resolver, nowMs: () => performance.now() })
   t.teardown(async () => {
     await room.close()
     resolver.close()
@@ -45,7 +45,7 @@ async function open(t: Test) {
   return { zone, resolver, room, judge }
 }
 
-t.test('judge-room: a valid mail, with each question asked once [inbound.authentication]', async (t) => {
+t.test('mail-judge: a valid mail, with each question asked once [inbound.authentication]', async (t) => {
   const { zone, judge } = await open(t)
   const judged = await judge(SIGNED)
   t.same(judged?.authentication, {
@@ -67,7 +67,7 @@ t.test('judge-room: a valid mail, with each question asked once [inbound.authent
   ])
 })
 
-t.test('judge-room: many at once', async (t) => {
+t.test('mail-judge: many at once', async (t) => {
   const { judge } = await open(t)
   const verdicts = await Promise.all(
     Array.from({ length: 50 }, (_, at) => judge(at % 2 === 0 ? SIGNED : joinMail(MAIL))),
@@ -78,7 +78,7 @@ t.test('judge-room: many at once', async (t) => {
   )
 })
 
-t.test('judge-room: an unreachable DNS makes verdicts temporary [inbound.authentication]', async (t) => {
+t.test('mail-judge: an unreachable DNS makes verdicts temporary [inbound.authentication]', async (t) => {
   const { zone, judge } = await open(t)
   for (const name of ['a.test', 'mx.a.test', 's._domainkey.a.test', '_dmarc.a.test']) zone.fail(name, 'timeout')
   const judged = await judge(SIGNED)
@@ -86,12 +86,12 @@ t.test('judge-room: an unreachable DNS makes verdicts temporary [inbound.authent
   t.equal(judged?.isTemporary, true)
 })
 
-t.test('judge-room: verifying that takes too long leaves SPF [inbound.authentication]', async (t) => {
+t.test('mail-judge: verifying that takes too long leaves SPF [inbound.authentication]', async (t) => {
   const { judge, resolver } = await open(t)
   const sender = (await judge(SIGNED))?.authentication
   t.equal(sender?.spf, 'pass')
   // The answers of the DNS are cached by now, so that only the thread takes its time. Its start takes longer.
-  const hasty = makeJudgeRoom({ resolver, nowMs: () => 0, mailMsMax: 1 })
+  const hasty = makeMailJudge({ resolver, nowMs: () => 0, mailMsMax: 1 })
   t.teardown(() => hasty.close())
   const judged = await hasty.judge({ raw: SIGNED, sender: SENDER, checkedAtMs: NOW_MS }).judgement
   t.same(judged?.authentication, {
@@ -106,9 +106,9 @@ t.test('judge-room: verifying that takes too long leaves SPF [inbound.authentica
   t.equal(judged?.findings.signatures, null)
 })
 
-t.test('judge-room: a DNS that never answers ends with the time of the mail', async (t) => {
+t.test('mail-judge: a DNS that never answers ends with the time of the mail', async (t) => {
   const silent: Resolver = { look: () => new Promise(() => undefined), close: () => undefined }
-  const room = makeJudgeRoom({ resolver: silent, nowMs: () => performance.now(), mailMsMax: 3000 })
+  const room = makeMailJudge({ resolver: silent, nowMs: () => performance.now(), mailMsMax: 3000 })
   t.teardown(() => room.close())
   const nobody = { ...SENDER, address: '', helo: '[192.0.2.1]' }
   // Nothing is asked about it, and the thread has started then.
@@ -125,7 +125,7 @@ t.test('judge-room: a DNS that never answers ends with the time of the mail', as
   t.equal(judged?.isTemporary, true)
 })
 
-t.test('judge-room: 35 MB of one line, in shared memory, take 200 MB at most', { skip: NO_PEAK }, async (t) => {
+t.test('mail-judge: 35 MB of one line, in shared memory, take 200 MB at most', { skip: NO_PEAK }, async (t) => {
   const { judge } = await open(t)
   await judge(SIGNED)
   const head = SIGNED.subarray(0, SIGNED.indexOf('\r\n\r\n') + 4)
@@ -137,7 +137,7 @@ t.test('judge-room: 35 MB of one line, in shared memory, take 200 MB at most', {
   t.ok(aboveMb < 200, `${Math.round(aboveMb)} MB`)
 })
 
-t.test('judge-room: closed, it judges nothing', async (t) => {
+t.test('mail-judge: closed, it judges nothing', async (t) => {
   const { room, judge } = await open(t)
   await room.close()
   t.equal(await judge(SIGNED), null)

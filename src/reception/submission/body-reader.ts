@@ -1,10 +1,10 @@
 /**
- * body-room - reads submitted messages: small ones here, large ones in a thread, each within its time and memory
+ * body-reader - reads submitted messages: small ones here, large ones in a thread, each within its time and memory
  *
  * Spec submission.log
  */
 
-import { ThreadRoom } from '../../process/thread-room.ts'
+import { WorkerPool } from '../../process/worker-pool.ts'
 import { readSubmittedBody, type SubmittedBody } from '../../sending/submitted-body.ts'
 
 /** A message of up to this much is read within a millisecond, which is less than the way to a thread. */
@@ -17,7 +17,7 @@ export interface BodyInput {
   readonly isKeyed: boolean
 }
 
-export interface BodyRoom {
+export interface BodyReader {
   /**
    * Reads a message. `busy`: too much is waiting, it took too long, or the thread ended; the message may well be read
    * at the next try. Never rejects.
@@ -26,18 +26,18 @@ export interface BodyRoom {
   close(): Promise<void>
 }
 
-/** Makes the room; its thread begins with the first large message. */
-export function makeBodyRoom(readMsMax: number = READ_MS_MAX): BodyRoom {
-  const room = new ThreadRoom<BodyInput, SubmittedBody>({
-    body: new URL('./body-thread.js', import.meta.url),
+/** Makes the pool; its thread begins with the first large message. */
+export function makeBodyReader(readMsMax: number = READ_MS_MAX): BodyReader {
+  const pool = new WorkerPool<BodyInput, SubmittedBody>({
+    body: new URL('./body-reader-worker.js', import.meta.url),
     jobMsMax: readMsMax,
     heapMbMax: HEAP_MB_MAX,
   })
   return {
     read(input) {
       if (input.edited.length <= SMALL_BYTES_MAX) return readSubmittedBody(input)
-      return room.run(input).then((run) => (run.how === 'done' ? run.result : 'busy'))
+      return pool.run(input).then((run) => (run.how === 'done' ? run.result : 'busy'))
     },
-    close: () => room.close(),
+    close: () => pool.close(),
   }
 }
