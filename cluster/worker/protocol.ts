@@ -5,8 +5,10 @@
  * A new process writes its record before it reads the others, so that of two that start together one sees the other;
  * the earlier one, or a running one, continues. A starting process takes no shards.
  *
- * The number rises with every change of a parcel, a reply, an outcome or a worker's record that a process of the
- * release before could not read. The messages of the last released number are understood for one release.
+ * The number rises with every change of a parcel, a reply, an outcome, a worker's record or a stored row that a process
+ * of the release before could not read. The messages of the last released number are understood for one release.
+ *
+ * 2: stored rows end with a checksum (`sum.ts`). Rows without one are read, but processes that speak 1 read no others.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
@@ -14,7 +16,7 @@ import type { Protocol, Store, WorkerRecord } from '../store.ts'
 import type { Identity } from './options.ts'
 
 /** The protocol that this release sends, and the oldest that it understands. */
-export const PROTOCOL: Protocol = { speaks: 1, understands: 1 }
+export const PROTOCOL: Protocol = { speaks: 2, understands: 2 }
 /** Records of releases before there was a number. */
 const UNNUMBERED: Protocol = { speaks: 1, understands: 1 }
 /** Stopping processes have left by then, and a starting store has answered. */

@@ -9,6 +9,7 @@ import { failuresOfBroadcasts, runBroadcasts } from './broadcasts.ts'
 import { failuresOfDamage, runDamage } from './damage.ts'
 import { failuresOfFailovers, runFailovers } from './failovers.ts'
 import { failuresOfHalfDead, runHalfDead } from './half-dead.ts'
+import { failuresOfJointCuts, runJointCuts } from './joint-cuts.ts'
 import { failuresOfLoss, runLoss } from './losses.ts'
 import { failuresOfMistakes, runMistakes } from './mistakes.ts'
 import { describePartitions, runPartitions } from './partitions.ts'
@@ -44,6 +45,7 @@ const HELP = `Usage: npm run chaos [-- options]
   --upgrades N how often (3, where --from is given)
   --ways N     rounds of npm start and npm run cluster on one directory (20)
   --cuts-of-power N  the machine loses its power, and its disk what was not synced; nothing else of this
+  --joint-cuts N  all Redis of a cluster and all processes lose their power at once, a replica is back first; nothing else
   --damage     every file of an installation is damaged in each way; nothing else of this
   --mistakes N what operators do to a running store (24)
   --clients N  clients that send all the while (16)
@@ -77,6 +79,7 @@ const { values } = parseArgs({
     ways: number,
     mistakes: number,
     'cuts-of-power': number,
+    'joint-cuts': number,
     damage: { type: 'boolean' },
     clients: number,
     seed: number,
@@ -94,6 +97,7 @@ async function main(): Promise<number> {
   }
   const of = (text: string | undefined, fallback: number): number => (text === undefined ? fallback : Number(text))
   if (values['cuts-of-power'] !== undefined) return await powerHolds(of(values['cuts-of-power'], 0), of(values.seed, 1))
+  if (values['joint-cuts'] !== undefined) return await jointCutsHold(of(values['joint-cuts'], 0), of(values.seed, 1))
   if (values.damage === true) return await damageIsNoticed(of(values.seed, 1))
   if (values.cluster === true) return (await clusterFound(of)) ? 0 : 1
   const options = {
@@ -139,6 +143,19 @@ async function powerHolds(cuts: number, seed: number): Promise<number> {
   const control = await lostByMemory(say)
   say(`power ${JSON.stringify(report)}`)
   const failures = [...failuresOfPowerCuts(report), ...(control === 0 ? ['the control lost nothing'] : [])]
+  for (const failure of failures) console.error(failure)
+  return failures.length === 0 ? 0 : 1
+}
+
+/** The machines of a cluster lose their power together. Returns the exit code. */
+async function jointCutsHold(cuts: number, seed: number): Promise<number> {
+  if (POWER_DISK_SKIP !== false) {
+    console.error(POWER_DISK_SKIP)
+    return 1
+  }
+  const report = await runJointCuts({ cuts, random: makeRandom(seed), say: (line) => console.log(line) })
+  console.log(`joint ${JSON.stringify(report)}`)
+  const failures = failuresOfJointCuts(report)
   for (const failure of failures) console.error(failure)
   return failures.length === 0 ? 0 : 1
 }

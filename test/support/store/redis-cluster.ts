@@ -26,6 +26,8 @@ export interface ClusterNode {
   readonly name: string
   /** A client of this node alone, past any proxy. */
   readonly client: Redis
+  /** Its directory. */
+  readonly dir: string
   /** Its log output. */
   log(): string
   /** SIGKILL; resolves once it has gone. */
@@ -62,6 +64,7 @@ export async function startCluster({
   lagsMs = [],
   settings = {},
   secure = null,
+  top = process.env.STORES_DIR ?? tmpdir(),
 }: {
   primaries?: number
   replicas?: number
@@ -73,8 +76,10 @@ export async function startCluster({
   settings?: Record<string, string>
   /** For every node, with its own certificate as authority: TLS for clients and between nodes, and nothing else. */
   secure?: Secure | null
+  /** Where its directory is made. */
+  top?: string
 } = {}): Promise<TestCluster> {
-  const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-cluster-'))
+  const dir = mkdtempSync(join(top, 'sendwright-cluster-'))
   const count = primaries * (1 + replicas)
   const first = await freePorts(4 * count)
   const isBehind = lagsMs.length > 0
@@ -266,6 +271,7 @@ function makeNode({
     port,
     name: `127.0.0.1:${port}`,
     client,
+    dir: own,
     log: () => readFileSync(join(own, 'redis.log'), 'utf8'),
     async kill() {
       if (child === null || child.exitCode !== null || child.signalCode !== null) return
