@@ -1,8 +1,8 @@
 /** All Redis of a cluster and all processes lose their power at once, and a replica is back first. */
 import t from 'tap'
-import { failuresOfJointCuts, runJointCuts } from '../../chaos/joint-cuts.ts'
-import { POWER_DISK_SKIP } from '../../support/machine/power-disk.ts'
-import { makeRandom } from '../../support/store/random-ops.ts'
+import { failuresOfJointCuts, runJointCuts } from '../../../chaos/joint-cuts.ts'
+import { POWER_DISK_SKIP } from '../../../support/machine/power-disk.ts'
+import { makeRandom } from '../../../support/store/random-ops.ts'
 
 const CUTS = 2
 const skip = POWER_DISK_SKIP
