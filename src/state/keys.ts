@@ -171,6 +171,9 @@ export const slicesKey = (shard: number, webhookId: string): string => `${shardT
 /** Stream: deliveries of a slice, entry id = delivery id. */
 export const queueKey = (shard: number, webhookId: string, slice: string): string =>
   `${shardTag(shard)}:queue:${webhookId}:${slice}`
+/** Zset: packed deliveries of an older slice -> score of the last one. */
+export const blocksKey = (shard: number, webhookId: string, slice: string): string =>
+  `${shardTag(shard)}:blocks:${webhookId}:${slice}`
 /** Hash: delivery -> its state; one without an attempt has no field. */
 export const deliveryKey = (shard: number, webhookId: string, slice: string): string =>
   `${shardTag(shard)}:delivery:${webhookId}:${slice}`

@@ -3,24 +3,27 @@
  *
  * Every view reads the key in the same step as its data, so a revocation takes effect at once.
  *
- * Keys: `webhook:<id>`, `webhooks:<server>`, `slices:<webhook>`, `queue delivery dead:<webhook>:<slice>`,
+ * Keys: `webhook:<id>`, `webhooks:<server>`, `slices:<webhook>`, `queue blocks delivery dead:<webhook>:<slice>`,
  * `key:<sha256>`
  *
  * Spec webhook.read, webhook.list, webhook.delivery, webhook.deliveries
  */
 
+import type { Entry } from '../../cluster/behaviour.ts'
 import { homeShard, idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
 import { deadKey, deliveryKey, queueKey } from '../state/keys.ts'
+import { blocksBelowFacts, rowsOfBlocks, type SlicePlace, type StoredBlocks } from '../state/webhook/block.ts'
+import { deadScore } from '../state/webhook/dead-score.ts'
 import {
   type DeliveryRecord,
   daySlicesFact,
-  deadScore,
   foundItem,
   isGone,
   isThinned,
+  mergedRecord,
   placeFacts,
-  recordFact,
+  recordFacts,
   shownRecord,
   unpackRecord,
 } from '../state/webhook/delivery.ts'
@@ -153,16 +156,16 @@ export async function readDelivery(
   const places = placeFacts(slices[0], { shard, webhookId, deliveryId: id })
   const found = await read(shard, places)
   if (found === null) return 'unavailable'
-  const item = foundItem(found, id)
+  const item = foundItem(slices[0], found, id)
   if (item === null) return 'not_found'
   const delivery = parseDeliveryItem(item)
   const months = await readLogMonths(read, webhook.accountId)
   if (months === null) return 'unavailable'
   if (isGone(delivery, { nowMs, test: webhook.test, months })) return 'not_found'
-  const rows = await read(shard, [recordFact(shard, webhookId, delivery)])
+  const rows = await read(shard, recordFacts(shard, webhookId, delivery))
   if (rows === null) return 'unavailable'
-  const packed = rows[0][0] ?? null
-  const record = unpackRecord(packed, msOf(id))
+  const [[field = null], blocks] = rows
+  const record = mergedRecord(delivery, { field, blocks })
   return { item, record: shownRecord(webhook, { deliveryId: id, record }) }
 }
 
@@ -253,16 +256,20 @@ async function readStep(
   const isListedDead = isThinned(slice, nowMs)
   const items = isListedDead
     ? await deadBelow(read, { shard, key: deadKey(shard, webhookId, slice) }, { below, count })
-    : await queuedBelow(read, { shard, key: queueKey(shard, webhookId, slice) }, { below, count })
+    : await queuedBelow(read, { shard, webhookId, slice }, { below, count })
   if (items === null || items.length === 0) return items === null ? null : []
-  const ids = items.map((item) => parseDeliveryItem(item).deliveryId)
+  const deliveries = items.map(parseDeliveryItem)
   const key = deliveryKey(shard, webhookId, slice)
-  const rows = await read(shard, [{ read: 'fields', key, fields: ids.map(shortId) }])
+  const fields = deliveries.map(({ deliveryId }) => shortId(deliveryId))
+  const facts = blocksBelowFacts({ shard, webhookId, slice }, below, count)
+  // In one step, because a record moves from its hash to a block.
+  const rows: readonly unknown[] | null = await read(shard, [{ read: 'fields', key, fields }, ...facts])
   if (rows === null) return null
-  const packed = rows[0]
-  return items.map((item, index) => {
-    const deliveryId = ids[index] as string
-    const record = unpackRecord(packed[index] ?? null, msOf(deliveryId))
+  const [packed, ...blocks] = rows as [readonly (string | null)[], ...StoredBlocks[]]
+  const inBlocks = new Map(rowsOfBlocks(slice, blocks.flat()).map(({ name, record }) => [name, record]))
+  return deliveries.map(({ deliveryId }, index) => {
+    const item = items[index] as string
+    const record = unpackRecord(packed[index] ?? (inBlocks.get(item) || null), msOf(deliveryId))
     return { item, record: shownRecord(webhook, { deliveryId, record }) }
   })
 }
@@ -272,14 +279,21 @@ interface Listed {
   readonly key: string
 }
 
+/** From the queue and, as all deliveries in blocks are older, then from these. */
 async function queuedBelow(
   read: Reader,
-  { shard, key }: Listed,
+  place: SlicePlace,
   { below, count }: { below: string | null; count: number },
 ): Promise<string[] | null> {
+  const { shard, webhookId, slice } = place
   const to = upperBound({ after: below, toMs: null })
-  const seen = await read(shard, [{ read: 'newest', key, from: '-', to, count }])
-  return seen === null ? null : seen[0].map((entry) => itemOf(entry).name)
+  const queue = { read: 'newest', key: queueKey(shard, webhookId, slice), from: '-', to, count } as const
+  const seen: readonly unknown[] | null = await read(shard, [queue, ...blocksBelowFacts(place, below, count)])
+  if (seen === null) return null
+  const [entries, ...blocks] = seen as [readonly Entry[], ...StoredBlocks[]]
+  const packed = new Set(rowsOfBlocks(slice, blocks.flat()).map(({ name }) => name))
+  const older = [...packed].filter((name) => below === null || name.slice(0, below.length) < below)
+  return [...entries.map((entry) => itemOf(entry).name), ...older.sort().reverse()].slice(0, count)
 }
 
 async function deadBelow(

@@ -14,11 +14,12 @@ import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deadKey, deliveryKey, queueKey } from '../../state/keys.ts'
+import { blocksFromFact, rowsOfBlocks } from '../../state/webhook/block.ts'
+import { deadScore } from '../../state/webhook/dead-score.ts'
 import {
   attemptsMade,
   deadOps,
   deadRecord,
-  deadScore,
   deliveryFacts,
   isThinned,
   lessPending,
@@ -67,15 +68,16 @@ function trimStep(
   const slice = slices[at]
   if (slice === undefined) return NOTHING
   const reads = listedFacts({ shard, webhookId, slice }, { from, isThin: isThinned(slice, nowMs) })
-  if (reads.some((fact) => !facts.has(fact))) return { kind: 'need', facts: reads }
-  const entries = listedOf(reads, facts, from)
+  const wished = [reads.queued, reads.blocks, ...(reads.dead === null ? [] : [reads.dead])]
+  if (wished.some((fact) => !facts.has(fact))) return { kind: 'need', facts: wished }
+  const entries = listedOf(reads, facts, { slice, from })
   const missing = entries
     .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
     .filter((fact) => !facts.has(fact))
   if (missing.length > 0) return { kind: 'need', facts: missing }
   const records = entries.flatMap((one) => {
-    const packed = facts.field(deliveryKey(shard, webhookId, slice), shortId(one.deliveryId))
-    const record = unlessDamaged(() => unpackRecord(packed, msOf(one.deliveryId)))
+    const packed = facts.field(deliveryKey(shard, webhookId, slice), shortId(one.deliveryId)) ?? one.record
+    const record = unlessDamaged(() => unpackRecord(packed || null, msOf(one.deliveryId)))
     if (record === null) return []
     return [{ ...one, record: { ...record, attempts: attemptsMade(record, facts.field(claimsKey(shard), one.name)) } }]
   })
@@ -110,26 +112,29 @@ function idOf(item: string): string {
 function listedFacts(
   { shard, webhookId, slice }: { shard: number; webhookId: string; slice: string },
   { from, isThin }: { from: string; isThin: boolean },
-): (RangeFact | SortedFact)[] {
+): { queued: RangeFact; blocks: SortedFact; dead: SortedFact | null } {
   const queue = queueKey(shard, webhookId, slice)
   const count = STEP_ENTRIES
   const queued = { read: 'range', key: queue, from: from === '' ? '-' : entryIdOf(from), to: '+', count } as const
-  if (!isThin) return [queued]
+  const blocks = blocksFromFact({ shard, webhookId, slice }, from, count)
+  if (!isThin) return { queued, blocks, dead: null }
   const min = from === '' ? 0 : deadScore(from)
   const key = deadKey(shard, webhookId, slice)
-  return [queued, { read: 'sorted', key, min, max: Number.MAX_SAFE_INTEGER, count }]
+  return { queued, blocks, dead: { read: 'sorted', key, min, max: Number.MAX_SAFE_INTEGER, count } }
 }
 
-/** The deliveries that these reads have found, oldest first, each once. */
-function listedOf(reads: readonly (RangeFact | SortedFact)[], facts: Facts, from: string) {
-  const names = reads.flatMap((fact) =>
-    fact.read === 'range'
-      ? facts.range(fact).map((entry) => itemOf(entry).name)
-      : facts.sorted(fact).map(([name]) => name),
-  )
-  return [...new Set(names)]
-    .filter((name) => name >= from)
-    .sort()
+/** The deliveries that these reads have found, oldest first, each once, with the record in a block, if any. */
+function listedOf(
+  { queued, blocks, dead }: ReturnType<typeof listedFacts>,
+  facts: Facts,
+  { slice, from }: { slice: string; from: string },
+) {
+  const rows = new Map(rowsOfBlocks(slice, facts.sorted(blocks)).map(({ name, record }) => [name, record]))
+  for (const entry of facts.range(queued)) rows.set(itemOf(entry).name, '')
+  if (dead !== null) for (const [name] of facts.sorted(dead)) if (!rows.has(name)) rows.set(name, '')
+  return [...rows]
+    .filter(([name]) => name >= from)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
     .slice(0, STEP_ENTRIES)
-    .map((name) => ({ name, ...parseDeliveryItem(name) }))
+    .map(([name, record]) => ({ name, record, ...parseDeliveryItem(name) }))
 }

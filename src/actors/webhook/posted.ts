@@ -15,6 +15,7 @@ import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_RETRIES_SECONDS } from '../../../schemas/limits.ts'
 import { deadKey, deliveryKey } from '../../state/keys.ts'
+import { isBlockAge } from '../../state/webhook/block.ts'
 import {
   attemptsMade,
   type DeliveryPlace,
@@ -76,10 +77,8 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
     if (webhook === null || webhook.removedAtMs !== null) return NOTHING
     const { deliveryId, slice } = parseDeliveryItem(body.item)
     const place = { shard, webhookId, deliveryId, slice }
-    const before = unpackRecord(
-      facts.field(deliveryKey(shard, webhookId, slice), shortId(deliveryId)),
-      msOf(deliveryId),
-    )
+    const field = facts.field(deliveryKey(shard, webhookId, slice), shortId(deliveryId))
+    const before = unpackRecord(field, msOf(deliveryId))
     const outcome = body.outcome ?? ABANDONED
     const attempts = attemptsMade(before, facts.field(claimsKey(shard), body.item))
     const record = {
@@ -92,6 +91,8 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const ended: EndedAttempt = { body, place, record, counters, nowMs }
     if (before.status === 'delivered') return NOTHING
+    // Its record may be in a block. A fresh one of that age is in its lane, and is attempted again.
+    if (field === null && !body.current && isBlockAge(slice, nowMs)) return NOTHING
     if (outcome.result === 'delivered') return delivered(ended)
     if (!body.current || before.status !== 'pending') return NOTHING
     if (isSwitchedOff(webhook, { deliveryId, record })) return dead(ended, 'webhook_disabled')

@@ -8,7 +8,7 @@ import type { CommandType, Staged, TimerBody } from '../../../cluster/behaviour.
 import { countersKey, entityKey, laneKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { accountRef } from '../../state/account.ts'
 import { DAY_MS } from '../../state/calendar.ts'
-import { deadKey, deliveryKey, namesKey, queueKey, slicesKey } from '../../state/keys.ts'
+import { blocksKey, deadKey, deliveryKey, namesKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { serverRef } from '../../state/server.ts'
 import { postLane } from '../../state/webhook/item.ts'
 import { slicesFact } from '../../state/webhook/slice.ts'
@@ -105,6 +105,7 @@ export const drop: CommandType<TimerBody, null> = {
     }
     const keys = slices.flatMap((slice) => [
       queueKey(shard, webhookId, slice),
+      blocksKey(shard, webhookId, slice),
       deliveryKey(shard, webhookId, slice),
       deadKey(shard, webhookId, slice),
     ])

@@ -16,17 +16,18 @@ import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import type { EventName } from '../../../schemas/webhook.ts'
 import { deadKey, deliveryKey } from '../../state/keys.ts'
+import { blockFact } from '../../state/webhook/block.ts'
+import { DEAD_SCORE_STEP, deadScore } from '../../state/webhook/dead-score.ts'
 import {
   attemptsMade,
   attemptsOfRow,
-  DEAD_SCORE_STEP,
   type DeliveryRecord,
   daySlicesFact,
-  deadScore,
   deliveryFacts,
   foundItem,
   isGone,
   isThinned,
+  mergedRecord,
   morePending,
   placeFacts,
   recordFact,
@@ -72,9 +73,11 @@ export const replay: CommandType<ReplayDeliveryBody, QueuedReply | Refused> = {
     const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     const { webhookId, deliveryId } = body
-    const places = placeFacts(facts.sorted(daySlicesFact(shard, webhookId, deliveryId)), { shard, ...body })
+    const slices = facts.sorted(daySlicesFact(shard, webhookId, deliveryId))
+    const places = placeFacts(slices, { shard, ...body })
     if (places.some((fact) => !facts.has(fact))) return { kind: 'need', facts: places }
     const item = foundItem(
+      slices,
       places.map((fact) => (fact.read === 'range' ? facts.range(fact) : facts.sorted(fact))),
       deliveryId,
     )
@@ -84,10 +87,12 @@ export const replay: CommandType<ReplayDeliveryBody, QueuedReply | Refused> = {
     if (typeof isPast !== 'boolean') return isPast
     if (isPast) return refuse('not_found')
     const { slice } = delivery
-    const wished = deliveryFacts(shard, webhookId, item)
+    const block = blockFact({ shard, webhookId, slice }, deliveryId)
+    const wished = [...deliveryFacts(shard, webhookId, item), block]
     if (wished.some((fact) => !facts.has(fact))) return { kind: 'need', facts: wished }
     const key = deliveryKey(shard, webhookId, slice)
-    const stored = unpackRecord(facts.field(key, shortId(deliveryId)), msOf(deliveryId))
+    const field = facts.field(key, shortId(deliveryId))
+    const stored = mergedRecord(delivery, { field, blocks: facts.sorted(block) })
     const before = shownRecord(webhook, { deliveryId, record: stored })
     if (!webhook.enabled) return refuse('webhook_disabled')
     const row = facts.field(claimsKey(shard), item)

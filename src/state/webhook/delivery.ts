@@ -9,19 +9,21 @@
  * that succeeds at once takes some 16 bytes, plus the receiver's reply.
  *
  * A delivery is found from its id in two rounds of reading: the slices from the beginning of the id's day up to it;
- * then its entry in the queue of the last of them, or of the previous one (two slices may share a millisecond), or its
- * place among the dead.
+ * then its entry in the queue of the last of them, or of the previous one (two slices may share a millisecond), its
+ * place among the dead, or its block.
  *
  * Spec webhook.delivery, webhook.states
  */
 
 import type { Entry, Fact, FactOf, Op } from '../../../cluster/behaviour.ts'
-import { entryIdOf, msOf, partsOf, shortId } from '../../../cluster/id.ts'
+import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { isPastAge } from '../age.ts'
 import { DAY_MS } from '../calendar.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../keys.ts'
+import { blockFact, recordInBlocks, rowInBlocks, type StoredBlocks } from './block.ts'
+import { deadScore } from './dead-score.ts'
 import { type EventReference, parseDeliveryItem, QUEUE_FIELD, type WebhookItem } from './item.ts'
 import { sliceEndMs } from './slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
@@ -73,16 +75,13 @@ const STATUSES = { p: 'pending', v: 'delivered', d: 'dead' } as const
 const LETTERS = { pending: 'p', delivered: 'v', dead: 'd' } as const
 /** Spec retention.delivery: days for which delivered ones are kept. */
 const DELIVERED_DAYS = 30
-/** Positions within a millisecond in the score of a dead delivery, from the remaining bits of a double. */
-const SCORES_PER_MS = 4_096
-/** The next score. */
-export const DEAD_SCORE_STEP = 1 / SCORES_PER_MS
 
 /** Slices of one day: 50 million deliveries. */
 const DAY_SLICES_MAX = 1_000
 /** Maximum dead deliveries of one score, which distinguishes some 4,000 of one millisecond. */
 const SAME_SCORE_MAX = 1_000
 const CANDIDATES = 2
+const PLACE_READS = 3
 
 type SortedFact = Fact & { read: 'sorted' }
 type RangeFact = Fact & { read: 'range' }
@@ -167,12 +166,6 @@ export function deadOps(place: DeliveryPlace, { item, record }: { item: string; 
   return [recordOp(place, record), { key, write: 'ZADD', args: [String(deadScore(deliveryId)), item] }]
 }
 
-/** The score of a dead delivery: ms, and the order of ids within one millisecond. */
-export function deadScore(deliveryId: string): number {
-  const { ms, counter } = partsOf(deliveryId)
-  return ms + Math.min(counter, SCORES_PER_MS - 1) * DEAD_SCORE_STEP
-}
-
 /** Whether of a slice only what is dead, or was and waits again, is still kept and listed. */
 export function isThinned(slice: string, nowMs: number): boolean {
   return sliceEndMs(slice) + DELIVERED_DAYS * DAY_MS <= nowMs
@@ -185,6 +178,24 @@ export function recordFact(
   { deliveryId, slice }: Pick<WebhookItem, 'deliveryId' | 'slice'>,
 ): FactOf<'fields'> {
   return { read: 'fields', key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
+}
+
+/** The reads of a delivery's record, which is in its hash or in a block (`block.ts`). */
+export function recordFacts(
+  shard: number,
+  webhookId: string,
+  delivery: Pick<WebhookItem, 'deliveryId' | 'slice'>,
+): [FactOf<'fields'>, FactOf<'sorted'>] {
+  const { deliveryId, slice } = delivery
+  return [recordFact(shard, webhookId, delivery), blockFact({ shard, webhookId, slice }, deliveryId)]
+}
+
+/** The record of a delivery. Takes its field of the hash, and its block, which must have been read in one step. */
+export function mergedRecord(
+  delivery: Pick<WebhookItem, 'deliveryId' | 'slice'>,
+  { field, blocks }: { readonly field: string | null; readonly blocks: StoredBlocks },
+): DeliveryRecord {
+  return unpackRecord(field ?? recordInBlocks(delivery, blocks), msOf(delivery.deliveryId))
 }
 
 /** The reads for a delivery's end: its record, and its row of `claims`. */
@@ -233,27 +244,35 @@ export function daySlicesFact(shard: number, webhookId: string, deliveryId: stri
   return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: ms, count: DAY_SLICES_MAX }
 }
 
-/** The second round, with two reads for each slice of the first. */
+/** The second round, with three reads for each slice of the first. */
 export function placeFacts(
   slices: readonly (readonly [string, number])[],
   { shard, webhookId, deliveryId }: { shard: number; webhookId: string; deliveryId: string },
 ): (RangeFact | SortedFact)[] {
   const entryId = entryIdOf(deliveryId)
   const score = deadScore(deliveryId)
-  return slices.slice(-CANDIDATES).flatMap(([slice]): (RangeFact | SortedFact)[] => [
-    { read: 'range', key: queueKey(shard, webhookId, slice), from: entryId, to: entryId, count: 1 },
-    { read: 'sorted', key: deadKey(shard, webhookId, slice), min: score, max: score, count: SAME_SCORE_MAX },
-  ])
+  return slices
+    .slice(-CANDIDATES)
+    .flatMap(([slice]): (RangeFact | SortedFact)[] => [
+      { read: 'range', key: queueKey(shard, webhookId, slice), from: entryId, to: entryId, count: 1 },
+      { read: 'sorted', key: deadKey(shard, webhookId, slice), min: score, max: score, count: SAME_SCORE_MAX },
+      blockFact({ shard, webhookId, slice }, deliveryId),
+    ])
 }
 
-/** The item that the second round has found; null if there is no such delivery. Takes its answers, in order. */
-export function foundItem(answers: readonly unknown[], deliveryId: string): string | null {
-  for (let at = 0; at < answers.length; at += 2) {
-    const [entry] = answers[at] as readonly Entry[]
+/** The item that the second round has found; null if there is no such delivery. Takes the slices and its answers. */
+export function foundItem(
+  slices: readonly (readonly [string, number])[],
+  answers: readonly unknown[],
+  deliveryId: string,
+): string | null {
+  for (const [at, [slice]] of slices.slice(-CANDIDATES).entries()) {
+    const [queued, dead, blocks] = answers.slice(at * PLACE_READS) as [readonly Entry[], StoredBlocks, StoredBlocks]
+    const [entry] = queued
     if (entry !== undefined) return entry.fields[entry.fields.indexOf(QUEUE_FIELD) + 1] ?? null
-    const dead = answers[at + 1] as readonly (readonly [string, number])[]
-    const found = dead.find(([item]) => item.startsWith(deliveryId))
-    if (found !== undefined) return found[0]
+    const found =
+      dead.find(([item]) => item.startsWith(deliveryId))?.[0] ?? rowInBlocks({ deliveryId, slice }, blocks)?.name
+    if (found !== undefined) return found
   }
   return null
 }

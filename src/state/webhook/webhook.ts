@@ -104,6 +104,8 @@ export interface WebhookCounters {
   readonly slice: Slice | null
   /** Pending deliveries are looked for from this one on, itself included, when there are too many. */
   readonly trimmed?: readonly [slice: string, deliveryId: string]
+  /** The last slice whose queue was moved to blocks. */
+  readonly packed?: string
   /** The last slice of which only the dead are left. */
   readonly thinned?: string
 }

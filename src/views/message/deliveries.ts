@@ -4,7 +4,7 @@
  * Deliveries of removed webhooks do not exist any longer. One request reads a bounded number of events, so a page may
  * have fewer entries than requested, even zero, while `next` is not null.
  *
- * Keys: `webhooks:<server>`, `webhook:<id>`, `slices queue dead delivery:<webhook>:<slice>`
+ * Keys: `webhooks:<server>`, `webhook:<id>`, `slices queue blocks dead delivery:<webhook>:<slice>`
  *
  * Spec webhook.of-message, list.page
  */
@@ -13,7 +13,8 @@ import { homeShard, idOfEntry, msOf } from '../../../cluster/id.ts'
 import type { MessageDelivery, MessageDeliveryList } from '../../../schemas/webhook.ts'
 import { spelledAddress } from '../../state/message/head.ts'
 import type { StatusEvent } from '../../state/message/status.ts'
-import { recordFact, shownRecord, unpackRecord } from '../../state/webhook/delivery.ts'
+import type { StoredBlocks } from '../../state/webhook/block.ts'
+import { mergedRecord, recordFacts, shownRecord } from '../../state/webhook/delivery.ts'
 import {
   type EventPlace,
   entriesAtFacts,
@@ -127,7 +128,7 @@ async function itemsAt(read: Reader, places: readonly EventPlace[], messageId: s
   return places.flatMap((place, index) => {
     const own = answers.slice(at, at + (facts[index]?.length ?? 0))
     at += own.length
-    return itemsOfMessage(own, place, messageId)
+    return itemsOfMessage(own, { ...place, slices: slices[index] ?? [] }, messageId)
   })
 }
 
@@ -147,16 +148,19 @@ async function formatAll(
   const [rows, persons] = await Promise.all([
     read(
       shard,
-      items.map((item) => recordFact(shard, item.webhookId, item)),
+      items.flatMap((item) => recordFacts(shard, item.webhookId, item)),
     ),
     readPersons(read, { shard, accountId, numbers: entry.recipients }),
   ])
   if (rows === null || persons === null) return null
-  return items.flatMap(({ deliveryId, reference, name, webhookId }, index) => {
+  const answers: readonly unknown[] = rows
+  return items.flatMap((item, index) => {
+    const { deliveryId, reference, name, webhookId } = item
     const webhook = webhooks.get(webhookId)
     const event = recipients[reference.recipient]?.events[reference.index]
     if (webhook === undefined || event === undefined) return []
-    const record = unpackRecord(rows[index]?.[0] ?? null, msOf(deliveryId))
+    const [fields, blocks] = answers.slice(2 * index) as [readonly (string | null)[], StoredBlocks]
+    const record = mergedRecord(item, { field: fields[0] ?? null, blocks })
     return {
       ...formatDelivery(name, shownRecord(webhook, { deliveryId, record })),
       webhookId,

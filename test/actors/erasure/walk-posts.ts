@@ -7,7 +7,8 @@ import { UNCHECKED } from '../../../src/mail/authenticate/authentication.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
 import type { WalkPlace } from '../../../src/state/erasure.ts'
-import { queueKey, slicesKey } from '../../../src/state/keys.ts'
+import { blocksKey, queueKey, slicesKey } from '../../../src/state/keys.ts'
+import { unpackDeliveries } from '../../../src/state/webhook/block.ts'
 import { type DeliveryRecord, deadOps, deadRecord, recordOp } from '../../../src/state/webhook/delivery.ts'
 import { formatItem } from '../../../src/state/webhook/item.ts'
 import {
@@ -101,6 +102,43 @@ t.test('walk-posts: a dead delivery that has left the queue by its age loses its
   t.match(eraseNow(world, tenant, ADA), { messages: 9 * 119 })
   t.equal(answered(world, posts), 9)
   t.match(recordOf(world, webhook, posts.at(-1)?.deliveryId ?? ''), { status: 'dead', lastError: 'http_410' })
+})
+
+/** Erases a person whose slice moves to blocks before a step of the walk. Returns the steps, and what blocks hold. */
+function eraseWithBlocks(movesAt: number) {
+  const { world, tenant } = openWorld()
+  const { webhookId } = seedWebhook(world, tenant)
+  for (let minute = 0; minute < 6; minute += 1) {
+    tell(world, tenant, ...Array.from({ length: 120 }, (_, n) => (n === 0 ? BOB : ADA)))
+    world.nowMs += MINUTE_MS
+  }
+  const posts = waiting(world)
+  answer(world, posts)
+  const slice = posts[0]?.slice ?? ''
+  world.nowMs += 6 * DAY_MS
+  const sweep = () => fire(world, webhookSweep, `${WEBHOOK_SWEEP_TIMER}:${webhookId}`)
+  order(world, tenant, ADA)
+  let steps = 0
+  do {
+    if (steps === movesAt) sweep()
+    steps += 1
+  } while (stepOnce(world))
+  sweep()
+  // By what is opened: a search finds no deflated text.
+  const blocks = [...world.sorted(blocksKey(world.shard, webhookId, slice)).keys()]
+  const opened = blocks.flatMap((block) => unpackDeliveries(slice, block))
+  return { steps, opened, posts }
+}
+
+t.test('walk-posts: answers in blocks go, whenever deliveries move there [erasure.messages]', async (t) => {
+  const { steps } = eraseWithBlocks(-1)
+  for (const movesAt of [0, ...Array.from({ length: 8 }, (_, at) => steps - 8 + at)]) {
+    const { opened, posts } = eraseWithBlocks(movesAt)
+    t.equal(opened.length, posts.length)
+    const answers = opened.filter(({ record }) => record.includes('Ada')).length
+    t.equal(answers, 6, `moved before step ${movesAt} of ${steps}: those about another person stay`)
+    t.ok(opened.every(({ record }) => record.startsWith('["v",1,200')))
+  }
 })
 
 t.test(
