@@ -7,7 +7,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
-import { INSTANT, INSTANT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+import { INSTANT, INSTANT_OR_NULL, objectOf, UUID, UUID_OR_NULL } from './shape.ts'
 
 /** Body of POST /v1/domains. */
 export const DOMAIN_BODY = {
@@ -68,6 +68,17 @@ const DOMAIN_PROPERTIES = {
   dkim: makeRecord('TXT'),
   /** Only while a new key is pending. */
   pendingDkim: makeRecord('TXT'),
+  recommended: {
+    type: 'array',
+    maxItems: 2,
+    items: objectOf({
+      type: { const: 'TXT' },
+      host: { type: 'string' },
+      value: { type: 'string' },
+      purpose: { enum: ['dmarc_reports', 'tls_reports'] },
+    }),
+    description: 'Records with which receivers send their reports about the domain here; `verified` does not need them',
+  },
 } as const
 
 const DOMAIN_REQUIRED = [
@@ -80,6 +91,7 @@ const DOMAIN_REQUIRED = [
   'failingSince',
   'returnPath',
   'dkim',
+  'recommended',
 ] as const
 
 /** The values found instead of a record. */

@@ -128,6 +128,8 @@ export const REPORT_CLASS_ROWS_MAX = 250
 export const REPORT_CLASS_BYTES_MAX = 32 * 1024
 /** Spec reports.read: days in one request. */
 export const REPORT_SPAN_DAYS_MAX = 92
+/** Spec reports.read: groups of an answer. */
+export const REPORT_GROUPS_MAX = 1_000
 /** Spec mx.rate: the same for an IPv6 /56. */
 export const MX_SITE_CONNECTIONS_MAX = 60
 export const MX_SITE_CONNECTIONS_PER_MINUTE_MAX = 600

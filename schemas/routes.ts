@@ -27,6 +27,7 @@ import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { BROADCAST_BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_PATCH, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator/routes.ts'
+import { REPORT_ROUTES } from './report/routes.ts'
 import { REQUEST_ENTRY, REQUEST_LIST, REQUEST_SEARCH } from './request-log.ts'
 import { RETENTION_ROUTES } from './retention/routes.ts'
 import { OPENAPI, type Route, route } from './route.ts'
@@ -332,6 +333,7 @@ export const ROUTES = {
     success: { status: 204, body: null },
     refusals: ['suppression_not_liftable'],
   }),
+  ...REPORT_ROUTES,
   ...RETENTION_ROUTES,
   ...WEBHOOK_ROUTES,
   ...OPERATOR_ROUTES,

@@ -21,6 +21,7 @@ const GROUPS = {
     ['guides/webhook-events', 'Webhook events'],
     ['guides/suppressions', 'Suppressions and bounces'],
     ['guides/domains', 'Domains and DNS'],
+    ['guides/reports', 'Reports of receivers'],
     ['guides/unsubscribe', 'Unsubscribe'],
     ['guides/retention', 'Retention'],
     ['guides/erasure', 'Erase a person'],

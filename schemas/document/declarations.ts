@@ -85,6 +85,14 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
     DeadReplay: body('replayDead'),
     Replayed: answer('replayDead'),
   },
+  reports: {
+    ReportsQuery: query('readReports'),
+    Reports: answer('readReports'),
+    TlsReportsQuery: query('readTlsReports'),
+    TlsReports: answer('readTlsReports'),
+    ReceivedReportsQuery: query('listReceivedReports'),
+    ReceivedReports: answer('listReceivedReports'),
+  },
   resources: {
     Suppression: component('Suppression'),
     SuppressionsBody: body('addSuppressions'),

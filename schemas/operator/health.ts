@@ -32,6 +32,7 @@ export const EXAMINED = [
   'spf',
   'service-dkim',
   'dmarc',
+  'report-authorization',
   'tls',
   'unsubscribe',
   'webhook-ports',

@@ -4,6 +4,14 @@ import { pathOf } from './mail.ts'
 import type { CallOptions, SendOptions } from './options.ts'
 import { iterate } from './pages.ts'
 import type {
+  ReceivedReports,
+  ReceivedReportsQuery,
+  Reports,
+  ReportsQuery,
+  TlsReports,
+  TlsReportsQuery,
+} from './shapes/reports.ts'
+import type {
   Domain,
   DomainBody,
   DomainChecked,
@@ -58,6 +66,12 @@ export interface Domains {
   rotateDkim(domainId: string, options?: CallOptions): Promise<Domain>
   /** Lets test servers send from it before it is verified. */
   useInTests(domainId: string, options?: CallOptions): Promise<Domain>
+  /** What DMARC reports say about it: sources, results and sums. */
+  readReports(domainId: string, query?: ReportsQuery, options?: CallOptions): Promise<Reports>
+  /** What TLS reports say about its mail servers. */
+  readTlsReports(domainId: string, query?: TlsReportsQuery, options?: CallOptions): Promise<TlsReports>
+  /** The reports that came. */
+  receivedReports(domainId: string, query?: ReceivedReportsQuery, options?: CallOptions): Promise<ReceivedReports>
   delete(domainId: string, options?: CallOptions): Promise<void>
 }
 
@@ -132,6 +146,11 @@ export function makeDomains({ ask }: Exchange): Domains {
     verify: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'verify'), options }),
     rotateDkim: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'rotate-dkim'), options }),
     useInTests: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'test-use'), options }),
+    readReports: (id, query, options) => ask({ method: 'GET', path: pathOf(path, id, 'reports'), query, options }),
+    readTlsReports: (id, query, options) =>
+      ask({ method: 'GET', path: pathOf(path, id, 'tls-reports'), query, options }),
+    receivedReports: (id, query, options) =>
+      ask({ method: 'GET', path: pathOf(path, id, 'received-reports'), query, options }),
     delete: (id, options) => ask({ method: 'DELETE', path: pathOf(path, id), options }),
   }
 }

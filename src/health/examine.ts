@@ -40,6 +40,7 @@ import { examineDisk, examineHttpEngine, examineTls } from './machine.ts'
 import { examineMxListener } from './mx-listener.ts'
 import { examineMxPort } from './mx-port.ts'
 import { examinePort } from './port.ts'
+import { examineReportAuthorization } from './report-authorization.ts'
 import { serviceRecords } from './service-records.ts'
 import { examineClock, examineStore } from './store.ts'
 import { examineSubmission } from './submission.ts'
@@ -149,6 +150,7 @@ async function examineNames(deps: ExamineDeps, port: Promise<Port | Finding>): P
     one('return-path', () => examineReturnPath(dns)),
     one('service-dkim', () => examineServiceDkim(dns, serviceKey)),
     one('dmarc', () => examineDmarc(dns)),
+    one('report-authorization', () => examineReportAuthorization(dns)),
   ]
   const found = await port
   const outAddresses = 'finding' in found ? found.outAddresses : []

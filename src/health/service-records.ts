@@ -11,6 +11,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import { formatDkimTxt } from '../mail/compose/dkim-key.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
+import { REPORT_AUTHORIZATION, reportAuthorization } from '../mail/report-address.ts'
 import { serviceReturnPathHost } from '../mail/return-path.ts'
 import type { ZoneFileRecord } from '../mail/zone-file.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
@@ -74,6 +75,7 @@ export function serviceRecords(input: RecordsInput): readonly ZoneFileRecord[] {
     { host: inboundDomain, type: 'MX', value: `10 ${mx}` },
     ...key,
     { host: `_dmarc.${serviceDomain}`, type: 'TXT', value: 'v=DMARC1; p=reject' },
+    { host: `*.${reportAuthorization(root)}`, type: 'TXT', value: REPORT_AUTHORIZATION },
   ]
 }
 

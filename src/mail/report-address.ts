@@ -50,3 +50,11 @@ export function parseReportMailbox(key: Buffer, localPart: string): string | nul
 function macOf(key: Buffer, bytes: Buffer): Buffer {
   return createHmac('sha256', key).update(bytes.subarray(0, MAC_AT)).digest().subarray(0, MAC_BYTES)
 }
+
+/** The text of the record that lets reports about other domains come here (RFC 7489 7.1, RFC 9990 4). */
+export const REPORT_AUTHORIZATION = 'v=DMARC1'
+
+/** The name below which reporters look for that record, for the addresses of a host. */
+export function reportAuthorization(host: string): string {
+  return `_report._dmarc.${host}`
+}

@@ -20,7 +20,8 @@ import {
 } from './broadcasts.ts'
 import { type CheckDeps, makeCheckMessage } from './content/checks.ts'
 import { type MessageFilesDeps, messageFileHandlers } from './content/message-files.ts'
-import { type DomainDeps, domainHandlers } from './domains.ts'
+import { type DomainDeps, domainHandlers } from './domain/domains.ts'
+import { type ReportDeps, reportHandlers } from './domain/reports.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
 import { type ErasureDeps, makeCreateErasure, makeReadErasure } from './erasures.ts'
 import { type EventFeedDeps, eventHandlers } from './events.ts'
@@ -89,6 +90,7 @@ export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & S
   EmailDeps &
   InboundDeps &
   DomainDeps &
+  ReportDeps &
   ErasureDeps &
   MessageDeps &
   RetentionDeps &
@@ -147,6 +149,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     createServerToken: makeCreateServerToken(deps),
     revokeServerToken: makeRevokeServerToken(deps),
     ...domainHandlers(deps),
+    ...reportHandlers(deps),
     createErasure: makeCreateErasure(deps),
     readErasure: makeReadErasure(deps),
     searchSuppressions: scans.limit(makeSearchSuppressions, deps),

@@ -1,9 +1,10 @@
 /**
- * domain-check - the look-up of a sending domain's records, by the resolver and the servers that the settings name
+ * domain-check - the lookups about sending domains, by the resolver and the servers that the settings name
  */
 
 import { checkDomain } from '../dns/check-domain.ts'
 import type { Resolver } from '../dns/resolve.ts'
+import { makeSendingAddresses } from '../dns/sending-addresses.ts'
 import type { DomainLaneDeps } from '../outbound/domain-lanes.ts'
 import type { Config } from '../process/config.ts'
 import { monotonicMs } from '../process/fence.ts'
@@ -11,11 +12,20 @@ import { monotonicMs } from '../process/fence.ts'
 /** Port of name servers, for the second opinion of a domain's check. */
 const DNS_PORT = 53
 
-/** Looks up the records of sending domains: at the operator's name servers, otherwise also at the zone's own. */
-export function makeDomainCheck(
-  { dnsServers, privateNetworksAllowed }: Config,
-  resolver: Resolver,
-): DomainLaneDeps['check'] {
+/** What is looked up about sending domains. */
+export interface DomainLookups {
+  /** Looks up the records of a domain: at the operator's name servers, otherwise also at the zone's own. */
+  readonly check: DomainLaneDeps['check']
+  /** Reads the public addresses from which mail is sent. */
+  readonly sendingAddresses: () => Promise<readonly string[]>
+}
+
+/** Makes the lookups. */
+export function makeDomainLookups(config: Config, resolver: Resolver): DomainLookups {
+  const { dnsServers, privateNetworksAllowed } = config
   const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
-  return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
+  return {
+    check: (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative }),
+    sendingAddresses: makeSendingAddresses(config, resolver),
+  }
 }

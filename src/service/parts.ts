@@ -23,7 +23,7 @@ import { examine } from '../health/examine.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import { loadEngine } from '../http/engine/load.ts'
 import { Scans } from '../http/scans.ts'
-import { type DomainLaneDeps, makeDomainLanes } from '../outbound/domain-lanes.ts'
+import { makeDomainLanes } from '../outbound/domain-lanes.ts'
 import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
 import { makeLanes } from '../outbound/perform.ts'
 import { makeSigningKeyFinder, openServiceKey } from '../outbound/signing-keys.ts'
@@ -60,7 +60,7 @@ import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
 import { makeWebhookStats } from '../webhooks/webhook-stats.ts'
 import { makeOnCommitNote } from './commit-notes.ts'
 import { makeContentReaders, namesOf } from './content-readers.ts'
-import { makeDomainCheck } from './domain-check.ts'
+import { type DomainLookups, makeDomainLookups } from './domain-check.ts'
 import type { RouteDeps } from './handlers.ts'
 import { processStats } from './process-stats.ts'
 import { roomLackOf, whyNotReady } from './readiness.ts'
@@ -92,7 +92,7 @@ export interface Parts {
   readonly webhooks: WebhookRoom
   /** Signs all live mail in addition to its domain's key. */
   readonly serviceKey: SigningKey | null
-  readonly check: DomainLaneDeps['check']
+  readonly lookups: DomainLookups
   /** For lookups outside delivery, which has its own. */
   readonly resolver: Resolver
   /** Called when the store's connection is open again; with several, when one is, or holds other shards. */
@@ -219,13 +219,13 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   }
   const mail = { outgoing, received, parsing, contents, mailRoom, outbound, delivering, webhooks }
   const made = { ...mail, logStore, self, resolver, metrics, closeStore }
-  const check = makeDomainCheck(config, resolver)
+  const lookups = makeDomainLookups(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites }
   const diskFree = makeDiskFigure(config.dataDir)
   const broadcastReader = makeBroadcastReader()
-  return { ...known, ...made, ...door, smtp, first, check, secrets, watch, feeds, diskFree, broadcastReader }
+  return { ...known, ...made, ...door, smtp, first, lookups, secrets, watch, feeds, diskFree, broadcastReader }
 }
 
 /** The effective roles of a process, which receives no mail without its port. */
@@ -264,7 +264,7 @@ export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: 
     ...(room !== undefined && { room }),
   })
   const domainLanes = makeDomainLanes({
-    check: parts.check,
+    check: parts.lookups.check,
     dispatch: outbound.dispatch,
     serviceDomain,
     serviceKey,
@@ -345,7 +345,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     baseUrl: config.baseUrl,
     operatorUrl: config.operatorUrl,
     measure: mailRoom.measure,
-    check: parts.check,
+    ...parts.lookups,
     examine: makeExamine(parts, worker, condition),
     livingWorkers: () => worker.livingWorkers,
     cluster: parts.cluster,

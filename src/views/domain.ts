@@ -10,6 +10,8 @@ import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { Domain } from '../../schemas/domain.ts'
 import { formatDkimTxt } from '../mail/compose/dkim-key.ts'
 import { type ExpectedRecord, makeDkimRecord, makeReturnPathRecord } from '../mail/dns-record.ts'
+import { formatReportMailbox } from '../mail/report-address.ts'
+import { serviceReturnPathHost } from '../mail/return-path.ts'
 import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
 import { domainsKey } from '../state/keys.ts'
@@ -40,9 +42,25 @@ function isLost({ verified, warningBeganAtMs }: DomainState): boolean {
   return !verified && warningBeganAtMs !== null
 }
 
+/** What the records of domains are made of. */
+export interface RecordNames {
+  readonly serviceDomain: string
+  /** Signs the addresses of reports. */
+  readonly tokenKey: Buffer
+}
+
+/** The records with which receivers send their reports about a domain to this service. */
+function recommendedOf({ domainId, domain }: DomainState, { serviceDomain, tokenKey }: RecordNames) {
+  const rua = `rua=mailto:${formatReportMailbox(tokenKey, domainId)}@${serviceReturnPathHost(serviceDomain)}`
+  return [
+    { type: 'TXT', host: `_dmarc.${domain}`, value: `v=DMARC1; p=none; ${rua}`, purpose: 'dmarc_reports' },
+    { type: 'TXT', host: `_smtp._tls.${domain}`, value: `v=TLSRPTv1; ${rua}`, purpose: 'tls_reports' },
+  ] satisfies Domain['recommended']
+}
+
 /** The resource of a domain. */
-export function formatDomain(state: DomainState, serviceDomain: string): Domain {
-  const records = recordsOf(state, serviceDomain)
+export function formatDomain(state: DomainState, names: RecordNames): Domain {
+  const records = recordsOf(state, names.serviceDomain)
   const record = <Type extends 'CNAME' | 'TXT'>(type: Type, expected: ExpectedRecord, found: DomainState['dkim']) => ({
     type,
     host: expected.host,
@@ -63,6 +81,7 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
     returnPath: record('CNAME', records.returnPath, state.returnPath),
     dkim: record('TXT', records.dkim, state.dkim),
     ...(records.pendingDkim && { pendingDkim: record('TXT', records.pendingDkim, NOT_FOUND) }),
+    recommended: recommendedOf(state, names),
   }
 }
 

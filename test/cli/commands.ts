@@ -222,6 +222,11 @@ t.test('domain and webhook: rotated, switched, tried and removed', async (t) => 
   await done('domain', 'remove', 'app.acme.com')
   t.match(await done('domain', 'rotate-dkim', 'acme.com'), /_domainkey\.acme\.com/)
   t.match(await done('domain', 'show', 'acme.com'), /^CNAME +sw-bounce\.acme\.com/m)
+  t.match(await done('domain', 'show', 'acme.com'), /^TXT +_smtp\._tls\.acme\.com +v=TLSRPTv1; rua=mailto:d-/m)
+  t.match(await done('domain', 'reports', 'acme.com'), /no report yet\. 0 messages/)
+  t.match(await done('domain', 'reports', 'acme.com', '--by', 'row', '--result', 'fail'), /^DAY +SOURCE/m)
+  t.match(await done('domain', 'tls-reports', 'acme.com'), /^0 sessions/)
+  t.match(await done('domain', 'received-reports', 'acme.com'), /^RECEIVED +KIND/)
   t.match(await done('domain', 'remove', 'acme.com'), 'Removed')
   t.same((await runJson('domain', 'list')).json.domains, [])
   const url = 'https://hooks.example/in'

@@ -55,6 +55,7 @@ function domainOf(verified: boolean): Domain {
     failingSince: null,
     returnPath: { type: 'CNAME', host: RECORDS[0] as string, value: RECORDS[1] as string, ...record },
     dkim: { type: 'TXT', host: RECORDS[2] as string, value: RECORDS[3] as string, ...record },
+    recommended: [],
   }
 }
 

@@ -17,6 +17,7 @@ import {
   examineSpf,
   reverseName,
 } from '../../src/health/dns.ts'
+import { examineReportAuthorization } from '../../src/health/report-authorization.ts'
 import { quoteTxt } from '../../src/mail/zone-file.ts'
 import { startZone, type ZoneRecord } from '../support/peers/zone.ts'
 
@@ -283,6 +284,22 @@ const CASES: readonly Case[] = [
     fix: quoteTxt(PUBLISHED),
   },
   { title: 'the key', zone: { [OWN]: [txt(PUBLISHED)] }, look: dkim, status: 'ok' },
+  {
+    title: 'no authorization of reports',
+    zone: {
+      [`*.rp.${SERVICE}`]: [txt('v=spf1 -all')],
+      [`example.com._report._dmarc.rp.${SERVICE}`]: [txt('v=spf1 -all')],
+    },
+    look: () => examineReportAuthorization(deps),
+    status: 'warning',
+    fix: `*._report._dmarc.rp.${SERVICE} TXT "v=DMARC1"`,
+  },
+  {
+    title: 'reports are authorized',
+    zone: { [`example.com._report._dmarc.rp.${SERVICE}`]: [txt('v=DMARC1')] },
+    look: () => examineReportAuthorization(deps),
+    status: 'ok',
+  },
   {
     title: 'no DMARC',
     look: () => examineDmarc(deps),

@@ -100,6 +100,7 @@ t.test('health: every record is told, and as a zone file [operator.health]', asy
       'inbound.svc.acme.net MX 10 mx.svc.acme.net',
       /^own\._domainkey\.svc\.acme\.net TXT v=DKIM1; k=rsa; p=\w+/,
       '_dmarc.svc.acme.net TXT v=DMARC1; p=reject',
+      '*._report._dmarc.rp.svc.acme.net TXT v=DMARC1',
     ],
   )
   const { out, code } = await doctor('--zone')

@@ -35,6 +35,7 @@ t.test('service-records: what is not known says what belongs there', (t) => {
     '*.rp.svc.acme.net TXT null',
     'in.svc.acme.net MX 10 mx.svc.acme.net',
     '_dmarc.svc.acme.net TXT v=DMARC1; p=reject',
+    '*._report._dmarc.rp.svc.acme.net TXT v=DMARC1',
   ])
   t.ok(
     serviceRecords(unknown).every(({ value, remark }) => value !== null || (remark ?? '').includes('public address')),

@@ -27,7 +27,7 @@ export interface CountReportBody {
   readonly domainId: string
   /** Hash of the report's id. */
   readonly id: string
-  readonly report: Omit<LoggedReport, 'receivedAtMs'>
+  readonly report: Omit<LoggedReport, 'id' | 'receivedAtMs'>
   /** Added up, so that it is no larger than the rows of a day. */
   readonly added: DayRows
 }

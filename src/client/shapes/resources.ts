@@ -122,6 +122,16 @@ export interface Domain {
     /** When it was verified; null until then */
     verifiedAt: string | null
   }
+  /** Records with which receivers send their reports about the domain here; `verified` does not need them */
+  recommended: {
+    /** Type */
+    type: 'TXT'
+    /** Host name of the DNS record */
+    host: string
+    /** Value */
+    value: string
+    purpose: 'dmarc_reports' | 'tls_reports'
+  }[]
 }
 
 export interface DomainBody {
@@ -189,6 +199,16 @@ export interface DomainChecked {
     /** When it was verified; null until then */
     verifiedAt: string | null
   }
+  /** Records with which receivers send their reports about the domain here; `verified` does not need them */
+  recommended: {
+    /** Type */
+    type: 'TXT'
+    /** Host name of the DNS record */
+    host: string
+    /** Value */
+    value: string
+    purpose: 'dmarc_reports' | 'tls_reports'
+  }[]
   /** Result of the last check of the DNS records */
   check: {
     /** Record of the return path */

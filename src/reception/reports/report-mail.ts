@@ -94,7 +94,11 @@ export function makeReportMails(deps: ReportMailDeps): ReportMails {
     async mail(mail, target) {
       const client = clientNetwork(mail.peer.ip)
       const held = await memory.keep(mail.pieces, client)
-      if (typeof held === 'string') return held === 'too_large' ? TOO_BIG : UNAVAILABLE
+      if (held === 'full') return UNAVAILABLE
+      if (held === 'too_large') {
+        deps.received('report_too_large')
+        return TOO_BIG
+      }
       try {
         return await take(deps, { mail, raw: held.bytes, client, target })
       } finally {

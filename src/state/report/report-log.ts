@@ -20,6 +20,8 @@ const KEPT_MONTHS = 2
 
 /** A received report. */
 export interface LoggedReport {
+  /** Hash of its reporter and report id. */
+  readonly id: string
   readonly kind: ReportKind
   readonly receivedAtMs: number
   /** The domain that the mail is authenticated for, or claims to come from. */
@@ -70,7 +72,7 @@ export function reportsToday(facts: Facts, { shard, domainId }: LogPlace, nowMs:
 }
 
 /** The writes that log a report. */
-export function reportLogOps(place: LogPlace, report: LoggedReport, before: DayCount): Op[] {
+export function reportLogOps(place: LogPlace, report: Omit<LoggedReport, 'id'>, before: DayCount): Op[] {
   const { receivedAtMs, authenticated } = report
   const key = reportLogKey(place.shard, place.domainId, monthName(receivedAtMs))
   const counted = before.counted + (authenticated ? 1 : 0)
@@ -94,17 +96,18 @@ export function reportLogMonths(nowMs: number): string[] {
 
 /** The reports of a log, the latest first. */
 export function unpackReportLog(fields: ReadonlyMap<string, string>): LoggedReport[] {
-  const reports = [...fields].filter(([field]) => !field.startsWith('#')).map(([, text]) => unpackLogged(text))
-  return reports.sort((one, other) => other.receivedAtMs - one.receivedAtMs)
+  const rows = [...fields].filter(([field]) => !field.startsWith('#'))
+  const reports = rows.map(([id, text]) => ({ id, ...unpackLogged(text) }))
+  return reports.sort((one, other) => other.receivedAtMs - one.receivedAtMs || (one.id < other.id ? -1 : 1))
 }
 
-function packLogged(report: LoggedReport): string {
+function packLogged(report: Omit<LoggedReport, 'id'>): string {
   const { kind, receivedAtMs, reporter, organization, reportId, beginMs, endMs, rows, messages } = report
   const row: Row = [kind[0] as string, receivedAtMs, reporter, organization, reportId, beginMs, endMs, rows, messages]
   return JSON.stringify(report.authenticated ? row : [...row, 1])
 }
 
-function unpackLogged(text: string): LoggedReport {
+function unpackLogged(text: string): Omit<LoggedReport, 'id'> {
   const [letter, receivedAtMs, reporter, organization, reportId, beginMs, endMs, rows, messages, apart] = JSON.parse(
     text,
   ) as Row

@@ -21,6 +21,7 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
   ['cluster/worker/protocol.ts', /return (?=`)/g],
   ['src/cli', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/cli/cluster', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
+  ['src/cli/domain', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/cli/operator', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/cli/console', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/service', /new Error\(|console\.error\((?='T)|return (?='The )|=== undefined \? null : (?=`)/g],

@@ -44,7 +44,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/content'],
   ['src/views/operator', 'src/views/dashboard', 'src/views/format'],
   ['src/views/message'],
-  ['src/views/inbound', 'src/views/stats'],
+  ['src/views/inbound', 'src/views/report', 'src/views/stats'],
   ['src/views'],
   ['src/dns'],
   ['src/process'],

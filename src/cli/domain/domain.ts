@@ -1,12 +1,13 @@
 /** domain - `sendwright domain add|list|show|verify|test-use|rotate-dkim|remove` for the account's sending domains. */
 import type { Command } from 'commander'
-import type { Domain, DomainChecked } from '../../schemas/domain.ts'
-import { formatZone } from '../mail/zone-file.ts'
-import { type Client, type ClientOptions, makeClient, readAll } from './console/client.ts'
-import { CommandFailure } from './console/failure.ts'
-import { withClientOptions } from './console/options.ts'
-import { type Ended, print, printJson } from './console/print.ts'
-import { formatTable } from './console/table.ts'
+import type { Domain, DomainChecked } from '../../../schemas/domain.ts'
+import { formatZone } from '../../mail/zone-file.ts'
+import { type Client, type ClientOptions, makeClient, readAll } from '../console/client.ts'
+import { CommandFailure } from '../console/failure.ts'
+import { withClientOptions } from '../console/options.ts'
+import { type Ended, print, printJson } from '../console/print.ts'
+import { formatTable } from '../console/table.ts'
+import { addReportCommands } from './report.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -27,7 +28,7 @@ export function addDomainCommands(program: Command, ended: Ended): void {
     .action(async (name, options: ZoneOptions) => {
       const client = makeClient(options, 'account')
       const found = await client.get<Domain>(`/v1/domains/${await idOf(client, name)}`)
-      ended(print(options, found, options.zone ? formatDomainZone : formatRecords))
+      ended(print(options, found, options.zone ? formatDomainZone : formatAllRecords))
     })
   withClientOptions(domain.command('verify <domain>'))
     .description("look a domain's records up now (its name or its id); exit code 1 while it is not verified")
@@ -46,6 +47,7 @@ export function addDomainCommands(program: Command, ended: Ended): void {
       const changed = await client.post<Domain>(`/v1/domains/${await idOf(client, name)}/rotate-dkim`)
       ended(print(options, changed, formatRecords))
     })
+  addReportCommands(domain, ended, idOf)
   withClientOptions(domain.command('remove <domain>'))
     .description('remove a domain: new mail from it is refused at once')
     .action(async (name, options) => {
@@ -73,6 +75,7 @@ async function addDomain(name: string, options: AddOptions): Promise<number> {
     [
       `Added ${domain.domain} (${domain.domainId}). Create these DNS records:\n`,
       formatRecords(domain),
+      ...formatRecommended(domain),
       `\nThen check them with: sendwright domain verify ${domain.domain}`,
     ].join('\n'),
   )
@@ -94,6 +97,20 @@ function formatRecords(domain: Domain): string {
     ['type', 'host', 'value'],
     recordsOf(domain).map(({ type, host, value }) => [type, host, value]),
   )
+}
+
+function formatAllRecords(domain: Domain): string {
+  return [formatRecords(domain), ...formatRecommended(domain)].join('\n')
+}
+
+/** The records that lead reports here. A domain has one DMARC record, so an existing one gets the address. */
+function formatRecommended({ recommended }: Domain): string[] {
+  if (recommended.length === 0) return []
+  const rows = recommended.map(({ type, host, value }) => [type, host, value])
+  return [
+    '\nRecommended, so that receivers send their reports here. Add the `rua` to a record that you already have:\n',
+    formatTable(['type', 'host', 'value'], rows),
+  ]
 }
 
 async function listDomains(options: ClientOptions): Promise<number> {

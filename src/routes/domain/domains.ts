@@ -8,22 +8,23 @@
 
 import { randomBytes } from 'node:crypto'
 import { parse } from 'tldts'
-import { homeShard } from '../../cluster/id.ts'
-import { DOMAINS_REFUSED } from '../../schemas/domain.ts'
-import type { AddDomainReply } from '../actors/domain/add-domain.ts'
-import type { RecordCheckReply } from '../actors/domain/domain-check.ts'
-import type { RotateDkimReply } from '../actors/domain/rotate-dkim.ts'
-import type { UseInTestsReply } from '../actors/domain/use-in-tests.ts'
-import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
-import type { EdgeRequest, HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
-import { formatKeyOwner, makeDkimKeyPair, makeSelector } from '../mail/compose/dkim-key.ts'
-import type { AccountState } from '../state/account.ts'
-import type { DomainState } from '../state/domain.ts'
-import { NONCE_BYTES, type SealingRing, sealSecret } from '../state/sealing.ts'
-import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
-import type { AccountKey, Reader } from '../views/key.ts'
-import { giveOrder, type OrderDeps, pageOf } from './answer.ts'
+import { homeShard } from '../../../cluster/id.ts'
+import { DOMAINS_REFUSED } from '../../../schemas/domain.ts'
+import type { AddDomainReply } from '../../actors/domain/add-domain.ts'
+import type { RecordCheckReply } from '../../actors/domain/domain-check.ts'
+import type { RotateDkimReply } from '../../actors/domain/rotate-dkim.ts'
+import type { UseInTestsReply } from '../../actors/domain/use-in-tests.ts'
+import type { CheckDomainJob, DomainFound } from '../../dns/check-domain.ts'
+import type { EdgeRequest, HandlerOf } from '../../http/request.ts'
+import { type Answer, refuse } from '../../http/respond.ts'
+import { formatKeyOwner, makeDkimKeyPair, makeSelector } from '../../mail/compose/dkim-key.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { AccountState } from '../../state/account.ts'
+import type { DomainState } from '../../state/domain.ts'
+import { NONCE_BYTES, type SealingRing, sealSecret } from '../../state/sealing.ts'
+import { formatDomain, listDomains, type RecordNames, readDomain, recordsOf } from '../../views/domain.ts'
+import type { AccountKey, Reader } from '../../views/key.ts'
+import { giveOrder, type OrderDeps, pageOf } from '../answer.ts'
 
 /** Random bytes in a selector. */
 const SELECTOR_BYTES = 2
@@ -33,6 +34,7 @@ export interface DomainDeps extends OrderDeps {
   readonly read: Reader
   readonly serviceDomain: string
   readonly ring: SealingRing
+  readonly secrets: Pick<Secrets, 'tokenKey'>
   readonly check: (job: CheckDomainJob) => Promise<DomainFound>
 }
 
@@ -71,7 +73,7 @@ function makeListDomains(deps: DomainDeps): HandlerOf<'listDomains'> {
   return async ({ key, query }) => {
     const seen = await listDomains(deps.read, key, pageOf(query))
     if (typeof seen === 'string') return refuse(seen)
-    const domains = seen.domains.map((state) => formatDomain(state, deps.serviceDomain))
+    const domains = seen.domains.map((state) => formatDomain(state, namesOf(deps)))
     return { status: 200, json: { domains, next: seen.next } }
   }
 }
@@ -100,7 +102,7 @@ function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
       const { instead, ...check } = await deps.check(recordsOf(domain, deps.serviceDomain))
       const answer = (reply: RecordCheckReply) => ({
         status: 200,
-        json: { ...formatDomain(reply.domain, deps.serviceDomain), check: { ...check, found: instead } },
+        json: { ...formatDomain(reply.domain, namesOf(deps)), check: { ...check, found: instead } },
       })
       const body = { domainId: domain.domainId, check: { ...check, selector: domain.selector } }
       return orderAnswered(deps, owner, { name: 'record-check', body, answer })
@@ -173,7 +175,11 @@ async function orderAnswered<Reply extends { readonly kind: string }>(
 }
 
 function answerDomain(deps: DomainDeps, status: number, state: DomainState): Answer {
-  return { status, json: formatDomain(state, deps.serviceDomain) }
+  return { status, json: formatDomain(state, namesOf(deps)) }
+}
+
+function namesOf({ serviceDomain, secrets }: DomainDeps): RecordNames {
+  return { serviceDomain, tokenKey: secrets.tokenKey }
 }
 
 /** A closed account is read only. */
