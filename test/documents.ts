@@ -165,7 +165,7 @@ t.test('documents: the domain that README adds is verified once the records that
   t.same(rest, [])
   const added = await run({ language: 'sh', code: add })
   const records = [...added.out.matchAll(/^(CNAME|TXT) +(\S+) +(\S.*?)(?: {2,}.*)?$/gm)]
-  t.equal(records.length, 2, added.out + added.err)
+  t.equal(records.length, 4, added.out + added.err)
   t.not((await run({ language: 'sh', code: verify })).status, 0, 'not before')
   for (const [, type, name = '', value = ''] of records)
     zone.set(name, type === 'CNAME' ? { type, domain: value } : { type: 'TXT', data: value })
