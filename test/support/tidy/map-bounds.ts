@@ -48,6 +48,11 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/http/engine/node.ts connections': { entries: 10_000, entryBytes: KB, by: 'file descriptors of the process' },
   'src/http/engine/node.ts open': { entries: 16, entryBytes: KB, by: 'PIPELINED_MAX' },
   'src/reception/reports/mail-memory.ts clients': { entries: 500, entryBytes: 256, by: SESSIONS },
+  'src/views/report/read-reports.ts groups': {
+    entries: 48_000,
+    entryBytes: 256,
+    by: 'REPORT_SPAN_DAYS_MAX, with the rows of each day',
+  },
   'src/state/report/fold.ts rows': {
     entries: 520,
     entryBytes: 2 * KB,
