@@ -1,5 +1,7 @@
 /** cluster-log - the runtime's log for operators. Facts are ids, names and numbers, never the content of a command. */
 
+import { DamagedValue } from './sum.ts'
+
 export interface ClusterLog {
   info(facts: object, sentence: string): void
   warn(facts: object, sentence: string): void
@@ -33,7 +35,11 @@ interface Counting {
 export function makeShardLog(log: ClusterLog, counting: Counting): ShardLog {
   return {
     halted: (facts) => log.error(facts, 'A shard is torn and stays stopped: see `sendwright inspect`'),
-    threw: (facts, error) => log.error({ ...facts, error: nameOfError(error) }, 'A behaviour threw'),
+    threw: (facts, error) => {
+      const isDamaged = error instanceof DamagedValue
+      const sentence = isDamaged ? 'A command met a damaged value: see `sendwright doctor --deep`' : 'A behaviour threw'
+      log.error({ ...facts, error: nameOfError(error) }, sentence)
+    },
     doubt: (facts) => log.warn(facts, 'A commit got no answer and is retried until it gets one'),
     badop: (facts) => log.error(facts, 'The store refused an invalid commit'),
     lost: ({ shard, commits, sinceMs }) => {

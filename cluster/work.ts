@@ -1,14 +1,21 @@
 /** work - an entry of a shard's queue: a command with its origin and its waiting caller. */
 import type { Command, CommandType, Decision, Staged } from './behaviour.ts'
 
+/** A command whose turn was dropped. */
+export interface Failed {
+  readonly kind: 'fault'
+  readonly isDamaged?: true
+}
+
 /**
  * Result of an ask. `unavailable`: nothing was accepted and nothing will be. `silent`: the outcome is unknown; no
- * answer.
+ * answer. `fault`: its behaviour threw, or, with `isDamaged`, met a stored value that is not what was written; nothing
+ * was accepted. Processes of earlier commits ignore the mark.
  */
 export type AskResult =
   | { readonly kind: 'answer'; readonly reply: unknown }
   | { readonly kind: 'unavailable' }
-  | { readonly kind: 'fault' }
+  | Failed
   | { readonly kind: 'silent' }
 
 export type Source = 'local' | 'mailbox' | 'claim' | 'outcome' | 'timer' | 'free' | 'index'

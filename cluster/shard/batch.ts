@@ -24,8 +24,8 @@ import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, stagedKey
 import { cursorAfter, firstKept } from '../mailbox/cursor.ts'
 import { ParcelReplies } from '../mailbox/replies.ts'
 import { packStaged } from '../mailbox/staged.ts'
-import { withSum } from '../sum.ts'
-import { stagedOf, type Work } from '../work.ts'
+import { DamagedValue, withSum } from '../sum.ts'
+import { type Failed, stagedOf, type Work } from '../work.ts'
 import { PlacedLanes } from './placed-lanes.ts'
 import { keepSaidOps, threwOps } from './poison.ts'
 
@@ -54,7 +54,7 @@ export interface BatchContext {
 /** A decided batch. */
 export interface Plan {
   readonly works: readonly Work[]
-  readonly replies: readonly { readonly work: Work; readonly reply: unknown; readonly fault: boolean }[]
+  readonly replies: readonly { readonly work: Work; readonly reply: unknown; readonly fault: Failed | null }[]
   readonly ops: readonly Op[]
   /** Keys known to be missing before the writes of the commit. */
   readonly absent: readonly HashFields[]
@@ -108,7 +108,7 @@ function decideWork(work: Work, builder: PlanBuilder, context: BatchContext): De
     return builder.checked(work, decideOnce(work, work.command.body, builder))
   } catch (error) {
     context.threw(work, error)
-    return insteadOf(work, builder, context)
+    return insteadOf(work, builder, { context, fault: error instanceof DamagedValue ? DAMAGED : FAULT })
   }
 }
 
@@ -124,21 +124,21 @@ function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<u
 /**
  * The decision for a work whose behaviour threw: it answers an ask with a fault, ends an item, or postpones a timer.
  */
-function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
+function insteadOf(work: Work, builder: PlanBuilder, { context, fault }: Instead): Decision<unknown> {
   const { shard } = context.items
   const id = work.item === '' ? work.command.cmdId : work.item
   const ops = threwOps(shard, { name: work.type.name, id, seq: context.seq })
   const { lane, item } = work
   if (work.source === 'timer')
-    return { kind: 'done', reply: FAULT, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
+    return { kind: 'done', reply: fault, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
   if (work.source === 'outcome') return abandonOutcome(work, builder, { ops, context })
-  if (work.source !== 'claim') return { kind: 'done', reply: FAULT, ops }
+  if (work.source !== 'claim') return { kind: 'done', reply: fault, ops }
   const row = work.broken === null ? parseClaim(builder.facts.field(claimsKey(shard), item)) : null
   if (work.broken !== null || (row !== null && row.claims >= CLAIMS_MAX))
-    return { kind: 'done', reply: FAULT, ops, done: [{ lane, item }] }
+    return { kind: 'done', reply: fault, ops, done: [{ lane, item }] }
   const last: ClaimRow = { worker: '', lane, attempt: row?.attempt ?? 0, untilMs: 0, claims: CLAIMS_MAX }
   const spent: Op = { key: claimsKey(shard), write: 'HSET', args: [item, formatClaim(last)] }
-  return { kind: 'done', reply: FAULT, ops: [...ops, spent] }
+  return { kind: 'done', reply: fault, ops: [...ops, spent] }
 }
 
 /**
@@ -165,7 +165,9 @@ function abandonOutcome(
   }
 }
 
-const FAULT = Symbol('fault')
+type Instead = { readonly context: BatchContext; readonly fault: Failed }
+const FAULT: Failed = { kind: 'fault' }
+const DAMAGED: Failed = { kind: 'fault', isDamaged: true }
 const LATE = Symbol('late')
 
 class PlanBuilder {
@@ -181,7 +183,7 @@ class PlanBuilder {
   private readonly signals: Signal[] = []
   private readonly notes: Note[] = []
   private readonly placed: PlacedLanes
-  private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
+  private readonly replies: { work: Work; reply: unknown; fault: Failed | null }[] = []
   private readonly entryCounts = new Map<string, number>()
   private readonly indexed = new Set<string>()
   private firstId = ''
@@ -223,13 +225,13 @@ class PlanBuilder {
   stage(work: Work, decision: Decision<unknown>): void {
     this.take(stagedOf(decision), work.command.name)
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
-    const fault = answer === FAULT
+    const fault = answer === FAULT || answer === DAMAGED ? (answer as Failed) : null
     const isOfItem = work.source === 'claim' || work.source === 'outcome'
-    if (isOfItem && !fault && answer !== null) this.claim(answer as Claim)
+    if (isOfItem && fault === null && answer !== null) this.claim(answer as Claim)
     if (work.source === 'index') this.indexed.add(work.lane)
-    this.replyToParcel(work, answer)
+    this.replyToParcel(work, answer, fault)
     if (work.entryId !== '') this.consume(work, fault)
-    this.replies.push({ work, reply: fault ? null : answer, fault })
+    this.replies.push({ work, reply: fault === null ? answer : null, fault })
   }
 
   private take(staged: Staged, by: string): void {
@@ -248,9 +250,9 @@ class PlanBuilder {
     if (this.claims.length > claims) for (const fields of absent) this.absent.push(fields)
   }
 
-  private replyToParcel({ origin, place, type }: Work, answer: unknown): void {
+  private replyToParcel({ origin, place, type }: Work, answer: unknown, fault: Failed | null): void {
     if (origin === null || origin.replyTo === '') return
-    if (answer === FAULT) this.parcels.add(origin, place, { kind: 'fault' })
+    if (fault !== null) this.parcels.add(origin, place, fault)
     else if (answer === LATE) this.parcels.add(origin, place, { kind: 'unavailable' })
     else this.parcels.add(origin, place, { kind: 'answer', reply: type.wire ? type.wire.packReply(answer) : answer })
   }
@@ -376,15 +378,15 @@ class PlanBuilder {
 
   /**
    * A command of another process is executed. The cursor passes it. The content of an entry is removed with its last
-   * command; commands whose behaviour threw are kept.
+   * command; commands whose behaviour threw are kept, unless the store was damaged: their callers can repeat them.
    */
-  private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: boolean): void {
+  private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: Failed | null): void {
     const { shard } = this.context.items
     const own = stagedKey(shard, command.cmdId)
-    const isBorne = !fault || late || broken !== null
+    const isBorne = fault !== FAULT || late || broken !== null
     if (source !== 'mailbox' || origin === null) {
       this.cursors.outcomes = entryId
-      if (!fault) this.push({ key: own, write: 'UNLINK', args: [] })
+      if (fault === null) this.push({ key: own, write: 'UNLINK', args: [] })
       else if (!isBorne)
         for (const op of keepSaidOps(shard, command.cmdId, { nowMs: this.turn.nowMs, said: null })) this.push(op)
       return

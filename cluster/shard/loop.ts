@@ -235,8 +235,7 @@ export class CommitLoop {
   protected finished(plan: Plan): void {
     this.turns += 1
     this.intake.finished(plan)
-    for (const { work, reply, fault } of plan.replies)
-      answerWork(work, fault ? { kind: 'fault' } : { kind: 'answer', reply })
+    for (const { work, reply, fault } of plan.replies) answerWork(work, fault ?? { kind: 'answer', reply })
     for (const note of plan.notes) this.world.noted?.(note)
   }
 

@@ -20,9 +20,10 @@ export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply
 }
 
 /** The answer if no actor replied. */
-function answerUnsaid({ kind }: Exclude<AskResult, { readonly kind: 'answer' }>): Answer {
-  if (kind === 'unavailable') return refuse('unavailable')
-  return kind === 'fault' ? refuse('internal_error') : { close: true }
+function answerUnsaid(result: Exclude<AskResult, { readonly kind: 'answer' }>): Answer {
+  if (result.kind === 'unavailable') return refuse('unavailable')
+  if (result.kind === 'silent') return { close: true }
+  return refuse(result.isDamaged === true ? 'data_damaged' : 'internal_error')
 }
 
 /** An actor's reply, or the answer in its place: a refusal, or an unknown outcome. */

@@ -4,6 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { shortId } from '../../cluster/id.ts'
 import { unpackBucket } from '../../src/state/broadcast/content.ts'
 import { checkStore } from '../../src/store/repair/check-store.ts'
 import { startTestService } from '../support/service/service.ts'
@@ -106,4 +107,32 @@ t.test('damaged values: doctor and the check of the store name them [operator.he
   t.equal(values.damaged, damages.length)
   const byKey = (one: { key: string }, other: { key: string }) => (one.key < other.key ? -1 : 1)
   t.same([...values.places].sort(byKey), damages.sort(byKey))
+})
+
+t.test('damaged values: a command that needs one accepts nothing, and others of its shard do', async (t) => {
+  const sendAs = (key: string) => {
+    const texts = { from: 'shop@simulator.test', subject: 'Once', text: `Text under ${key}` }
+    const body = { ...texts, to: ['keyed@simulator.test'] }
+    return service.call('POST /v1/email', { token, body, headers: { 'Idempotency-Key': key } })
+  }
+  const { json } = await sendAs('sound')
+  await sendAs('damaged')
+  const [key = ''] = await redis.keys('*:idempotency:*')
+  for (const name of await redis.keys('*:idempotency:*'))
+    for (const [field, value] of Object.entries(await redis.hgetall(name)))
+      if (!value.includes(shortId(json.messageId))) await redis.hset(name, field, value.replace(/[0-9](?=\d)/, '-'))
+  await service.restart()
+  const log = await redis.keys('*:log:*')
+  const accepted = async () => (await Promise.all(log.map((one) => redis.xlen(one)))).reduce((sum, n) => sum + n, 0)
+  const before = await accepted()
+  const answers = await Promise.all([sendAs('damaged'), sendAs('sound'), sendAs('other'), sendAs('damaged')])
+  const damaged = { status: 503, json: { error: 'data_damaged' } }
+  t.match(answers[0], damaged)
+  t.match(answers[1], { status: 200, json: { messageId: json.messageId } }, 'a replay')
+  t.match(answers[2], { status: 200 })
+  t.match(answers[3], damaged)
+  t.equal(await accepted(), before + 1)
+  const shard = key.slice(0, key.indexOf(':'))
+  t.same((await redis.xrange(`${shard}:poison`, '-', '+')).length, 2, 'each is recorded')
+  t.same(await redis.keys('*:unborne:*'), [], 'its content is not kept: the caller can repeat it')
 })

@@ -46,6 +46,7 @@ export const CROWDED: SmtpAnswer = { code: 421, text: '4.7.0 Too many connection
 export const LATE: SmtpAnswer = { code: 421, text: '4.4.2 Timeout, closing connection' }
 export const CLOSING: SmtpAnswer = { code: 421, text: '4.3.2 Service shutting down' }
 
+const DAMAGED: SmtpAnswer = { code: 451, text: '4.3.0 data_damaged Stored data is damaged, nothing was accepted' }
 const FAULT: SmtpAnswer = { code: 451, text: '4.3.0 internal_error Nothing was accepted, try again' }
 export const TOO_LARGE: SmtpAnswer = {
   code: 552,
@@ -63,7 +64,7 @@ export function invalidMessage(sentence: string): SmtpAnswer {
 export function answerSubmission(result: SendResult): SmtpAnswer | 'cut' {
   if (result.kind === 'silent') return 'cut'
   if (result.kind === 'unavailable') return UNAVAILABLE
-  if (result.kind === 'fault') return FAULT
+  if (result.kind === 'fault') return result.isDamaged === true ? DAMAGED : FAULT
   const { reply } = result
   if (reply.kind === 'refused') return answerRefusal(reply)
   return { code: 250, text: `2.0.0 accepted ${reply.messages[0]?.messageId}` }

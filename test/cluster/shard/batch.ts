@@ -10,7 +10,7 @@ import { LaneRunner } from '../../../cluster/items/lane-runner.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { sliceOf } from '../../../cluster/mailbox/replies.ts'
 import { type BatchContext, decideBatch, discardPlan, type Plan } from '../../../cluster/shard/batch.ts'
-import { withSum } from '../../../cluster/sum.ts'
+import { damagedValue, withSum } from '../../../cluster/sum.ts'
 import { internalWork, type Source, type Work } from '../../../cluster/work.ts'
 
 const NOW_MS = 1_700_000_000_000
@@ -111,21 +111,25 @@ test('batch: a refusal leaves what it records and nothing else; a throw leaves p
         events: [{ ref: { kind: 'unknown', id: 'a' }, event: 1 }],
         ops: [op],
       })),
+      workOf(() => {
+        throw damagedValue('row')
+      }),
     ],
     context,
   )
   t.same(
     plan.replies.map(({ reply, fault }) => [reply, fault]),
     [
-      ['no', false],
-      ['no', false],
-      [null, true],
-      [null, true],
+      ['no', null],
+      ['no', null],
+      [null, { kind: 'fault' }],
+      [null, { kind: 'fault' }],
+      [null, { kind: 'fault', isDamaged: true }],
     ],
   )
   t.same(written(plan).filter((line) => line.includes('told')).length, 1)
-  t.same(written(plan).filter((line) => line.startsWith('XADD {s000}:poison')).length, 2)
-  t.equal(context.threwCount(), 2)
+  t.same(written(plan).filter((line) => line.startsWith('XADD {s000}:poison')).length, 3)
+  t.equal(context.threwCount(), 3)
 })
 
 test('batch: a need stops the whole batch, and gives back what was reserved', async (t) => {
@@ -141,7 +145,7 @@ test('batch: a need stops the whole batch, and gives back what was reserved', as
   t.equal(context.runner.room('send/a'), 1)
   for (let round = 1; round < 8; round += 1) decideBatch([needs], context)
   const { replies } = planOf([needs], context)
-  t.equal(replies[0]?.fault, true, 'the ninth time is a fault')
+  t.same(replies[0]?.fault, { kind: 'fault' }, 'the ninth time is a fault')
 })
 
 test('batch: ids rise and the plan names the first and the last', async (t) => {

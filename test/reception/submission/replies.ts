@@ -76,6 +76,7 @@ t.test('replies: how an ask ends [submission.durable]', async (t) => {
     })
   t.match(answerSubmission({ kind: 'unavailable' }), { code: 451, text: /^4\.3\.0 unavailable / })
   t.match(answerSubmission({ kind: 'fault' }), { code: 451, text: /^4\.3\.0 internal_error / })
+  t.match(answerSubmission({ kind: 'fault', isDamaged: true }), { code: 451, text: /^4\.3\.0 data_damaged / })
   t.equal(answerSubmission({ kind: 'silent' }), 'cut', 'nobody knows: no reply')
 })
 
