@@ -39,7 +39,9 @@ t.test('journey: why Ada did not get her mail, two actions after sign-in [dashbo
   await page.getByRole('link', { name: 'Your key' }).click()
   await page.getByRole('heading', { level: 1, name: 'Your key' }).waitFor()
   await page.getByText('5.1.1 No such user (test)').waitFor()
-  await page.getByText('The mailbox does not exist. The address is now on the stream’s suppression list').waitFor()
+  await page.getByText('The recipient did not get it.').waitFor()
+  const line = page.locator('ol')
+  await line.getByText('The mailbox does not exist. The address is now on the stream’s suppression list').waitFor()
   await page.locator('iframe').scrollIntoViewIfNeeded()
   await page.frameLocator('iframe').getByText('Hello Ada').waitFor()
   t.notOk(
@@ -47,9 +49,9 @@ t.test('journey: why Ada did not get her mail, two actions after sign-in [dashbo
     'her address stands in no URL',
   )
   await page.getByRole('link', { name: 'Open the entry' }).click()
-  await page.getByRole('cell', { name: 'Lift' }).waitFor()
-  await page.getByRole('button', { name: 'Lift' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Lift it' }).click()
+  await page.getByRole('cell', { name: 'Remove' }).waitFor()
+  await page.getByRole('button', { name: 'Remove', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove suppression' }).click()
   await page.getByText('No').first().waitFor()
   await until(async () => {
     const { json } = await service.call('POST /v1/suppressions/search', { token, body: { recipient: body.to[0] } })

@@ -85,7 +85,7 @@ t.test('desk: the key is stored nowhere, and a link opens the view once [operato
   const way = `${origin}/#${made.json.url.split('#')[1]}`
   await page.goto(way)
   t.same(await findingsOf(page), [], 'the door of a link')
-  await page.getByRole('button', { name: 'Go in', exact: true }).click()
+  await page.getByRole('button', { name: 'Continue', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Health' }).waitFor()
   t.notMatch(await page.evaluate('JSON.stringify({...sessionStorage, ...localStorage})'), operatorToken)
   t.notMatch(page.url(), 'link=')
@@ -99,7 +99,7 @@ t.test('desk: the key is stored nowhere, and a link opens the view once [operato
   await page.getByLabel('Operator key').waitFor()
   const other = await context.newPage()
   await other.goto(way)
-  await other.getByRole('button', { name: 'Go in', exact: true }).click()
+  await other.getByRole('button', { name: 'Continue', exact: true }).click()
   await other.getByRole('alert').waitFor()
   t.match(await other.getByRole('alert').textContent(), /invalid, expired or already used/)
   await context.close()

@@ -44,7 +44,7 @@ async function signIn(page: Page) {
  * screen.
  */
 async function setUpTotp(page: Page) {
-  await page.getByRole('button', { name: 'Set it up' }).click()
+  await page.getByRole('button', { name: 'Set up' }).click()
   const digits = page.getByLabel('Six digits')
   await digits.waitFor()
   await look(page, 'authenticator')

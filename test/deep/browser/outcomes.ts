@@ -63,3 +63,34 @@ t.test('outcomes: a test message is one press away, and a third key is not offer
   t.same(faults, [])
   await context.close()
 })
+
+t.test('outcomes: a broadcast shows its own, and its figures lead to its messages [message.outcomes]', async (t) => {
+  const stream = await service.call('POST /v1/streams', { token, body: { kind: 'broadcast', name: 'News' } })
+  const to = ['delivered+1', 'delivered+2', 'hardbounce+news'].map((local) => ({ to: `${local}@simulator.test` }))
+  const body = {
+    streamId: stream.json.streamId,
+    from: 'shop@simulator.test',
+    subject: 'News',
+    text: 'Hi',
+    messages: to,
+  }
+  const { broadcastId } = (await service.call('POST /v1/broadcasts', { token, body })).json
+  await until(async () => {
+    const { json } = await service.call('POST /v1/messages/outcomes', { token, body: { broadcastId } })
+    return json.recipients.delivered === 2 && json.recipients.bounced === 1 ? true : null
+  }, 60_000)
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  await page.goto(`${origin}/dashboard/servers/${testServerId}/broadcasts/${broadcastId}`)
+  const outcomes = page.getByRole('region', { name: 'Outcomes' })
+  await outcomes.getByText('66.7 %').waitFor()
+  await outcomes.getByText('33.3 %').waitFor()
+  await keepPictures(page, 'outcomes-broadcast')
+  await outcomes.getByRole('link', { name: 'InvalidRecipient 1' }).waitFor()
+  await outcomes.getByRole('link', { name: 'Bounced' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Messages' }).waitFor()
+  await page.getByText('hardbounce+news@simulator.test').waitFor()
+  t.equal(await page.getByRole('row').count(), 2)
+  t.same(faults, [])
+  await context.close()
+})

@@ -52,7 +52,9 @@ const PICTURES = process.env.PICTURES
  * The requests of a page with its data, without files that are cached for good, and without mail and feed that
  * continue.
  */
-const REQUESTS_MAX = 6
+const REQUESTS_MAX = 9
+/** The same of the overview, which is the first page after signing in. */
+const OVERVIEW_REQUESTS_MAX = 6
 /** The values that a scheme decides. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block']
 
@@ -118,6 +120,15 @@ async function seedLive() {
       tag: 'order-confirmation',
     },
   })
+  // As many as a grown account has, with names as long as people give them.
+  for (const n of [1, 2, 3, 4, 5, 6]) {
+    const url = `https://hooks-${n}.customer-notifications.northwind.example/api/v2/integrations/sendwright/events`
+    await service.call('POST /v1/webhooks', { token, body: { url } })
+  }
+  for (const name of ['transactional-emails-of-the-web-shop', 'invoices'])
+    await service.call('POST /v1/domains', { token: account, body: { domain: `${name}.northwind.example` } })
+  const news = { kind: 'broadcast', name: 'Newsletter for customers in the Nordic countries' }
+  await service.call('POST /v1/streams', { token, body: news })
   const body = { kind: 'inbound', name: 'Receipts and complaints of customers' }
   const stream = (await service.call('POST /v1/streams', { token, body })).json
   const mail = `From: Ada Lovelace <ada@example.net>\nTo: Help <help@northwind.example>\nSubject: ${LONG_SUBJECT}\n\nWhere is my order?\n`
@@ -143,6 +154,8 @@ const of = (page: string, id?: string) => `/servers/${testServerId}/${page}${id 
 /** Every page, and its heading. */
 const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   [of('overview'), 'Overview'],
+  [`${ofLive('overview')}?range=30d`, 'Overview'],
+  [ofLive('webhooks'), 'Webhooks'],
   [of('start'), 'Send a test message'],
   [of('messages'), 'Messages'],
   [ofLive('messages'), 'Messages'],
@@ -176,6 +189,7 @@ function nameOf(path: string): string {
     .replace(testServerId, 'test')
     .replace(liveServerId, 'live')
     .replace(/[0-9a-f-]{36}/, 'one')
+    .replace(/[?].*/, '')
   return words.replace('/servers/', '/').replaceAll('/', '-').slice(1)
 }
 
@@ -195,7 +209,8 @@ t.test('pages: each without a finding, in both schemes and widths [dashboard.pag
     await page.waitForLoadState('load')
     await untilShown(page)
     const asked = requests.filter((url) => !/\.(?:js|css|woff2)$|\/events$|\/dashboard\/mail\//.test(url))
-    t.ok(asked.length <= REQUESTS_MAX, `${path} asks ${asked.length} times: ${asked.join(' ')}`)
+    const most = heading === 'Overview' ? OVERVIEW_REQUESTS_MAX : REQUESTS_MAX
+    t.ok(asked.length <= most, `${path} asks ${asked.length} times: ${asked.join(' ')}`)
     for (const view of VIEWS)
       for (const scheme of SCHEMES) {
         await page.setViewportSize(view)

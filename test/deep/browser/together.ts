@@ -101,7 +101,7 @@ t.test('together: a link arrives by mail, and signs its owner in once [link.mail
   await heading(page, 'Check your mail')
   const way = await wayIn(rig.address)
   await page.goto(way)
-  await page.getByRole('button', { name: 'Go in' }).click()
+  await page.getByRole('button', { name: 'Continue' }).click()
   await heading(page, 'Overview')
   t.notMatch(page.url(), '#')
   t.same(faults, [])

@@ -88,7 +88,7 @@ function Use({ token, link }: { token: string; link: Link }) {
   }
   return (
     <AuthFrame title={TITLES[link.purpose]} text={textOf(link)}>
-      <Form act={link.purpose === 'reset' ? 'Set it' : 'Go in'} onSend={send}>
+      <Form act={link.purpose === 'reset' ? 'Set password' : 'Continue'} onSend={send}>
         {asksAddress ? (
           <Field
             name="address"

@@ -40,12 +40,19 @@ export const PAGES: readonly PageRow[] = [
   fetched('/servers/:serverId/start', async () => (await import('../pages/start.tsx')).StartPage),
   here('/servers/:serverId/messages', MessagesPage, { word: 'Messages', icon: 'send', of: 'server' }),
   here('/servers/:serverId/messages/:id', MessagePage),
-  fetched('/servers/:serverId/broadcasts', async () => (await import('../pages/broadcasts.tsx')).BroadcastsPage, {
-    word: 'Broadcasts',
-    icon: 'broadcast',
-    of: 'server',
-  }),
-  fetched('/servers/:serverId/broadcasts/:id', async () => (await import('../pages/broadcasts.tsx')).BroadcastPage),
+  fetched(
+    '/servers/:serverId/broadcasts',
+    async () => (await import('../pages/broadcasts/broadcasts.tsx')).BroadcastsPage,
+    {
+      word: 'Broadcasts',
+      icon: 'broadcast',
+      of: 'server',
+    },
+  ),
+  fetched(
+    '/servers/:serverId/broadcasts/:id',
+    async () => (await import('../pages/broadcasts/broadcasts.tsx')).BroadcastPage,
+  ),
   fetched(
     '/servers/:serverId/received',
     async () => (await import('../pages/received/received-list.tsx')).ReceivedPage,

@@ -172,7 +172,7 @@ function About({ account }: { account: AccountDetail }) {
       <DefinitionList
         of={[
           ['Account', <CopyValue value={accountId} label="the account id" key="id" />],
-          ['Since', <Time at={createdAt} as="long" key="since" />],
+          ['Created', <Time at={createdAt} as="long" key="since" />],
           ['Addresses', administrators.length === 0 ? 'none' : administrators.join(', ')],
           ['Held', held ? 'accepted mail is held' : 'no'],
           ['Subscription', subscriptionActive ? 'active' : 'none'],

@@ -33,7 +33,7 @@ export function AccountsPage() {
             ),
           },
           { title: 'Cap', kind: 'wide', cell: ({ monthlyCap }) => <span class="num">{formatNumber(monthlyCap)}</span> },
-          { title: 'Since', kind: 'end', cell: ({ createdAt }) => <Time at={createdAt} /> },
+          { title: 'Created', kind: 'end', cell: ({ createdAt }) => <Time at={createdAt} /> },
         ]}
         empty={<Empty icon="people" title="No account yet" />}
       />

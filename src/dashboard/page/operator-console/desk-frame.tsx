@@ -104,7 +104,7 @@ function ByLink({ token, onOpen, onKey }: { token: string; onOpen: () => void; o
   return (
     <>
       <p class="dialog-text">This link works once and opens the console for 8 hours.</p>
-      <Form act="Go in" onSend={send}>
+      <Form act="Continue" onSend={send}>
         {null}
       </Form>
       <footer class="more">
@@ -131,7 +131,7 @@ function ByKey({ onOpen }: { onOpen: () => void }) {
         The key is in first-run.json in the data directory. It opens this console for 8 hours, or until you close the
         tab.
       </p>
-      <Form act="Go in" onSend={send}>
+      <Form act="Continue" onSend={send}>
         <Field
           name="key"
           label="Operator key"

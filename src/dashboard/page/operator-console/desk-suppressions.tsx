@@ -43,8 +43,8 @@ function Found({ search }: { search: Record<string, string> }) {
   const list = useSearchList<SuppressionEntry>('/suppressions/search', 'suppressions', search)
   const lift = ({ suppressionId, recipient }: SuppressionEntry) =>
     order({
-      title: `Lift the suppression of ${recipient}`,
-      act: 'Lift it',
+      title: `Remove the suppression of ${recipient}`,
+      act: 'Remove suppression',
       send: async (body) => {
         await call('DELETE', `/suppressions/${suppressionId}`, { body })
         say(`${recipient} gets mail again`)
@@ -59,8 +59,8 @@ function Found({ search }: { search: Record<string, string> }) {
       columns={[
         { title: 'Reason', cell: ({ reason }) => <StatusChip status={reason} /> },
         { title: 'Recipient', kind: 'grow', cell: ({ recipient }) => <b class="name">{recipient}</b> },
-        { title: 'Since', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
-        { title: 'Orders', kind: 'end', cell: (entry) => <Button onPress={() => lift(entry)}>Lift</Button> },
+        { title: 'Added', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { title: 'Actions', kind: 'end', cell: (entry) => <Button onPress={() => lift(entry)}>Remove</Button> },
       ]}
       empty={<Empty icon="shield" title="No suppressed addresses" />}
     />

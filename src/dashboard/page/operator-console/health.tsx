@@ -20,7 +20,7 @@ export function HealthPage() {
         meta={health.value === null ? 'Looking …' : <StatusChip status={health.value.ok ? 'ok' : 'failed'} />}
       >
         <Button icon="refresh" onPress={health.reload}>
-          Look again
+          Re-run checks
         </Button>
       </Head>
       <Card title="Findings">

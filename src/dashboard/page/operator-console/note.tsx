@@ -56,7 +56,7 @@ function NoteAsked({ noted }: { noted: Noted }) {
             onChange={(value) => setValues({ ...values, [name]: value })}
           />
         ))}
-        <Field name="note" label="Note" value={note} onChange={setNote} hint="What for: it stands in the audit log." />
+        <Field name="note" label="Note" value={note} onChange={setNote} hint="The reason, for the audit log." />
       </Form>
     </Dialog>
   )

@@ -38,7 +38,7 @@ export function QueuePage() {
     <>
       <Head title="Queue" meta="Pending mail by destination.">
         <Button icon="refresh" onPress={list.reload}>
-          Read anew
+          Refresh
         </Button>
       </Head>
       <List
@@ -65,7 +65,7 @@ export function QueuePage() {
             cell: ({ oldestAt }) => oldestAt !== null && <Time at={oldestAt} as="ago" />,
           },
           {
-            title: 'Orders',
+            title: 'Actions',
             kind: 'end',
             cell: ({ domain, held }) => (
               <span class="row-acts">

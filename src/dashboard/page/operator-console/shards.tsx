@@ -16,7 +16,7 @@ export function ShardsPage() {
     <>
       <Head title="Shards" meta="A shard has one owner at a time; a free one is taken within seconds.">
         <Button icon="refresh" onPress={list.reload}>
-          Read anew
+          Refresh
         </Button>
       </Head>
       <Shown of={list} lines={8}>

@@ -22,7 +22,7 @@ export function TailPage({ named = '' }: { readonly named?: string; readonly chi
       <Head title="Tail" meta="New events of one server, as they happen." />
       <Card title="Server">
         <div class="inset">
-          <Form act="Tail it" onSend={async () => tail(serverId.trim())}>
+          <Form act="Start" onSend={async () => tail(serverId.trim())}>
             <Field name="serverId" label="Server id" value={serverId} onChange={setServerId} mono />
           </Form>
         </div>

@@ -101,7 +101,7 @@ function RecordCard({ record, domain }: { record: RecordShown; domain: string })
           ['Type', type],
           ['Host', <CopyValue value={host} label="the host" key="host" />],
           [
-            'In the zone',
+            'Name (relative)',
             relative === host ? null : <CopyValue value={relative} label="the host in the zone" key="zone" />,
           ],
           ['Value', <CopyValue value={value} label="the value" key="value" />],

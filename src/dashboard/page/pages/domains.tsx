@@ -47,7 +47,7 @@ export function DomainsPage() {
           },
           { title: 'State', cell: (domain) => <DomainChip domain={domain} /> },
           {
-            title: 'Looked up',
+            title: 'Last checked',
             kind: 'end',
             cell: ({ lastCheckedAt }) => (lastCheckedAt === null ? 'not yet' : <Time at={lastCheckedAt} as="ago" />),
           },
@@ -114,7 +114,7 @@ function AddDomain({ onClose }: { onClose: () => void }) {
   }
   return (
     <Dialog title="Add a domain" onClose={onClose}>
-      <Form act="Add it" onSend={send}>
+      <Form act="Add domain" onSend={send}>
         <Field
           name="domain"
           label="Domain"

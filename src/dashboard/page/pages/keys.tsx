@@ -73,8 +73,8 @@ export function KeyList({ base, title, about, mayChange = may('write') }: KeyLis
         keyOf={({ tokenId }) => tokenId}
         columns={[
           { title: 'Name', kind: 'grow', cell: ({ name }) => <b class="name">{name}</b> },
-          { title: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
-          { title: 'Made', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
+          { title: 'Prefix', cell: ({ prefix }) => <code>{prefix}…</code> },
+          { title: 'Created', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
           { title: 'State', cell: ({ revokedAt }) => <KeyState revokedAt={revokedAt} /> },
           {
             title: 'Actions',
@@ -130,7 +130,7 @@ function NewKey({ base, onClose }: { base: string; onClose: () => void }) {
   const send = async () => setMade((await call<{ token: string }>('POST', base, { body: { name } })).token)
   return (
     <Dialog title="New key" onClose={onClose}>
-      <Form act="Make the key" onSend={send}>
+      <Form act="Create key" onSend={send}>
         <Field
           name="name"
           label="Name"

@@ -154,7 +154,7 @@ function Invitations({ of }: { of: ReturnType<typeof useLoad<{ invitations: Invi
       <Shown of={of} lines={2}>
         {({ invitations }) =>
           invitations.length === 0 ? (
-            <Empty icon="mail" title="Nobody is invited" />
+            <Empty icon="mail" title="No open invitations" />
           ) : (
             <Rows
               label="Invitations"

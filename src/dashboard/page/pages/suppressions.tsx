@@ -15,6 +15,7 @@ import type { PageProps } from '../browser/page-props.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty, Head } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
+import { Code } from '../parts/copy.tsx'
 import { ask, Dialog } from '../parts/dialog.tsx'
 import { Filters } from '../parts/filters.tsx'
 import { Field, Form, Select } from '../parts/form.tsx'
@@ -37,7 +38,7 @@ export function SuppressionsPage({ serverId }: PageProps) {
   const list = useSearchList<SuppressionEntry>(serverApi(serverId, '/suppressions/search'), 'suppressions', filters)
   const lift = async ({ suppressionId, recipient }: SuppressionEntry) => {
     const text = `Mail to ${recipient} is sent again from the next message on.`
-    if (!(await ask({ title: 'Lift this suppression?', text, act: 'Lift it' }))) return
+    if (!(await ask({ title: 'Remove this suppression?', text, act: 'Remove suppression' }))) return
     await call('DELETE', serverApi(serverId, `/suppressions/${suppressionId}`))
     say(`${recipient} gets mail again`)
     list.reload()
@@ -97,11 +98,28 @@ function columnsOf(
   return [
     { title: 'Reason', cell: ({ reason }) => <StatusChip status={reason} /> },
     { title: 'Recipient', kind: 'grow', cell: ({ recipient }) => <b class="name">{recipient}</b> },
-    { title: 'Answer', kind: 'clip', cell: ({ response }) => response !== null && <code>{response}</code> },
+    { title: 'Answer', kind: 'clip', cell: ({ response }) => response !== null && <Answer response={response} /> },
     { title: 'Stream', kind: 'wide', cell: ({ streamId }) => <span class="dim">{nameOf(streamId)}</span> },
-    { title: 'Since', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Added', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Actions', kind: 'end', cell: acts },
   ]
+}
+
+/** A reply cut to its column; a press shows all of it. */
+function Answer({ response }: { response: string }) {
+  const [isWhole, setWhole] = useState(false)
+  return (
+    <>
+      <button type="button" class="as-text cut" title="Show the whole answer" onClick={() => setWhole(true)}>
+        <code>{response}</code>
+      </button>
+      {isWhole && (
+        <Dialog title="Answer of the receiving server" onClose={() => setWhole(false)}>
+          <Code text={response} label="the answer" />
+        </Dialog>
+      )}
+    </>
+  )
 }
 
 interface LiftProps {
@@ -116,9 +134,9 @@ function Lift({ entry, serverId, onLift }: LiftProps) {
     <span class="row-acts">
       {messageId !== null && <Link href={serverPath(serverId, 'messages', messageId)}>Message</Link>}
       {liftable ? (
-        may('write') && <Button onPress={() => onLift(entry)}>Lift</Button>
+        may('write') && <Button onPress={() => onLift(entry)}>Remove</Button>
       ) : (
-        <span class="dim">Only the operator can lift it</span>
+        <span class="dim">Contact support to remove</span>
       )}
     </span>
   )

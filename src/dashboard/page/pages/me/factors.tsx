@@ -89,7 +89,7 @@ function Authenticator({ me, onChange, onAdd }: FactorProps & { onAdd: () => unk
         <b>Authenticator {me.totp && <span class="tag">On</span>}</b>
         <p>An app that shows a new six-digit code every 30 seconds.</p>
       </div>
-      {me.totp ? <Button onPress={remove}>Remove authenticator</Button> : <Button onPress={onAdd}>Set it up</Button>}
+      {me.totp ? <Button onPress={remove}>Remove authenticator</Button> : <Button onPress={onAdd}>Set up</Button>}
     </li>
   )
 }

@@ -75,7 +75,7 @@ function Password({ me, onChange }: { me: Me; onChange: () => void }) {
   return (
     <Card title="Password">
       <div class="inset">
-        <Form act={me.hasPassword ? 'Change it' : 'Set it'} onSend={send}>
+        <Form act={me.hasPassword ? 'Change password' : 'Set password'} onSend={send}>
           {me.hasPassword && (
             <Field
               name="current"
@@ -88,7 +88,7 @@ function Password({ me, onChange }: { me: Me; onChange: () => void }) {
           )}
           <Field
             name="password"
-            label="The new one"
+            label="New password"
             type="password"
             autocomplete="new-password"
             value={password}
@@ -113,7 +113,7 @@ function Look() {
         <Segments
           label="Theme"
           options={[
-            ['system', 'As the system'],
+            ['system', 'System'],
             ['light', 'Light'],
             ['dark', 'Dark'],
           ]}

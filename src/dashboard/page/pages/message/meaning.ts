@@ -13,8 +13,7 @@ const BOUNCES: Readonly<Record<string, string>> = {
   InactiveMailbox: 'The mailbox exists but is no longer in use.',
   BadDomain: 'The domain does not exist or takes no mail.',
   QuotaIssues: 'The mailbox is full. Try again in some days, or ask the recipient for another address.',
-  SpamBlock:
-    'The receiving server holds the sending address or domain for a source of spam. See the answer for its list.',
+  SpamBlock: 'The receiving server takes the sending address or domain for a source of spam. Its reply names the list.',
   PolicyRelated: 'A policy of the receiving server rejects this mail. See its reply.',
   ContentRelated: 'Something in the content or its size was refused. Look at links, attachments and size.',
   AuthenticationFailed: 'SPF, DKIM or DMARC did not pass. Check the records of the sending domain.',

@@ -28,6 +28,7 @@ import { isContentHidden } from './content-gate.tsx'
 import { curlOf } from './curl.ts'
 import { SendAgain } from './send-again.tsx'
 import { TimeLine } from './time-line.tsx'
+import { Verdict } from './verdict.tsx'
 
 /** Intervals of the reads with a feed, and without one: while a recipient is pending, and afterwards. */
 const REST_MS = 300
@@ -67,9 +68,10 @@ export function MessagePage({ serverId, id }: PageProps) {
       {(shown) => (
         <>
           <MessageHead message={shown} serverId={serverId} onCancelled={message.set} />
+          <Verdict message={shown} />
           <div class="columns">
             <div class="stack">
-              <Card title="What happened" side={isOpen && <span class="live">Goes on</span>}>
+              <Card title="What happened" side={isOpen && <span class="live">Live</span>}>
                 <TimeLine
                   message={shown}
                   serverId={serverId}

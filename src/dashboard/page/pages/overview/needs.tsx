@@ -22,11 +22,13 @@ interface Need {
   readonly text: string
   readonly act: string
   readonly href: string
+  /** Its name in a group. */
+  readonly of?: string
 }
 
 const WARNS_AT = 0.8
-/** Domains without records that are listed one by one. */
-const PENDING_SHOWN_MAX = 2
+/** Needs of one kind that are listed one by one. */
+const EACH_MAX = 2
 
 /** The card. */
 export function NeedsAttention({ serverId, overview }: { serverId: string; overview: Overview }) {
@@ -35,7 +37,10 @@ export function NeedsAttention({ serverId, overview }: { serverId: string; overv
     ...approvalNeeds(serverId),
     ...domains.flatMap(lostDomainNeeds),
     ...streams.flatMap((stream) => brakeNeeds(serverId, stream)),
-    ...webhooks.flatMap((webhook) => webhookNeeds(serverId, webhook, healthOf(health, webhook))),
+    ...grouped(
+      webhooks.flatMap((webhook) => webhookNeeds(serverId, webhook, healthOf(health, webhook))),
+      { word: 'webhooks missed events', icon: 'webhook', act: 'See webhooks', href: serverPath(serverId, 'webhooks') },
+    ),
     ...pendingDomainNeeds(domains),
     ...server.limits.flatMap(capNeeds),
   ]
@@ -79,6 +84,7 @@ function webhookNeeds(serverId: string, webhook: Webhook, health: WebhookHealth 
       title: isDown ? `${host} rejects events` : `${host} missed events`,
       text: `${counts.length === 0 ? 'No delivery is left' : counts.join(', ')}.${result}`,
       act: dead > 0 ? 'See dead deliveries' : 'See deliveries',
+      of: host,
       href: `${serverPath(serverId, 'webhooks', webhookId)}${dead > 0 ? '?status=dead' : ''}`,
     },
   ]
@@ -127,22 +133,31 @@ function pendingDomainNeeds(domains: readonly Domain[]): Need[] {
     return !verified && unverifiedSince === undefined && !testOnly
   })
   const text = 'You can’t send from it until its DNS records are found.'
-  const need = { tone: 'deferred', icon: 'globe', act: 'See records' } as const
-  if (pending.length <= PENDING_SHOWN_MAX)
-    return pending.map(({ domain, domainId }) => {
-      return { ...need, title: `${domain} is waiting for DNS`, text, href: `/domains/${domainId}` }
-    })
-  const names = pending.slice(0, PENDING_SHOWN_MAX).map(({ domain }) => domain)
-  const others = pending.length - names.length
-  return [
-    {
-      ...need,
-      title: `${pending.length} domains are waiting for DNS`,
-      text: `${names.join(', ')} and ${count(others, 'other')}.`,
-      act: 'See domains',
-      href: '/domains',
-    },
-  ]
+  const each = pending.map(({ domain, domainId }): Need => {
+    const title = `${domain} is waiting for DNS`
+    return {
+      tone: 'deferred',
+      icon: 'globe',
+      title,
+      text,
+      act: 'See records',
+      href: `/domains/${domainId}`,
+      of: domain,
+    }
+  })
+  return grouped(each, { word: 'domains are waiting for DNS', icon: 'globe', act: 'See domains', href: '/domains' })
+}
+
+/** Many of one kind as one, which leads to their list and names the first. */
+function grouped(
+  needs: readonly Need[],
+  { word, icon, act, href }: { word: string; icon: IconName; act: string; href: string },
+): Need[] {
+  if (needs.length <= EACH_MAX) return [...needs]
+  const named = needs.slice(0, EACH_MAX).map(({ of }) => of)
+  const text = `${named.join(', ')} and ${count(needs.length - named.length, 'other')}.`
+  const tone = needs.some((need) => need.tone === 'bounced') ? 'bounced' : 'deferred'
+  return [{ tone, icon, title: `${needs.length} ${word}`, text, act, href }]
 }
 
 function brakeNeeds(serverId: string, { name, pausedAt }: Stream): Need[] {

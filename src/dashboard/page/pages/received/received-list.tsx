@@ -33,7 +33,7 @@ export function ReceivedPage({ serverId }: PageProps) {
         fields={[
           { name: 'from', label: 'From', hint: 'ada@example.org', kind: 'address' },
           { name: 'recipient', label: 'To', hint: 'support@example.com', kind: 'address' },
-          { name: 'mailboxHash', label: 'After the plus', hint: 'ticket-17' },
+          { name: 'mailboxHash', label: 'Plus tag', hint: 'ticket-17' },
         ]}
         values={filters}
         onChange={change}

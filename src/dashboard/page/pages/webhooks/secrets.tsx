@@ -39,7 +39,7 @@ export function Secrets({ webhook: { secrets }, path, onChange }: SecretsProps) 
           <li key={secretId}>
             <div>
               <b>
-                Made <Time at={createdAt} />
+                Created <Time at={createdAt} />
               </b>
               <p>
                 <code>{secretId.slice(0, 8)}…</code>

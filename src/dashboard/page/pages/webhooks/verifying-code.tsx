@@ -48,7 +48,7 @@ export function VerifyingCode() {
     ] as const
   ).map(([name, text]) => ({ name, view: () => <Code text={text} label="the code" /> }))
   return (
-    <Card title="Verify a post">
+    <Card title="Verify signatures">
       <p class="note first">
         The header <code>Service-Signature</code> carries the time and an HMAC-SHA256 over time and body for each
         secret.

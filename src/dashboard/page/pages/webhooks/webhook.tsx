@@ -241,7 +241,7 @@ function TestEvent({ path, events, onClose, onQueued }: OrderProps & { events: r
   }
   return (
     <Dialog title="Send a test event" onClose={onClose}>
-      <Form act="Send it" onSend={send}>
+      <Form act="Send event" onSend={send}>
         <Select
           label="Event"
           value={event}
@@ -294,7 +294,7 @@ function About({ webhook }: { webhook: Webhook }) {
           ...(entry === undefined ? [] : [['Metadata', `${entry[0]}: ${entry[1]}`] as const]),
           ['Format', format],
           ['Received', inboundContent === 'full' ? 'with content' : 'as a reference'],
-          ['Made', <Time at={createdAt} as="long" key="made" />],
+          ['Created', <Time at={createdAt} as="long" key="made" />],
         ]}
       />
     </Card>

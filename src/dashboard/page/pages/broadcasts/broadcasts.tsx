@@ -1,24 +1,25 @@
 /** broadcasts - one message to many: progress, and cancelling */
 import { useEffect } from 'preact/hooks'
 import { Link } from 'wouter-preact'
-import type { Broadcast } from '../../../../schemas/broadcast.ts'
-import { call } from '../api/call.ts'
-import { useGetList } from '../api/lists.ts'
-import { useLoad } from '../api/load.ts'
-import { serverApi, serverPath } from '../api/place.ts'
-import { may } from '../api/session.ts'
-import { formatNumber } from '../api/words.ts'
-import { usePlace } from '../browser/crumbs.ts'
-import type { PageProps } from '../browser/page-props.ts'
-import { Button, LinkButton } from '../parts/button.tsx'
-import { Card, Empty, Head, Shown } from '../parts/card.tsx'
-import { Chip, StatusChip } from '../parts/chip.tsx'
-import { CopyValue } from '../parts/copy.tsx'
-import { DefinitionList } from '../parts/definition-list.tsx'
-import { ask } from '../parts/dialog.tsx'
-import { List } from '../parts/list.tsx'
-import { Time } from '../parts/time.tsx'
-import { say } from '../parts/toast.tsx'
+import type { Broadcast } from '../../../../../schemas/broadcast.ts'
+import { call } from '../../api/call.ts'
+import { useGetList } from '../../api/lists.ts'
+import { useLoad } from '../../api/load.ts'
+import { serverApi, serverPath } from '../../api/place.ts'
+import { may } from '../../api/session.ts'
+import { formatNumber } from '../../api/words.ts'
+import { usePlace } from '../../browser/crumbs.ts'
+import type { PageProps } from '../../browser/page-props.ts'
+import { Button, LinkButton } from '../../parts/button.tsx'
+import { Card, Empty, Head, Shown } from '../../parts/card.tsx'
+import { Chip, StatusChip } from '../../parts/chip.tsx'
+import { CopyValue } from '../../parts/copy.tsx'
+import { DefinitionList } from '../../parts/definition-list.tsx'
+import { ask } from '../../parts/dialog.tsx'
+import { List } from '../../parts/list.tsx'
+import { Time } from '../../parts/time.tsx'
+import { say } from '../../parts/toast.tsx'
+import { BroadcastOutcomes } from './outcome-tiles.tsx'
 
 /** The page of all. */
 export function BroadcastsPage({ serverId }: PageProps) {
@@ -84,6 +85,31 @@ function Progress({ broadcast: { total, released, failed } }: { broadcast: Broad
 
 const AGAIN_MS = 3000
 
+interface OrdersProps {
+  readonly broadcast: Broadcast
+  readonly onOrder: (name: string) => Promise<void>
+  readonly onCancel: () => Promise<void>
+}
+
+function Orders({ broadcast, onOrder, onCancel }: OrdersProps) {
+  return (
+    <>
+      {broadcast.pausedAt === null ? (
+        <Button icon="pause" onPress={() => onOrder('pause')}>
+          Pause
+        </Button>
+      ) : (
+        <Button icon="play" onPress={() => onOrder('resume')}>
+          Resume
+        </Button>
+      )}
+      <Button kind="danger" icon="ban" onPress={onCancel}>
+        Cancel
+      </Button>
+    </>
+  )
+}
+
 /** The page of one. */
 export function BroadcastPage({ serverId, id }: PageProps) {
   const path = serverApi(serverId, `/broadcasts/${id}`)
@@ -99,7 +125,7 @@ export function BroadcastPage({ serverId, id }: PageProps) {
   const order = async (name: string) => set(await call('POST', `${path}/${name}`))
   const cancel = async () => {
     const text = 'Messages not yet released are never sent. Messages already released are delivered.'
-    if (!(await ask({ title: 'Cancel this broadcast?', text, act: 'Cancel it', isDanger: true }))) return
+    if (!(await ask({ title: 'Cancel this broadcast?', text, act: 'Cancel broadcast', isDanger: true }))) return
     await order('cancel')
     say('The broadcast is cancelled')
   }
@@ -112,23 +138,9 @@ export function BroadcastPage({ serverId, id }: PageProps) {
       {(broadcast) => (
         <>
           <Head title={broadcast.subject ?? 'Broadcast'} meta={<BroadcastState broadcast={broadcast} />}>
-            {isOpen && may('write') && (
-              <>
-                {broadcast.pausedAt === null ? (
-                  <Button icon="pause" onPress={() => order('pause')}>
-                    Pause
-                  </Button>
-                ) : (
-                  <Button icon="play" onPress={() => order('resume')}>
-                    Resume
-                  </Button>
-                )}
-                <Button kind="danger" icon="ban" onPress={cancel}>
-                  Cancel
-                </Button>
-              </>
-            )}
+            {isOpen && may('write') && <Orders broadcast={broadcast} onOrder={order} onCancel={cancel} />}
           </Head>
+          <BroadcastOutcomes serverId={serverId} broadcast={broadcast} />
           <Card title="Progress">
             <div class="limit">
               <Progress broadcast={broadcast} />
