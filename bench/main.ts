@@ -17,6 +17,7 @@ import { benchPrimaries } from './figures/primaries.ts'
 import { benchReports } from './figures/reports.ts'
 import { benchRestart } from './figures/restart.ts'
 import { benchScale } from './figures/scale.ts'
+import { benchCold } from './figures/sealed/cold.ts'
 import { benchPersons } from './figures/sealed/persons.ts'
 import { benchSealed } from './figures/sealed/sealed.ts'
 import { benchSearch } from './figures/search.ts'
@@ -104,6 +105,7 @@ async function main(): Promise<void> {
     await benchSealed(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'memory' && values.persons !== undefined)
     await benchPersons(readNumber('persons', values.persons, 0))
+  else if (positionals[0] === 'cold') await benchCold({ messages: readNumber('messages', values.messages, 1_000_000) })
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'sizing') await benchSizing(readNumber('messages', values.messages, 3_000))
   else if (positionals[0] === 'lifecycle')
