@@ -17,6 +17,7 @@ export const EXAMINED = [
   'node',
   'backup',
   'content',
+  'segments',
   'http-engine',
   'exposure',
   'resolver',

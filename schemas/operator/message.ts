@@ -88,6 +88,9 @@ export const FOUND_MESSAGE = {
     sizeBytes: INTEGER_OR_NULL,
     attachmentCount: COUNT,
     recipients: { type: 'array', items: FOUND_RECIPIENT },
+    /** The object in the content store with its rows, and how often it was written; null: they are in Redis. */
+    sealedObject: TEXT_OR_NULL,
+    sealedGeneration: INTEGER_OR_NULL,
     /** The reads of Redis behind it, as commands of redis-cli. */
     reads: { type: 'array', items: { type: 'string' } },
     /** The message as its server sees it; null unless it is revealed. */
@@ -107,6 +110,8 @@ export const FOUND_MESSAGE = {
     'sizeBytes',
     'attachmentCount',
     'recipients',
+    'sealedObject',
+    'sealedGeneration',
     'reads',
     'revealed',
   ],

@@ -18,8 +18,10 @@ import { formatZone, type ZoneFileRecord } from '../mail/zone-file.ts'
 import { readConfig } from '../process/config.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
+import { inStore } from './console/in-store.ts'
 import { print } from './console/print.ts'
-import { formatValues, inStore } from './store.ts'
+import { formatObjects } from './operator/objects.ts'
+import { formatValues } from './store.ts'
 
 const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 'WARN', failed: 'FAIL' }
 
@@ -41,10 +43,12 @@ export async function runDoctor(options: ClientOptions & { zone?: boolean; deep?
  */
 async function runDeep({ json }: ClientOptions): Promise<number> {
   const { checkStore } = await import('../store/repair/check-store.ts')
+  const { isLoss } = await import('../store/repair/check-objects.ts')
   const found = await inStore(checkStore)
-  const { values, files, tornShards } = found
+  const { values, files, tornShards, objects } = found
   const wrong = files.filter(({ damagedBlocks }) => damagedBlocks > 0)
-  const isWell = values.damaged === 0 && wrong.length === 0 && tornShards.length === 0
+  const isWell =
+    values.damaged === 0 && wrong.length === 0 && tornShards.length === 0 && !(objects?.faults.some(isLoss) ?? false)
   if (json) console.log(JSON.stringify({ ok: isWell, ...found }))
   else {
     for (const line of formatValues(values)) console.log(line)
@@ -53,6 +57,7 @@ async function runDeep({ json }: ClientOptions): Promise<number> {
         damagedBlocks === 0 ? `${path}: ${bytes} bytes compared` : `${path}: ${damagedBlocks} blocks are damaged`,
       )
     for (const shard of tornShards) console.log(`Shard ${shard} is torn: sendwright repair ${shard}`)
+    if (objects !== null) for (const line of formatObjects(objects)) console.log(line)
     console.log(isWell ? 'Nothing is damaged' : 'Check the memory and disk of the machine, and restore a backup')
   }
   return isWell ? 0 : 1

@@ -2,14 +2,15 @@
  * store - `sendwright store`, which runs it, and the commands that use it directly: `operator-key`, `backup`, `repair`.
  */
 import type { Command } from 'commander'
-import { type Config, readConfig } from '../process/config.ts'
 import type { Backup } from '../store/backup/copy.ts'
 import type { ValuesFound } from '../store/repair/check-values.ts'
 import type { ShardSides } from '../store/repair/repair.ts'
 import { isAgreed } from './console/agreed.ts'
 import { CommandFailure } from './console/failure.ts'
+import { inStore } from './console/in-store.ts'
 import { parseInteger } from './console/options.ts'
 import { formatTable } from './console/table.ts'
+import { addRepairObjects } from './operator/objects.ts'
 import { startStore } from './start.ts'
 
 /** Shards of an installation. */
@@ -55,11 +56,12 @@ export function addStoreCommands(program: Command, ended: (code: number) => void
     .argument('<shard>', 'number of a torn shard', parseInteger)
     .description('show both sides of a torn shard and, with your confirmation, continue from the state of the store')
     .option('--yes', 'do not ask')
-    .option('--json', 'print both sides as one line of JSON')
+    .option('--json', 'print the result as one line of JSON')
     .action(async (shard: number, options: RepairOptions) => {
       if (shard >= SHARDS) repair.error(`error: there are ${SHARDS} shards, from 0`)
       ended(await repairShard(shard, options))
     })
+  addRepairObjects(repair, ended)
 }
 
 async function makeKey({ json, revokeOthers = false }: { json?: boolean; revokeOthers?: boolean }): Promise<number> {
@@ -131,15 +133,6 @@ export function formatValues({ checked, damaged, places }: ValuesFound): string[
   if (damaged === 0) return [`${checked} stored values are what was written`]
   const lines = places.map(({ key, field }) => `  ${key}${field === null ? '' : ` ${field}`}`)
   return [`${damaged} of ${checked} stored values are damaged:`, ...lines]
-}
-
-/** Runs an act with the settings of the environment; its errors are sentences. */
-export async function inStore<Result>(act: (config: Config) => Promise<Result>): Promise<Result> {
-  const settings = readConfig()
-  if (!settings.ok) throw new CommandFailure(`Wrong settings: ${settings.mistakes.join('; ')}`)
-  return await act(settings.config).catch((error: Error) => {
-    throw new CommandFailure(error.message)
-  })
 }
 
 function formatSides({ shard, meta, journal }: ShardSides): string {

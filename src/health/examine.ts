@@ -15,6 +15,7 @@ import type { Resolver } from '../dns/resolve.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type Config, isOwnStore } from '../process/config.ts'
+import type { SealingRing } from '../state/sealing.ts'
 import type { StoreCondition } from '../store/condition.ts'
 import type { Reader } from '../views/key.ts'
 import { readClockSync } from './clock-sync.ts'
@@ -41,6 +42,7 @@ import { examineMxListener } from './mx-listener.ts'
 import { examineMxPort } from './mx-port.ts'
 import { examinePort } from './port.ts'
 import { examineReportAuthorization } from './report-authorization.ts'
+import { examineSegments } from './segments.ts'
 import { serviceRecords } from './service-records.ts'
 import { examineClock, examineStore } from './store.ts'
 import { examineSubmission } from './submission.ts'
@@ -62,10 +64,14 @@ export interface ExamineDeps {
   readonly storeFault: () => string | null
   /** Null if all content is in Redis. */
   readonly contents: Contents | null
+  /** Opens the keys of segments. */
+  readonly ring: SealingRing
   readonly resolver: Resolver
   readonly serviceKey: SigningKey | null
   /** Reads the roles of the living processes. */
   readonly livingRoles: () => Promise<ReadonlySet<string>>
+  /** The store's clock, milliseconds. */
+  readonly storeMs: () => number
   /** The local clock, milliseconds. */
   readonly nowMs: () => number
 }
@@ -84,6 +90,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('node', async () => examineNode(process.version, nowMs())),
     one('backup', async () => examineBackup(config.dataDir, nowMs())),
     one('content', () => examineContent(deps.contents, config.dataDir)),
+    one('segments', () => examineSegments({ ...deps, nowMs: deps.storeMs })),
     one('http-engine', async () => examineHttpEngine(deps.engine)),
     one('exposure', async () => examineExposure(config)),
     one('mx-listener', () => examineMxListener(livingRoles, config.dataDir)),

@@ -380,7 +380,9 @@ function makeExamine(parts: Parts, worker: Worker, store: StoreCondition): Route
   const livingRoles = makeLivingRoles(parts, worker)
   const storeFault = () => parts.watch.fault
   const read = makeReader(parts.store)
-  const deps = { config, engine, store, read, storeFault, contents, resolver, serviceKey, livingRoles, nowMs: Date.now }
+  const clocks = { storeMs: () => worker.nowMs(), nowMs: Date.now }
+  const around = { config, engine, store, read, storeFault, contents, resolver, serviceKey, livingRoles }
+  const deps = { ...around, ...clocks, ring: parts.secrets.ring }
   return async () => {
     const health = await examine(deps)
     parts.metrics.examined(health.findings)

@@ -62,6 +62,14 @@ export async function openRingDoor(place: RingPlace): Promise<RingDoor> {
   return { ring, stop: () => clearInterval(timer) }
 }
 
+/** The ring as it is now, for one act beside the service. Throws InstallationMismatch if it does not open. */
+export async function readRingNow(redis: Redis, secret: string): Promise<Ring> {
+  const text = await readRing(redis)
+  const keys = text === null ? null : openRing(text, secret)
+  if (keys === null) throw new InstallationMismatch(NOT_OPEN)
+  return new Ring(keys, () => true)
+}
+
 const NOT_OPEN = 'SECRET_KEY does not open the keys of this store'
 
 function readRing(redis: Redis): Promise<string | null> {

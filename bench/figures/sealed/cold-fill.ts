@@ -6,8 +6,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
-import { verifyDomain } from '../../../test/support/service/crash-live.ts'
 import { until } from '../../../test/support/machine/until.ts'
+import { verifyDomain } from '../../../test/support/service/crash-live.ts'
 import { type Client, makeClient, sendBatches } from '../../load/batches.ts'
 import { keysOf, sumOf } from '../../store.ts'
 import type { ColdPlace } from './cold-place.ts'
@@ -125,7 +125,10 @@ async function makeWebhook(place: ColdPlace): Promise<string> {
 
 /** A jump of the clock lets the first requests wait for the store. */
 async function patiently<Answer>(act: () => Promise<Answer>): Promise<Answer> {
-  return until(() => act().catch((error: Error) => (/: 503 /.test(error.message) ? null : Promise.reject(error))), WAIT_MS)
+  return until(
+    () => act().catch((error: Error) => (/: 503 /.test(error.message) ? null : Promise.reject(error))),
+    WAIT_MS,
+  )
 }
 
 /** Waits until no recipient is open and no webhook waits. */

@@ -48,32 +48,16 @@ export interface ColdPlace {
 /** Opens a directory. Throws Error if openssl or a C compiler is missing. */
 export async function openPlace(dir: string): Promise<ColdPlace> {
   mkdirSync(dir, { recursive: true })
-  const [zone, relay, receiver, clock] = [await startZone(), await startRelay(), await startReceiver(), makeMovedClock()]
+  const [zone, relay, receiver, clock] = [
+    await startZone(),
+    await startRelay(),
+    await startReceiver(),
+    makeMovedClock(),
+  ]
   if (receiver === null) throw new Error('openssl is not installed')
   writeFileSync(join(dir, '..', 'receiver.pem'), receiver.ca)
-  const bin = join(dir, '..', 'bin')
-  await clock.around(async () => writeRedis(bin))
-  const [httpPort, operatorPort] = [await freePort(), await freePort()]
-  const environment = {
-    ...childEnvironment(),
-    DATA_DIR: dir,
-    PATH: [bin, process.env.PATH].join(delimiter),
-    SECRET_KEY,
-    HTTP_PORT: String(httpPort),
-    OPERATOR_PORT: String(operatorPort),
-    MX_PORT: '0',
-    SUBMISSION_PORT: '0',
-    SUBMISSION_TLS_PORT: '0',
-    EDGE_RATE: '0',
-    LOG_LEVEL: 'warn',
-    REDIS_MAXMEMORY: '1500mb',
-    CONTENT_STORE: 'file',
-    DNS_SERVERS: zone.server,
-    RELAY_URL: `smtp://127.0.0.1:${relay.port}`,
-    PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
-    WEBHOOK_PORTS: String(receiver.port),
-    NODE_EXTRA_CA_CERTS: join(dir, '..', 'receiver.pem'),
-  }
+  const environment = await environmentOf({ dir, clock, zone, relay, receiver })
+  const ports = { http: environment.HTTP_PORT, operator: environment.OPERATOR_PORT }
   let child: ChildProcess | null = null
   let client: Redis | null = null
   const place: ColdPlace = {
@@ -92,7 +76,7 @@ export async function openPlace(dir: string): Promise<ColdPlace> {
       child = started
       await until(async () => {
         if (started.exitCode !== null) throw new Error(`The service ended with ${started.exitCode}`)
-        return (await fetch(`http://127.0.0.1:${operatorPort}/readyz`).catch(() => null))?.status === 200
+        return (await fetch(`http://127.0.0.1:${ports.operator}/readyz`).catch(() => null))?.status === 200
       }, READY_MS_MAX)
       return (performance.now() - startedAtMs) / 1000
     },
@@ -105,7 +89,7 @@ export async function openPlace(dir: string): Promise<ColdPlace> {
     firstRun: () => JSON.parse(readFileSync(join(dir, 'first-run.json'), 'utf8')) as FirstRun,
     async call<Answer>(what: string, token: string, body?: object): Promise<Answer> {
       const [method = 'GET', path = '/'] = what.split(' ')
-      const port = path.startsWith('/v1/operator') ? operatorPort : httpPort
+      const port = path.startsWith('/v1/operator') ? ports.operator : ports.http
       const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
         method,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -132,12 +116,46 @@ export async function openPlace(dir: string): Promise<ColdPlace> {
   return place
 }
 
+/** The settings of the product. */
+async function environmentOf({
+  dir,
+  clock,
+  zone,
+  relay,
+  receiver,
+}: Pick<ColdPlace, 'dir' | 'clock' | 'zone' | 'relay' | 'receiver'>) {
+  const bin = join(dir, '..', 'bin')
+  await clock.around(async () => writeRedis(bin))
+  return {
+    ...childEnvironment(),
+    DATA_DIR: dir,
+    PATH: [bin, process.env.PATH].join(delimiter),
+    SECRET_KEY,
+    HTTP_PORT: String(await freePort()),
+    OPERATOR_PORT: String(await freePort()),
+    MX_PORT: '0',
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
+    EDGE_RATE: '0',
+    LOG_LEVEL: 'warn',
+    REDIS_MAXMEMORY: '1500mb',
+    CONTENT_STORE: 'file',
+    DNS_SERVERS: zone.server,
+    RELAY_URL: `smtp://127.0.0.1:${relay.port}`,
+    PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
+    WEBHOOK_PORTS: String(receiver.port),
+    NODE_EXTRA_CA_CERTS: join(dir, '..', 'receiver.pem'),
+  }
+}
+
 /** Redis alone gets the clock: the product asks it for the time, and Node.js would take ours for the machine's. */
 function writeRedis(bin: string): void {
   const { LD_PRELOAD, MOVED_CLOCK_FILE, PATH } = process.env
   mkdirSync(bin, { recursive: true })
   const moved = `LD_PRELOAD='${LD_PRELOAD}' MOVED_CLOCK_FILE='${MOVED_CLOCK_FILE}'`
-  writeFileSync(join(bin, 'redis-server'), `#!/bin/sh\nPATH='${PATH}' ${moved} exec redis-server "$@"\n`, { mode: 0o755 })
+  writeFileSync(join(bin, 'redis-server'), `#!/bin/sh\nPATH='${PATH}' ${moved} exec redis-server "$@"\n`, {
+    mode: 0o755,
+  })
 }
 
 /** Whether a directory was filled. */

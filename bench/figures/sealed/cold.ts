@@ -1,3 +1,4 @@
+/** cold - a store of thirteen months, and what it takes */
 import { join } from 'node:path'
 import { ROOT } from '../../../test/support/machine/root.ts'
 import { fillPlace } from './cold-fill.ts'

@@ -11,6 +11,7 @@ import { CommandFailure } from '../console/failure.ts'
 import { parseInteger, withNote, withOperatorOptions } from '../console/options.ts'
 import { type Ended, print } from '../console/print.ts'
 import { formatTable } from '../console/table.ts'
+import { inspectSegment } from '../operator/objects.ts'
 import { formatReads, type InspectOptions, inspectMessage } from './inspect-message.ts'
 import { addRedisClusterCommands, formatRedis, isServing, lookAtRedis } from './redis-cluster.ts'
 
@@ -22,15 +23,17 @@ type Shard = ShardList['shards'][number]
 
 /** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addClusterCommands(program: Command, ended: Ended): void {
-  const inspect = withNote(program.command('inspect <what> [id]'))
+  const inspect = withNote(program.command('inspect <what> [id] [segment]'))
     .description(
-      "what owns a shard (inspect 17), an entity's last states (inspect account <id>), or how a message fares (inspect message <id>), with what was read of Redis",
+      "what owns a shard (inspect 17), an entity's last states (inspect account <id>), how a message fares (inspect message <id>), with what was read of Redis, or the rows of a segment of a server's log (inspect segment <server> <name>), read with the settings of the service",
     )
     .option('--reveal', 'also print text and addresses of a message; recorded in the audit log')
-    .action(async (what: string, id: string | undefined, options: InspectOptions) => {
+    .action(async (what: string, id: string | undefined, segment: string | undefined, options: InspectOptions) => {
       if (id === undefined && !/^\d{1,3}$/.test(what)) inspect.error('error: give a shard, or a kind and an id')
       if (options.reveal && what !== 'message') inspect.error('error: --reveal is of a message')
-      if (id === undefined) ended(await inspectShard(Number(what), options))
+      if ((what === 'segment') !== (segment !== undefined)) inspect.error('error: give a server and its segment')
+      if (id !== undefined && segment !== undefined) ended(await inspectSegment(id, segment, options))
+      else if (id === undefined) ended(await inspectShard(Number(what), options))
       else ended(await (what === 'message' ? inspectMessage(id, options) : inspectEntity(what, id, options)))
     })
   const cluster = program.command('cluster').description('the processes and their shards')

@@ -16,6 +16,7 @@ import { eraseInSegment, readForForget, trimSegment } from './rewrite.ts'
 import { sealSegment } from './seal.ts'
 import { SegmentFailure } from './segment.ts'
 import type { ColdDeps } from './written.ts'
+import { performWrittenOff } from './written-off.ts'
 
 const UNDER_WAY_MAX = 4
 /** Reading out a full segment takes seconds, on a slow disk or bucket minutes. */
@@ -67,6 +68,8 @@ export function makeColdLane(deps: ColdLaneDeps): LaneType {
 
 async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
   try {
+    const done = await performWrittenOff(deps, job)
+    if (done !== null) return done
     switch (job.act) {
       case 'pack':
         return await packBodies(deps, job)

@@ -15,9 +15,11 @@ const BITS_EACH = 10
 const HASHES = 6
 const SHIFT = 32
 
-/** A filter of some numbers. */
-export function makeFilter(numbers: readonly number[]): { readonly text: string; readonly blocks: number } {
-  const blocks = Math.max(1, Math.ceil((numbers.length * BITS_EACH) / BLOCK_BITS))
+/** A filter of some numbers, as large as they need or with a given number of blocks. */
+export function makeFilter(
+  numbers: readonly number[],
+  blocks: number = Math.max(1, Math.ceil((numbers.length * BITS_EACH) / BLOCK_BITS)),
+): { readonly text: string; readonly blocks: number } {
   const bytes = Buffer.alloc(blocks * BLOCK_BYTES)
   for (const number of numbers) {
     const { block, bits } = placeInFilter(number, blocks)

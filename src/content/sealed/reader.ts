@@ -14,6 +14,7 @@
 
 import type { Entry, EntryHint, FactOf, FactValue, ViewFact } from '../../../cluster/behaviour.ts'
 import { entryIdOf, idOfShort, sortableEntryId } from '../../../cluster/id.ts'
+import { damagedValue } from '../../../cluster/sum.ts'
 import { sealedKey, sealedPersonsKey } from '../../state/keys.ts'
 import { LOG_FIELD, unpackLogEntry } from '../../state/message/log-entry.ts'
 import { PERSON_FIELD, TAG_FIELD } from '../../state/message/posting.ts'
@@ -54,7 +55,10 @@ interface Gap {
   readonly segment: string
 }
 
-/** Makes the reader. Null means a store or an object store that did not answer, or a broken object. */
+/**
+ * Makes the reader. Null means a store or a content store that did not answer. Throws DamagedValue if the object that a
+ * row names is missing, broken or written off.
+ */
 export function makeSealedReader(deps: SealedReaderDeps): Reader {
   const readAll = async (shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null> => {
     for (let tries = 1; ; tries += 1) {
@@ -68,7 +72,9 @@ export function makeSealedReader(deps: SealedReaderDeps): Reader {
         if (error.kind === 'gone' && tries < TRIES) continue
         deps.done(error.kind)
         deps.warn({ reason: error.message }, 'A sealed segment was not read')
-        return null
+        // An object that stays away from its name, or is not what was written, is damage: there is no later answer.
+        if (error.kind === 'away') return null
+        throw damagedValue('sealed')
       }
     }
   }

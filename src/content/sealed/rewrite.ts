@@ -28,7 +28,7 @@ import { type BlockPlace, blocksBytes, indexesBytes, packTail } from './tail.ts'
 import { type ColdDeps, isSame, writeObject } from './written.ts'
 
 /** Messages whose content or recalled rows one commit erases. */
-const TOUCHED_MAX = 100
+export const TOUCHED_MAX = 100
 /** Recalled messages that one trim removes; the next day's has the rest. */
 const REMOVED_MAX = 500
 
@@ -146,7 +146,7 @@ async function recalledOf(
 }
 
 /** Recalled messages that have expired; null if the store did not answer. */
-async function pastRecalled(
+export async function pastRecalled(
   { read }: ColdDeps,
   { serverId, segment, cutoffMs }: { serverId: string; segment: string; cutoffMs: number },
 ): Promise<{ shorts: string[]; statuses: string[] } | null> {
@@ -214,12 +214,14 @@ function isEmptied({ log, head }: SealedMessage): boolean {
   return isErasedHead(unpackHead(head, unpackLogEntry(log).recipients.length))
 }
 
-function touchedOf({ entryId, log, head, statuses }: PlacedMessage): TouchedMessage {
+/** A message as a commit erases it. */
+export function touchedOf({ entryId, log, head, statuses }: PlacedMessage): TouchedMessage {
   const { sizeBytes } = unpackStatus(statuses[0] ?? null, msOfEntry(entryId))
   return { entryId, log, head, sizeBytes }
 }
 
-function spansOf(messages: readonly SealedMessage[], nowMs: number): readonly ToldSpan[] {
+/** When events of these messages were announced. */
+export function spansOf(messages: readonly SealedMessage[], nowMs: number): readonly ToldSpan[] {
   const spans = messages.flatMap(({ entryId, statuses }) => {
     const ms = msOfEntry(entryId)
     return statuses.flatMap((text) => unpackStatus(text, ms).events.map(({ occurredAtMs }) => toldOf(occurredAtMs)))

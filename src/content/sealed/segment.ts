@@ -8,7 +8,7 @@
 
 import { sortableEntryId } from '../../../cluster/id.ts'
 import { BoundedCache } from '../../process/bounded-cache.ts'
-import { coldName, type SealedRow } from '../../state/message/sealed.ts'
+import { coldName, isWrittenOff, type SealedRow } from '../../state/message/sealed.ts'
 import { openMailKey, type SealingRing } from '../../state/sealing.ts'
 import type { Contents, GetOrder } from '../contents.ts'
 import { BrokenObject } from '../framing.ts'
@@ -106,7 +106,7 @@ export class SealedSegment {
   async tail(): Promise<Tail> {
     const { tails } = this.#caches
     const known = tails.get(this.#name)
-    if (known !== undefined) return known
+    if (known !== undefined && !isWrittenOff(this.#row)) return known
     const { size } = this.#row
     const from = Math.max(0, size - END_READ_BYTES)
     let end = await this.bytes(from, size - from)
@@ -129,13 +129,14 @@ export class SealedSegment {
   /** A part of the object. */
   async bytes(from: number, length: number): Promise<Buffer> {
     if (this.#whole !== null) return this.#whole.subarray(from, from + length)
+    if (isWrittenOff(this.#row)) throw new SegmentFailure('broken', `The object ${this.#name} was written off`)
     const mailKey = openMailKey(this.#deps.ring, this.#row.key)
     if (mailKey === null) throw new SegmentFailure('broken', 'Its key does not open: SECRET_KEY is another one')
     const order = { name: this.#name, mailKey, kind: 'log', span: { from, length } } as const
     const known = this.#caches.fronts.get(this.#name)
     const read = known === undefined ? 'away' : await this.#deps.contents.read({ ...order, front: known })
-    // With a cached front, a missing object fails like an unavailable one.
-    const found = read === 'away' ? await this.#readFresh(order) : read
+    // With a cached front, a missing object fails like an unavailable one, and a restored one like a damaged one.
+    const found = typeof read === 'string' ? await this.#readFresh(order) : read
     if (typeof found === 'string') throw new SegmentFailure(found, `The object ${this.#name} is ${found}`)
     return found
   }
@@ -143,8 +144,10 @@ export class SealedSegment {
   async #readFresh(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'> {
     const front = await this.#deps.contents.front(this.#name)
     if (typeof front === 'string') return front
-    this.#caches.fronts.set(this.#name, front, { bytes: FRONT_BYTES, untilMs: this.#deps.nowMs() + TAIL_MS })
-    return this.#deps.contents.read({ ...order, front })
+    const read = await this.#deps.contents.read({ ...order, front })
+    if (typeof read !== 'string')
+      this.#caches.fronts.set(this.#name, front, { bytes: FRONT_BYTES, untilMs: this.#deps.nowMs() + TAIL_MS })
+    return read
   }
 
   /** The messages of one block. */

@@ -46,6 +46,11 @@ export class MessageRows {
     this.#status = statusKey(shard, serverId, segment)
   }
 
+  /** The keys of the log, of heads and of statuses, as an operator finds them in Redis. */
+  get keys(): { readonly log: string; readonly head: string; readonly status: string } {
+    return { log: this.#log, head: this.#head, status: this.#status }
+  }
+
   /** The read of heads by short ids. */
   headsFact(shorts: readonly string[]): FieldsFact {
     return { read: 'fields', key: this.#head, fields: shorts }

@@ -7,6 +7,9 @@
  * another leaf, or no row, and changes nothing. An object is never changed. A rewrite names its leaf (`next`) before
  * it writes the object, and its commit swaps the row if that name and the number of recalls are those that it saw.
  *
+ * An object that is lost for good is written off (`sendwright repair objects`): its row has no key. Reads of its
+ * messages are refused as damaged, and erasure and retention go on with the recalled messages alone.
+ *
  * A message of a sealed segment is recalled before it is changed: its head and its statuses return to the hashes of
  * the segment, and its log entry to `recalled`. These rows win over those of the object.
  *
@@ -18,7 +21,7 @@
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'
-import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { idOfShort, msOf, shortId } from '../../../cluster/id.ts'
 import { DAY_MS, dayName } from '../calendar.ts'
 import { formatObjectName } from '../object-name.ts'
 
@@ -26,6 +29,8 @@ import { formatObjectName } from '../object-name.ts'
 export const HOT_DAYS_MIN = 4
 /** A replaced object has lost its key, but stays for this long, because a running backup may still copy it by name. */
 export const REPLACED_MS = 7 * DAY_MS
+/** Characters of a short id. */
+const SHORT_CHARS = 22
 /** More than the longest time that a message is kept. */
 const LIVE_DAYS = 400
 const TEST_DAYS = 32
@@ -39,7 +44,7 @@ export interface SealedRow {
   readonly day: string
   /** Bytes before encryption. */
   readonly size: number
-  /** Key of the object, sealed. */
+  /** Key of the object, sealed; '' if the object was written off. */
   readonly key: string
   readonly messages: number
   /** Times in the first and the last id. */
@@ -57,6 +62,21 @@ export interface SealedRow {
 export function frozenRow(leaf: string, day: string): SealedRow {
   const none = { size: 0, key: '', messages: 0, firstMs: 0, lastMs: 0, recalls: 0, next: '', filterBlocks: 0 }
   return { generation: 0, leaf, day, ...none }
+}
+
+/** Whether the object of a sealed segment was lost, and an operator has written it off. */
+export function isWrittenOff({ generation, key }: SealedRow): boolean {
+  return generation > 0 && key === ''
+}
+
+/** The row of a segment whose object is lost for good. */
+export function writtenOffRow(row: SealedRow): SealedRow {
+  return { ...row, size: 0, key: '', next: '' }
+}
+
+/** When a frozen segment was frozen, or when the last object of a sealed one was named, in ms. */
+export function namedAtMs({ leaf }: SealedRow): number {
+  return msOf(idOfShort(leaf.slice(-SHORT_CHARS)))
 }
 
 /** Packs a row of `sealed`. */

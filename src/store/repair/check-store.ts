@@ -9,7 +9,9 @@ import { compareSums } from '../../../cluster/embedded/aof-sums.ts'
 import { SHARDS } from '../../../cluster/id.ts'
 import { type Config, isOwnStore } from '../../process/config.ts'
 import { withStore } from '../with-store.ts'
+import { checkObjects, type ObjectsFound } from './check-objects.ts'
 import { checkValues, type ValuesFound } from './check-values.ts'
+import { withObjects } from './open-objects.ts'
 import { sidesOf } from './repair.ts'
 
 /** What was compared, and what differs. */
@@ -19,6 +21,8 @@ export interface StoreFound {
   readonly files: readonly { readonly path: string; readonly bytes: number; readonly damagedBlocks: number }[]
   /** Shards whose journal and sequence number differ while no commit is made. */
   readonly tornShards: readonly number[]
+  /** Segments of the log and packs of bodies in the content store; null if all content is in Redis. */
+  readonly objects: ObjectsFound | null
 }
 
 /** Compares all of it. Throws Error, a sentence, if there is no store. */
@@ -30,7 +34,8 @@ export function checkStore(config: Config): Promise<StoreFound> {
       // A commit between the two reads looks the same, but not twice.
       if ((await isTorn()) && (await isTorn()) && (await isTorn())) tornShards.push(shard)
     }
-    return { values: await checkValues(nodes), files: await checkFiles(config), tornShards }
+    const objects = await withObjects(nodes, config, checkObjects)
+    return { values: await checkValues(nodes), files: await checkFiles(config), tornShards, objects }
   })
 }
 

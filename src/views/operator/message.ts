@@ -4,7 +4,7 @@
  * The view adds the lane of each recipient's work, the process that performs it, and the commands that were read, in
  * the form of redis-cli, for a closer look.
  *
- * Keys: `accounts`, `servers:<account>`, `segments:<server>`, `log head status:<server>:<segment>`,
+ * Keys: `accounts`, `servers:<account>`, `segments sealed:<server>`, `log head status recalled:<server>:<segment>`,
  * `person:<account>:<x…>`, `claims`, `due:<lane>`, `holds`
  *
  * Spec operator.message
@@ -18,6 +18,8 @@ import type { FoundMessage } from '../../../schemas/operator/message.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { HOLDS_SHARD, holdsKey } from '../../state/keys.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
+import { MessageRows } from '../../state/message/row.ts'
+import { coldName, unpackSealed } from '../../state/message/sealed.ts'
 import { isOpen, messageStatus, type RecipientState, type StatusEvent } from '../../state/message/status.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -67,7 +69,8 @@ export async function readFoundMessage(
   if (typeof stored === 'string') return stored
   const isHeld = stateOf<AccountState>(owners[1])?.held === true
   const works = await readWorks(read, place, { stored, isHeld })
-  if (works === null) return 'unavailable'
+  const sealed = await readSealedPlace(read, place)
+  if (works === null || sealed === null) return 'unavailable'
   const revealed = reveals ? await readWhole({ ...deps, read }, { accountId, serverId }, stored) : null
   if (revealed === 'unavailable') return revealed
   const { entry, head } = stored
@@ -90,8 +93,26 @@ export async function readFoundMessage(
       ...formatState(state),
       ...(works[index] as Work),
     })),
+    ...sealed,
     reads: [...reads],
     revealed,
+  }
+}
+
+/** The object that holds the rows of a message; null when the store did not answer. */
+async function readSealedPlace(
+  read: Reader,
+  { shard, serverId, segment, messageId }: MessagePlace,
+): Promise<Pick<FoundMessage, 'sealedObject' | 'sealedGeneration'> | null> {
+  const rows = new MessageRows(shard, { serverId, segment })
+  const seen = await read(shard, [rows.sealedFact(), rows.recalledFact([shortId(messageId)])])
+  if (seen === null) return null
+  const [[text = null], [recalled = null]] = seen
+  const row = unpackSealed(text)
+  const isThere = row !== null && row.generation > 0 && recalled === null
+  return {
+    sealedObject: isThere ? coldName(shard, row) : null,
+    sealedGeneration: isThere ? row.generation : null,
   }
 }
 

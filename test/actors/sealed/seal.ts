@@ -258,7 +258,7 @@ t.test('an object that cannot be read is an answer of its own, never a missing m
   changed[300]! ^= 1
   for (const bytes of [good.subarray(0, 300), Buffer.alloc(good.length, 1), changed]) {
     writeFileSync(path, bytes)
-    t.equal(await read(), 'unavailable')
+    await t.rejects(read(), { message: 'A stored value is damaged' })
   }
   t.match(cold.reads.slice(-3), ['broken', 'broken', 'broken'])
   writeFileSync(path, good)

@@ -175,6 +175,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
 export const OWN: Readonly<Record<string, string>> = {
   'src/views/message/tally.ts': 'counts of one request',
   'cluster/embedded': 'files of the embedded Redis',
+  'src/store/repair': 'objects and rows of the installation, for the length of one command of the operator',
   'cluster/facts': 'keys that a batch of at most 64 commands reads or writes, and caches that field-cache.ts bounds',
   'cluster/items': 'lanes and items of the shards of this process: what waits in the store',
   'cluster/mailbox': 'processes and shards',
