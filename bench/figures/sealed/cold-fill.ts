@@ -118,7 +118,7 @@ async function prepare(place: ColdPlace, { steps, webhookId }: Progress): Promis
 }
 
 async function makeWebhook(place: ColdPlace): Promise<string> {
-  const body = { url: `${place.receiver.url}/hook`, events: ['delivered', 'bounced', 'deferred', 'complained'] }
+  const body = { url: `${place.receiver.url}/hook`, events: ['delivered', 'bounced', 'deferred', 'spam_complaint'] }
   const { token } = place.firstRun().liveServer
   return (await patiently(() => place.call<{ webhookId: string }>('POST /v1/webhooks', token, body))).webhookId
 }
