@@ -50,6 +50,9 @@ const HELP = `Usage: npm run bench -- <name> [options]
   broadcast   50,000 recipients in one request: its 202, its release, what others feel, bytes of Redis
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
+  cold        a store of thirteen months, filled with a moved clock and copied to 13 million messages: memory, disk, start,
+              reading, searching, erasing, and the whole machine while it seals, rewrites its file and makes a backup
+
 Options
   --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
   --rounds N    repetitions (accept, restart, start, submission; default 3)
@@ -101,12 +104,8 @@ async function main(): Promise<void> {
   if (values.help === true) console.log(HELP)
   else if (positionals[0] === 'accept')
     await benchAccept({ ...times, only: only ?? CONTESTANTS_USUAL, isProfiled: values.profile === true })
-  else if (positionals[0] === 'memory' && values.sealed === true)
-    await benchSealed(readNumber('messages', values.messages, 100_000))
-  else if (positionals[0] === 'memory' && values.persons !== undefined)
-    await benchPersons(readNumber('persons', values.persons, 0))
+  else if (positionals[0] === 'memory') await benchMemoryOf(values)
   else if (positionals[0] === 'cold') await benchCold({ messages: readNumber('messages', values.messages, 1_000_000) })
-  else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'sizing') await benchSizing(readNumber('messages', values.messages, 3_000))
   else if (positionals[0] === 'lifecycle')
     await benchLifecycle({
@@ -161,6 +160,13 @@ async function main(): Promise<void> {
     await benchRestart({ rounds, messages: readNumber('messages', values.messages, 100_000) })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
+}
+
+/** What a message takes: in Redis, sealed, or of the persons whom mail was sent to. */
+async function benchMemoryOf(values: { messages?: string; sealed?: boolean; persons?: string }): Promise<void> {
+  if (values.sealed === true) await benchSealed(readNumber('messages', values.messages, 100_000))
+  else if (values.persons !== undefined) await benchPersons(readNumber('persons', values.persons, 0))
+  else await benchMemory(readNumber('messages', values.messages, 100_000))
 }
 
 function readNumber(name: string, text: string | undefined, fallback: number): number {

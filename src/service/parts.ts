@@ -376,13 +376,11 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
 
 /** Examines everything that the installation needs of the world around it. */
 function makeExamine(parts: Parts, worker: Worker, store: StoreCondition): RouteDeps['examine'] {
-  const { config, engine, contents, resolver, serviceKey } = parts
-  const livingRoles = makeLivingRoles(parts, worker)
-  const storeFault = () => parts.watch.fault
+  const { secrets, watch } = parts
   const read = makeReader(parts.store)
   const clocks = { storeMs: () => worker.nowMs(), nowMs: Date.now }
-  const around = { config, engine, store, read, storeFault, contents, resolver, serviceKey, livingRoles }
-  const deps = { ...around, ...clocks, ring: parts.secrets.ring }
+  const around = { storeFault: () => watch.fault, livingRoles: makeLivingRoles(parts, worker), ring: secrets.ring }
+  const deps = { ...parts, ...around, ...clocks, store, read }
   return async () => {
     const health = await examine(deps)
     parts.metrics.examined(health.findings)

@@ -64,6 +64,7 @@ export async function fillPlace(place: ColdPlace, messages: number, say: (line: 
   place.clock.moveTo(days[progress.steps]?.day ?? DAYS)
   await place.start()
   await prepare(place, progress)
+  progress = { ...progress, webhookId: null }
   const { liveServer, account } = place.firstRun()
   const agent = new Agent({ keepAlive: true, maxSockets: 4 })
   const bare = makeClient({ port: Number(place.environment.HTTP_PORT), keys: [liveServer.token] }, agent)
@@ -95,7 +96,7 @@ export async function fillPlace(place: ColdPlace, messages: number, say: (line: 
   return done
 }
 
-/** Limits, the domain with its records, and the webhook at the present port of its receiver. */
+/** Limits, and the domain with its records. */
 async function prepare(place: ColdPlace, { steps, webhookId }: Progress): Promise<void> {
   const { account, liveServer, operatorToken } = place.firstRun()
   const limits = { perMinuteLimit: MUCH, highestCap: MUCH, monthlyCap: MUCH }
@@ -113,8 +114,8 @@ async function prepare(place: ColdPlace, { steps, webhookId }: Progress): Promis
     place.zone.set(returnPath.host, { type: 'CNAME', domain: returnPath.value })
     place.zone.set(dkim.host, { type: 'TXT', data: dkim.value.match(/.{1,255}/g) as string[] })
   }
-  if (webhookId !== null)
-    await place.call(`PATCH /v1/webhooks/${webhookId}`, liveServer.token, { url: `${place.receiver.url}/hook` })
+  // The receiver has another port now.
+  if (webhookId !== null) await place.call(`DELETE /v1/webhooks/${webhookId}`, liveServer.token)
 }
 
 async function makeWebhook(place: ColdPlace): Promise<string> {
