@@ -97,7 +97,7 @@ export async function openPlace(dir: string): Promise<ColdPlace> {
       })
       const text = await answer.text()
       if (!answer.ok) throw new Error(`${what}: ${answer.status} ${text.slice(0, 500)}`)
-      return JSON.parse(text) as Answer
+      return JSON.parse(text === '' ? 'null' : text) as Answer
     },
     async stop() {
       client?.disconnect()
