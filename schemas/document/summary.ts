@@ -137,6 +137,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readShards: 'List the processes and their shards',
   readEntity: 'Read the last states of an account, server, stream or other entity',
   findMessage: 'Find a message by its id: the status of its recipients, and their queued work',
+  searchRecipients: 'Find the messages of a recipient over all accounts; the audit log records it',
   revealMessage: 'Read a message with its text and addresses; the audit log records it',
   listOperatorKeys: 'List the keys of the operators',
   createOperatorKey: "Create an operator's key; its value is shown only once",

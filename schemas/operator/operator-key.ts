@@ -14,7 +14,7 @@ import { OPERATOR_ROLES } from './role.ts'
 const ROLE = {
   enum: OPERATOR_ROLES,
   description:
-    '`readOnly` reads; `support` also retries mail, lifts suppressions and reveals messages; `admin` does all',
+    '`readOnly` reads; `support` also retries mail, lifts suppressions, reveals messages and searches recipients; `admin` does all',
 } as const
 
 /** Body of POST /v1/operator/tokens. */

@@ -1,8 +1,8 @@
 /**
  * role - the role of an operator's key, and the least role that each operator route takes
  *
- * `readOnly` reads, `support` also retries mail, lifts suppressions and reveals messages, `admin` does everything. A
- * key without a role was created by an earlier version, and is an admin's.
+ * `readOnly` reads, `support` also retries mail, lifts suppressions, reveals messages and searches recipients, `admin`
+ * does everything. A key without a role was created by an earlier version, and is an admin's.
  */
 
 export const OPERATOR_ROLES = ['readOnly', 'support', 'admin'] as const
@@ -18,6 +18,7 @@ const ROLES: Readonly<Record<string, OperatorRole>> = {
   retryQueue: 'support',
   operatorLiftSuppression: 'support',
   revealMessage: 'support',
+  searchRecipients: 'support',
 }
 
 /** The least role for a route of the operator listener: reads are open to each role, other writes to admins. */

@@ -29,6 +29,7 @@ import { HEALTH } from './health.ts'
 import { FOUND_MESSAGE } from './message.ts'
 import { OPERATOR_KEY, OPERATOR_KEY_BODY, OPERATOR_KEY_LIST, OPERATOR_KEY_MADE } from './operator-key.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY, QUEUED_MESSAGES, QUEUED_MESSAGES_QUERY } from './queue.ts'
+import { RECIPIENT_MESSAGES, RECIPIENT_SEARCH } from './recipient.ts'
 import { DESK_LINK_BODY, OPERATOR_SESSION } from './session.ts'
 
 function queueOrder<const Name extends string>(name: Name, order: string): Route<Name, 'O', typeof QUEUE_BODY> {
@@ -281,6 +282,12 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: NOTE_BODY,
     success: { status: 200, body: FOUND_MESSAGE },
+  }),
+  searchRecipients: route('searchRecipients', 'POST', '/v1/operator/recipients/search', {
+    listener: 'operator',
+    keys: ['O'],
+    body: RECIPIENT_SEARCH,
+    success: { status: 200, body: RECIPIENT_MESSAGES },
   }),
   listOperatorKeys: route('listOperatorKeys', 'GET', '/v1/operator/tokens', {
     listener: 'operator',

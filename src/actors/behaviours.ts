@@ -46,7 +46,7 @@ import { accept } from './message/accept.ts'
 import { RELEASE_TIMER, release } from './message/held.ts'
 import { dropItem, orderQueue, retryLane } from './message/operate-queue.ts'
 import { recordReport } from './message/record-report.ts'
-import { reveal } from './message/reveal.ts'
+import { reveal, searchRecipients } from './message/reveal.ts'
 import { orderScheduled } from './message/schedule.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
@@ -150,6 +150,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     retryLane,
     dropItem,
     reveal,
+    searchRecipients,
     listen,
     addUser,
     changeUser,

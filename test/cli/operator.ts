@@ -169,6 +169,19 @@ t.test('inspect message: by its id alone, without its text unless it is revealed
   )
 })
 
+t.test('operator find: messages of an address over all accounts, in the audit log [operator.recipients]', async (t) => {
+  const { testServer, account } = service.firstRun
+  const to = ['Found@simulator.test']
+  const body = { from: 'shop@simulator.test', to, subject: 'Secret', text: 'Secret text' }
+  const { json } = await service.call('POST /v1/email', { token: testServer.token, body })
+  const found = await run('operator', 'find', 'found@simulator.test', '--note', 'they asked')
+  t.equal(found.code, 0)
+  t.match(found.out, new RegExp(`${json.messageId} 0 +${account.accountId} +${testServer.serverId}`))
+  t.notMatch(found.out, /Secret|@/)
+  t.match((await run('audit', '--limit', '1')).out, /searchRecipients .*they asked/)
+  t.match(await run('operator', 'find', 'nobody'), { code: 1, err: /recipient/ })
+})
+
 t.test('operator-key: a new key works, the old one does not, and the act is logged [operator.key]', async (t) => {
   const kept = await runJson('operator-key')
   t.same(kept.json.revoked, [], 'others remain')

@@ -45,6 +45,7 @@ import {
   makeRetryQueue,
   type QueueDeps,
 } from './queue.ts'
+import { makeSearchRecipients, type RecipientDeps } from './recipients.ts'
 import {
   makePatchAccountRetention,
   makePatchInstallationRetention,
@@ -78,6 +79,7 @@ export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps
   EventFeedDeps &
   SuppressionDeps &
   QueueDeps &
+  RecipientDeps &
   StreamDeps
 
 /** The handlers, by the names of their routes. */
@@ -127,6 +129,7 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     readAudit: makeReadAudit(deps),
     findMessage: makeFindMessage(deps),
     revealMessage: makeRevealMessage(deps),
+    searchRecipients: makeSearchRecipients(deps),
     listQueue: makeListQueue(deps),
     listQueuedMessages: makeListQueuedMessages(deps),
     retryQueue: makeRetryQueue(deps),

@@ -37,9 +37,15 @@ export interface MessageFilter {
   readonly toMs: number | null
 }
 
+/** The server whose log is searched. */
+export interface SearchOwner extends Pick<ServerKey, 'accountId' | 'serverId' | 'mode' | 'defaultStreamId'> {
+  /** The hash of the key that searches; null: an operator, whose key is checked before. */
+  readonly hash: string | null
+}
+
 /** A walk through the log of a server with its filters. */
 export interface Passing {
-  readonly owner: ServerKey
+  readonly owner: SearchOwner
   readonly walk: Walk
   readonly filter: MessageFilter
   readonly nowMs: number
@@ -88,7 +94,7 @@ async function namedOf(
 function entryPasses(
   entry: StoredMessage['entry'],
   { sought }: Walk,
-  { filter, owner }: { filter: MessageFilter; owner: ServerKey },
+  { filter, owner }: { filter: MessageFilter; owner: SearchOwner },
 ): boolean {
   const { recipient, sender, tagHash } = sought
   if (recipient !== null && !entry.recipients.includes(recipient)) return false

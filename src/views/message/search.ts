@@ -22,12 +22,12 @@ import { keepsContent } from '../../state/message/retention.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
-import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
+import { keyFact, ownerOfRow, type Reader } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { numberIn, personPlaces, readPersonMap } from '../person.ts'
 import { readTogether } from '../read-together.ts'
 import { readLogMonths } from '../retention.ts'
-import { type MessageFilter, needsHead, type Passing, readPassing } from './filter.ts'
+import { type MessageFilter, needsHead, type Passing, readPassing, type SearchOwner } from './filter.ts'
 import { type Round, type Stretch, type Walk, walkMessages } from './scan.ts'
 import { formatSummary, type StoredMessage } from './summary.ts'
 
@@ -54,24 +54,22 @@ export interface MessagePage {
   readonly next: string | null
 }
 
-const NOTHING: MessagePage = { messages: [], next: null }
+const NOTHING: Hits = { found: [], next: null }
 
 /** The start of a search, with its walk and filter, or the reason why the page is empty. */
 type Begin = Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'
 
 /** Searches. */
 export async function searchMessages(
-  { read, nowMs, lookedAtMax = MESSAGES_LOOKED_AT_MAX }: SearchDeps,
-  owner: ServerKey,
-  { filter, page }: { readonly filter: MessageFilter; readonly page: Page },
+  deps: SearchDeps,
+  owner: SearchOwner,
+  asked: { readonly filter: MessageFilter; readonly page: Page },
 ): Promise<MessagePage | 'unauthorized' | 'unavailable' | 'stream_not_found'> {
-  const walk = await beginWalk(read, owner, { filter, page, nowMs: nowMs() })
-  if (walk === 'nothing') return NOTHING
-  if (typeof walk === 'string') return walk
-  const hits = await collect(read, { owner, walk, filter, limit: page.limit, lookedAtMax, nowMs: nowMs() })
-  if (hits === null) return 'unavailable'
-  const { shard } = walk
+  const hits = await findMessages(deps, owner, asked)
+  if (typeof hits === 'string') return hits
+  const { read, nowMs } = deps
   const { accountId } = owner
+  const shard = homeShard(accountId)
   const numbers = hits.found.flatMap(({ entry }) => [entry.sender, ...entry.recipients])
   const persons = await readPersonMap(read, { shard, accountId, numbers })
   if (persons === null) return 'unavailable'
@@ -86,10 +84,23 @@ export async function searchMessages(
   return { messages, next: hits.next }
 }
 
+/** The messages of a page as they are stored. */
+export async function findMessages(
+  { read, nowMs, lookedAtMax = MESSAGES_LOOKED_AT_MAX }: SearchDeps,
+  owner: SearchOwner,
+  { filter, page }: { readonly filter: MessageFilter; readonly page: Page },
+): Promise<Hits | 'unauthorized' | 'unavailable' | 'stream_not_found'> {
+  const walk = await beginWalk(read, owner, { filter, page, nowMs: nowMs() })
+  if (walk === 'nothing') return NOTHING
+  if (typeof walk === 'string') return walk
+  const hits = await collect(read, { owner, walk, filter, limit: page.limit, lookedAtMax, nowMs: nowMs() })
+  return hits ?? 'unavailable'
+}
+
 /** The walk of a search from its page on. */
 export async function beginWalk(
   read: Reader,
-  owner: ServerKey,
+  owner: SearchOwner,
   { filter, page, nowMs }: { filter: MessageFilter; page: Pick<Page, 'after'>; nowMs: number },
 ): Promise<Begin> {
   const { accountId, serverId } = owner
@@ -100,14 +111,15 @@ export async function beginWalk(
   // A stream of another shard belongs to another account, and its key name would not be valid on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
   const reading = readTogether(read, shard, [
-    [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
+    [segmentsFact(shard, serverId, msOfBound(to))],
     hmacs.flatMap((hmac) => personPlaces(shard, accountId, hmac)),
     isHere ? [entityFact(shard, streamRef(streamId))] : [],
+    owner.hash === null ? [] : [keyFact(shard, owner.hash)],
   ])
   const [seen, months] = await Promise.all([reading, readLogMonths(read, accountId)])
   if (seen === null || months === null) return 'unavailable'
-  const [[key, segments], rows, [found]] = seen
-  if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
+  const [[segments], rows, [found], [key]] = seen
+  if (owner.hash !== null && ownerOfRow(owner.hash, key) === null) return 'unauthorized'
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
   const places = rows.length / hmacs.length
@@ -139,7 +151,8 @@ function stretchesOf(rows: readonly (readonly [string, number])[], fromMs: numbe
   return reached.map(([name, firstMs]) => ({ name, firstMs }))
 }
 
-interface Hits {
+/** What a page has found, as it is stored. */
+export interface Hits {
   readonly found: readonly StoredMessage[]
   readonly next: string | null
 }

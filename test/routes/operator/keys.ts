@@ -88,6 +88,7 @@ const BODIES: Readonly<Record<string, object>> = {
   holdQueue: { domain: 'a.example' },
   releaseQueue: { domain: 'a.example' },
   dropQueue: { domain: 'a.example' },
+  searchRecipients: { recipient: 'ann@a.example' },
 }
 
 t.test('operators: a role may do what it includes; a session has the role of its key', async (t) => {

@@ -134,6 +134,7 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   readEntity: 'inspect',
   findMessage: 'inspect',
   revealMessage: 'inspect',
+  searchRecipients: 'operator find',
   listOperatorKeys: 'operator list',
   createOperatorKey: 'operator create',
   revokeOperatorKey: 'operator revoke',

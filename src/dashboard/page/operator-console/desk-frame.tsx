@@ -23,6 +23,7 @@ import { DeskSuppressionsPage } from './desk-suppressions.tsx'
 import { HealthPage } from './health.tsx'
 import { NoteDialog } from './note.tsx'
 import { QueuePage } from './queue.tsx'
+import { RecipientsPage } from './recipients.tsx'
 import { ShardsPage } from './shards.tsx'
 import { TailPage } from './tail.tsx'
 
@@ -36,6 +37,7 @@ const PAGES: readonly (readonly [path: string, word: string, icon: IconName, pag
   ['/queue', 'Queue', 'clock', QueuePage],
   ['/shards', 'Shards', 'server', ShardsPage],
   ['/suppressions', 'Suppressions', 'shield', DeskSuppressionsPage],
+  ['/recipients', 'Recipients', 'search', RecipientsPage],
   ['/tail', 'Tail', 'requests', TailPage],
   ['/audit', 'Audit', 'text', DeskAuditPage],
 ]
