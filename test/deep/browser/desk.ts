@@ -1,7 +1,14 @@
 /** desk - the operator's view in a real browser: the key, every page without a finding, an order with its note. */
 import t from 'tap'
 import { Browser } from '../../support/clients/browser.ts'
-import { findingsOf, startChromium, untilShown, VIEWS, watchedPage } from '../../support/pages/chromium.ts'
+import {
+  findingsOf,
+  keepPictures,
+  startChromium,
+  untilShown,
+  VIEWS,
+  watchedPage,
+} from '../../support/pages/chromium.ts'
 import { startTestService } from '../../support/service/service.ts'
 
 const chromium = await startChromium()
@@ -33,6 +40,7 @@ t.test('desk: the key opens it, every page is without a finding [dashboard.desk]
       t.same(await findingsOf(page), [], `${name} ${view.width}`)
       t.notOk(await page.evaluate('document.documentElement.scrollWidth > innerWidth'), `${name} ${view.width}`)
     }
+    await keepPictures(page, `desk-${name.toLowerCase()}`)
   }
   t.same(faults, [])
   t.equal((await context.cookies()).length, 0, 'no cookie: it would reach the other listener too')

@@ -117,3 +117,8 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
 export function wordOf(status: string): string {
   return STATUS_WORDS[status] ?? capital(status.replaceAll('_', ' '))
 }
+
+/** A name of the code as words: `createServerToken` as `Create server token`. */
+export function wordsOfName(name: string): string {
+  return capital(name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase())
+}

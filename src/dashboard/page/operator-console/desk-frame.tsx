@@ -10,7 +10,9 @@ import { Link, Redirect, Route, Router, Switch } from 'wouter-preact'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
 import type { OperatorSession } from '../../../../schemas/operator/session.ts'
 import { ApiError, call, gates } from '../api/call.ts'
+import { noteLost } from '../api/connection.ts'
 import { Button } from '../parts/button.tsx'
+import { ConnectionLine } from '../parts/connection.tsx'
 import { Questions } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
@@ -49,6 +51,7 @@ let key: string | null = null
 export function OperatorConsole() {
   const [isOpen, setOpen] = useState(() => sessionStorage.getItem(SESSION) !== null)
   gates.base = BASE
+  gates.lost = noteLost
   gates.authorization = () => {
     const token = key ?? sessionStorage.getItem(SESSION)
     return token === null ? null : `Bearer ${token}`
@@ -150,6 +153,7 @@ function ByKey({ onOpen }: { onOpen: () => void }) {
 }
 
 function Opened({ onLeave }: { onLeave: () => Promise<void> }) {
+  const [path] = useHashLocation()
   return (
     <Router hook={useHashLocation}>
       <a class="skip" href="#main">
@@ -163,9 +167,14 @@ function Opened({ onLeave }: { onLeave: () => Promise<void> }) {
               <Icon name="menu" size={18} />
             </button>
             <nav class="crumbs" aria-label="Place">
-              <span aria-current="page">Operator</span>
+              <span>Operator</span>
+              <span class="slash" aria-hidden="true">
+                /
+              </span>
+              <span aria-current="page">{PAGES.find(([href]) => path.startsWith(href))?.[1]}</span>
             </nav>
           </div>
+          <ConnectionLine />
           <main class="page" id="main" tabIndex={-1}>
             <Switch>
               {PAGES.map(([path, , , Page]) => (
@@ -214,7 +223,7 @@ function Side({ onLeave }: { onLeave: () => Promise<void> }) {
         ))}
       </ul>
       <div class="who">
-        <span class="grow">No mail content here</span>
+        <span class="grow">No message content</span>
         <button type="button" class="button bare icon" aria-label="Leave" title="Leave" onClick={() => void onLeave()}>
           <Icon name="leave" />
         </button>

@@ -11,6 +11,7 @@ import { List } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
 import { say } from '../parts/toast.tsx'
 import { order } from './note.tsx'
+import { ServerChoice } from './server-choice.tsx'
 
 /** The page. */
 export function DeskSuppressionsPage() {
@@ -21,7 +22,7 @@ export function DeskSuppressionsPage() {
     <>
       <Head
         title="Suppressions"
-        meta="Complaints and unsubscribes can be lifted only here, and only if the recipient asks for it."
+        meta="Complaints and unsubscribes can be removed only here, and only if the recipient asks for it."
       />
       <Card title="Search">
         <div class="inset">
@@ -29,7 +30,7 @@ export function DeskSuppressionsPage() {
             act="Search"
             onSend={async () => setSearch({ serverId: serverId.trim(), ...(recipient !== '' && { recipient }) })}
           >
-            <Field name="serverId" label="Server id" value={serverId} onChange={setServerId} mono />
+            <ServerChoice serverId={serverId} onChange={setServerId} />
             <Field name="recipient" label="Recipient" type="email" value={recipient} onChange={setRecipient} />
           </Form>
         </div>

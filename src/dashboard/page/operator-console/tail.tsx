@@ -4,7 +4,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { gates } from '../api/call.ts'
 import { formatMoment } from '../api/words.ts'
 import { Card, Empty, Head } from '../parts/card.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { Form } from '../parts/form.tsx'
+import { ServerChoice } from './server-choice.tsx'
 
 const LINES_MAX = 200
 
@@ -23,7 +24,7 @@ export function TailPage({ named = '' }: { readonly named?: string; readonly chi
       <Card title="Server">
         <div class="inset">
           <Form act="Start" onSend={async () => tail(serverId.trim())}>
-            <Field name="serverId" label="Server id" value={serverId} onChange={setServerId} mono />
+            <ServerChoice serverId={serverId} onChange={setServerId} />
           </Form>
         </div>
       </Card>

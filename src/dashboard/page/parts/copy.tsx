@@ -1,5 +1,6 @@
 /** copy - values to take along: ids, records, commands */
 import { useState } from 'preact/hooks'
+import { wordsOfName } from '../api/words.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 
@@ -57,4 +58,13 @@ export function CopyButton({ text, children }: { text: string | (() => Promise<s
       {isCopied ? 'Copied' : children}
     </Button>
   )
+}
+
+/** The first target of an action, cut, with its name; a press copies it. */
+export function TargetId({ targets }: { targets: Readonly<Record<string, string>> }) {
+  const [first] = Object.entries(targets)
+  if (first === undefined) return null
+  const [name, value] = first
+  const word = wordsOfName(name.replace(/Id$/, ''))
+  return <CopyValue value={value} shown={`${word} ${value.slice(0, 8)}…`} label={word.toLowerCase()} />
 }
