@@ -11,10 +11,18 @@ import { type ForgetJob, type ForgetOutcome, forgetOutcome, prepareForget } from
 import { makePreparePack, type PackJob, type PackOutcome, packOutcome } from './pack.ts'
 import { prepareRecall, type RecallJob, type RecallOutcome, recallOutcome } from './recall.ts'
 import { makePrepareSeal, type SealJob, type SealOutcome, sealOutcome } from './seal.ts'
+import { prepareStrip, type StripJob, type StripOutcome, stripOutcome } from './strip.ts'
 import { prepareTrim, type TrimJob, type TrimOutcome, trimOutcome } from './trim.ts'
 
-export type ColdJob = PackJob | SealJob | TrimJob | RecallJob | EraseJob | ForgetJob
-export type ColdOutcome = PackOutcome | SealOutcome | TrimOutcome | RecallOutcome | EraseOutcome | ForgetOutcome
+export type ColdJob = PackJob | SealJob | TrimJob | RecallJob | EraseJob | ForgetJob | StripJob
+export type ColdOutcome =
+  | PackOutcome
+  | SealOutcome
+  | TrimOutcome
+  | RecallOutcome
+  | EraseOutcome
+  | ForgetOutcome
+  | StripOutcome
 
 /** Prepares what an item orders. In: as `makePrepareSeal`. */
 export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody, ColdJob | null> {
@@ -25,6 +33,7 @@ export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody
     recall: prepareRecall,
     erase: prepareErase,
     forget: prepareForget,
+    strip: prepareStrip,
   } as Readonly<Record<ColdJob['act'], CommandType<PrepareBody, ColdJob | null>>>
   return byAct('prepare cold', ({ item }) => acts[readColdItem(item).act])
 }
@@ -36,6 +45,7 @@ const OUTCOMES = {
   recall: recallOutcome,
   erase: eraseOutcome,
   forget: forgetOutcome,
+  strip: stripOutcome,
 } as Readonly<Record<ColdJob['act'], CommandType<OutcomeBody<ColdOutcome>, null>>>
 
 export const coldOutcome = byAct<OutcomeBody<ColdOutcome>, null>('cold outcome', ({ item }) => {

@@ -3,13 +3,13 @@
  * default.
  *
  * States of an item: placed by the walk over the log; each step reads some messages from the object and orders the
- * next; done with the last. The object is not changed, because the content is stored elsewhere. No message of a sealed
- * segment has an attempt left.
+ * next; done with the last. The content is stored elsewhere. If it is in packs, another item removes the keys from the
+ * object (`strip.ts`). No message of a sealed segment has an attempt left.
  *
  * Spec retention.settings
  */
 
-import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Decision, Due, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { idOfEntry, msOf } from '../../../cluster/id.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
 import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
@@ -47,6 +47,9 @@ export type ForgetOutcome =
       readonly messages: readonly TouchedMessage[]
       readonly next: string | null
     }
+
+/** After the other steps of a segment, which take a moment each. */
+const STRIP_MS = 30_000
 
 type ForgetItem = Extract<ColdItem, { act: 'forget' }>
 
@@ -94,8 +97,19 @@ export const forgetOutcome: CommandType<OutcomeBody<ForgetOutcome>, null> = {
     const { ops, due } = endContents(context, states, { messages: mine, days: order.days })
     const { next } = outcome
     const more = next === null ? [] : [coldDue(accountOfColdLane(lane), { ...order, from: next }, context.nowMs)]
-    return { kind: 'done', reply: null, done, ops, due: [...due, ...more] }
+    return { kind: 'done', reply: null, done, ops, due: [...due, ...more, ...stripDue(lane, order, mine, context)] }
   },
+}
+
+/** Packs leave by their day, so the keys of these bodies leave the object. Each step finds the same item. */
+function stripDue(
+  lane: string,
+  { serverId, segment, toMs }: ForgetItem,
+  messages: readonly EndedMessage[],
+  { nowMs }: Pick<Context, 'nowMs'>,
+): Due[] {
+  if (messages.every(({ head }) => head.stored?.packed === undefined)) return []
+  return [coldDue(accountOfColdLane(lane), { act: 'strip', serverId, segment, toMs }, nowMs + STRIP_MS)]
 }
 
 function itemOf(item: string): ForgetItem {

@@ -1,5 +1,5 @@
 /**
- * cold-lane - performs the acts on sealed segments: seal, trim, recall, erase, forget.
+ * cold-lane - performs the acts on sealed segments: seal, trim, recall, erase, forget, strip.
  *
  * Guarantees: one act at a time writes a whole segment, because each holds its packed object in memory; recalls, on
  * which callers wait, pass it. With content in Redis nothing is sealed.
@@ -12,7 +12,7 @@ import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '..
 import type { RecallJob, RecallOutcome } from '../../actors/sealed/recall.ts'
 import { COLD_LANE } from '../../state/message/sealed.ts'
 import { packBodies } from './pack.ts'
-import { eraseInSegment, readForForget, trimSegment } from './rewrite.ts'
+import { eraseInSegment, readForForget, stripSegment, trimSegment } from './rewrite.ts'
 import { sealSegment } from './seal.ts'
 import { SegmentFailure } from './segment.ts'
 import type { ColdDeps } from './written.ts'
@@ -81,6 +81,8 @@ async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
         return await eraseInSegment(deps, job)
       case 'forget':
         return await readForForget(deps, job)
+      case 'strip':
+        return await stripSegment(deps, job)
       case 'recall':
         return await recall(deps, job)
     }

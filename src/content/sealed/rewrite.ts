@@ -1,20 +1,21 @@
 /**
- * rewrite - writes the object of a sealed segment again, either with the rows of a person emptied, or without expired
- * messages.
+ * rewrite - writes the object of a sealed segment again: with the rows of a person emptied, without expired messages,
+ * or without the keys of bodies whose content has ended.
  *
  * Blocks that nothing changes in are copied as they are for an erasure. The written object is read back before its row
  * may name it.
  */
 
 import { setImmediate as turn } from 'node:timers/promises'
-import { idOfEntry, idOfShort, isEntryIdAbove, msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import { entryIdOf, idOfEntry, idOfShort, isEntryIdAbove, msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { EraseJob, EraseOutcome, TouchedMessage } from '../../actors/sealed/erase.ts'
 import type { ForgetJob, ForgetOutcome } from '../../actors/sealed/forget.ts'
+import type { StripJob, StripOutcome } from '../../actors/sealed/strip.ts'
 import type { TrimJob, TrimOutcome } from '../../actors/sealed/trim.ts'
 import { contentExpiresAtMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { type ToldSpan, toldOf, WALK_BEGIN, withTold } from '../../state/erasure.ts'
-import { erasedHead, isErasedHead, unpackHead } from '../../state/message/head.ts'
+import { erasedHead, headWithoutPack, isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { unpackLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldName } from '../../state/message/sealed.ts'
@@ -89,6 +90,59 @@ function hasContent({ entryId, log, head }: SealedMessage, { test, nowMs }: { te
   if (contentExpiresAtMs(msOfEntry(entryId), test) + DAY_MS < nowMs) return false
   const { stored, attachments, raw } = unpackHead(head, unpackLogEntry(log).recipients.length)
   return stored?.packed === undefined || attachments.length > 0 || raw !== null
+}
+
+/** Removes the keys of packed bodies whose content has ended. Throws SegmentFailure. */
+export async function stripSegment(deps: ColdDeps, job: StripJob): Promise<StripOutcome> {
+  const { serverId, row } = job
+  const shard = shardOf(serverId) as number
+  const segment = deps.segments.open(shard, row)
+  await segment.hold()
+  const { blocks } = await segment.tail()
+  const emptied = new Map<number, SealedMessage>()
+  for (const number of blocks.keys()) {
+    for (const { place, ...message } of await segment.block(number)) {
+      const head = strippedHead(job, message)
+      if (head !== null) emptied.set(place, { ...message, head })
+    }
+    await turn()
+  }
+  const recalled = await strippedRecalled(deps, job)
+  if (recalled === null) return { act: 'strip', result: 'away' }
+  if (emptied.size === 0 && recalled.length === 0) return { act: 'strip', result: 'none' }
+  const object = await writeChanged(deps, { shard, job, segment, emptied })
+  return object === null
+    ? { act: 'strip', result: 'away' }
+    : { act: 'strip', result: 'swapped', before: row, object, recalled }
+}
+
+/** The head of a message without the key of its body; null if there is none, or its content has not ended. */
+function strippedHead(
+  { ends, defaultStreamId }: StripJob,
+  { entryId, log, head: text }: Pick<SealedMessage, 'entryId' | 'log' | 'head'>,
+): string | null {
+  const { streamId, recipients } = unpackLogEntry(log)
+  const of = streamId ?? defaultStreamId
+  const isEnded = ends.some(([one, untilMs]) => one === of && msOfEntry(entryId) <= untilMs)
+  const head = unpackHead(text, recipients.length)
+  return isEnded && head.stored?.packed !== undefined && !isErasedHead(head) ? headWithoutPack(head) : null
+}
+
+/** Recalled messages with such a key; null if the store did not answer. */
+export async function strippedRecalled({ read }: ColdDeps, job: StripJob) {
+  const shard = shardOf(job.serverId) as number
+  const rows = new MessageRows(shard, job)
+  const seen = await read(shard, [rows.allRecalledFact()])
+  if (seen === null) return null
+  const recalled = [...seen[0]]
+  const heads = await read(shard, [rows.headsFact(recalled.map(([short]) => short))])
+  if (heads === null) return null
+  return recalled.flatMap(([short, log], at) => {
+    const head = heads[0][at] ?? null
+    const entryId = entryIdOf(idOfShort(short))
+    if (head === null || strippedHead(job, { entryId, log, head }) === null) return []
+    return [{ short, recipients: unpackLogEntry(log).recipients.length }]
+  })
 }
 
 /** Leaves out what is past its age. Throws SegmentFailure. */
@@ -166,7 +220,12 @@ export async function pastRecalled(
  */
 async function writeChanged(
   deps: ColdDeps,
-  of: { shard: number; job: EraseJob; segment: SealedSegment; emptied: ReadonlyMap<number, SealedMessage> },
+  of: {
+    shard: number
+    job: Pick<EraseJob, 'row'>
+    segment: SealedSegment
+    emptied: ReadonlyMap<number, SealedMessage>
+  },
 ): Promise<{ size: number; key: string } | null> {
   const { shard, job, segment, emptied } = of
   const { row } = job

@@ -9,12 +9,13 @@ import { entryIdOf, idOfShort, isEntryIdAbove, shardOf } from '../../../cluster/
 import type { ColdJob, ColdOutcome } from '../../actors/sealed/cold.ts'
 import type { EraseJob, EraseOutcome } from '../../actors/sealed/erase.ts'
 import type { ForgetJob, ForgetOutcome } from '../../actors/sealed/forget.ts'
+import type { StripJob, StripOutcome } from '../../actors/sealed/strip.ts'
 import type { TrimJob, TrimOutcome } from '../../actors/sealed/trim.ts'
 import { unpackLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { isWrittenOff } from '../../state/message/sealed.ts'
 import { statusField } from '../../state/message/status.ts'
-import { pastRecalled, spansOf, TOUCHED_MAX, touchedOf } from './rewrite.ts'
+import { pastRecalled, spansOf, strippedRecalled, TOUCHED_MAX, touchedOf } from './rewrite.ts'
 import type { PlacedMessage } from './segment.ts'
 import type { ColdDeps } from './written.ts'
 
@@ -32,6 +33,8 @@ export async function performWrittenOff(deps: ColdDeps, job: ColdJob): Promise<C
       return await trim(deps, job)
     case 'forget':
       return await forget(deps, job)
+    case 'strip':
+      return await strip(deps, job)
   }
 }
 
@@ -54,6 +57,13 @@ async function trim(deps: ColdDeps, { serverId, segment, row, cutoffMs }: TrimJo
   if (removed === null) return { act: 'trim', result: 'away' }
   const object = { ...NO_OBJECT, messages: row.messages, firstMs: cutoffMs }
   return { act: 'trim', result: 'swapped', before: row, object, removed }
+}
+
+async function strip(deps: ColdDeps, job: StripJob): Promise<StripOutcome> {
+  const recalled = await strippedRecalled(deps, job)
+  if (recalled === null) return { act: 'strip', result: 'away' }
+  if (recalled.length === 0) return { act: 'strip', result: 'none' }
+  return { act: 'strip', result: 'swapped', before: job.row, object: NO_OBJECT, recalled }
 }
 
 async function forget(deps: ColdDeps, { serverId, segment, from, toMs }: ForgetJob): Promise<ForgetOutcome> {

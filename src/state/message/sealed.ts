@@ -17,7 +17,7 @@
  *
  * Lane: `cold/<account>`, items `pack.<server short>.<look>`, `seal.<server short>[.<segment>]`, `trim.<server
  * short>.<segment>`, `recall.<server short>.<segment>.<message short>`, `erase.<server short>.<segment>.<erasure
- * id>.<step>`, `forget.<server short>.<segment>.<days>.<entry id>.<ms>`
+ * id>.<step>`, `forget.<server short>.<segment>.<days>.<entry id>.<ms>`, `strip.<server short>.<segment>.<ms>`
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'
@@ -143,6 +143,8 @@ export type ColdItem =
       readonly erasureId: string
       readonly step: number
     }
+  /** The same content, in packs: their keys leave the object. */
+  | { readonly act: 'strip'; readonly serverId: string; readonly segment: string; readonly toMs: number }
   /** Content that is kept for this number of days has expired, for messages from an entry id to a millisecond. */
   | {
       readonly act: 'forget'
@@ -163,6 +165,8 @@ export function formatColdItem(item: ColdItem): string {
       return `pack.${server}.${item.look}`
     case 'trim':
       return `trim.${server}.${item.segment}`
+    case 'strip':
+      return `strip.${server}.${item.segment}.${item.toMs}`
     case 'recall':
       return `recall.${server}.${item.segment}.${shortId(item.messageId)}`
     case 'erase':
@@ -181,6 +185,8 @@ export function readColdItem(text: string): ColdItem {
       return { act, serverId, look: Number(segment) }
     case 'trim':
       return { act, serverId, segment }
+    case 'strip':
+      return { act, serverId, segment, toMs: Number(id) }
     case 'recall':
       return { act, serverId, segment, messageId: idOfShort(id) }
     case 'erase':

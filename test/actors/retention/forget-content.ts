@@ -16,8 +16,9 @@ import { makeDeferred, makeDelivered } from '../../../src/mail/outcome.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/state/calendar.ts'
 import { contentKey } from '../../../src/state/keys.ts'
 import { unpackHead } from '../../../src/state/message/head.ts'
+import { readStoredMessage } from '../../../src/views/message/message.ts'
 import { makeBroadcastStream, pass, people, submit } from '../../support/world/broadcast-world.ts'
-import { dropPacks, makeSetting } from '../../support/world/cold-mail.ts'
+import { complain, dropPacks, makeSetting, ownerOf } from '../../support/world/cold-mail.ts'
 import { deliverAll, mailTo, openWorld } from '../../support/world/erasure.ts'
 import { ringOf } from '../../support/world/rings.ts'
 import { ACCOUNT_KEY, acceptedIds, LIVE_KEY, makeItem, send, type Tenant } from '../../support/world/tenant.ts'
@@ -206,6 +207,68 @@ t.test('bodies that are in packs lose their keys [retention.settings]', async (t
   world.fireTimers()
   await cold.settle()
   t.equal(bodies(world), 1, 'no pack is written for such a server')
+})
+
+t.test('keys of packed bodies leave sealed segments, recalled messages too [retention.settings]', async (t) => {
+  const { world, tenant, cold, ids } = makeSetting(t, 60)
+  const { serverId } = tenant.live
+  world.nowMs -= 7 * DAY_MS
+  world.fireTimers()
+  await cold.settle()
+  world.nowMs += 8 * DAY_MS
+  world.fireTimers()
+  await cold.settle()
+  const sealed = cold.segmentsOf(serverId).filter((name) => (cold.row(serverId, name)?.generation ?? 0) > 0)
+  t.ok(sealed.length > 0)
+  const segment = sealed[0] as string
+  // Twice, because the first finds the message in its object and has it recalled.
+  for (const _ of [1, 2]) {
+    complain(world, tenant, { id: ids[1] as string, segment })
+    await cold.settle()
+  }
+  t.equal(cold.recalled(serverId, segment), 1)
+  const before = sealed.map((name) => cold.row(serverId, name))
+  const keys = async () => (await cold.opened(serverId)).match(/\d{8}\/[\w-]+/g)?.length ?? 0
+  t.ok((await keys()) > 0, 'every object that a row names was opened')
+  setServer(world, tenant, serverId, 5)
+  // The claims of a process that dies return, and a second performer does the work again.
+  world.fireTimers()
+  for (let claim = cold.claim('forget'); claim !== null; claim = cold.claim('forget'))
+    cold.end(claim, await cold.perform(claim))
+  world.nowMs += 60_000
+  const lost = cold.claim('strip')
+  if (lost === null) throw new Error('Nothing is stripped')
+  const outcome = await cold.perform(lost)
+  world.items.set(`${lost.lane} ${lost.item}`, { lane: lost.lane, item: lost.item, atMs: world.nowMs, claims: 1 })
+  const again = cold.claim('strip')
+  if (again === null) throw new Error('The claim did not return')
+  cold.end(lost, outcome)
+  t.equal(
+    cold.row(serverId, again.job.act === 'strip' ? again.job.segment : '')?.generation,
+    1,
+    'the first is too late',
+  )
+  cold.end(again, await cold.perform(again))
+  await cold.settle()
+  t.equal(await keys(), 0)
+  for (const [at, name] of sealed.entries()) {
+    const row = cold.row(serverId, name)
+    t.match(row, { generation: 2, next: '', messages: before[at]?.messages })
+    t.not(row?.key, before[at]?.key, 'the object before has no key any more')
+  }
+  t.ok(headsIn(world).length > 0)
+  t.ok(
+    headsIn(world).every((text) => unpackHead(text, 1).stored === null),
+    'of the recalled message',
+  )
+  const read = (id: string) => readStoredMessage({ read: cold.read, nowMs: () => world.nowMs }, ownerOf(tenant), id)
+  for (const [at, id] of ids.entries())
+    t.match(await read(id), { messageId: id, head: { subject: `Order ${at}`, stored: null } })
+  passDays(world, 0.5)
+  t.notOk(
+    (await cold.settle()).some((end) => end.startsWith('strip')),
+    'once',
+  )
 })
 
 t.test('the key goes too if attachments had it as well [retention.settings]', async (t) => {

@@ -1,7 +1,9 @@
 /** written-off - a segment whose object is lost for good: reads are refused, erasure and retention go on. */
 import t, { type Test } from 'tap'
 import type { CommandType } from '../../../cluster/behaviour.ts'
-import { recalledKey, sealedKey } from '../../../src/state/keys.ts'
+import { setServerRetention } from '../../../src/actors/retention/set-retention.ts'
+import { headKey, recalledKey, sealedKey } from '../../../src/state/keys.ts'
+import { unpackHead } from '../../../src/state/message/head.ts'
 import { isWrittenOff, packSealed, writtenOffRow } from '../../../src/state/message/sealed.ts'
 import { readStoredMessage } from '../../../src/views/message/message.ts'
 import {
@@ -14,6 +16,7 @@ import {
   type Setting,
 } from '../../support/world/cold-mail.ts'
 import { order, stateOf, textsOf } from '../../support/world/erasure.ts'
+import { ACCOUNT_KEY } from '../../support/world/tenant.ts'
 
 /** The person of the recalled message, and its place. */
 const VICTIM = PEOPLE[2] as string
@@ -75,6 +78,22 @@ t.test('an erasure ends, and empties the recalled messages of the person', async
   t.notOk(after.includes('Order 2"'))
   t.notOk(after.includes(VICTIM))
   t.ok(isWrittenOff(cold.row(tenant.live.serverId, segment)!), 'it stays written off')
+})
+
+t.test('keys of packed bodies leave its recalled messages [retention.settings]', async (t) => {
+  const { world, tenant, cold, segment } = await lose(t)
+  const { accountId, live } = tenant
+  const heads = () => [...world.hash(headKey(world.shard, live.serverId, segment)).values()]
+  t.ok(heads().some((text) => unpackHead(text, 1).stored?.packed !== undefined))
+  const order = { accountId, serverId: live.serverId, keyHash: ACCOUNT_KEY, changes: { sentContentDays: 5 } }
+  t.match(world.run(setServerRetention, order), { kind: 'retention' })
+  world.fireTimers()
+  await cold.settle()
+  world.nowMs += 60_000
+  t.ok((await cold.settle()).includes('strip swapped'))
+  t.equal(heads().length, 1)
+  t.match(unpackHead(heads()[0] ?? '', 1), { subject: 'Order 2', stored: null })
+  t.ok(isWrittenOff(cold.row(live.serverId, segment)!), 'it stays written off')
 })
 
 t.test('it leaves with its retention', async (t) => {
