@@ -7,6 +7,7 @@
  * replica knows how far it had come, so either may be elected: what only the other one had may be lost. Both have
  * everything but the last milliseconds. A damaged value is an error, never a wrong text.
  */
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -215,6 +216,8 @@ class JointCuts {
     const roles = await Promise.all(nodes.map(roleOf))
     this.primaries = nodes.filter((_, place) => roles[place] === 'master')
     for (const node of this.primaries) this.heirs.set(node, await replicasOf(this.cluster, node))
+    // Redis does not sync the file with its role after CLUSTER REPLICATE. Another file system writes it by itself soon.
+    execFileSync('sync', ['--file-system', this.disk.dir])
   }
 
   private async startProcesses(): Promise<void> {

@@ -5,6 +5,7 @@ import { goOn } from './cluster/failovers.ts'
 import { leftOver } from './contents.ts'
 import { deliver } from './delivery.ts'
 import { resume } from './faults.ts'
+import { LASTING } from './observer.ts'
 import { isHopeless, SHARDS } from './process.ts'
 import type { Simulation } from './simulation.ts'
 
@@ -63,8 +64,8 @@ async function peaceRound(sim: Simulation): Promise<void> {
 
 async function isOver(sim: Simulation): Promise<boolean> {
   const { what, earliestMs } = await leftOver(sim)
-  // No claim ends by a jump of the clock while its attempt waits for a heartbeat.
-  const isPerforming = sim.processes.some(({ effects }) => effects.length > 0)
+  // No claim that lasts longer than any attempt ends by a jump of the clock while its attempt waits for a heartbeat.
+  const isPerforming = sim.processes.some(({ effects }) => effects.some(({ lane }) => lane.startsWith(LASTING)))
   if (!isPerforming && earliestMs !== Number.POSITIVE_INFINITY && earliestMs > sim.storeMs() + PATIENCE_MS) {
     sim.storeOffsetMs += earliestMs - sim.storeMs()
     sim.note('clock to the next item')
