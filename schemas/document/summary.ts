@@ -129,6 +129,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   operatorSearchSuppressions: 'Search the suppression lists of a server',
   operatorLiftSuppression: 'Lift any suppression',
   listQueue: 'List pending mail by destination',
+  listQueueAccounts: 'List the accounts whose mail waits, those with the most first',
   listQueuedMessages: 'List the messages that wait for a destination, and why',
   retryQueue: 'Retry the pending mail of a destination now',
   holdQueue: 'Hold the mail of a destination until it is released',

@@ -112,6 +112,46 @@ export const QUEUED_MESSAGES = {
   additionalProperties: false,
 } as const
 
+const QUEUE_ACCOUNT = {
+  type: 'object',
+  properties: {
+    accountId: UUID,
+    waiting: { ...COUNT, description: 'Pending recipients, deferred and scheduled ones included' },
+    deferred: COUNT,
+    scheduled: COUNT,
+    oldestAt: INSTANT,
+  },
+  required: ['accountId', 'waiting', 'deferred', 'scheduled', 'oldestAt'],
+  additionalProperties: false,
+} as const
+
+/** Query of GET /v1/operator/queue/accounts. */
+export const QUEUE_ACCOUNTS_QUERY = {
+  type: 'object',
+  properties: {
+    domain: {
+      type: 'string',
+      minLength: 1,
+      maxLength: DOMAIN_CHARS_MAX,
+      description: "only this recipients' domain, or `relay`",
+    },
+    limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT },
+  },
+  additionalProperties: false,
+} as const
+
+/** Answer of GET /v1/operator/queue/accounts. */
+export const QUEUE_ACCOUNTS = {
+  type: 'object',
+  properties: {
+    accounts: { type: 'array', maxItems: PAGE_MAX, items: QUEUE_ACCOUNT },
+    isComplete: { type: 'boolean', description: 'False: the queue is longer than the 20,000 recipients counted' },
+  },
+  required: ['accounts', 'isComplete'],
+  additionalProperties: false,
+} as const
+
+export type QueueAccounts = FromSchema<typeof QUEUE_ACCOUNTS>
 export type QueuedMessage = FromSchema<typeof QUEUED_MESSAGE>
 export type QueuedMessages = FromSchema<typeof QUEUED_MESSAGES>
 export type QueueBody = FromSchema<typeof QUEUE_BODY>

@@ -28,7 +28,16 @@ import { ENTITY, SHARD_LIST } from './cluster.ts'
 import { HEALTH } from './health.ts'
 import { FOUND_MESSAGE } from './message.ts'
 import { OPERATOR_KEY, OPERATOR_KEY_BODY, OPERATOR_KEY_LIST, OPERATOR_KEY_MADE } from './operator-key.ts'
-import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY, QUEUED_MESSAGES, QUEUED_MESSAGES_QUERY } from './queue.ts'
+import {
+  QUEUE,
+  QUEUE_ACCOUNTS,
+  QUEUE_ACCOUNTS_QUERY,
+  QUEUE_BODY,
+  QUEUE_ORDERED,
+  QUEUE_QUERY,
+  QUEUED_MESSAGES,
+  QUEUED_MESSAGES_QUERY,
+} from './queue.ts'
 import { RECIPIENT_MESSAGES, RECIPIENT_SEARCH } from './recipient.ts'
 import { DESK_LINK_BODY, OPERATOR_SESSION } from './session.ts'
 
@@ -257,6 +266,12 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     query: QUEUED_MESSAGES_QUERY,
     success: { status: 200, body: QUEUED_MESSAGES },
+  }),
+  listQueueAccounts: route('listQueueAccounts', 'GET', '/v1/operator/queue/accounts', {
+    listener: 'operator',
+    keys: ['O'],
+    query: QUEUE_ACCOUNTS_QUERY,
+    success: { status: 200, body: QUEUE_ACCOUNTS },
   }),
   retryQueue: queueOrder('retryQueue', 'retry'),
   holdQueue: queueOrder('holdQueue', 'hold'),

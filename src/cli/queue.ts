@@ -1,8 +1,8 @@
-/** queue - `sendwright queue [show|retry|hold|release|drop]`: pending mail, and commands to control it. */
+/** queue - `sendwright queue [show|accounts|retry|hold|release|drop]`: pending mail, and commands to control it. */
 
 import type { Command } from 'commander'
 import { QUEUE_ORDER_MAX } from '../../schemas/limits.ts'
-import type { Destination, Queue, QueuedMessages, QueueOrdered } from '../../schemas/operator/queue.ts'
+import type { Destination, Queue, QueueAccounts, QueuedMessages, QueueOrdered } from '../../schemas/operator/queue.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { withOperatorOptions } from './console/options.ts'
 import { type Ended, printJson } from './console/print.ts'
@@ -33,6 +33,10 @@ export function addQueueCommands(program: Command, ended: Ended): void {
     .description('queued messages of a destination, and why each waits')
     .option('--limit <n>', 'messages at most, from 1 to 100', '50')
     .action(async (domain, _options, command: Command) => ended(await showQueued(domain, command.optsWithGlobals())))
+  withOperatorOptions(queue.command('accounts [domain]'))
+    .description('accounts whose mail waits, for all destinations or one')
+    .option('--limit <n>', 'accounts at most, from 1 to 100', '50')
+    .action(async (domain, _options, command: Command) => ended(await showAccounts(domain, command.optsWithGlobals())))
   const orders: readonly [order: QueueOrder, does: string][] = [
     ['retry', 'attempt queued mail of a destination now'],
     ['hold', 'hold all mail of a destination, new mail too, until it is released'],
@@ -87,6 +91,24 @@ async function showQueued(domain: string, options: ClientOptions & { limit: stri
     lastResponse ?? '',
   ])
   console.log(formatTable(['message, recipient', 'why', 'attempts', 'next attempt', 'last answer'], rows))
+  return 0
+}
+
+/** Prints the accounts whose mail waits, those with the most first. */
+async function showAccounts(domain: string | undefined, options: ClientOptions & { limit: string }): Promise<number> {
+  const of = domain === undefined ? '' : `&domain=${encodeURIComponent(domain)}`
+  const query = `limit=${encodeURIComponent(options.limit)}${of}`
+  const found = await makeClient(options, 'operator').get<QueueAccounts>(`/v1/operator/queue/accounts?${query}`)
+  if (options.json) return printJson(found)
+  const rows = found.accounts.map(({ accountId, waiting, deferred, scheduled, oldestAt }) => [
+    accountId,
+    String(waiting),
+    String(deferred),
+    String(scheduled),
+    oldestAt,
+  ])
+  console.log(formatTable(['account', 'waiting', 'deferred', 'scheduled', 'oldest'], rows))
+  if (!found.isComplete) console.log('The queue is longer: only its first 20,000 recipients are counted')
   return 0
 }
 

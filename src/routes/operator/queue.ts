@@ -1,9 +1,10 @@
 /**
- * queue - GET /v1/operator/queue and /v1/operator/queue/messages, POST /v1/operator/queue/{retry,hold,release,drop}
+ * queue - GET /v1/operator/queue, /v1/operator/queue/messages and /v1/operator/queue/accounts, and POST
+ * /v1/operator/queue/{retry,hold,release,drop}
  *
  * An order is logged first, then carried out lane by lane, because mail of one destination is on many shards.
  *
- * Spec queue.list, queue.messages, queue.order
+ * Spec queue.list, queue.messages, queue.accounts, queue.order
  */
 
 import { domainToASCII } from 'node:url'
@@ -26,6 +27,7 @@ import {
   readLane,
   readQueue,
 } from '../../views/operator/queue.ts'
+import { readQueueAccounts } from '../../views/operator/queue-accounts.ts'
 import { readQueuedMessages } from '../../views/operator/queued-messages.ts'
 import type { ReadKeys } from '../../views/read-keys.ts'
 import { giveOrder, pageOf, type Replied } from '../answer.ts'
@@ -55,11 +57,24 @@ export function makeListQueue({ read, readKeys, nowMs, siteOf }: QueueDeps): Han
 export function makeListQueuedMessages({ read, readKeys, nowMs }: QueueDeps): HandlerOf<'listQueuedMessages'> {
   return asOperator(read, async ({ query }) => {
     const { limit } = pageOf(query)
-    const { domain = '' } = query
-    const destination = domain === 'relay' ? domain : domainToASCII(domain.toLowerCase())
+    const destination = destinationOf(query.domain ?? '')
     const messages = await readQueuedMessages(readKeys, { destination, limit, nowMs: nowMs() })
     return messages === null ? refuse('unavailable') : { status: 200, json: { messages } }
   })
+}
+
+/** GET /v1/operator/queue/accounts. Spec queue.accounts */
+export function makeListQueueAccounts({ read, readKeys, nowMs }: QueueDeps): HandlerOf<'listQueueAccounts'> {
+  return asOperator(read, async ({ query }) => {
+    const { limit } = pageOf(query)
+    const destination = query.domain === undefined ? null : destinationOf(query.domain)
+    const seen = await readQueueAccounts({ read, readKeys }, { destination, limit, nowMs: nowMs() })
+    return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+  })
+}
+
+function destinationOf(domain: string): string {
+  return domain === 'relay' ? domain : domainToASCII(domain.toLowerCase())
 }
 
 /** POST /v1/operator/queue/hold */

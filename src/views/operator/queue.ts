@@ -26,7 +26,7 @@ const LANES_MAX = 2000
 const OLDEST_ITEMS = 100
 const ANSWERED_ITEMS = 3
 /** Items due within this time are due now by the clock of another process; deferred ones wait at least a minute. */
-const CLOCKS_APART_MS = 5_000
+export const CLOCKS_APART_MS = 5_000
 
 /** A lane of a destination. */
 export interface LanePlace {

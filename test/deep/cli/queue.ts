@@ -46,6 +46,8 @@ t.test('sendwright queue: retried and dropped [queue.retry]', async (t) => {
   await messageWhen(id, ({ status }) => status === 'deferred')
   t.match((await queue('show', 'b.test')).out, new RegExp(`^${id} 0 +deferred +1 +\\S+ +450 4\\.2\\.0 later$`, 'm'))
   t.match(JSON.parse((await queue('show', 'b.test', '--limit', '1', '--json')).out), { messages: [{ messageId: id }] })
+  const { accountId } = service.firstRun.account
+  t.match((await queue('accounts', 'b.test')).out, new RegExp(`^${accountId} +1 +1 +0 +20\\d\\d-`, 'm'))
   mx.script({ rcpt: 'hang' })
   mx.sever()
   t.match(await queue('retry', 'b.test'), { code: 0, out: 'b.test: 1 due now\n' })

@@ -66,6 +66,24 @@ t.test('queue: each message of a destination, and why it waits [queue.messages]'
   t.same(await read('domain=unknown.test'), { messages: [] })
 })
 
+t.test('queue: the accounts whose mail waits, of one destination and of all [queue.accounts]', async (t) => {
+  await destination('many.test', { rcpt: '450 4.2.0 later' })
+  const id = await send(['ann@many.test', 'bob@many.test'])
+  await messageWhen(id, ({ status }) => status === 'deferred')
+  await send(['eve@many.test'], { sendAt: new Date(Date.now() + 3_600_000).toISOString() })
+  const { accountId } = service.firstRun.account
+  const { submittedAt } = await message(id)
+  const read = async (query: string) => (await operate(`GET /queue/accounts?${query}`)).json
+  t.same(await read('domain=Many.test'), {
+    accounts: [{ accountId, waiting: 3, deferred: 2, scheduled: 1, oldestAt: submittedAt }],
+    isComplete: true,
+  })
+  const { accounts } = (await read('')) as { accounts: { accountId: string; waiting: number }[] }
+  t.equal(accounts[0]?.accountId, accountId)
+  t.ok((accounts[0]?.waiting ?? 0) > 3, 'other destinations too')
+  t.same(await read('domain=unknown.test'), { accounts: [], isComplete: true })
+})
+
 t.test('queue: retry makes pending mail due now, and the schedule continues [queue.retry]', async (t) => {
   const mx = await destination('grey.test', { mail: '451 4.7.1 Greylisted' })
   const id = await send(['ann@grey.test'])

@@ -126,6 +126,7 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   revokeServerTokenAsOperator: 'token revoke',
   listQueue: 'queue',
   listQueuedMessages: 'queue show',
+  listQueueAccounts: 'queue accounts',
   retryQueue: 'queue retry',
   holdQueue: 'queue hold',
   releaseQueue: 'queue release',
