@@ -92,6 +92,27 @@ t.test('mailgun: a form of a URL, at a time, once for one key', async (t) => {
   t.match(await ask({ ...plain, 'o:deliverytime': 'soon' }), { status: 400, json: { message: /^o:deliverytime/ } })
 })
 
+t.test('mailgun: one Idempotency-Key is one message, 64 times at once, each with its own boundary', async (t) => {
+  const authorization = `Basic ${Buffer.from(`api:${token}`).toString('base64')}`
+  const ids = await Promise.all(
+    Array.from({ length: 64 }, async () => {
+      const body = new FormData()
+      for (const [name, value] of Object.entries({ ...plain, subject: 'Once' })) body.append(name, value)
+      const headers = { authorization, connection: 'close', 'idempotency-key': 'many' }
+      // While the first one is decided, others may be asked to come again.
+      const answer = await until(async () => {
+        const response = await fetch(`${url}/v3/${DOMAIN}/messages`, { method: 'POST', headers, body })
+        const json = (await response.json()) as { id: string }
+        return response.status === 200 ? json : null
+      }, 20_000)
+      return answer.id
+    }),
+  )
+  t.equal(new Set(ids).size, 1)
+  const { json } = await service.call('POST /v1/messages/search', { token, body: { subject: 'Once' } })
+  t.equal(json.messages.length, 1)
+})
+
 t.test('mailgun: a stream is an attachment', async (t) => {
   const pieces = ['first ', 'second ünïcode']
   const data = Readable.from(pieces.map((piece) => Buffer.from(piece)))

@@ -168,6 +168,12 @@ t.test('submitted-header: control fields order what requests have fields for [su
   t.same(edited, mailOf('From: a@b.co'))
 })
 
+t.test('submitted-header: X-Sendwright-Send-At is an instant with an offset [send.at]', async (t) => {
+  const { control, edited } = read('From: a@b.co', 'X-Sendwright-Send-At: 2026-12-24T08:00:00+01:00')
+  t.equal(control.sendAtMs, Date.UTC(2026, 11, 24, 7))
+  t.same(edited, mailOf('From: a@b.co'), 'and is not sent')
+})
+
 const X = 'X-Sendwright-'
 const many = (count: number) => Array.from({ length: count }, (_, n) => `${X}Metadata-k${n}: v`)
 
@@ -192,6 +198,9 @@ const BOUNDS: readonly (readonly [name: string, fields: readonly string[], passe
   ['an empty tag', [`${X}Tag: `], false],
   ['a tag with a control character', [`${X}Tag: =?utf-8?Q?a=0Ab?=`], false],
   ['two tags', [`${X}Tag: a`, `${X}tag: b`], false],
+  ['a time without an offset', [`${X}Send-At: 2026-12-24T08:00:00`], false],
+  ['a time that is no moment', [`${X}Send-At: 2026-02-30T08:00:00Z`], false],
+  ['two times', [`${X}Send-At: 2026-12-24T08:00:00Z`, `${X}send-at: 2026-12-24T08:00:00Z`], false],
   ['20 keys', many(20), true],
   ['21 keys', many(21), false],
   ['a key of 40', [`${X}Metadata-${'k'.repeat(40)}: v`], true],

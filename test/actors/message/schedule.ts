@@ -1,5 +1,6 @@
 /** schedule - the bounds of a new time, and the remains of a cancelled message. */
 import t from 'tap'
+import { SCHEDULED_MAX } from '../../../schemas/limits.ts'
 import { accept } from '../../../src/actors/message/accept.ts'
 import { type OrderScheduledBody, orderScheduled } from '../../../src/actors/message/schedule.ts'
 import { DAY_MS } from '../../../src/state/calendar.ts'
@@ -41,6 +42,22 @@ function orderOf(world: World, { accountId, live }: Tenant, sendAtMs: number | n
     },
   }
 }
+
+t.test('schedule: a server has at most 100,000 scheduled recipients [send.at]', async (t) => {
+  const { world, tenant } = begin()
+  const owner = `server:${tenant.live.serverId}`
+  const counters = world.counters.get(owner) as ServerCounters
+  const sendAtMs = NOW_MS + DAY_MS
+  const fill = (recipients: number) =>
+    world.counters.set(owner, { ...counters, scheduled: [[Math.floor(sendAtMs / DAY_MS), recipients]] })
+  const reply = () => send(world, tenant, { messages: [makeItem({ sendAtMs })] }, { type: accept })
+  fill(SCHEDULED_MAX)
+  t.match(reply(), { kind: 'refused', code: 'scheduled_limit', extra: { max: SCHEDULED_MAX } })
+  t.equal(send(world, tenant, { messages: [makeItem()] }, { type: accept }).kind, 'accepted', 'others are accepted')
+  fill(SCHEDULED_MAX - 1)
+  t.equal(reply().kind, 'accepted')
+  t.match(reply(), { code: 'scheduled_limit' })
+})
 
 t.test('schedule: no number of new times exceeds the retention of the text [message.reschedule]', async (t) => {
   const { world, tenant } = begin()
