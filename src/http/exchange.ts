@@ -17,10 +17,11 @@ import { startDownload } from './download.ts'
 import type { Receiver, ResponseSocket } from './engine/engine.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
+import { startPieces } from './pieces.ts'
 import type { Connection, EdgeRequest, Handler, ListenerContext, RequestHead, Target } from './request.ts'
 import { newRequestId } from './request-id.ts'
 import { logAnswer } from './request-log.ts'
-import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, refuseFault, SIZE_REFUSAL } from './respond.ts'
+import { type Answer, type LongAnswer, RATE_REFUSAL, type Reply, refuse, refuseFault, SIZE_REFUSAL } from './respond.ts'
 import { writeReply } from './write-response.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -319,14 +320,15 @@ export class Exchange implements Receiver, Connection {
 
   #answer(answer: Answer): void {
     this.#isWorking = false
-    if ('read' in answer && !this.#isOver) {
-      this.#download(answer)
+    const isLong = 'read' in answer || 'pieces' in answer
+    if (isLong && !this.#isOver) {
+      this.#stream(answer)
       return
     }
     this.#release()
-    if ('read' in answer) answer.end?.()
+    if (isLong) answer.end?.(false)
     else if ('start' in answer && (this.#isOver || this.#head.isHead)) answer.skip?.()
-    if (this.#isOver || 'read' in answer) return
+    if (this.#isOver || isLong) return
     this.#isOver = true
     if ('close' in answer) this.#wire.close()
     else if (!('start' in answer)) this.#write(answer)
@@ -338,19 +340,16 @@ export class Exchange implements Receiver, Connection {
   }
 
   /** The request is in hand until its last byte is, so that a stop waits for it. */
-  #download(download: Download): void {
+  #stream(answer: LongAnswer): void {
     this.#isOver = true
     this.#drop()
-    this.#endFeed = startDownload(this.#wire, this.#desk, {
-      download,
-      requestId: this.#requestId,
-      range: this.#head.headers.range,
-      isHead: this.#head.isHead,
-      done: (fault) => {
-        if (fault !== undefined) this.#logFault(fault, 'Answer was cut off')
-        this.#release()
-      },
-    })
+    const done = (fault?: unknown): void => {
+      if (fault !== undefined) this.#logFault(fault, 'Answer was cut off')
+      this.#release()
+    }
+    const of = { requestId: this.#requestId, range: this.#head.headers.range, isHead: this.#head.isHead, done }
+    if ('pieces' in answer) this.#endFeed = startPieces(this.#wire, this.#desk, { answer, ...of })
+    else this.#endFeed = startDownload(this.#wire, this.#desk, { download: answer, ...of })
     this.#tell({ status: 200 })
   }
 

@@ -60,8 +60,23 @@ export interface Download {
   end?(): void
 }
 
+/** An answer of unknown length, whose pieces are made as the client takes them. */
+export interface Pieces {
+  readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** The client is disconnected if it has not read everything after this time. */
+  readonly msMax: number
+  /** Called at most once; may throw while it is read, and is then cut off. */
+  pieces(): AsyncIterable<string>
+  /** Called once when the answer is over; with false if it was not written to its end. */
+  end(isWhole: boolean): void
+}
+
+/** An answer in more pieces than one. */
+export type LongAnswer = Download | Pieces
+
 /** The answer of a handler; `close` ends the connection without an answer. */
-export type Answer = Reply | Feed | Download | { readonly close: true }
+export type Answer = Reply | Feed | LongAnswer | { readonly close: true }
 
 const ROWS = new Map<string, Refusal>([...REFUSALS, ...DASHBOARD_REFUSALS].map((row) => [row.code, row]))
 /** Seconds after which a client may retry if the refusal does not give a time. */
