@@ -219,6 +219,11 @@ export const EVENTS_LOOKED_AT_MAX = 10_000
 export const WAIT_SECONDS_MAX = 30
 export const SERVER_WAITS_MAX = 10
 export const WAITS_MAX = 100
+/** Spec export.bounds: exports that one process has open of one account, and in all; their rows and minutes. */
+export const ACCOUNT_EXPORTS_MAX = 2
+export const EXPORTS_MAX = 20
+export const EXPORT_ROWS_MAX = 1_000_000
+export const EXPORT_MINUTES_MAX = 60
 /** Spec event.feed: feeds that one process has open of one server, and in all. */
 export const SERVER_FEEDS_MAX = 5
 export const FEEDS_MAX = 100

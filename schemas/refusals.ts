@@ -105,6 +105,7 @@ export const REFUSALS = [
   row('server_limit', 409, 'The account has reached its maximum number of servers', { max: COUNT }),
   row('link_not_valid', 410, 'This link is invalid, expired or already used'),
   row('feed_limit', 409, 'The maximum number of event feeds is open: close one first', { max: COUNT }),
+  row('export_limit', 409, 'The maximum number of exports is running: wait until one ends', { max: COUNT }),
   row('server_in_use', 409, 'The server has an unfinished broadcast. Wait until it ends, or cancel it'),
   row('account_not_pending', 409, 'Account is not pending'),
   row('account_closed', 409, 'Account is closed'),

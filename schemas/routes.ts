@@ -23,6 +23,7 @@ import { OUTCOMES, OUTCOMES_BODY } from './counts/outcomes.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
 import { ERASURE, ERASURE_BODY } from './erasure.ts'
+import { EXPORT_ROUTES } from './export/routes.ts'
 import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { BROADCAST_BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_PATCH, MESSAGE_SEARCH } from './message.ts'
@@ -334,6 +335,7 @@ export const ROUTES = {
     refusals: ['suppression_not_liftable'],
   }),
   ...REPORT_ROUTES,
+  ...EXPORT_ROUTES,
   ...RETENTION_ROUTES,
   ...WEBHOOK_ROUTES,
   ...OPERATOR_ROUTES,

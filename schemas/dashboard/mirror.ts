@@ -27,8 +27,9 @@ const NOT_MIRRORED: readonly string[] = [
   'previewBroadcast',
   'listenToEvents',
 ]
-/** Routes that only read, although they are a POST. */
+/** Routes that only read, although they are a POST. An export of an account is for administrators, as its list is. */
 const LOOKS = /^search/
+const SERVER_LOOKS = /^(?:search|export)/
 /** Orders of a member, though they are routes of account keys. */
 const OF_MEMBERS: readonly string[] = ['verifyDomain', 'createServerToken', 'revokeServerToken']
 /** A stolen session must not create anything that outlives it, or remove anything that cannot be restored. */
@@ -64,6 +65,6 @@ function makeMirror(): MirroredRoute[] {
 
 /** The least that a route takes. */
 function levelOfRoute(name: string, { method }: Route, isOfServer: boolean): Level {
-  if (method === 'GET' || LOOKS.test(name)) return 'r'
+  if (method === 'GET' || (isOfServer ? SERVER_LOOKS : LOOKS).test(name)) return 'r'
   return isOfServer || OF_MEMBERS.includes(name) ? 'w' : 'a'
 }

@@ -24,6 +24,7 @@ import { releaseBroadcast } from './broadcast/release-broadcast.ts'
 import { BROADCAST_END_TIMER, BROADCAST_TIMER, BROADCAST_WAKE_TIMER, wakeBroadcasts } from './broadcast/running.ts'
 import { countTry } from './dashboard/count-try.ts'
 import { endDesk, makeDeskLink, openDesk, useDeskLink } from './dashboard/desk.ts'
+import { beginExport, endExport } from './dashboard/export.ts'
 import { changeFactors, takeStep } from './dashboard/factor.ts'
 import { beginJoin, beginLeave, joinAccount } from './dashboard/join.ts'
 import { endLinks, makeAccountLink, makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
@@ -176,6 +177,8 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     makeDeskLink,
     useDeskLink,
     noteAct,
+    beginExport,
+    endExport,
     setInstallationRetention,
     ...BY_MEMBERS.map(logged),
   ],

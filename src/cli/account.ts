@@ -1,8 +1,21 @@
-/** account - `sendwright account ...`: accounts by the operator; `show` without an id the account of the key. */
+/**
+ * account - `sendwright account ...`: accounts by the operator; `show` without an id the account of the key; `activity`
+ * the log of its actions.
+ */
 import type { Command } from 'commander'
 import type { Account, AccountDetail } from '../../schemas/account.ts'
 import { type ClientOptions, makeClient, readAll } from './console/client.ts'
-import { collect, orNull, parseInteger, parseIntegerOrNone, withNote, withOperatorOptions } from './console/options.ts'
+import { exportCsv, withCsv } from './console/csv.ts'
+import {
+  collect,
+  orNull,
+  parseInstant,
+  parseInteger,
+  parseIntegerOrNone,
+  withClientOptions,
+  withNote,
+  withOperatorOptions,
+} from './console/options.ts'
 import { type Ended, formatFields, print } from './console/print.ts'
 import { formatTable } from './console/table.ts'
 
@@ -50,6 +63,13 @@ export function addAccountCommands(program: Command, ended: Ended): void {
   withNote(account.command('resume <accountId>'))
     .description('accept new mail and deliver held mail')
     .action(async (id, options) => ended(await act(options, at(id, '/resume'), {})))
+  withCsv(withClientOptions(account.command('activity')))
+    .description("print the actions of an account as CSV with its key: members' changes, sign-ins, exports")
+    .option('--since <instant>', 'at or after this', parseInstant)
+    .option('--until <instant>', 'before this', parseInstant)
+    .action(async ({ since: from, until: to, ...options }) =>
+      ended(await exportCsv(options, { owner: 'account', path: '/v1/activity/export', body: { from, to } })),
+    )
   withNote(account.command('close <accountId>'))
     .description('close an account for good; accepted mail is still delivered')
     .action(async (id, options) => ended(await act(options, at(id, '/close'), {})))

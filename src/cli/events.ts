@@ -126,7 +126,7 @@ async function readEvents(client: Client, feed: FeedPlace, tell: (text: string) 
   let timer = setTimeout(() => silence.abort(), SILENT_MS_MAX)
   try {
     const headers: Record<string, string> = feed.lastId === null ? {} : { 'last-event-id': feed.lastId }
-    const source = await client.open(feed.path, silence.signal, headers)
+    const source = await client.open(feed.path, silence.signal, { headers })
     console.error('Listening to events')
     const decoder = new TextDecoder()
     let rest = ''

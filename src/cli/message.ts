@@ -1,6 +1,6 @@
 /**
- * message - `sendwright message search|wait|outcomes|show|raw|attachment|check|deliveries|cancel|reschedule`: sent
- * messages and scheduled ones.
+ * message - `sendwright message search|bounces|wait|outcomes|show|raw|attachment|check|deliveries|cancel|reschedule`:
+ * sent messages and scheduled ones.
  */
 import type { Command } from 'commander'
 import type { Checks } from '../../schemas/checks.ts'
@@ -9,6 +9,7 @@ import { WAIT_SECONDS_MAX } from '../../schemas/limits.ts'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
 import type { MessageDeliveryList } from '../../schemas/webhook.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
+import { type CsvOptions, exportCsv, withCsv } from './console/csv.ts'
 import { download } from './console/download.ts'
 import { CommandFailure } from './console/failure.ts'
 import { collectPair, parseInstant, parseInteger, withServerOptions } from './console/options.ts'
@@ -26,7 +27,7 @@ interface MessageListAnswer {
   next: string | null
 }
 
-interface SearchOptions extends ClientOptions {
+interface SearchOptions extends CsvOptions {
   recipient?: string
   recipientContains?: string
   from?: string
@@ -41,7 +42,6 @@ interface SearchOptions extends ClientOptions {
   stream?: string
   since?: string
   until?: string
-  limit?: number
 }
 
 interface WaitOptions extends SearchOptions {
@@ -51,16 +51,22 @@ interface WaitOptions extends SearchOptions {
 /** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addMessageCommands(program: Command, ended: Ended): void {
   const message = program.command('message').description('messages of a server and their status')
-  withFilters(message.command('search'))
+  withCsv(withStatus(message.command('search')))
     .description('list messages, newest first')
     .option('--until <instant>', 'sent before this', parseInstant)
     .option('--limit <n>', `maximum number (default: ${LIMIT_DEFAULT})`, parseInteger)
     .action(async (options) => ended(await searchMessages(options)))
-  withFilters(message.command('wait'))
+  withCsv(withFilters(message.command('bounces')))
+    .description('print bounced recipients as CSV, newest message first')
+    .option('--until <instant>', 'sent before this', parseInstant)
+    .action(async (options) =>
+      ended(await exportCsv(options, { owner: 'server', path: '/v1/bounces/export', body: bodyOf(options) })),
+    )
+  withStatus(message.command('wait'))
     .description('wait for a message and print it; exit code 1 if none comes in time')
     .option('--timeout <seconds>', `how long to wait (default: ${WAIT_SECONDS_MAX})`, parseInteger)
     .action(async (options) => ended(await waitForMessage(options)))
-  withFilters(message.command('outcomes'))
+  withStatus(message.command('outcomes'))
     .description('count the recipients of messages by status, complaint and class of bounce')
     .option('--until <instant>', 'sent before this', parseInstant)
     .option('--broadcast <id>', 'of this broadcast')
@@ -136,12 +142,16 @@ function withFilters(command: Command): Command {
     .option('--subject <words>', 'with these words in the subject')
     .option('--tag <tag>', 'with this tag')
     .option('--metadata <key=value>', 'with this entry', collectPair)
-    .option('--status <status>', 'with a recipient in this state: delivered, bounced, deferred, ...')
     .option('--event <event>', 'with a recipient that has had this event: bounced, deferred, ...')
     .option('--site <name>', 'to this receiving site: google, or the domain of a mail server')
     .option('--class <name>', 'with a bounce of this class: SpamBlock, ...')
     .option('--stream <id>', 'on this stream')
     .option('--since <instant>', 'sent at or after this', parseInstant)
+}
+
+function withStatus(command: Command): Command {
+  const text = 'with a recipient in this state: delivered, bounced, deferred, ...'
+  return withFilters(command).option('--status <status>', text)
 }
 
 function bodyOf({ stream, since, until, ...options }: SearchOptions) {
@@ -222,6 +232,8 @@ async function countOutcomes(options: SearchOptions): Promise<number> {
 }
 
 async function searchMessages(options: SearchOptions): Promise<number> {
+  if (options.csv !== undefined)
+    return exportCsv(options, { owner: 'server', path: `${PATH}/export`, body: bodyOf(options) })
   const { limit = LIMIT_DEFAULT } = options
   const client = makeClient(options, 'server')
   const asked = bodyOf(options)

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
+import { type CsvOptions, exportCsv, withCsv } from './console/csv.ts'
 import { CommandFailure } from './console/failure.ts'
 import { parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, formatFields, print } from './console/print.ts'
@@ -13,18 +14,17 @@ const PAGE_MAX = 1000
 const LIMIT_DEFAULT = 100
 const PAGES_MAX = 1000
 
-interface ListOptions extends ClientOptions {
+interface ListOptions extends CsvOptions {
   recipient?: string
   stream?: string
   reason?: string
-  limit?: number
   server?: string
 }
 
 /** Adds the commands. `ended` is called with the exit code of the command that ran. */
 export function addSuppressionCommands(program: Command, ended: Ended): void {
   const suppression = program.command('suppression').description('suppressed addresses of a server')
-  withServerOptions(suppression.command('list'))
+  withCsv(withServerOptions(suppression.command('list')))
     .description('list suppressed addresses, newest first')
     .option('--recipient <address>', 'only one address')
     .option('--stream <id>', 'only the list of one stream')
@@ -97,6 +97,10 @@ async function entriesOf(recipient: string, options: LiftOptions): Promise<Suppr
 
 async function listSuppressions(options: ListOptions): Promise<number> {
   const { recipient, stream: streamId, reason, limit = LIMIT_DEFAULT, server: serverId } = options
+  if (options.csv !== undefined) {
+    if (serverId !== undefined) throw new CommandFailure('--csv needs the key of the server: leave out --server')
+    return exportCsv(options, { owner: 'server', path: `${PATH}/export`, body: { recipient, streamId, reason } })
+  }
   const client = makeClient(options, serverId === undefined ? 'server' : 'operator')
   const path = `${serverId === undefined ? PATH : OPERATOR_PATH}/search`
   const suppressions: SuppressionEntry[] = []

@@ -66,8 +66,8 @@ function clean(answer: Answer, { shown }: Extract<ContentRule, { shown: unknown 
 }
 
 /** The key of a session. */
-export function accountKeyOf({ accountId, tokenId, hash }: SessionKey, level: Level): AccountKey {
-  return { kind: 'account', accountId, tokenId, hash: proofOf(level, hash) }
+export function accountKeyOf({ accountId, tokenId, hash, row }: SessionKey, level: Level): AccountKey {
+  return { kind: 'account', accountId, tokenId, hash: proofOf(level, hash), userId: row.userId }
 }
 
 /** A server of the session's account, and the session's key to it. */
@@ -82,7 +82,7 @@ export async function findServer(
   const { server } = seen
   if (server === null) return { answer: refuse('not_found') }
   const { mode, defaultStreamId } = server
-  const { tokenId, hash } = session
+  const { tokenId, hash, row } = session
   const place = { accountId, serverId: server.serverId, mode, defaultStreamId }
-  return { server, key: { kind: 'server', ...place, tokenId, hash: proofOf(level, hash) } }
+  return { server, key: { kind: 'server', ...place, tokenId, hash: proofOf(level, hash), userId: row.userId } }
 }

@@ -2,9 +2,10 @@
  * redact - removes personal content from mirrored reads of live servers
  *
  * The content of mail has separate, recorded routes (`content-routes.ts`). Received mail is shown by its reference;
- * downloads require permission to read, and are recorded. An account may hide all content, on its test servers too.
+ * downloads require permission to read, and are recorded. An account may hide all content, on its test servers too. An
+ * export holds the addresses of a live server in one file, and requires the permission to write.
  *
- * Spec member.content
+ * Spec member.content, export.role
  */
 
 import { homeShard, isId } from '../../cluster/id.ts'
@@ -59,6 +60,7 @@ const HIDING: Readonly<Record<string, (json: Json) => Json>> = {
   searchReceived: (json) => ({ ...json, messages: (json.messages as Json[]).map(hideReceived) }),
   readDelivery: (json) => ({ ...json, body: isInbound(json) ? hideEvent(json.body as Json | null) : json.body }),
 }
+const EXPORTS = ['exportMessages', 'exportBounces', 'exportSuppressions']
 const DOWNLOADS = ['readReceivedRaw', 'readReceivedFile', 'readMessageRaw', 'readMessageFile', 'checkMessage']
 
 /** The rule for an answer of a route about a server; null for other routes. */
@@ -74,6 +76,8 @@ export async function ruleOf(
   const { name, server } = of
   const hide = HIDING[name]
   const isDownload = DOWNLOADS.includes(name)
+  if (server?.mode === 'live' && EXPORTS.includes(name) && !holdsLevel(session.row.level, 'w'))
+    return { refusal: refuse('role_not_allowed') }
   if (server === null || (hide === undefined && !isDownload)) return AS_IT_IS
   if (isDownload) {
     const refusal = await refuseContent(deps, session, { server, act: name, targets: of.params })

@@ -96,7 +96,8 @@ export class Scans {
   }
 }
 
-function rowsOf(seen: readonly FactValue[] | null): number {
+/** Rows that a read has read. */
+export function rowsOf(seen: readonly FactValue[] | null): number {
   let rows = 1
   for (const value of seen ?? [])
     if (Array.isArray(value)) rows += value.length

@@ -25,6 +25,7 @@ import { type ReportDeps, reportHandlers } from './domain/reports.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
 import { type ErasureDeps, makeCreateErasure, makeReadErasure } from './erasures.ts'
 import { type EventFeedDeps, eventHandlers } from './events.ts'
+import { type ExportDeps, exportHandlers } from './export/export.ts'
 import {
   type InboundDeps,
   makeReadReceived,
@@ -92,6 +93,7 @@ export type PublicDeps = { readonly baseUrl: string; readonly scans: Scans } & S
   DomainDeps &
   ReportDeps &
   ErasureDeps &
+  ExportDeps &
   MessageDeps &
   RetentionDeps &
   MessageFilesDeps &
@@ -156,6 +158,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     addSuppressions: makeAddSuppressions(deps),
     readSuppression: makeReadSuppression(deps),
     liftSuppression: makeLiftSuppression(deps),
+    ...exportHandlers(deps),
     ...retentionHandlers(deps),
     ...eventHandlers(deps),
     createWebhook: makeCreateWebhook(deps),

@@ -7,7 +7,7 @@
  */
 
 import type { OutcomesBody } from '../../schemas/counts/outcomes.ts'
-import type { MessageSearch } from '../../schemas/message.ts'
+import type { MessageExport } from '../../schemas/export/export.ts'
 import { acceptedTopic } from '../actors/webhook/announce.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { refuse } from '../http/respond.ts'
@@ -47,7 +47,7 @@ function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchMessages
   return async ({ key, body }) => {
     const search = body
     const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
-    const seen = await searchMessages(deps, key, { filter: filterOf(deps.secrets, key, search), page })
+    const seen = await searchMessages(deps, key, { filter: messageFilterOf(deps.secrets, key, search), page })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
@@ -55,7 +55,7 @@ function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchMessages
 /** POST /v1/messages/outcomes */
 function makeSearchOutcomes(deps: SearchMessagesDeps): HandlerOf<'searchOutcomes'> {
   return async ({ key, body }) => {
-    const asked = { filter: filterOf(deps.secrets, key, body), after: body.after?.toLowerCase() ?? null }
+    const asked = { filter: messageFilterOf(deps.secrets, key, body), after: body.after?.toLowerCase() ?? null }
     const seen = await tallyMessages(deps, key, asked)
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
@@ -78,10 +78,11 @@ function makeListMessageDeliveries(deps: MessageDeps): HandlerOf<'listMessageDel
   }
 }
 
-function filterOf(
+/** The filter of a search. In: the keyed hashes of its owner, and the body. */
+export function messageFilterOf(
   secrets: SearchMessagesDeps['secrets'],
   owner: ServerKey,
-  search: MessageSearch | OutcomesBody,
+  search: MessageExport | OutcomesBody,
 ): MessageFilter {
   const { streamId, broadcastId, recipient, from, tag, metadata, status, source } = search
   const hmacOf = (address: string) => secrets.addressHmac(owner.accountId, address)

@@ -35,7 +35,7 @@ function naming({ secrets }: SuppressionDeps) {
 /** POST /v1/suppressions/search. Spec suppression.search */
 export function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'searchSuppressions'> {
   return async ({ key, body }) => {
-    const filter = filterOf(deps, key, body)
+    const filter = suppressionFilterOf(deps.secrets, key, body)
     const seen = await searchSuppressions(deps.read, key, { keyHash: key.hash, filter, ...naming(deps) })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
@@ -92,7 +92,7 @@ export function makeOperatorSearchSuppressions(deps: SuppressionDeps): HandlerOf
     if (seen === null) return refuse('unavailable')
     const server = stateOf<ServerState>(seen[0])
     if (server === null) return refuse('not_found')
-    const filter = filterOf(deps, server, search)
+    const filter = suppressionFilterOf(deps.secrets, server, search)
     const page = await searchSuppressions(deps.read, server, { keyHash: null, filter, ...naming(deps) })
     return typeof page === 'string' ? refuse(page) : { status: 200, json: page }
   })
@@ -130,8 +130,9 @@ async function findServer(
   return servers.find((_, index) => (seen[index]?.length ?? 0) > 0) ?? 'not_found'
 }
 
-function filterOf(
-  { secrets }: SuppressionDeps,
+/** The filter of a search. In: the owner of the lists, and the body. */
+export function suppressionFilterOf(
+  secrets: Pick<Secrets, 'addressHmac'>,
   { accountId }: ListOwner,
   search: SuppressionSearch,
 ): SuppressionFilter {

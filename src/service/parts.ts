@@ -38,6 +38,7 @@ import type { Records } from '../process/records.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { type BroadcastReader, makeBroadcastReader } from '../routes/broadcast/broadcast-reader.ts'
+import { ExportPlaces } from '../routes/export/places.ts'
 import { SearchWaits } from '../routes/wait/waits.ts'
 import { dashboardBase, linkUrl } from '../state/dashboard/link-token.ts'
 import { makeStoreCondition, readLivingRoles, type StoreCondition } from '../store/condition.ts'
@@ -323,6 +324,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     newCmdId: () => newCmdId(worker.nowMs(), Math.random),
     nowMs: () => worker.nowMs(),
     scans: new Scans(monotonicMs),
+    exportPlaces: new ExportPlaces(monotonicMs),
     secrets,
     ring: secrets.ring,
     broadcastReader: parts.broadcastReader,

@@ -40,6 +40,8 @@ export function makeReader(store: {
 interface Key {
   readonly tokenId: string
   readonly hash: string
+  /** The user, if the key is derived from a session. */
+  readonly userId?: string
 }
 
 /** A key that sends, of one server. */

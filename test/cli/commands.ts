@@ -58,6 +58,28 @@ t.test('commands: every route has one, and every one takes --json', async (t) =>
 
 const FROM = ['--from', 'Acme <hello@simulator.test>', '--subject', 'Receipt']
 
+t.test('csv: lists as files, to standard output or to a place; what does not fit is refused', async (t) => {
+  const address = 'hardbounce+csv@simulator.test'
+  const id = (await done('send', ...FROM, '--to', address, '--text', 'Thanks', '--tag', 'csv')).trim()
+  await until(async () => (await runJson('message', 'show', id)).json.status === 'bounced', 20_000)
+  const messages = await done('message', 'search', '--tag', 'csv', '--csv')
+  t.match(messages, new RegExp(`^messageId,.*\r\n${id},.*hardbounce\\+csv@simulator.test.*\r\n$`))
+  const file = join(dir, 'bounces.csv')
+  t.equal(await done('message', 'bounces', '--recipient', address, '--csv', file), '')
+  t.match(readFileSync(file, 'utf8'), /InvalidRecipient,true,false,550,550 5\.1\.1/)
+  t.match(await done('suppression', 'list', '--recipient', address, '--csv'), /hard_bounce/)
+  const [entry] = (await runJson('suppression', 'list', '--recipient', address)).json.suppressions
+  await done('suppression', 'lift', entry.suppressionId)
+  t.match(await done('account', 'activity', '--csv', '--since', '2026-01-01'), /exportBounces/)
+  t.match(await run('message', 'search', '--csv', '--limit', '5'), { code: 1, err: /leave out --limit/ })
+  t.match(await run('suppression', 'list', '--csv', '--server', testServer.serverId), {
+    code: 1,
+    err: /leave out --server/,
+  })
+  t.match(await run('message', 'search', '--csv', join(dir, 'no', 'such')), { code: 1, err: /Cannot write.*ENOENT/ })
+  t.match(await run('message', 'search', '--stream', account.accountId, '--csv'), { code: 1, err: /stream_not_found/ })
+})
+
 t.test('send: everything that a message may have, and what became of it', async (t) => {
   const html = join(dir, 'letter.html')
   const receipt = join(dir, 'receipt.txt')

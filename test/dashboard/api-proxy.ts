@@ -159,6 +159,27 @@ t.test('api-proxy: reads of live servers show no contents of mail [member.conten
   t.equal((await ada.call(of(liveServer, `/messages/${messageId}`))).status, 404)
 })
 
+t.test('mirror: who may only read exports no list of a live server [export.role] [export.note]', async (t) => {
+  for (const list of ['messages', 'bounces', 'suppressions']) {
+    const of = (server: { serverId: string }) => `POST /servers/${server.serverId}/${list}/export`
+    t.match(await roles.r.call(of(liveServer), {}), { status: 403, json: { error: 'role_not_allowed' } }, list)
+    t.equal((await roles.r.call(of(testServer), {})).status, 200, `${list} of a test server`)
+    const exported = await roles.w.call(of(liveServer), {})
+    t.equal(exported.status, 200, list)
+    t.match(exported.headers.get('content-type'), /^text\/csv;/)
+    t.equal(exported.headers.get('x-content-type-options'), 'nosniff')
+  }
+  t.match(await roles.w.call('POST /activity/export', {}), { status: 403, json: { error: 'role_not_allowed' } })
+  const activity = await ada.call('POST /activity/export', {})
+  t.match(activity.text, /exportSuppressions/)
+  const { acts } = (await ada.call('GET /audit?limit=100')).json as {
+    acts: { act: string; userName: string | null; targets: Record<string, string> }[]
+  }
+  const live = acts.find(({ act, targets }) => act === 'exportMessages' && targets.serverId === liveServer.serverId)
+  t.match(live, { userName: 'member', targets: { rows: '0', result: 'complete' } })
+  t.notOk('tokenId' in (live?.targets ?? {}), 'the member is named, not the session')
+})
+
 t.test('session: an action that outlives it needs a confirmation [session.confirm]', async (t) => {
   const redis = new Redis({ path: service.redis.socketPath })
   t.teardown(() => redis.disconnect())

@@ -59,8 +59,15 @@ export interface Client {
   delete(path: string, body?: object): Promise<void>
   /** A secret derived from a key, the same each time. Takes its purpose. */
   derive(purpose: string): Buffer
-  /** A streamed answer. Throws CommandFailure if it is refused, Error if there is no answer. */
-  open(path: string, signal: AbortSignal, headers?: Record<string, string>): Promise<ReadableStream<Uint8Array>>
+  /**
+   * A streamed answer, to a POST if there is a body. Throws CommandFailure if it is refused, Error if there is no
+   * answer.
+   */
+  open(
+    path: string,
+    signal: AbortSignal,
+    sent?: { readonly headers?: Record<string, string>; readonly body?: object },
+  ): Promise<ReadableStream<Uint8Array>>
 }
 
 /**
@@ -89,8 +96,10 @@ export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
   const say = (method: string, path: string, body: object, headers: Record<string, string> = {}) =>
     ask(method, path, { headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
   return {
-    async open(path, signal, headers = {}) {
-      const response = await fetch(urlOf(path), { headers: { authorization, ...headers }, signal })
+    async open(path, signal, { headers = {}, body: sent } = {}) {
+      const post = sent === undefined ? {} : { method: 'POST', body: JSON.stringify(sent) }
+      const type = sent === undefined ? {} : { 'content-type': 'application/json' }
+      const response = await fetch(urlOf(path), { headers: { authorization, ...type, ...headers }, signal, ...post })
       if (response.ok && response.body !== null) return response.body
       const body = parseJson(await response.text())
       throw new CommandFailure(refusalText(response.status, (body ?? {}) as Partial<ErrorBody>), body)

@@ -36,6 +36,7 @@ export type RefusalCode =
   | 'domain_exists'
   | 'server_limit'
   | 'feed_limit'
+  | 'export_limit'
   | 'server_in_use'
   | 'rate_limited'
   | 'cap_reached'

@@ -65,23 +65,45 @@ export async function searchMessages(
   owner: SearchOwner,
   asked: { readonly filter: MessageFilter; readonly page: Page },
 ): Promise<MessagePage | 'unauthorized' | 'unavailable' | 'stream_not_found'> {
-  const hits = await findMessages(deps, owner, asked)
-  if (typeof hits === 'string') return hits
-  const { read, nowMs } = deps
-  const { accountId } = owner
-  const shard = homeShard(accountId)
-  const numbers = hits.found.flatMap(({ entry }) => [entry.sender, ...entry.recipients])
-  const persons = await readPersonMap(read, { shard, accountId, numbers })
-  if (persons === null) return 'unavailable'
-  const messages = hits.found.map((stored) => {
-    const { entry, head } = stored
-    const numbers = [entry.sender, ...entry.recipients]
-    const addresses = numbers.map((number, place) => spelledAddress(head, place, persons.get(number) ?? ''))
+  const seen = await findAddressed(deps, owner, asked)
+  if (typeof seen === 'string') return seen
+  const messages = seen.found.map(({ stored, addresses }) => {
     // An erasure removes the subject and the content; otherwise content is kept until it expires.
-    const isKept = head.subject !== null && keepsContent(stored, nowMs())
+    const isKept = stored.head.subject !== null && keepsContent(stored, deps.nowMs())
     return formatSummary(stored, addresses, isKept)
   })
-  return { messages, next: hits.next }
+  return { messages, next: seen.next }
+}
+
+/** A stored message, with the sender's address and that of each recipient. */
+export interface AddressedMessage {
+  readonly stored: StoredMessage
+  readonly addresses: readonly string[]
+}
+
+/** The messages of a page as they are stored, with their addresses. */
+export async function findAddressed(
+  deps: SearchDeps,
+  owner: SearchOwner,
+  asked: { readonly filter: MessageFilter; readonly page: Page },
+): Promise<
+  | { readonly found: readonly AddressedMessage[]; readonly next: string | null }
+  | 'unauthorized'
+  | 'unavailable'
+  | 'stream_not_found'
+> {
+  const hits = await findMessages(deps, owner, asked)
+  if (typeof hits === 'string') return hits
+  const { accountId } = owner
+  const numbers = hits.found.flatMap(({ entry }) => [entry.sender, ...entry.recipients])
+  const persons = await readPersonMap(deps.read, { shard: homeShard(accountId), accountId, numbers })
+  if (persons === null) return 'unavailable'
+  const found = hits.found.map((stored) => {
+    const { entry, head } = stored
+    const numbers = [entry.sender, ...entry.recipients]
+    return { stored, addresses: numbers.map((one, place) => spelledAddress(head, place, persons.get(one) ?? '')) }
+  })
+  return { found, next: hits.next }
 }
 
 /** The messages of a page as they are stored. */

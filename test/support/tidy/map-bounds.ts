@@ -39,7 +39,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/http/generations.ts young': { entries: 16_384, entryBytes: KB, by: 'twice youngMax of its caller' },
   'src/http/request-log.ts agents': { entries: 1_000, entryBytes: 2 * KB, by: 'AGENTS_MAX' },
   'src/http/client-address.ts trusted': { entries: 1_000, entryBytes: 256, by: 'PEERS_MAX' },
-  'src/http/listener.ts feeds': { entries: 600, entryBytes: KB, by: 'FEEDS_MAX and USERS_FEEDS_MAX' },
+  'src/http/listener.ts feeds': { entries: 620, entryBytes: KB, by: 'FEEDS_MAX, USERS_FEEDS_MAX and EXPORTS_MAX' },
   'src/http/listener.ts receiving': {
     entries: 10_000,
     entryBytes: KB,
@@ -65,6 +65,7 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/checks/check-links.ts underWay': { entries: 16, entryBytes: 256, by: 'CHECKS_MAX' },
   'src/checks/check-links.ts hosts': { entries: 128, entryBytes: 512, by: 'the links of CHECKS_MAX messages' },
   'src/routes/content/content-bytes.ts accounts': { entries: 1_024, entryBytes: 256, by: 'the bytes that each takes' },
+  'src/routes/export/places.ts accounts': { entries: 20, entryBytes: 256, by: 'EXPORTS_MAX' },
   'src/routes/wait/waits.ts servers': { entries: 100, entryBytes: 256, by: 'WAITS_MAX' },
   'src/service/parts.ts openFeeds': { entries: 100, entryBytes: 256, by: 'FEEDS_MAX' },
   'src/service/parts.ts userFeeds': { entries: 500, entryBytes: 256, by: 'USERS_FEEDS_MAX' },
