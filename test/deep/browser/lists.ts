@@ -1,4 +1,5 @@
 /** lists - filters and the search in a real browser: typed into at once, refused in place; received mail. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { until } from '../../support/machine/until.ts'
 import { keepPictures, watchedPage } from '../../support/pages/chromium.ts'
@@ -71,6 +72,48 @@ t.test('lists: received mail names its hidden parts, and shows them on request [
   await page.getByRole('heading', { level: 1, name: 'Where is my order' }).waitFor()
   await page.getByText('From Ada Lovelace <ada@example.net>').first().waitFor()
   await keepPictures(page, 'received-shown')
+  t.same(faults, [])
+  await context.close()
+})
+
+t.test('lists: a list is saved as CSV with its filters, by keyboard [dashboard.page] [export.csv]', async (t) => {
+  const { token } = service.firstRun.testServer
+  for (const [to, tag] of [
+    ['delivered@simulator.test', 'one'],
+    ['hardbounce@simulator.test', 'two'],
+  ]) {
+    const body = { from: 'shop@simulator.test', to: [to], subject: '=1+1', text: 'It works', tag }
+    t.equal((await service.call('POST /v1/email', { token, body })).status, 200)
+  }
+  await until(async () => {
+    const { json } = await service.call('POST /v1/messages/search', { token, body: { status: 'bounced' } })
+    return json.messages.length === 1 ? true : null
+  }, 60_000)
+  const context = await rig.signedIn(VIEW)
+  const { page, faults } = await watchedPage(context, origin)
+  const saved = async (name: string) => {
+    await page.getByRole('button', { name, exact: true }).focus()
+    const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')])
+    return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') }
+  }
+  await page.goto(`${origin}/dashboard/servers/${testServerId}/messages`)
+  const all = await saved('Export CSV')
+  t.match(all.name, /^messages-\d{4}-\d\d-\d\d\.csv$/)
+  t.equal(all.text.split('\r\n').length, 4)
+  t.match(all.text, /,'=1\+1,/)
+  await keepPictures(page, 'export')
+  await page.getByRole('button', { name: 'Status' }).click()
+  await page.getByRole('button', { name: 'Bounced', exact: true }).click()
+  const bounces = await saved('Export bounces')
+  t.match(bounces, { name: /^bounces-/, text: /InvalidRecipient/ })
+  t.equal((await saved('Export CSV')).text.split('\r\n').length, 3, 'with the filter alone')
+  await page.goto(`${origin}/dashboard/servers/${testServerId}/suppressions`)
+  t.match((await saved('Export CSV')).text, /hard_bounce/)
+  await page.goto(`${origin}/dashboard/activity`)
+  await page.getByText('Export suppressions').waitFor()
+  await page.getByText('1 row, complete').first().waitFor()
+  t.match((await saved('Export CSV')).text, /exportMessages/)
+  await keepPictures(page, 'export-activity')
   t.same(faults, [])
   await context.close()
 })

@@ -65,12 +65,37 @@ export async function call<Result>(method: ApiMethod, path: string, options: Cal
   throw error
 }
 
+/** Fetches a file that a POST answers. Throws ApiError, also if the file breaks off. */
+export async function fetchFile(path: string, body: object): Promise<Blob> {
+  const response = await request('POST', path, { body })
+  if (response?.ok) {
+    const blob = await response.blob().catch(() => null)
+    if (blob !== null) return blob
+    throw new ApiError(0, { message: 'The file broke off: try again' }, response.headers.get('Request-Id'))
+  }
+  const error = response === null ? unreachable() : await readRefusal(response, isRead('POST', path))
+  if (error.status === 401 && error.code === 'unauthorized') gates.signedOut()
+  throw error
+}
+
 /** Routes that only read, although they are a POST. */
-const READS = /\/(?:search|find|outcomes|read)$/
+const READS = /\/(?:search|find|outcomes|read|export)$/
+
+function isRead(method: ApiMethod, path: string): boolean {
+  return method === 'GET' || READS.test(path)
+}
 
 type Sent = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: ApiError }
 
-async function send(method: ApiMethod, path: string, { body, signal }: CallOptions): Promise<Sent> {
+async function send(method: ApiMethod, path: string, options: CallOptions): Promise<Sent> {
+  const response = await request(method, path, options)
+  if (response === null) return { ok: false, error: unreachable() }
+  if (!response.ok) return { ok: false, error: await readRefusal(response, isRead(method, path)) }
+  return { ok: true, value: parseBody(response, await response.text()) }
+}
+
+/** Sends a request. Returns null if the service does not answer. */
+async function request(method: ApiMethod, path: string, { body, signal }: CallOptions): Promise<Response | null> {
   const authorization = gates.authorization()
   const isWrite = method !== 'GET'
   const init: RequestInit = {
@@ -88,19 +113,28 @@ async function send(method: ApiMethod, path: string, { body, signal }: CallOptio
     if (signal?.aborted) throw cause
     return null
   })
-  if (response === null) {
-    gates.lost()
-    return { ok: false, error: new ApiError(0, { message: 'The service cannot be reached' }, null) }
-  }
+  if (response === null) gates.lost()
+  return response
+}
+
+function unreachable(): ApiError {
+  return new ApiError(0, { message: 'The service cannot be reached' }, null)
+}
+
+async function readRefusal(response: Response, isOfRead: boolean): Promise<ApiError> {
   const text = await response.text()
-  const isJson = response.headers.get('Content-Type')?.startsWith('application/json') ?? false
-  const value: unknown = isJson && text !== '' ? JSON.parse(text) : null
-  if (response.ok) return { ok: true, value }
-  const said = (value as Record<string, unknown> | null) ?? { message: text || `Answered ${response.status}` }
+  const { status, headers } = response
+  const body = parseBody(response, text) as Record<string, unknown> | null
+  const said = body ?? { message: text || `Answered ${status}` }
   // The words of the refusal are about writes.
-  const isUnread = response.status === 503 && (!isWrite || READS.test(path))
-  if (isUnread) said.message = 'This could not be read. Try again in a moment.'
-  return { ok: false, error: new ApiError(response.status, said, response.headers.get('Request-Id')) }
+  if (status === 503 && isOfRead) said.message = 'This could not be read. Try again in a moment.'
+  return new ApiError(status, said, headers.get('Request-Id'))
+}
+
+/** The JSON of an answer; null if it has none. */
+function parseBody({ headers }: Response, text: string): unknown {
+  const isJson = headers.get('Content-Type')?.startsWith('application/json') ?? false
+  return isJson && text !== '' ? JSON.parse(text) : null
 }
 
 /** A query; undefined and empty values are left out. */

@@ -17,6 +17,7 @@ import { Button } from '../parts/button.tsx'
 import { Empty, Head } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { Code } from '../parts/copy.tsx'
+import { ExportButton } from '../parts/export.tsx'
 import { ADDRESS, type FilterField, Filters } from '../parts/filters.tsx'
 import { type Column, List } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
@@ -63,12 +64,20 @@ export function MessagesPage({ serverId }: PageProps) {
     (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
     [serverId],
   )
-  const list = useSearchList<MessageSummary>(serverApi(serverId, '/messages/search'), 'messages', searchOf(filters))
+  const sought = searchOf(filters)
+  const list = useSearchList<MessageSummary>(serverApi(serverId, '/messages/search'), 'messages', sought)
   const streamOf = (id: string) => streams.value?.streams.find(({ streamId }) => streamId === id)?.name ?? ''
   const isFiltered = Object.keys(filters).length > 0
   return (
     <>
-      <Head title="Messages" />
+      <Head title="Messages">
+        {(filters.status === 'bounced' || filters.event === 'bounced') && (
+          <ExportButton path={serverApi(serverId, '/bounces/export')} filters={withoutStatus(sought)} of={serverId}>
+            Export bounces
+          </ExportButton>
+        )}
+        <ExportButton path={serverApi(serverId, '/messages/export')} filters={sought} of={serverId} />
+      </Head>
       <Filters fields={fieldsOf(streams.value?.streams ?? [])} values={filters} onChange={change} />
       <Fresh list={list} serverId={serverId} isFiltered={isFiltered} key={JSON.stringify(filters)} />
       <List
@@ -86,6 +95,10 @@ export function MessagesPage({ serverId }: PageProps) {
 function searchOf({ recipient, ...others }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   if (recipient === undefined) return others
   return ADDRESS.test(recipient) ? { ...others, recipient } : { ...others, recipientContains: recipient }
+}
+
+function withoutStatus({ status: _, ...others }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return others
 }
 
 interface FreshProps {

@@ -17,6 +17,7 @@ import { Empty, Head } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { Code } from '../parts/copy.tsx'
 import { ask, Dialog } from '../parts/dialog.tsx'
+import { ExportButton } from '../parts/export.tsx'
 import { Filters } from '../parts/filters.tsx'
 import { Field, Form, Select } from '../parts/form.tsx'
 import { type Column, List } from '../parts/list.tsx'
@@ -47,6 +48,7 @@ export function SuppressionsPage({ serverId }: PageProps) {
   return (
     <>
       <Head title="Suppressions" meta="Mail to these addresses is accepted but not sent.">
+        <ExportButton path={serverApi(serverId, '/suppressions/export')} filters={filters} of={serverId} />
         {may('write') && (
           <Button icon="plus" onPress={() => setAdding(true)}>
             Add addresses
