@@ -220,13 +220,11 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   }
   const mail = { outgoing, received, parsing, contents, mailRoom, outbound, delivering, webhooks }
   const made = { ...mail, logStore, self, resolver, metrics, closeStore }
-  const lookups = makeDomainLookups(config, resolver)
+  const readers = { lookups: makeDomainLookups(config, resolver), broadcastReader: makeBroadcastReader() }
   const first = { isDone: !config.roles.includes('actors') }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
-  const door = { store, nodes, primaries, cluster, readKeys, rewrites }
-  const diskFree = makeDiskFigure(config.dataDir)
-  const broadcastReader = makeBroadcastReader()
-  return { ...known, ...made, ...door, smtp, first, lookups, secrets, watch, feeds, diskFree, broadcastReader }
+  const door = { store, nodes, primaries, cluster, readKeys, rewrites, diskFree: makeDiskFigure(config.dataDir) }
+  return { ...known, ...made, ...door, smtp, first, ...readers, secrets, watch, feeds }
 }
 
 /** The effective roles of a process, which receives no mail without its port. */
