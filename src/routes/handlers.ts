@@ -57,13 +57,7 @@ import {
   makeReadStream,
   type StreamDeps,
 } from './streams.ts'
-import {
-  makeAddSuppressions,
-  makeLiftSuppression,
-  makeReadSuppression,
-  makeSearchSuppressions,
-  type SuppressionDeps,
-} from './suppressions.ts'
+import { type SuppressionDeps, suppressionHandlers } from './suppressions.ts'
 import { makeCreateToken, makeListTokens, makeRevokeToken } from './tokens.ts'
 import type { WaitDeps } from './wait/waits.ts'
 import {
@@ -154,10 +148,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     ...reportHandlers(deps),
     createErasure: makeCreateErasure(deps),
     readErasure: makeReadErasure(deps),
-    searchSuppressions: scans.limit(makeSearchSuppressions, deps),
-    addSuppressions: makeAddSuppressions(deps),
-    readSuppression: makeReadSuppression(deps),
-    liftSuppression: makeLiftSuppression(deps),
+    ...suppressionHandlers(deps),
     ...exportHandlers(deps),
     ...retentionHandlers(deps),
     ...eventHandlers(deps),

@@ -14,6 +14,7 @@ import type { AddSuppressionsBody, SuppressionsAdded } from '../actors/suppressi
 import type { LiftBody } from '../actors/suppression/lift-suppression.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
+import type { Scans } from '../http/scans.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { type ServerState, serverRef } from '../state/server.ts'
 import { placeFact } from '../state/suppression.ts'
@@ -32,8 +33,18 @@ function naming({ secrets }: SuppressionDeps) {
   return { pseudonymOf: (hmac: string) => secrets.pseudonymOf(hmac) }
 }
 
+/** The handlers of a server's lists. */
+export function suppressionHandlers(deps: SuppressionDeps & { readonly scans: Scans }) {
+  return {
+    searchSuppressions: deps.scans.limit(makeSearchSuppressions, deps),
+    addSuppressions: makeAddSuppressions(deps),
+    readSuppression: makeReadSuppression(deps),
+    liftSuppression: makeLiftSuppression(deps),
+  }
+}
+
 /** POST /v1/suppressions/search. Spec suppression.search */
-export function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'searchSuppressions'> {
+function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'searchSuppressions'> {
   return async ({ key, body }) => {
     const filter = suppressionFilterOf(deps.secrets, key, body)
     const seen = await searchSuppressions(deps.read, key, { keyHash: key.hash, filter, ...naming(deps) })
@@ -42,7 +53,7 @@ export function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'search
 }
 
 /** GET /v1/suppressions/{id}. Spec suppression.entry */
-export function makeReadSuppression(deps: SuppressionDeps): HandlerOf<'readSuppression'> {
+function makeReadSuppression(deps: SuppressionDeps): HandlerOf<'readSuppression'> {
   return async ({ key, params }) => {
     const seen = await readSuppression(deps.read, key, { suppressionId: params.id ?? '', ...naming(deps) })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
@@ -50,7 +61,7 @@ export function makeReadSuppression(deps: SuppressionDeps): HandlerOf<'readSuppr
 }
 
 /** POST /v1/suppressions. Spec suppression.add */
-export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppressions'> {
+function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppressions'> {
   return async ({ key, body }) => {
     const { accountId, serverId } = key
     const { streamId, recipients, reason } = body
@@ -72,7 +83,7 @@ export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppre
 }
 
 /** DELETE /v1/suppressions/{id}. Spec suppression.lift */
-export function makeLiftSuppression(deps: SuppressionDeps): HandlerOf<'liftSuppression'> {
+function makeLiftSuppression(deps: SuppressionDeps): HandlerOf<'liftSuppression'> {
   return async ({ key, params }) => {
     const { accountId, serverId } = key
     const id = (params.id ?? '').toLowerCase()
