@@ -63,10 +63,14 @@ t.test('frame: new messages are counted by the feed, and shown by a press [dashb
   // The first read behind the opening of the feed.
   await until(() => (searches() >= 2 ? true : null), 20_000)
   const before = searches()
-  for (let n = 0; n < 4; n += 1) await send(MESSAGES + n)
+  // Each is counted before the next one comes, so reading would take as many reads.
+  for (let n = 1; n <= 4; n += 1) {
+    await send(MESSAGES + n - 1)
+    await page.getByRole('button', { name: `${n} new message` }).waitFor()
+  }
   const button = page.getByRole('button', { name: '4 new messages' })
-  await button.waitFor()
-  t.equal(searches(), before, 'nothing was read to count them')
+  // A quiet page is read once in half a minute.
+  t.ok(searches() - before <= 1, `${searches() - before} reads to count four`)
   await button.click()
   await page.getByRole('link', { name: `Order ${MESSAGES + 3}` }).waitFor()
   t.same(faults, [])

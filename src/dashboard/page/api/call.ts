@@ -32,8 +32,8 @@ export class ApiError extends Error {
 /** Hooks set by the pages: the path of the interface, and handlers for the end or interruption of a session. */
 export const gates = {
   base: '/dashboard/api',
-  /** A read that any service answers. */
-  probe: '/session',
+  /** A path that answers without a session, because one may have ended. */
+  probe: '/dashboard/',
   /** A request got no answer. */
   lost: (): void => undefined,
   /** The session is over. */

@@ -1,8 +1,8 @@
 /**
  * connection - whether the service can be reached, and the retry of what could not be read while it was not
  *
- * Found out by a request without an answer. From then on the session is asked for every few seconds, and with its
- * first answer everything that failed is read again.
+ * Found out by a request without an answer. From then on a page is asked for every few seconds, and with its first
+ * answer everything that failed is read again.
  */
 import { signal } from '@preact/signals'
 import { gates } from './call.ts'
@@ -41,13 +41,10 @@ async function retry(): Promise<void> {
   returns.value += 1
 }
 
-/** Any answer of the service itself will do, that of a missing session too; a proxy without it answers 502 to 504. */
+/** Any answer of the service itself will do; a proxy without it answers 502 to 504. */
 async function isReached(): Promise<boolean> {
   try {
-    const { status } = await fetch(`${gates.base}${gates.probe}`, {
-      credentials: 'same-origin',
-      signal: AbortSignal.timeout(PROBE_MS),
-    })
+    const { status } = await fetch(gates.probe, { method: 'HEAD', signal: AbortSignal.timeout(PROBE_MS) })
     return status < 500
   } catch {
     return false

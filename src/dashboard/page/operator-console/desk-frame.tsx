@@ -52,6 +52,7 @@ export function OperatorConsole() {
   const [isOpen, setOpen] = useState(() => sessionStorage.getItem(SESSION) !== null)
   gates.base = BASE
   gates.lost = noteLost
+  gates.probe = '/'
   gates.authorization = () => {
     const token = key ?? sessionStorage.getItem(SESSION)
     return token === null ? null : `Bearer ${token}`
