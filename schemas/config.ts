@@ -18,6 +18,7 @@ export type SettingKind =
         | 'secret'
         | 'host'
         | 'domain'
+        | 'blocklists'
         | 'cidrs'
         | 'ports'
         | 'url'
@@ -34,9 +35,7 @@ export type SettingKind =
 
 export type Setting = SettingKind & {
   name: string
-  /**
-   * The value used if the variable is absent or empty; null means there is none, and `fallback` describes the effect.
-   */
+  /** The value if the variable is absent or empty. Null: there is none, and `fallback` describes the effect. */
   default: string | null
   fallback?: string
   meaning: string
@@ -310,6 +309,12 @@ export const SETTINGS = [
     default: null,
     fallback: "the system's",
     meaning: 'Name servers for all lookups, as `ip:port`, comma-separated.',
+  },
+  {
+    name: 'BLOCKLISTS',
+    kind: 'blocklists',
+    default: 'bl.spamcop.net,psbl.surriel.com,bl.mailspike.net',
+    meaning: 'DNS blocklists that are asked about the sending addresses, comma-separated, or `none`.',
   },
   {
     name: 'PRIVATE_NETWORKS_ALLOWED',

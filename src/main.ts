@@ -128,6 +128,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     rewriteFile: rewrites?.ask ?? null,
     livingRoles,
     erasures,
+    blocklists: livingRoles === null ? null : { ...parts, ...parts.lookups, lists: config.blocklists },
   })
 }
 

@@ -34,6 +34,7 @@ export const EXAMINED = [
   'service-dkim',
   'dmarc',
   'report-authorization',
+  'blocklists',
   'tls',
   'unsubscribe',
   'webhook-ports',

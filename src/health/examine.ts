@@ -18,6 +18,7 @@ import { type Config, isOwnStore } from '../process/config.ts'
 import type { SealingRing } from '../state/sealing.ts'
 import type { StoreCondition } from '../store/condition.ts'
 import type { Reader } from '../views/key.ts'
+import { examineBlocklists } from './blocklists.ts'
 import { readClockSync } from './clock-sync.ts'
 import { examineClocks, examineCluster } from './cluster.ts'
 import { examineContent } from './content.ts'
@@ -167,6 +168,7 @@ async function examineNames(deps: ExamineDeps, port: Promise<Port | Finding>): P
           one('ehlo-name', () => examineEhloName(dns, outAddresses)),
           one('ptr', () => examinePtr(dns, outAddresses)),
           one('spf', () => examineSpf(dns, outAddresses)),
+          one('blocklists', () => examineBlocklists(deps, outAddresses)),
         ]
       : []
   return [own, ...(await Promise.all([...inward, ...outward]))]

@@ -73,6 +73,8 @@ export interface Config {
   serviceDkim: { selector: string; keyFile: string } | null
   /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty for those of the system. */
   dnsServers: readonly string[]
+  /** DNS blocklists that are asked about the sending addresses. */
+  blocklists: readonly string[]
   privateNetworksAllowed: readonly string[]
   /** Ports below 1024 other than 443 that webhooks may connect to. */
   webhookPorts: readonly number[]
@@ -232,6 +234,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     siteLimits: read('SITE_LIMITS') as string | null,
     serviceDkim: dkim && { selector: dkim[0], keyFile: dkim[1] },
     dnsServers: list('DNS_SERVERS'),
+    blocklists: list('BLOCKLISTS'),
     privateNetworksAllowed: list('PRIVATE_NETWORKS_ALLOWED'),
     webhookPorts: list('WEBHOOK_PORTS').map(Number),
     deliveryPort: read('DELIVERY_PORT') as number,

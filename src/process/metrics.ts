@@ -8,6 +8,7 @@
 
 import { AccountCounts } from './attempts/account-counts.ts'
 import { AttemptCounts, type AttemptEnd } from './attempts/attempt-counts.ts'
+import { CheckFigures } from './attempts/check-figures.ts'
 import type { Gauges } from './gauges.ts'
 import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
@@ -52,7 +53,9 @@ export interface Metrics {
   /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
   submitted(what: 'login' | 'message', code: string): void
   /** `doctor` has run its checks here. */
-  examined(findings: readonly { readonly name: string; readonly status: string }[]): void
+  examined: CheckFigures['examined']
+  /** The blocklists were asked about the sending addresses. */
+  blocklists: CheckFigures['blocklists']
   /** Where the open sessions of SMTP submission are counted. */
   watchSubmission(connections: () => number): void
   /** Reports when the certificate of the SMTP listeners expires, Unix time in milliseconds. */
@@ -87,8 +90,7 @@ interface Counts {
   readonly notTaken: Map<string, number>
   readonly attempts: AttemptCounts
   readonly accounts: AccountCounts
-  /** Results of the last run of `doctor`, by name and status, joined by a blank. */
-  findings: Map<string, number>
+  readonly checksRun: CheckFigures
   /** Recipients of broadcasts, by result. */
   readonly broadcasts: Map<string, number>
   /** Scheduled messages, by result. */
@@ -148,10 +150,8 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       counts.attempts.count(end)
       counts.accounts.count(accountId, end.result)
     },
-    examined(findings) {
-      counts.findings = new Map()
-      for (const { name, status } of findings) addTo(counts.findings, `${name} ${status}`)
-    },
+    examined: (findings) => counts.checksRun.examined(findings),
+    blocklists: (results) => counts.checksRun.blocklists(results),
     broadcast({ released, failed }) {
       if (released > 0) addTo(counts.broadcasts, 'released', released)
       if (failed > 0) addTo(counts.broadcasts, 'failed', failed)
@@ -211,7 +211,7 @@ function makeCounts(): Counts {
     notTaken: new Map(),
     attempts: new AttemptCounts(),
     accounts: new AccountCounts(() => performance.now()),
-    findings: new Map(),
+    checksRun: new CheckFigures(),
     broadcasts: new Map(),
     scheduled: new Map(),
     received: new Map(),
@@ -269,12 +269,7 @@ function sendFigures(counts: Counts): readonly PageFigure[] {
     ),
     ...counts.attempts.figures(),
     counts.accounts.figure(),
-    {
-      each: 'doctor_findings',
-      help: 'Results of the last checks of doctor that this process ran, by name and status.',
-      labels: ['name', 'status'],
-      rows: () => [...counts.findings].map(([key, value]) => [key.split(' '), value] as const),
-    },
+    ...counts.checksRun.figures(),
     labelled(
       'scheduled_messages',
       'Counts messages scheduled with sendAt, cancelled before their time or moved to a new time.',

@@ -14,6 +14,7 @@ const BYTES_OF: Readonly<Record<string, number>> = {
   gb: 1024 ** 3,
 }
 const BYTES_MIN = 64 * 1024 ** 2
+const BLOCKLISTS_MAX = 20
 
 /** The value of a variable; null if it is empty. */
 export type ParsedSetting = string | number | readonly string[] | null
@@ -50,6 +51,8 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
       return ipaddr.isValid(text) || isHostName(text) ? text : new Mistake('an IP address or a host name')
     case 'domain':
       return parseDomain(text)
+    case 'blocklists':
+      return parseBlocklists(text)
     case 'cidrs':
       return parseCidrs(text)
     case 'ports':
@@ -113,6 +116,14 @@ function parseCidrs(text: string): readonly string[] | Mistake {
     return /^[^/]+[.:][^/]*\/\d+$/.test(entry) && ipaddr.isValidCIDR(entry) ? entry : null
   })
   return isFull(cidrs) ? cidrs : new Mistake('networks such as 10.0.0.0/8 or ::1, comma-separated, or none')
+}
+
+function parseBlocklists(text: string): readonly string[] | Mistake {
+  if (text === 'none') return []
+  const lists = entriesOf(text).map((entry) => parseDomain(entry.toLowerCase()))
+  const names = lists.filter((list) => typeof list === 'string')
+  if (names.length > 0 && names.length <= BLOCKLISTS_MAX && names.length === lists.length) return [...new Set(names)]
+  return new Mistake(`up to ${BLOCKLISTS_MAX} names such as bl.spamcop.net, comma-separated, or none`)
 }
 
 function parseUrl(text: string): string | Mistake {

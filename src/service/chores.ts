@@ -1,7 +1,7 @@
 /**
  * chores - periodic jobs of a process: a log line of figures, the rewrite of the embedded Redis's file (at night and
  * after erasures), the sweep of the content store and the walk over users for its shards, the check that a process
- * receives bounces
+ * receives bounces, the questions to blocklists
  *
  * Chores never change data in Redis: that is done by a timer or a lane of a shard, to which the walk sends orders.
  */
@@ -12,6 +12,7 @@ import type { Metrics } from '../process/metrics.ts'
 import type { Rewrites } from '../store/rewrite.ts'
 import type { ErasureFigures } from '../views/operator/erasure-figures.ts'
 import type { WebhookStats } from '../webhooks/webhook-stats.ts'
+import { type BlocklistWatchDeps, watchBlocklists } from './blocklist-watch.ts'
 import { type ErasureRewriteDeps, watchErasures } from './erasure-rewrite.ts'
 import { watchMx } from './mx-watch.ts'
 
@@ -44,6 +45,8 @@ export interface ChoreDeps {
   readonly walkUsers: (() => Promise<number>) | null
   /** Reads the roles of live processes; null if this one sends no mail. */
   readonly livingRoles: (() => Promise<ReadonlySet<string>>) | null
+  /** What the blocklists are asked; null if this process sends no mail. */
+  readonly blocklists: Omit<BlocklistWatchDeps, 'log' | 'random'> | null
 }
 
 /** Starts the chores; returns a function that ends them. */
@@ -67,7 +70,9 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
   if (rewriteFile !== null) tasks.push(schedule(REWRITE_AT, () => rewriteNow(rewriteFile, log), options))
   const endErasures = deps.erasures === null ? null : watchErasures({ ...deps.erasures, log })
   const endMxWatch = livingRoles === null ? null : watchMx({ roles: livingRoles, log, nowMs: () => performance.now() })
+  const endBlocklists = deps.blocklists && watchBlocklists({ ...deps.blocklists, log, random: Math.random })
   return async () => {
+    endBlocklists?.()
     endMxWatch?.()
     endErasures?.()
     await Promise.all(tasks.map((task) => task.destroy()))

@@ -13,8 +13,11 @@ import { findingsOf, SCHEMES, untilShown, VIEWS, watchedPage } from '../../suppo
 import { startDashboard } from '../../support/pages/dashboard.ts'
 import { layoutFaults } from '../../support/pages/layout.ts'
 import { startMx } from '../../support/peers/mx.ts'
-import { deliverMail } from '../../support/peers/smtp-dialog.ts'
+import { deliverMail, openDialog } from '../../support/peers/smtp-dialog.ts'
 import { startZone } from '../../support/peers/zone.ts'
+import { reportSamples } from '../../support/reports/samples.ts'
+import { publishReporter, reportMail, sayMail } from '../../support/reports/send.ts'
+import { SAMPLE_DOMAIN } from '../../support/reports/texts.ts'
 import { verifyDomain } from '../../support/service/crash-live.ts'
 
 /** As Gmail and Outlook reply: several hundred characters. */
@@ -105,6 +108,22 @@ async function seed() {
   }
 }
 
+/** A domain with reports, one of which is not authenticated. */
+async function seedReports(): Promise<string> {
+  const { json } = await service.call('POST /v1/domains', { token: account, body: { domain: SAMPLE_DOMAIN } })
+  const address = /mailto:(\S+)$/.exec(json.recommended[0].value)?.[1] as string
+  const genuine = reportSamples(Date.now()).filter(({ content }) => !('issue' in content))
+  const dialog = await openDialog(service.config.mxPort)
+  await dialog.say('EHLO mx.reporter.example')
+  for (const [at, sample] of genuine.slice(0, 22).entries()) {
+    publishReporter(zone, sample.reporter)
+    const reply = await sayMail(dialog, address, reportMail(sample, address, { isSigned: at > 0 }))
+    if (!reply.startsWith('250')) throw new Error(reply)
+  }
+  dialog.end()
+  return json.domainId
+}
+
 /** Live mail with long replies, and received mail on an inbound stream. */
 async function seedLive() {
   const { token } = service.firstRun.liveServer
@@ -148,6 +167,7 @@ async function seedLive() {
 
 const ids = await seed()
 const live = await seedLive()
+const reportedId = await seedReports()
 const ofLive = (page: string, id?: string) => `/servers/${liveServerId}/${page}${id === undefined ? '' : `/${id}`}`
 const of = (page: string, id?: string) => `/servers/${testServerId}/${page}${id === undefined ? '' : `/${id}`}`
 
@@ -175,6 +195,8 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   ['/servers', 'Servers'],
   ['/domains', 'Domains'],
   [`/domains/${ids.domainId}`, 'mail.northwind.example'],
+  [`/domains/${ids.domainId}/reports`, 'Reports'],
+  [`/domains/${reportedId}/reports`, 'Reports'],
   ['/requests', 'Requests'],
   ['/people', 'People'],
   ['/erasures', 'Erasures'],

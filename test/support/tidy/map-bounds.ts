@@ -190,6 +190,7 @@ export const OWN: Readonly<Record<string, string>> = {
   'src/process/attempts': 'results, classes, sites of our own table and TLS versions',
   'src/process/listening/inherited-sockets.ts': 'at most 16 sockets of the service manager',
   'src/process/metrics.ts': 'labels from fixed lists',
+  'src/process/attempts/check-figures.ts': 'names and states of checks, from fixed lists',
   'src/process/metrics-page.ts': 'names of figures',
   'src/process/request-tally.ts': 'our own routes and statuses',
   'src/http/engine/router.ts': 'our own routes',

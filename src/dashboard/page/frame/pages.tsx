@@ -94,6 +94,7 @@ export const PAGES: readonly PageRow[] = [
     of: 'account',
   }),
   fetched('/domains/:id', async () => (await import('../pages/domain.tsx')).DomainPage),
+  fetched('/domains/:id/reports', async () => (await import('../pages/domain-reports.tsx')).DomainReportsPage),
   fetched('/requests', async () => (await import('../pages/requests.tsx')).RequestsPage, {
     word: 'Requests',
     icon: 'requests',

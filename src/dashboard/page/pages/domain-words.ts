@@ -71,13 +71,12 @@ export function unreachableOf({ domain, returnPath }: Domain): string | null {
   return `The records point to ${returnPath.value}, which exists on one machine only, so this domain cannot be verified. The operator of the service has to set SERVICE_DOMAIN to a public domain first.`
 }
 
-/** The records as lines of a zone file, with one of DMARC as advice. */
-export function zoneOf({ domain, returnPath, dkim, pendingDkim }: Domain): string {
-  const records = [returnPath, dkim, ...(pendingDkim === undefined ? [] : [pendingDkim])]
-  const lines = records.map(
-    ({ type, host, value }) => `${host}. 3600 IN ${type} ${type === 'TXT' ? quoted(value) : `${value}.`}`,
-  )
-  return [...lines, `_dmarc.${domain}. 3600 IN TXT "v=DMARC1; p=none; rua=mailto:dmarc@${domain}"`].join('\n')
+/** The records as lines of a zone file, with the recommended ones. */
+export function zoneOf({ returnPath, dkim, pendingDkim, recommended }: Domain): string {
+  const records = [returnPath, dkim, ...(pendingDkim === undefined ? [] : [pendingDkim]), ...recommended]
+  return records
+    .map(({ type, host, value }) => `${host}. 3600 IN ${type} ${type === 'TXT' ? quoted(value) : `${value}.`}`)
+    .join('\n')
 }
 
 /** A string of a record has up to 255 bytes, so a longer value is split. RFC 1035 3.3.14 */

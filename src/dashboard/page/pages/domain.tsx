@@ -11,7 +11,7 @@ import { useLoad } from '../api/load.ts'
 import { may } from '../api/session.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import type { PageProps } from '../browser/page-props.ts'
-import { Button } from '../parts/button.tsx'
+import { Button, LinkButton } from '../parts/button.tsx'
 import { Card, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { Code, CopyValue } from '../parts/copy.tsx'
@@ -55,6 +55,7 @@ export function DomainPage({ id }: PageProps) {
       {(domain) => (
         <>
           <Head title={domain.domain} meta={<DomainChip domain={domain} />}>
+            <LinkButton href={`/domains/${id}/reports`}>Reports</LinkButton>
             {may('administer') && !domain.verified && !domain.testOnly && (
               <Button onPress={useInTests}>Use on test servers</Button>
             )}
@@ -79,6 +80,7 @@ export function DomainPage({ id }: PageProps) {
           {recordsOf(domain).map((record) => (
             <RecordCard key={record.title} record={record} domain={domain.domain} />
           ))}
+          <Recommended domain={domain} />
           <Zone domain={domain} />
           {may('administer') && <Danger domain={domain} onChange={set} />}
         </>
@@ -136,13 +138,36 @@ function wordOfResult({ result, verified }: RecordShown): string {
   }[result]
 }
 
+/** The records that lead reports here. */
+function Recommended({ domain: { domain, recommended } }: { domain: Domain }) {
+  if (recommended.length === 0) return null
+  return (
+    <Card title="Recommended: reports of receivers">
+      <p class="note">
+        With these records receivers report here who sends as {domain}. If you have a DMARC record, add its address to
+        your <code>rua</code>.
+      </p>
+      {recommended.map(({ type, host, value }) => (
+        <DefinitionList
+          key={host}
+          of={[
+            ['Type', type],
+            ['Host', <CopyValue value={host} label="the host of the record" key="host" />],
+            ['Value', <CopyValue value={value} label="the value of the record" key="value" />],
+          ]}
+        />
+      ))}
+    </Card>
+  )
+}
+
 function Zone({ domain }: { domain: Domain }) {
   const zone = zoneOf(domain)
   return (
     <Card title="For your zone file">
       <Code text={zone} label="the zone" />
       <p class="note">
-        The last line is advice: DMARC tells receivers what to do with mail that is not yours. Begin with{' '}
+        The last lines are advice: DMARC tells receivers what to do with mail that is not yours. Begin with{' '}
         <code>p=none</code>, read its reports, then move to <code>quarantine</code> and <code>reject</code>.
       </p>
     </Card>

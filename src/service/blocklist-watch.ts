@@ -1,0 +1,56 @@
+/**
+ * blocklist-watch - asks the blocklists about the sending addresses each hour, for the metrics and the log
+ *
+ * Spec blocklist.check
+ */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { askBlocklists, type BlocklistResult } from '../dns/blocklist.ts'
+import type { Resolver } from '../dns/resolve.ts'
+import type { Log } from '../process/log.ts'
+import type { Metrics } from '../process/metrics.ts'
+
+const HOUR_MS = 3_600_000
+
+export interface BlocklistWatchDeps {
+  readonly lists: readonly string[]
+  readonly resolver: Pick<Resolver, 'look'>
+  readonly sendingAddresses: () => Promise<readonly string[]>
+  readonly metrics: Pick<Metrics, 'blocklists'>
+  readonly log: Pick<Log, 'warn' | 'info'>
+  /** From 0 up to 1: processes of a cluster ask at different times. */
+  readonly random: () => number
+  readonly everyMs?: number
+}
+
+/** Starts it. Returns a function that ends it. */
+export function watchBlocklists(deps: BlocklistWatchDeps): () => void {
+  const ended = new AbortController()
+  if (deps.lists.length > 0) void run(deps, ended.signal).catch(() => undefined)
+  return () => ended.abort()
+}
+
+async function run(deps: BlocklistWatchDeps, signal: AbortSignal): Promise<void> {
+  const everyMs = deps.everyMs ?? HOUR_MS
+  let before = ''
+  for (let waitMs = (everyMs / 60) * deps.random(); ; waitMs = everyMs) {
+    await delay(waitMs, undefined, { signal, ref: false })
+    const addresses = await deps.sendingAddresses()
+    if (addresses.length === 0) continue
+    const results = await askBlocklists(deps.resolver, { lists: deps.lists, addresses })
+    deps.metrics.blocklists(
+      results.map(({ list, unusable, listings }) => ({ list, listed: unusable === null ? listings.length : null })),
+    )
+    before = tell(deps.log, results, before)
+  }
+}
+
+/** Logs a change of what is listed. Returns what is. */
+function tell(log: BlocklistWatchDeps['log'], results: readonly BlocklistResult[], before: string): string {
+  const listed = results.flatMap(({ list, listings }) => listings.map((one) => ({ list, ...one })))
+  const now = JSON.stringify(listed)
+  if (now !== before && listed.length > 0) log.warn({ listed }, 'Sending addresses are on a blocklist')
+  if (listed.length === 0 && before !== '' && before !== '[]')
+    log.info({}, 'Sending addresses are on no blocklist any more')
+  return now
+}
