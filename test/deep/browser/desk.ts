@@ -16,7 +16,7 @@ const service = await startTestService()
 t.teardown(() => service.stop())
 const origin = `http://127.0.0.1:${service.config.operatorPort}`
 const { operatorToken, testServer } = service.firstRun
-const PAGES = ['Health', 'Accounts', 'Queue', 'Shards', 'Suppressions', 'Tail', 'Audit']
+const PAGES = ['Health', 'Accounts', 'Queue', 'Shards', 'Suppressions', 'Recipients', 'Tail', 'Audit']
 
 t.test('desk: the key opens it, every page is without a finding [dashboard.desk]', async (t) => {
   const context = await chromium.newContext({ viewport: VIEWS[0], reducedMotion: 'reduce' })
@@ -44,6 +44,22 @@ t.test('desk: the key opens it, every page is without a finding [dashboard.desk]
   }
   t.same(faults, [])
   t.equal((await context.cookies()).length, 0, 'no cookie: it would reach the other listener too')
+  await context.close()
+})
+
+t.test('desk: the messages of a recipient are found [operator.recipients]', async (t) => {
+  const body = { from: 'shop@simulator.test', to: ['ann@simulator.test'], subject: 'Hi', text: 'Hi' }
+  const { json } = await service.call('POST /v1/email', { token: testServer.token, body })
+  const context = await chromium.newContext({ viewport: VIEWS[0], reducedMotion: 'reduce' })
+  const { page, faults } = await watchedPage(context, origin)
+  await page.goto(`${origin}/#/recipients`)
+  await page.getByLabel('Operator key').fill(operatorToken)
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Recipient').fill('ANN@simulator.test')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByText(json.messageId).waitFor()
+  t.same(await findingsOf(page), [])
+  t.same(faults, [])
   await context.close()
 })
 
