@@ -243,8 +243,6 @@ export class PersonNumbers {
   private readonly facts: Facts
   private readonly known = new Map<string, Placed>()
   private readonly first: Rows
-  /** The deepest level whose buckets were fetched, because it was in use before the turn; -1 for none. */
-  private readonly deepest: number
   private readonly buckets = new Map<string, Rows>()
 
   /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for everyone named. */
@@ -252,7 +250,6 @@ export class PersonNumbers {
     this.facts = facts
     this.account = account
     this.first = rowsOf(firstPersonsKey(account.shard, account.accountId))
-    this.deepest = deepestOf(facts.field(this.first.key, COUNT_FIELD))
   }
 
   /** The number of a person named in `month` (`yyyymm`). */
@@ -301,12 +298,20 @@ export class PersonNumbers {
       this.first.count = String(count + 1)
       return give(this.first, { person, number: count + 1, month })
     }
-    for (let at = 0; at <= this.deepest; at += 1) {
+    for (let at = 0; at <= this.deepest(); at += 1) {
       const rows = this.bucketOf(LEVELS[at] as BucketLevel, hmac)
       const there = this.facts.field(rows.key, hmac)
       if (there !== null) return stamp(rows, { person, packed: there, month })
     }
     return this.giveInBucket(person, month)
+  }
+
+  /**
+   * The deepest level whose buckets were fetched, because it was in use before the turn; -1 for none. A turn that names
+   * nobody has fetched nothing.
+   */
+  private deepest(): number {
+    return deepestOf(this.facts.field(this.first.key, COUNT_FIELD))
   }
 
   /** A number of the first level whose bucket has room. */
@@ -336,7 +341,7 @@ export class PersonNumbers {
   /** `#` of a hash. A level that was not in use has no bucket, except those of this turn. */
   private countOf({ key, count }: Rows, level?: BucketLevel): string | null {
     if (count !== null) return count
-    const isUsed = level === undefined || level.index <= Math.max(0, this.deepest)
+    const isUsed = level === undefined || level.index <= Math.max(0, this.deepest())
     return isUsed ? this.facts.field(key, COUNT_FIELD) : null
   }
 }
