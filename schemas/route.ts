@@ -124,5 +124,5 @@ export const OPENAPI = {
 
 /** Whether a route only reads, even by POST, so that a closed account may still use it. */
 export function isLook({ method, path }: Pick<Route, 'method' | 'path'>): boolean {
-  return method === 'GET' || /\/(?:search|export|preview|checks)$/.test(path)
+  return method === 'GET' || /\/(?:search|outcomes|export|preview|checks)$/.test(path)
 }
