@@ -4,6 +4,7 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { POWER_DISK_SKIP } from '../support/machine/power-disk.ts'
+import { runSegmentKills } from '../support/service/segment-kills.ts'
 import { makeRandom } from '../support/store/random-ops.ts'
 import { failuresOfBroadcasts, runBroadcasts } from './broadcasts.ts'
 import { failuresOfDamage, runDamage } from './damage.ts'
@@ -48,6 +49,7 @@ const HELP = `Usage: npm run chaos [-- options]
   --joint-cuts N  all Redis of a cluster and all processes lose their power at once, a replica is back first; nothing else
   --damage     every file of an installation is damaged in each way; nothing else of this
   --mistakes N what operators do to a running store (24)
+  --segments N kills of service and Redis while the log is sealed, erased and packed; nothing else of this
   --clients N  clients that send all the while (16)
   --seed N     repeats the choices of a run
 `
@@ -81,6 +83,7 @@ const { values } = parseArgs({
     'cuts-of-power': number,
     'joint-cuts': number,
     damage: { type: 'boolean' },
+    segments: number,
     clients: number,
     seed: number,
     help: { type: 'boolean' },
@@ -98,6 +101,7 @@ async function main(): Promise<number> {
   const of = (text: string | undefined, fallback: number): number => (text === undefined ? fallback : Number(text))
   if (values['cuts-of-power'] !== undefined) return await powerHolds(of(values['cuts-of-power'], 0), of(values.seed, 1))
   if (values['joint-cuts'] !== undefined) return await jointCutsHold(of(values['joint-cuts'], 0), of(values.seed, 1))
+  if (values.segments !== undefined) return await segmentsHold(of(values.segments, 200))
   if (values.damage === true) return await damageIsNoticed(of(values.seed, 1))
   if (values.cluster === true) return (await clusterFound(of)) ? 0 : 1
   const options = {
@@ -156,6 +160,13 @@ async function jointCutsHold(cuts: number, seed: number): Promise<number> {
   const report = await runJointCuts({ cuts, random: makeRandom(seed), say: (line) => console.log(line) })
   console.log(`joint ${JSON.stringify(report)}`)
   const failures = failuresOfJointCuts(report)
+  for (const failure of failures) console.error(failure)
+  return failures.length === 0 ? 0 : 1
+}
+
+/** Segments and packs outlive kills. Returns the exit code. */
+async function segmentsHold(kills: number): Promise<number> {
+  const failures = await runSegmentKills(kills, (line) => console.log(line))
   for (const failure of failures) console.error(failure)
   return failures.length === 0 ? 0 : 1
 }

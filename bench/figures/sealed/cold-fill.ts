@@ -127,7 +127,7 @@ async function makeWebhook(place: ColdPlace): Promise<string> {
 /** A jump of the clock lets the first requests wait for the store. */
 async function patiently<Answer>(act: () => Promise<Answer>): Promise<Answer> {
   return until(
-    () => act().catch((error: Error) => (/: 503 |ECONNRESET/.test(error.message) ? null : Promise.reject(error))),
+    () => act().catch((error: Error) => (/: 503 |ECONNRESET|EPIPE/.test(error.message) ? null : Promise.reject(error))),
     WAIT_MS,
   )
 }

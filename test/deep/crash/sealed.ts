@@ -1,6 +1,6 @@
 /**
- * sealed - processes that are killed while segments of the log are sealed and a person is erased from them. Every
- * message exists once, every erased one is counted once, and no unnamed object is left.
+ * sealed - the service and its Redis are killed by turns while segments of the log are sealed and a person is erased
+ * from them. Every message exists once, every erased one is counted once, and no unnamed object is left.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,6 +30,7 @@ t.test('crash: kills while the log is sealed and erased', { skip: MOVED_CLOCK_SK
   const { redis, settings, firstRun, end } = scene
   const store = new Redis(redis.socketPath)
   let host: Host | null = null
+  let kills = 0
   t.teardown(async () => {
     await host?.kill('SIGKILL')
     store.disconnect()
@@ -59,7 +60,10 @@ t.test('crash: kills while the log is sealed and erased', { skip: MOVED_CLOCK_SK
   }
   const rows = async () =>
     Object.values(await store.hgetall(`{s000}:sealed:${serverId}`)).flatMap((text) => unpackSealed(text) ?? [])
-  const restart = async (): Promise<void> => {
+  /** The service dies, or its Redis, by turns. */
+  const strike = async (): Promise<void> => {
+    kills += 1
+    if (kills % 2 === 0) return clock.around(() => redis.restart())
     await host?.kill('SIGKILL')
     host = await startHost(settings)
   }
@@ -75,7 +79,6 @@ t.test('crash: kills while the log is sealed and erased', { skip: MOVED_CLOCK_SK
 
   host = await startHost(settings)
   const sentTo = new Map<string, string[]>()
-  let kills = 0
   for (let round = 0; round < ROUNDS; round += 1) {
     const victim = `delivered+${WORD}${round}@simulator.test`
     const people = [victim, ...Array.from({ length: PEOPLE - 1 }, (_, n) => `delivered+p${n}@simulator.test`)]
@@ -104,8 +107,7 @@ t.test('crash: kills while the log is sealed and erased', { skip: MOVED_CLOCK_SK
     clock.moveTo((round + 1) * DAYS)
     for (let kill = 0; kill < KILLS; kill += 1) {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * KILL_MS_MAX))
-      await restart()
-      kills += 1
+      await strike()
     }
     // Claims of the ended process return after their time at most.
     await until(async () => (await rows()).filter(({ generation }) => generation > 0).length > round * 2, WAIT_MS)
@@ -115,8 +117,7 @@ t.test('crash: kills while the log is sealed and erased', { skip: MOVED_CLOCK_SK
     }
     const ordered = await call('POST /v1/erasures', { address: victim }, { token: account.token })
     await new Promise((resolve) => setTimeout(resolve, Math.random() * KILL_MS_MAX * 0.3))
-    await restart()
-    kills += 1
+    await strike()
     const done = await until(async () => {
       const seen = await call(`GET /v1/erasures/${ordered.erasureId}`, undefined, { token: account.token })
       return seen.status === 'done' ? seen : null
