@@ -1,6 +1,6 @@
 /**
- * segment-kills - `npm run chaos -- --segments N`: service and Redis are killed while segments of the log are sealed and
- * erased, and while bodies are packed; the same programs as in `deep/crash/`, with more kills
+ * segment-kills - `npm run chaos -- --segments N`: the service, and by turns its Redis, are killed while segments of the
+ * log are sealed and erased, and the service while bodies are packed: the programs of `deep/crash/`, with more kills
  */
 import { once } from 'node:events'
 import { join } from 'node:path'
