@@ -1,6 +1,6 @@
 /**
- * segment-kills - `npm run chaos -- --segments N`: the service, and by turns its Redis, are killed while segments of the
- * log are sealed and erased, and the service while bodies are packed: the programs of `deep/crash/`, with more kills
+ * segment-kills - `npm run chaos -- --segments N`: kills the service, by turns with its Redis, while segments of the
+ * log are sealed and erased, and the service while bodies are packed, by the programs of `deep/crash/`
  */
 import { once } from 'node:events'
 import { join } from 'node:path'
