@@ -70,6 +70,9 @@ const FIELDS: Readonly<Record<string, Bound>> = {
   token: ['characters', 1, 200],
   domain: ['characters', 1, 253],
   mailboxHash: ['characters', null, 255],
+  recipientContains: ['characters', 1, 254],
+  site: ['characters', 1, 255],
+  classification: ['characters', 1, 100],
 }
 
 const OF_ROUTE: Readonly<Record<string, Bound>> = {
@@ -77,9 +80,13 @@ const OF_ROUTE: Readonly<Record<string, Bound>> = {
   'searchRequests error': NAME,
   'searchMessages metadata': ['entries', 1, 1],
   'searchEvents metadata': ['entries', 1, 1],
+  'searchOutcomes metadata': ['entries', 1, 1],
+  'exportMessages metadata': ['entries', 1, 1],
+  'exportBounces metadata': ['entries', 1, 1],
   'createWebhook metadata': ['entries', 1, 1],
   'searchMessages waitSeconds': ['number', 0, 30],
   'searchEvents waitSeconds': ['number', 0, 30],
+  'readReports source': ['characters', null, 45],
   'searchEvents limit': ['number', 1, 1_000],
   'searchSuppressions limit': ['number', 1, 1_000],
   'operatorSearchSuppressions limit': ['number', 1, 1_000],
