@@ -137,6 +137,11 @@ export interface WorkerRecord {
   protocol?: Protocol
   /** Its version, for people. */
   roles: readonly string[]
+  /**
+   * Version of the keys of the service that it has loaded, and values that distinguish the secrets that it has. Absent
+   * in records of earlier releases.
+   */
+  keys?: { version: number; secrets: readonly string[] }
   /** Where it serves HTTP: to clients, and to operators. Absent if it does not, and in records of earlier releases. */
   urls?: { baseUrl: string; operatorUrl: string }
 }

@@ -107,6 +107,13 @@ export const SETTINGS = [
       'Secret that signs tokens and keys hashes, at least 32 characters, the same in every process. With a Redis outside `DATA_DIR`, set it or provide the file `secret-key` in `DATA_DIR`.',
   },
   {
+    name: 'SECRET_KEY_PREVIOUS',
+    kind: 'secret',
+    default: null,
+    fallback: 'none',
+    meaning: 'The `SECRET_KEY` before a rotation, in every process until `sendwright secret rotate` is done.',
+  },
+  {
     name: 'CONTENT_STORE',
     kind: 'content',
     default: null,

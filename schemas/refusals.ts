@@ -98,6 +98,12 @@ export const REFUSALS = [
   row('inbound_stream_exists', 409, 'The server already has an active inbound stream', { streamId: UUID }),
   row('token_limit', 409, 'There are already 2 active keys: revoke one first', { max: COUNT }),
   row('last_operator_key', 409, 'This is the last active admin key: create another one first'),
+  row('rotation_in_progress', 409, 'The secret is being rotated: wait until that is done'),
+  row(
+    'secret_not_set',
+    409,
+    'No new secret is set: set SECRET_KEY to it and SECRET_KEY_PREVIOUS to the present one first',
+  ),
   row('broadcast_not_open', 409, 'The broadcast is already completed or cancelled'),
   row('default_stream', 409, 'The default stream cannot be archived'),
   row('server_exists', 409, 'A server with this name already exists', { serverId: UUID }),

@@ -18,10 +18,11 @@ import { makeLogs } from './process/log.ts'
 import { startChores } from './service/chores.ts'
 import { makeSweep } from './service/content-sweep.ts'
 import { makeErasureLooks } from './service/erasure-rewrite.ts'
+import { makeLivingRoles } from './service/examination.ts'
 import { ignoredFirstKeys, readFirstKeys } from './service/first-keys.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
-import { makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
+import { makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
 import { processStats } from './service/process-stats.ts'
 import { findServedUrls } from './service/served-urls.ts'
 import { startupSummary } from './service/startup-summary.ts'
@@ -51,6 +52,8 @@ export interface ServiceOptions {
   readonly fullShare?: number
   /** Whether mail is neither sent nor received, for tests of applications. */
   readonly isTestOnly?: boolean
+  /** Time for commands that were sealed before a rotation, in place of our own. */
+  readonly settlingMs?: number
   /** Whether another service domain than before is meant. */
   readonly acceptDomain?: boolean
   /** Ends the process when its loop hangs: for a process that is nothing but the service. */

@@ -19,8 +19,8 @@ import { BEHAVIOURS } from '../../src/actors/behaviours.ts'
 import { makeKey } from '../../src/http/key.ts'
 import { type DkimKeyPair, formatKeyOwner, makeDkimKeyPair } from '../../src/mail/compose/dkim-key.ts'
 import { processIdentity } from '../../src/process/identity.ts'
-import { deriveRingKeys, Ring } from '../../src/state/ring.ts'
-import { NONCE_BYTES, type SealingRing, sealSecret } from '../../src/state/sealing.ts'
+import { deriveRingKeys, Ring } from '../../src/state/ring/ring.ts'
+import { NONCE_BYTES, type SealingRing, sealSecret } from '../../src/state/ring/sealing.ts'
 
 /** The domain that live servers send from. */
 export const LIVE_DOMAIN = 'acme.example.com'

@@ -147,6 +147,8 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   listOperatorKeys: 'List the keys of the operators',
   createOperatorKey: "Create an operator's key; its value is shown only once",
   revokeOperatorKey: "Revoke an operator's key, and end its sessions",
+  readSecret: 'Read the latest rotation of the secret',
+  rotateSecret: 'Rotate the secret: a new key encrypts, and all keys are encrypted again',
   readAudit: 'List the actions of operators',
 }
 

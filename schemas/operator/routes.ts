@@ -39,6 +39,7 @@ import {
   QUEUED_MESSAGES_QUERY,
 } from './queue.ts'
 import { RECIPIENT_MESSAGES, RECIPIENT_SEARCH } from './recipient.ts'
+import { ROTATION, SECRET } from './secret.ts'
 import { DESK_LINK_BODY, OPERATOR_SESSION } from './session.ts'
 
 function queueOrder<const Name extends string>(name: Name, order: string): Route<Name, 'O', typeof QUEUE_BODY> {
@@ -323,6 +324,18 @@ export const OPERATOR_ROUTES = {
     body: NOTE_BODY,
     success: { status: 200, body: OPERATOR_KEY },
     refusals: ['last_operator_key'],
+  }),
+  readSecret: route('readSecret', 'GET', '/v1/operator/secret', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: SECRET },
+  }),
+  rotateSecret: route('rotateSecret', 'POST', '/v1/operator/secret/rotate', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 202, body: ROTATION },
+    refusals: ['wrong_token_kind', 'rotation_in_progress', 'secret_not_set'],
   }),
   readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
     listener: 'operator',

@@ -52,6 +52,8 @@ import { orderScheduled } from './message/schedule.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
 import { createOperatorKey, noteOperatorUse, revokeOperatorKey } from './operator/operator-key.ts'
+import { reseal, resealWebhook } from './operator/reseal.ts'
+import { rotateSecret } from './operator/rotate.ts'
 import { countReport } from './report/count-report.ts'
 import { CONTENT_OF_TIMER, forgetContent, forgetContentOf } from './retention/forget-content.ts'
 import {
@@ -60,6 +62,7 @@ import {
   setServerRetention,
   setStreamRetention,
 } from './retention/set-retention.ts'
+import { resealSegment } from './sealed/reseal.ts'
 import { createServer } from './server/create-server.ts'
 import { createStream } from './server/create-stream.ts'
 import { operateStream } from './server/operate-stream.ts'
@@ -116,6 +119,10 @@ const BY_MEMBERS: readonly CommandType[] = [
   withdrawInvitation,
   changeSettings,
   applyForCap,
+  rotateSecret,
+  reseal,
+  resealWebhook,
+  resealSegment,
 ]
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {

@@ -21,6 +21,7 @@ import { addMcpCommand } from './mcp/mcp.ts'
 import { addMessageCommands } from './message.ts'
 import { addOperatorCommands } from './operator/keys.ts'
 import { addOperatorLinkCommand } from './operator/link.ts'
+import { addSecretCommands } from './operator/secret.ts'
 import { addQueueCommands } from './queue.ts'
 import { addRequestCommands } from './requests.ts'
 import { addRetentionCommands } from './retention.ts'
@@ -93,6 +94,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addServerCommands(program, ended)
   addTokenCommands(program, ended)
   addOperatorCommands(program, ended)
+  addSecretCommands(program, ended)
   addQueueCommands(program, ended)
   addClusterCommands(program, ended)
   addStoreCommands(program, ended)

@@ -59,9 +59,12 @@ export function makeConfirmTotp(deps: DashboardDeps): DashboardHandler<'confirmT
     const secret = openTotp(deps.secrets.ring, user.userId, begun.sealed)
     const of = { nowMs: deps.nowMs(), usedStep: 0 }
     const step = secret === null ? null : findTotpStep(secret, code.replaceAll(/\s/g, ''), of)
-    if (step === null) return refuse('invalid_request', { issues: [{ path: 'code', message: 'Not the current code' }] })
+    if (secret === null || step === null)
+      return refuse('invalid_request', { issues: [{ path: 'code', message: 'Not the current code' }] })
     const codes = makeRecoveryCodes()
-    const change = { kind: 'totp', sealed: begun.sealed, step, codes: hashed(deps, user, codes) } as const
+    // Sealed again, because the installation may have another key since.
+    const sealed = sealTotp(deps.secrets.ring, user.userId, secret)
+    const change = { kind: 'totp', sealed, step, codes: hashed(deps, user, codes) } as const
     const { reply, answer } = await changeFactors(deps, request, { user, step: begun, change })
     return answer ?? { status: 200, json: { recoveryCodes: reply.takesCodes ? codes : null } }
   }

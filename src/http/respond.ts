@@ -6,7 +6,7 @@
 
 import { DamagedValue } from '../../cluster/sum.ts'
 import { DASHBOARD_REFUSALS, REFUSALS, type Refusal, type RefusalCode } from '../../schemas/refusals.ts'
-import { RingNotReady } from '../state/ring.ts'
+import { RingNotReady } from '../state/ring/ring.ts'
 
 /** An answer with a body of JSON, text or bytes, or without a body. */
 export interface Reply {

@@ -26,7 +26,7 @@ import { isComplainant, isUnsubscriber, SIMULATED_RETRY_MS } from '../mail/simul
 import type { Metrics } from '../process/metrics.ts'
 import { CHUNK_BYTES_MAX } from '../state/message/content-part.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
-import { RingNotReady } from '../state/ring.ts'
+import { RingNotReady } from '../state/ring/ring.ts'
 import type { Reader } from '../views/key.ts'
 import type { Dispatch } from './dispatch.ts'
 import { domainOf, type Insist, type MailInputDeps, messageAtHand, readMailInput } from './mail-input.ts'

@@ -18,7 +18,7 @@ import type { Config } from '../process/config.ts'
 import { WrongFile } from '../process/named-file.ts'
 import { pairAt } from '../state/dkim-pair.ts'
 import { dkimKey } from '../state/keys.ts'
-import { openSecret, type SealingRing } from '../state/sealing.ts'
+import { openSecret, type SealingRing } from '../state/ring/sealing.ts'
 import type { Reader } from '../views/key.ts'
 import type { SigningKey } from './thread/sign.ts'
 

@@ -35,6 +35,8 @@ export interface Config {
   durability: (typeof DURABILITIES)[number]
   /** Null for the secret in `dataDir`, generated with the installation. */
   secretKey: string | null
+  /** The one before a rotation. */
+  secretKeyPrevious: string | null
   /** Null means files with the embedded Redis, otherwise Redis, unless the installation already uses another store. */
   contentStore: ContentStoreSetting | null
   /** Days after which the log leaves Redis; null: it stays there. */
@@ -205,6 +207,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     redisMaxmemory: read('REDIS_MAXMEMORY') as number | null,
     durability: read('DURABILITY') as Config['durability'],
     secretKey: read('SECRET_KEY') as string | null,
+    secretKeyPrevious: read('SECRET_KEY_PREVIOUS') as string | null,
     contentStore: contentStoreOf(read('CONTENT_STORE') as readonly string[] | null),
     hotDays: hotDaysOf(read('HOT_DAYS')),
     s3: s3Of(read),
@@ -290,6 +293,8 @@ function contradictions(config: Config, environment: Environment): string[] {
   if (!config.isWhole && config.roles.length > 0 && !hasRedis) {
     found.push('ROLES: values other than "all" need REDIS_URL, because the processes share one Redis')
   }
+  if (config.secretKeyPrevious !== null && !environment.SECRET_KEY)
+    found.push('SECRET_KEY_PREVIOUS: set SECRET_KEY to the new secret as well')
   if (Boolean(environment.TLS_CERT) !== Boolean(environment.TLS_KEY))
     found.push('TLS_CERT, TLS_KEY: set both or neither')
   for (const name of FIRST_KEYS)

@@ -71,6 +71,10 @@ export const GAUGES = {
     metric: 'domains_undecided',
     help: 'Counts verified domains of the shards of this process whose records could not be decided for a day.',
   },
+  rotationProgress: {
+    metric: 'secret_rotation_progress_ratio',
+    help: 'Progress of the rotation of the secret, from 0 to 1; 1 if none is in progress.',
+  },
   erasuresPending: {
     metric: 'erasures_pending',
     help: 'Pending erasures on shards of this process.',

@@ -8,7 +8,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { encodeBase32 } from '../mail/base32.ts'
-import type { HashKeys, Purpose, Ring } from '../state/ring.ts'
+import type { HashKeys, Purpose, Ring } from '../state/ring/ring.ts'
 
 /** Characters of a keyed hash: 132 bits. */
 const HASH_CHARS = 22

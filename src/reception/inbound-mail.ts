@@ -13,11 +13,12 @@ import type { Ask } from '../../cluster/work.ts'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
 import type { ReceiveBody, ReceivedRecipient, ReceiveReply } from '../actors/inbound/receive.ts'
 import type { Contents } from '../content/contents.ts'
-import { makeMailKey } from '../content/mail-key.ts'
+import { newMailKey } from '../content/mail-key.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { newObjectId } from '../state/received/content-head.ts'
 import { type InboundLocalPart, parseInboundLocalPart } from '../state/received/local-part.ts'
 import { receivedObjectName } from '../state/received/object.ts'
+import { wrapMailKey } from '../state/ring/sealing.ts'
 import type { AddresseeFinder } from '../views/inbound/address.ts'
 import { type FreshMails, FreshPieces } from './fresh-mails.ts'
 import type { IncomingMail, RcptAddress } from './mx-listener.ts'
@@ -87,7 +88,7 @@ export async function takeInbound(
     return { serverId, streamId, spelledId, mailboxHash, plusHash, objectId }
   })
   const names = recipients.map(({ serverId, objectId }) => receivedObjectName(shard, serverId, objectId))
-  const { key: mailKey, sealed: key } = makeMailKey(deps.secrets.ring)
+  const mailKey = newMailKey()
   const { sender, peer } = mail
   const fresh = deps.freshMails === null ? null : new FreshPieces()
   const counted = new CountedPieces(mail.pieces, fresh)
@@ -102,7 +103,8 @@ export async function takeInbound(
     sizeBytes: counted.bytes,
     sender: sender === null ? null : { hmac: deps.secrets.addressHmac(accountId, sender), address: sender },
     session: { ip: peer.ip, helo: peer.helo },
-    key,
+    // Sealed now, because the mail has come for as long as its sender liked.
+    key: wrapMailKey(deps.secrets.ring, mailKey),
     recipients,
   }
   // Before the commit, because the mail may be parsed before this function continues.

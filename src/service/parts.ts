@@ -16,17 +16,13 @@ import { BEHAVIOURS } from '../actors/behaviours.ts'
 import type { Contents } from '../content/contents.ts'
 import { makeDiskFigure } from '../content/disk-figure.ts'
 import { openContents } from '../content/open.ts'
-import { makeUserLookLane } from '../dashboard/user-look-lane.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { makeClientThread } from '../dns/threaded-client.ts'
-import { examine } from '../health/examine.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import { loadEngine } from '../http/engine/load.ts'
 import { Scans } from '../http/scans.ts'
-import { makeDomainLanes } from '../outbound/domain-lanes.ts'
 import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
-import { makeLanes } from '../outbound/perform.ts'
-import { makeSigningKeyFinder, openServiceKey } from '../outbound/signing-keys.ts'
+import { openServiceKey } from '../outbound/signing-keys.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type MailRoom, makeMailRoom, type SmtpChanges } from '../outbound/threads.ts'
 import type { Config } from '../process/config.ts'
@@ -40,8 +36,7 @@ import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { type BroadcastReader, makeBroadcastReader } from '../routes/broadcast/broadcast-reader.ts'
 import { ExportPlaces } from '../routes/export/places.ts'
 import { SearchWaits } from '../routes/wait/waits.ts'
-import { dashboardBase, linkUrl } from '../state/dashboard/link-token.ts'
-import { makeStoreCondition, readLivingRoles, type StoreCondition } from '../store/condition.ts'
+import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
 import { makeListedContents } from '../store/listed.ts'
@@ -55,14 +50,17 @@ import { makePolicyStore } from '../store/sts-policies.ts'
 import { makeReader } from '../views/key.ts'
 import { makeErasureFigures } from '../views/operator/erasure-figures.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
+import { makeRotationFigures } from '../views/operator/rotation.ts'
 import { makeDomainFigures } from '../views/operator/undecided-domains.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
 import { makeWebhookStats } from '../webhooks/webhook-stats.ts'
 import { makeOnCommitNote } from './commit-notes.ts'
-import { makeContentReaders, namesOf } from './content-readers.ts'
+import { makeContentReaders } from './content-readers.ts'
 import { type DomainLookups, makeDomainLookups } from './domain-check.ts'
+import { makeExamine } from './examination.ts'
 import type { RouteDeps } from './handlers.ts'
+import { type LaneChanges, openLanes } from './lanes/open-lanes.ts'
 import { processStats } from './process-stats.ts'
 import { roomLackOf, whyNotReady } from './readiness.ts'
 import { type LogStore, openLog } from './segments.ts'
@@ -75,6 +73,7 @@ export interface Parts {
   readonly log: Log
   readonly records: Records
   readonly secrets: Secrets
+  readonly door: OpenStore['door']
   readonly rewrites: OpenStore['rewrites']
   readonly nodes: Nodes
   readonly primaries: OpenStore['primaries']
@@ -163,7 +162,7 @@ interface PartsInput {
 /** The parts that depend on an open store. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
-  const { store, secrets, watch, nodes, primaries, cluster, rewrites } = opened
+  const { store, secrets, watch, nodes, primaries, cluster, rewrites, door: ringDoor } = opened
   const readKeys = makeReadKeys(nodes)
   const metrics = makeMetrics(known.engine.name)
   const self = { worker: newCmdId(Date.now(), Math.random), nowMs: (): number => Date.now() }
@@ -223,8 +222,9 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const readers = { lookups: makeDomainLookups(config, resolver), broadcastReader: makeBroadcastReader() }
   const first = { isDone: !config.roles.includes('actors') }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
-  const door = { store, nodes, primaries, cluster, readKeys, rewrites, diskFree: makeDiskFigure(config.dataDir) }
-  return { ...known, ...made, ...door, smtp, first, ...readers, secrets, watch, feeds }
+  const door = { store, nodes, primaries, cluster, readKeys, rewrites, door: ringDoor }
+  const diskFree = makeDiskFigure(config.dataDir)
+  return { ...known, ...made, ...door, smtp, first, ...readers, secrets, watch, feeds, diskFree }
 }
 
 /** The effective roles of a process, which receives no mail without its port. */
@@ -233,64 +233,34 @@ function rolesRun({ roles, mxPort }: Config): readonly Role[] {
 }
 
 /** Changes of a worker for tests. */
-export interface WorkerChanges {
-  /** Performers of a lane in place of our own bounds; 0 holds its items. */
-  readonly room?: ((lane: string) => number) | undefined
-  /** Whether mail to other servers waits. */
-  readonly isTestOnly?: boolean
+export interface WorkerChanges extends LaneChanges {
   /** Makes the shards; crash tests stop them at a named step. */
   readonly makeShard?: WorkerOptions['makeShard']
 }
 
 /** Starts the worker: behaviours, and lanes with their performers. */
-export async function openWorker(parts: Parts, { room, isTestOnly, makeShard }: WorkerChanges): Promise<Worker> {
-  const { config, store, fence, outgoing, mailRoom, outbound, metrics, secrets, serviceKey, log } = parts
-  const { serviceDomain } = config
+export async function openWorker(parts: Parts, changes: WorkerChanges): Promise<Worker> {
+  const { config, store, fence, outbound, metrics, log } = parts
+  const { makeShard } = changes
   const self = processIdentity()
-  const lanes = makeLanes({
-    outgoing,
-    read: makeReader(store),
-    run: mailRoom.run,
-    runAtOnce: mailRoom.runAtOnce,
-    metrics,
-    dispatch: outbound.dispatch,
-    isHeld: isTestOnly === true ? () => true : outbound.holds.has,
-    attempted: outbound.attempted,
-    ...namesOf(config, secrets),
-    serviceDomain,
-    findKey: makeSigningKeyFinder(makeReader(store), secrets.ring),
-    serviceKey,
-    ...(room !== undefined && { room }),
-  })
-  const domainLanes = makeDomainLanes({
-    check: parts.lookups.check,
-    dispatch: outbound.dispatch,
-    serviceDomain,
-    serviceKey,
-    linkUrl: (linkId) => linkUrl(dashboardBase(config.baseUrl), linkId, secrets.linkKey),
-    log,
-  })
   const clock = { nowMs: (): number => Date.now() }
-  const posts = parts.webhooks.lane({
-    nowMs: () => clock.nowMs(),
-    mayPost: (pass) => fence.look(pass),
-    ...(room !== undefined && { room }),
-  })
-  const logLanes = parts.logStore.lanes(clock, room)
-  const looks = makeUserLookLane({ read: makeReader(store), loginHmac: secrets.loginHmac })
+  const lanes = openLanes(parts, { clock, worker: () => worker, ...changes })
   const urls = servedUrlsOf(config)
   const worker = await startWorker({
     store,
     fence,
-    behaviours: {
-      ...BEHAVIOURS,
-      lanes: [...lanes, ...domainLanes, posts, ...parts.parsing.lanes(room), ...logLanes, looks],
-    },
+    behaviours: { ...BEHAVIOURS, lanes },
     log,
     shards: SHARDS,
     random: Math.random,
     takesShards: config.roles.includes('actors'),
-    identity: () => ({ ...self, ...store.identity, roles: rolesRun(config), ...(urls && { urls }) }),
+    identity: () => ({
+      ...self,
+      ...store.identity,
+      roles: rolesRun(config),
+      keys: parts.door.record(),
+      ...(urls && { urls }),
+    }),
     processGone: (record) => isProcessGone(record, self),
     lags: () => store.lags,
     ...(parts.primaries !== null && { primaries: parts.primaries }),
@@ -366,6 +336,8 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     }),
     erasureFigures: makeErasureFigures({ readKeys, nowMs: () => worker.nowMs(), shards: () => worker.owned }),
     domainFigures: makeDomainFigures({ readKeys, nowMs: () => worker.nowMs(), shards: () => worker.owned }),
+    rotationFigures: makeRotationFigures({ read: makeReader(store), nowMs: () => worker.nowMs() }),
+    door: parts.door,
     queueFigures: makeQueueFigures({
       readKeys,
       nowMs: () => worker.nowMs(),
@@ -374,27 +346,9 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   }
 }
 
-/** Examines everything that the installation needs of the world around it. */
-function makeExamine(parts: Parts, worker: Worker, store: StoreCondition): RouteDeps['examine'] {
-  const { secrets, watch } = parts
-  const read = makeReader(parts.store)
-  const clocks = { storeMs: () => worker.nowMs(), nowMs: Date.now }
-  const around = { storeFault: () => watch.fault, livingRoles: makeLivingRoles(parts, worker), ring: secrets.ring }
-  const deps = { ...parts, ...around, ...clocks, store, read }
-  return async () => {
-    const health = await examine(deps)
-    parts.metrics.examined(health.findings)
-    return health
-  }
-}
-
-/** Reads the roles of the living processes. */
-export function makeLivingRoles({ nodes }: Parts, worker: Worker): () => Promise<ReadonlySet<string>> {
-  return () => readLivingRoles(nodes, worker.livingWorkers)
-}
-
-/** Sends commands to actors, except while the store is not durable. */
-function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
+/** Sends commands to actors, except while the store is not durable, and after the process was frozen. */
+function makeAsk({ watch, door }: Parts, worker: Worker): RouteDeps['ask'] {
   const refused = { kind: 'unavailable' } as const
-  return (shard, command) => (watch.fault === null ? worker.ask(shard, command) : Promise.resolve(refused))
+  const isOpen = (): boolean => watch.fault === null && door.isAwake()
+  return (shard, command) => (isOpen() ? worker.ask(shard, command) : Promise.resolve(refused))
 }

@@ -9,6 +9,11 @@ import { memoize } from './memoize.ts'
 /** The shard of the list of destinations held by the operator, and of its orders. */
 export const HOLDS_SHARD = 0
 
+/** The shard of the change of SECRET_KEY. */
+export const ROTATION_SHARD = 0
+/** Hash: `state` -> JSON of the latest change of SECRET_KEY. */
+export const rotationKey = (shard: number): string => `${shardTag(shard)}:rotation`
+
 /** Hash: record of an API key. `hash` is SHA-256 of the whole key, hex. */
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
 /** Hash of each shard: `logRetentionMonths` -> months for which the logs of all accounts are kept at most. */

@@ -47,7 +47,7 @@ export function makeStoreCondition(
 
 /** Roles of running processes. Takes the ids of live workers. Throws errors of the store. */
 export async function readLivingRoles(nodes: Nodes, living: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await readRecords(nodes, living)).flatMap(({ roles }) => roles))
+  return new Set((await readLivingRecords(nodes, living)).flatMap(({ roles }) => roles))
 }
 
 /** The URLs of each process that serves HTTP. Takes the ids of the live workers. Throws errors of the store. */
@@ -55,10 +55,11 @@ export async function readLivingUrls(
   nodes: Nodes,
   living: readonly string[],
 ): Promise<NonNullable<WorkerRecord['urls']>[]> {
-  return (await readRecords(nodes, living)).flatMap(({ urls }) => urls ?? [])
+  return (await readLivingRecords(nodes, living)).flatMap(({ urls }) => urls ?? [])
 }
 
-async function readRecords(nodes: Nodes, living: readonly string[]): Promise<WorkerRecord[]> {
+/** The records of live workers. Takes their ids. Throws errors of the store. */
+export async function readLivingRecords(nodes: Nodes, living: readonly string[]): Promise<WorkerRecord[]> {
   if (living.length === 0) return []
   const texts = await nodes.common().hmget(WORKERS_KEY, ...living)
   return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as WorkerRecord]))

@@ -8,7 +8,7 @@
  *
  * It also counts the accounts of each shard, which decides the shard of the next one.
  *
- * Keys: `{cl}:conf` (id, shards, version, created, secret, domain, content). File in the data directory:
+ * Keys: `{cl}:conf` (id, shards, version, created, secret, former-secret, domain, content). File in the data directory:
  * `installation`.
  */
 
@@ -27,6 +27,8 @@ import type { Nodes } from './nodes.ts'
 
 /** Version of the key layout; a store of another one is not opened. */
 const SCHEMA_VERSION = 1
+/** The same after a rotation of the secret, when releases without a ring would derive other keys. */
+export const ROTATED_VERSION = 2
 /** Half a minute, twice a second. */
 const LOOKS_MAX = 60
 const LOOK_STEP_MS = 500
@@ -88,9 +90,10 @@ async function agreeOnDomain(
   await redis.hset(CONF_KEY, 'domain', serviceDomain)
 }
 
-/** The value in the store that distinguishes secrets; null if it has no installation. */
-export async function readCheck(redis: Redis): Promise<string | null> {
-  return await redis.hget(CONF_KEY, 'secret')
+/** Values that distinguish secrets: the store's, null if it has no installation, and that from before a rotation. */
+export async function readChecks(redis: Redis): Promise<{ confirmed: string | null; former: string | null }> {
+  const [confirmed = null, former = null] = await redis.hmget(CONF_KEY, 'secret', 'former-secret')
+  return { confirmed, former }
 }
 
 /** Whether an installation was made with this data directory. */
@@ -151,8 +154,8 @@ function mismatchOf({ id, shards, version }: Conf, known: string | null): string
   if (known !== null && id !== known)
     return `The store holds installation ${id}, this data directory belongs to ${known}`
   if (shards !== String(SHARDS)) return `The store has ${shards} shards, not ${SHARDS}`
-  if (version !== String(SCHEMA_VERSION)) {
-    return `The store's layout has version ${version}, this release knows ${SCHEMA_VERSION}`
+  if (version !== String(SCHEMA_VERSION) && version !== String(ROTATED_VERSION)) {
+    return `The store's layout has version ${version}, this release knows ${ROTATED_VERSION}`
   }
   return null
 }

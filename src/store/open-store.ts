@@ -17,9 +17,9 @@ import { type Config, isOwnStore } from '../process/config.ts'
 import { isProcessGone } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
-import { checkOfSecret } from '../state/ring.ts'
+import { checkOfSecret } from '../state/ring/ring.ts'
 import { watchEach } from './cluster/watch-each.ts'
-import { checkInstallation, openInstallation, readCheck, wasMade } from './installation.ts'
+import { checkInstallation, openInstallation, readChecks, wasMade } from './installation.ts'
 import type { Nodes } from './nodes.ts'
 import { closeDirectory } from './private-dir.ts'
 import { type Remembered, restoreFiles } from './restore-data-dir.ts'
@@ -36,6 +36,7 @@ export interface OpenStore {
   /** The runtime's store. Other reads of Redis go through `nodes`. */
   readonly store: RuntimeStore
   readonly secrets: Secrets
+  readonly door: RingDoor
   readonly watch: StoreWatch
   /** The Redis of each shard, for reads outside the runtime. */
   readonly nodes: Nodes
@@ -79,15 +80,12 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     found = opened
     const { store, nodes, primaries } = opened
     const { secret, id } = await openAll(nodes, config, { known, acceptDomain: options.acceptDomain ?? false })
-    const door = await openRingDoor({
-      redis: () => nodes.common(),
-      secret,
-      onLost: (reason) => stopFor(options, reason, RING_LOST),
-    })
+    const door = await openDoor(nodes, config, { secret, options, known })
     const watch = await watchOpen(opened, { config, options, embedded, id })
     return {
       store,
       secrets: makeSecrets(door.ring),
+      door,
       watch,
       nodes,
       primaries,
@@ -144,9 +142,8 @@ async function openAll(
 ): Promise<{ secret: string; id: string }> {
   const { dataDir, secretKey, serviceDomain } = config
   const secret = findSecret({
-    dataDir,
-    secretKey,
-    confirmed: await readCheck(nodes.common()),
+    ...config,
+    ...(await readChecks(nodes.common())),
     checkOf: checkOfSecret,
     mayMake: isOwnStore(config),
   })
@@ -156,6 +153,23 @@ async function openAll(
   // A secret from the setting need not be stored.
   known.secret = secretKey === null ? secret : null
   return { secret, id }
+}
+
+/** The ring, and its secret for a directory that is made again. */
+function openDoor(
+  nodes: Nodes,
+  config: Config,
+  { secret, options, known }: { secret: string; options: OpenStoreOptions; known: Remembered },
+): Promise<RingDoor> {
+  return openRingDoor({
+    redis: () => nodes.common(),
+    source: config,
+    secret,
+    onSecret(changed) {
+      if (known.secret !== null) known.secret = changed
+    },
+    onLost: (reason) => stopFor(options, reason, RING_LOST),
+  })
 }
 
 function watchOpen(

@@ -23,7 +23,7 @@ import { attachmentPart, BODY_PART, RAW_PART } from '../state/message/content-pa
 import type { Head, HeadAttachment, StoredContent } from '../state/message/head.ts'
 import { packName } from '../state/message/packed.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
-import { openMailKey, type SealingRing } from '../state/sealing.ts'
+import { openMailKey, type SealingRing } from '../state/ring/sealing.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
 import { type ListedContents, listedOf } from './listed.ts'
 

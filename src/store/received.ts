@@ -12,7 +12,7 @@ import type { Contents } from '../content/contents.ts'
 import type { ParsedContent } from '../mail/mime/received-mail.ts'
 import type { ContentHead } from '../state/received/content-head.ts'
 import { receivedObjectName } from '../state/received/object.ts'
-import { openMailKey, type SealingRing } from '../state/sealing.ts'
+import { openMailKey, type SealingRing } from '../state/ring/sealing.ts'
 
 const inflated = promisify(inflate)
 

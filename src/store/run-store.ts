@@ -52,7 +52,8 @@ export async function runStore(
       onLost: () => undefined,
       onWell() {
         known.id ??= readInstallation(dataDir)
-        known.secret ??= readSecret(dataDir)
+        // A rotation changes it.
+        known.secret = readSecret(dataDir) ?? known.secret
       },
     })
     return {

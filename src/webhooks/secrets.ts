@@ -7,7 +7,8 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { NONCE_BYTES, openSecret, type SealingRing, sealSecret } from '../state/sealing.ts'
+import { webhookSecretOwner } from '../state/ring/sealed-values.ts'
+import { NONCE_BYTES, openSecret, type SealingRing, sealSecret } from '../state/ring/sealing.ts'
 import { SECRET_PREFIX } from './sign-event.ts'
 
 const SECRET_BYTES = 32
@@ -26,9 +27,8 @@ export interface WebhookSecrets {
 /** Makes and opens secrets under the installation's ring. */
 export function makeWebhookSecrets(ring: SealingRing): WebhookSecrets {
   const opened = new Map<string, string>()
-  const ownerOf = (serverId: string): string => `webhook secret ${serverId}`
   const seal = (serverId: string, text: string): string => {
-    const input = { secret: Buffer.from(text), owner: ownerOf(serverId), nonce: randomBytes(NONCE_BYTES) }
+    const input = { secret: Buffer.from(text), owner: webhookSecretOwner(serverId), nonce: randomBytes(NONCE_BYTES) }
     return sealSecret(ring, input).toString('base64')
   }
   return {
@@ -40,7 +40,7 @@ export function makeWebhookSecrets(ring: SealingRing): WebhookSecrets {
     open(serverId, sealed) {
       const known = opened.get(sealed)
       if (known !== undefined) return known
-      const bytes = openSecret(ring, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(serverId) })
+      const bytes = openSecret(ring, { sealed: Buffer.from(sealed, 'base64'), owner: webhookSecretOwner(serverId) })
       if (bytes === null) throw new Error('A webhook secret cannot be decrypted: SECRET_KEY has changed')
       const secret = bytes.toString()
       if (opened.size >= OPENED_MAX) opened.delete(opened.keys().next().value as string)

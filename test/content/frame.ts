@@ -16,7 +16,7 @@ import {
 } from '../../src/content/frame.ts'
 import { BrokenObject, keyOfHead, openAll, sealAll } from '../../src/content/framing.ts'
 import { makeMailKey } from '../../src/content/mail-key.ts'
-import { openMailKey } from '../../src/state/sealing.ts'
+import { openMailKey } from '../../src/state/ring/sealing.ts'
 import { ringOf } from '../support/world/rings.ts'
 
 const SIZES = [0, 1, 1000, FRAME_BYTES - 1, FRAME_BYTES, FRAME_BYTES + 1, 3 * FRAME_BYTES, 3 * FRAME_BYTES + 7]

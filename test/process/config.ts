@@ -27,6 +27,7 @@ t.test('config: with no variable set everything has its default', async (t) => {
     redisMaxmemory: null,
     durability: 'fsync',
     secretKey: null,
+    secretKeyPrevious: null,
     contentStore: null,
     hotDays: 7,
     s3: null,
@@ -217,6 +218,7 @@ const WRONG: [string, string, RegExp][] = [
   ['REDIS_MAXMEMORY', '1tb', /^REDIS_MAXMEMORY: a number of bytes such as 512mb or 2gb/],
   ['REDIS_MAXMEMORY', '63mb', /^REDIS_MAXMEMORY: .* 64mb at least/],
   ['SECRET_KEY', 'short', /^SECRET_KEY: at least 32 characters$/],
+  ['SECRET_KEY_PREVIOUS', 'short', /^SECRET_KEY_PREVIOUS: at least 32 characters$/],
 ]
 /**
  * A path, and the key of a bucket, may be any text: what is there is looked at by who opens it. Redis has a test of its

@@ -2,7 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { deriveRingKeys, RING_NONCE_BYTES, sealRing, withGeneration, withNewestSealing } from '../../src/state/ring.ts'
+import {
+  deriveRingKeys,
+  RING_NONCE_BYTES,
+  sealRing,
+  withGeneration,
+  withNewestSealing,
+} from '../../src/state/ring/ring.ts'
 import { openRingDoor } from '../../src/store/ring.ts'
 import { until } from '../support/machine/until.ts'
 import { startRedis } from '../support/store/redis.ts'
@@ -18,7 +24,12 @@ t.beforeEach(() => redis.flushall())
 
 async function openDoor(t: { teardown(act: () => void): void }, secret = SECRET) {
   const lost: string[] = []
-  const door = await openRingDoor({ redis: () => redis, secret, onLost: (sentence) => lost.push(sentence) })
+  const door = await openRingDoor({
+    redis: () => redis,
+    source: { dataDir: '/nowhere', secretKey: secret, secretKeyPrevious: null },
+    secret,
+    onLost: (sentence) => lost.push(sentence),
+  })
   t.teardown(() => door.stop())
   return { ring: door.ring, lost }
 }

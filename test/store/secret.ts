@@ -26,12 +26,22 @@ interface Asked {
   readonly secretKey?: string
   readonly confirmed?: string
   readonly mayMake?: boolean
+  readonly previous?: string
+  readonly former?: string
 }
 
 /** The tests' store keeps the upper case of a secret. */
-function find(dataDir: string, { secretKey, confirmed, mayMake = true }: Asked = {}): string {
+function find(dataDir: string, { secretKey, confirmed, mayMake = true, previous, former }: Asked = {}): string {
   const checkOf = (secret: string): string => secret.toUpperCase()
-  return findSecret({ dataDir, secretKey: secretKey ?? null, confirmed: confirmed ?? null, checkOf, mayMake })
+  return findSecret({
+    dataDir,
+    secretKey: secretKey ?? null,
+    secretKeyPrevious: previous ?? null,
+    confirmed: confirmed ?? null,
+    former: former ?? null,
+    checkOf,
+    mayMake,
+  })
 }
 
 t.test('secret: created once, for its owner only, and not at all if one is set', async (t) => {
@@ -85,7 +95,7 @@ t.test('secret: several processes that start at once on one directory take one s
     console.log('ready')
     while (!existsSync(${JSON.stringify(start)}));
     const checkOf = (secret) => secret
-    console.log(findSecret({ dataDir: ${JSON.stringify(dataDir)}, secretKey: null, confirmed: null, checkOf, mayMake: true }))
+    console.log(findSecret({ dataDir: ${JSON.stringify(dataDir)}, secretKey: null, secretKeyPrevious: null, confirmed: null, former: null, checkOf, mayMake: true }))
   `
   const children = Array.from({ length: 4 }, () => spawnNode(['--input-type=module', '-e', code]))
   const said = children.map((child) => createInterface({ input: child.stdout })[Symbol.asyncIterator]())

@@ -10,11 +10,12 @@ import { type EraseJob, type EraseOutcome, eraseOutcome, prepareErase } from './
 import { type ForgetJob, type ForgetOutcome, forgetOutcome, prepareForget } from './forget.ts'
 import { makePreparePack, type PackJob, type PackOutcome, packOutcome } from './pack.ts'
 import { prepareRecall, type RecallJob, type RecallOutcome, recallOutcome } from './recall.ts'
+import { prepareReseal, type ResealJob, type ResealOutcome, resealOutcome } from './reseal.ts'
 import { makePrepareSeal, type SealJob, type SealOutcome, sealOutcome } from './seal.ts'
 import { prepareStrip, type StripJob, type StripOutcome, stripOutcome } from './strip.ts'
 import { prepareTrim, type TrimJob, type TrimOutcome, trimOutcome } from './trim.ts'
 
-export type ColdJob = PackJob | SealJob | TrimJob | RecallJob | EraseJob | ForgetJob | StripJob
+export type ColdJob = PackJob | SealJob | TrimJob | RecallJob | EraseJob | ForgetJob | StripJob | ResealJob
 export type ColdOutcome =
   | PackOutcome
   | SealOutcome
@@ -23,6 +24,7 @@ export type ColdOutcome =
   | EraseOutcome
   | ForgetOutcome
   | StripOutcome
+  | ResealOutcome
 
 /** Prepares what an item orders. In: as `makePrepareSeal`. */
 export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody, ColdJob | null> {
@@ -34,6 +36,7 @@ export function makePrepareCold(hotDays: number | null): CommandType<PrepareBody
     erase: prepareErase,
     forget: prepareForget,
     strip: prepareStrip,
+    reseal: prepareReseal,
   } as Readonly<Record<ColdJob['act'], CommandType<PrepareBody, ColdJob | null>>>
   return byAct('prepare cold', ({ item }) => acts[readColdItem(item).act])
 }
@@ -46,6 +49,7 @@ const OUTCOMES = {
   erase: eraseOutcome,
   forget: forgetOutcome,
   strip: stripOutcome,
+  reseal: resealOutcome,
 } as Readonly<Record<ColdJob['act'], CommandType<OutcomeBody<ColdOutcome>, null>>>
 
 export const coldOutcome = byAct<OutcomeBody<ColdOutcome>, null>('cold outcome', ({ item }) => {

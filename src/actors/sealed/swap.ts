@@ -14,7 +14,7 @@ import { unlinkColdDue } from '../message/unlink.ts'
 /** A rewrite, with the row as it was read and the written object as its `next`; and the object. */
 export interface Rewritten {
   readonly before: SealedRow
-  readonly object: Pick<SealedRow, 'size' | 'key'> & Partial<Pick<SealedRow, 'messages' | 'firstMs'>>
+  readonly object: Pick<SealedRow, 'size' | 'key'> & Partial<Pick<SealedRow, 'messages' | 'firstMs' | 'headKeys'>>
 }
 
 /** The writes of a finished rewrite. `sealedFact` must have been fetched. */

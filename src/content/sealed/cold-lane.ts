@@ -1,5 +1,5 @@
 /**
- * cold-lane - performs the acts on sealed segments: seal, trim, recall, erase, forget, strip.
+ * cold-lane - performs the acts on sealed segments: seal, trim, recall, erase, forget, strip, reseal.
  *
  * Guarantees: one act at a time writes a whole segment, because each holds its packed object in memory; recalls, on
  * which callers wait, pass it. With content in Redis nothing is sealed.
@@ -11,8 +11,11 @@ import { NotPerformed } from '../../../cluster/items/lane-runner.ts'
 import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '../../actors/sealed/cold.ts'
 import type { RecallJob, RecallOutcome } from '../../actors/sealed/recall.ts'
 import { COLD_LANE } from '../../state/message/sealed.ts'
+import { RingNotReady } from '../../state/ring/ring.ts'
+import { resealMailKey } from '../../state/ring/sealed-values.ts'
+import type { SealingRing } from '../../state/ring/sealing.ts'
 import { packBodies } from './pack.ts'
-import { eraseInSegment, readForForget, stripSegment, trimSegment } from './rewrite.ts'
+import { eraseInSegment, readForForget, resealInSegment, stripSegment, trimSegment } from './rewrite.ts'
 import { sealSegment } from './seal.ts'
 import { SegmentFailure } from './segment.ts'
 import type { ColdDeps } from './written.ts'
@@ -55,7 +58,8 @@ export function makeColdLane(deps: ColdLaneDeps): LaneType {
       underWay += 1
       const startedAtMs = performance.now()
       try {
-        const outcome = await (job.act === 'recall' ? perform(deps, job) : alone(() => perform(deps, job)))
+        const performed = await (job.act === 'recall' ? perform(deps, job) : alone(() => perform(deps, job)))
+        const outcome = withCurrentKeys(deps.ring, performed)
         tell(deps, job, { outcome, ms: performance.now() - startedAtMs })
         return outcome
       } finally {
@@ -79,6 +83,8 @@ async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
         return await trimSegment(deps, job)
       case 'erase':
         return await eraseInSegment(deps, job)
+      case 'reseal':
+        return await resealInSegment(deps, job)
       case 'forget':
         return await readForForget(deps, job)
       case 'strip':
@@ -87,9 +93,22 @@ async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
         return await recall(deps, job)
     }
   } catch (error) {
-    if (!(error instanceof SegmentFailure)) throw error
+    if (!(error instanceof SegmentFailure || error instanceof RingNotReady)) throw error
     return awayOf(job)
   }
+}
+
+/** An object is written for minutes, in which the ring may have begun to seal with another key. */
+function withCurrentKeys(ring: SealingRing, outcome: ColdOutcome): ColdOutcome {
+  const current = (sealed: string): string => {
+    const resealed = resealMailKey(ring, sealed)
+    return typeof resealed === 'string' ? sealed : resealed.after
+  }
+  if (outcome.act === 'pack' && outcome.result === 'packed')
+    return { ...outcome, bodies: outcome.bodies.map((body) => ({ ...body, key: current(body.key) })) }
+  if (!('object' in outcome) || typeof outcome.object === 'string') return outcome
+  // Only the key of the object differs.
+  return { ...outcome, object: { ...outcome.object, key: current(outcome.object.key) } } as ColdOutcome
 }
 
 async function recall({ segments }: ColdDeps, { serverId, messageId, row }: RecallJob): Promise<RecallOutcome> {

@@ -1,6 +1,6 @@
 /**
  * rewrite - writes the object of a sealed segment again: with the rows of a person emptied, without expired messages,
- * or without the keys of bodies whose content has ended.
+ * without the keys of bodies whose content has ended, or with the keys in its heads sealed anew.
  *
  * Blocks that nothing changes in are copied as they are for an erasure. The written object is read back before its row
  * may name it.
@@ -10,6 +10,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { entryIdOf, idOfEntry, idOfShort, isEntryIdAbove, msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { EraseJob, EraseOutcome, TouchedMessage } from '../../actors/sealed/erase.ts'
 import type { ForgetJob, ForgetOutcome } from '../../actors/sealed/forget.ts'
+import type { ResealJob, ResealOutcome } from '../../actors/sealed/reseal.ts'
 import type { StripJob, StripOutcome } from '../../actors/sealed/strip.ts'
 import type { TrimJob, TrimOutcome } from '../../actors/sealed/trim.ts'
 import { contentExpiresAtMs } from '../../state/age.ts'
@@ -18,8 +19,9 @@ import { type ToldSpan, toldOf, WALK_BEGIN, withTold } from '../../state/erasure
 import { erasedHead, headWithoutPack, isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { unpackLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
-import { coldName } from '../../state/message/sealed.ts'
+import { coldName, type SealedRow } from '../../state/message/sealed.ts'
 import { packStatus, statusField, unpackStatus, withoutResponse } from '../../state/message/status.ts'
+import { resealedHead } from '../../state/ring/sealed-values.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { makeMailKey } from '../mail-key.ts'
 import { packBlock, type SealedMessage, textOfBlock } from './block.ts'
@@ -49,7 +51,7 @@ export async function eraseInSegment(deps: ColdDeps, job: EraseJob): Promise<Era
   const slice = touched.slice(step * TOUCHED_MAX, (step + 1) * TOUCHED_MAX).map(touchedOf)
   if (touched.length > (step + 1) * TOUCHED_MAX) return { act: 'erase', result: 'step', messages: slice }
   const emptied = new Map(messages.map((one) => [one.place, emptiedRow(one, number)]))
-  const object = await writeChanged(deps, { shard, job, segment, emptied })
+  const object = await writeChanged(deps, { shard, row, segment, changes: emptying(emptied) })
   if (object === null) return { act: 'erase', result: 'away' }
   const count = messages.filter((one) => {
     const isTo = unpackLogEntry(one.log).recipients.includes(number)
@@ -64,6 +66,20 @@ export async function eraseInSegment(deps: ColdDeps, job: EraseJob): Promise<Era
     count,
     told: spansOf(messages, deps.nowMs()),
   }
+}
+
+/** Seals the keys in the heads of a segment anew, and its own. Throws SegmentFailure. */
+export async function resealInSegment(deps: ColdDeps, { serverId, row }: ResealJob): Promise<ResealOutcome> {
+  const { ring } = deps
+  const shard = shardOf(serverId) as number
+  const segment = deps.segments.open(shard, row)
+  await segment.hold()
+  const headKeys = ring.sealing().generation
+  // A head has no other sealed value, so that no nonce is needed.
+  const changed = (one: PlacedMessage): SealedMessage => ({ ...one, head: resealedHead(ring, one.head) })
+  const object = await writeChanged(deps, { shard, row, segment, changes: { touches: () => true, changed } })
+  if (object === null) return { act: 'reseal', result: 'away' }
+  return { act: 'reseal', result: 'swapped', before: row, object: { ...object, headKeys } }
 }
 
 /** Reads some messages whose content may have ended. Throws SegmentFailure. */
@@ -110,7 +126,7 @@ export async function stripSegment(deps: ColdDeps, job: StripJob): Promise<Strip
   const recalled = await strippedRecalled(deps, job)
   if (recalled === null) return { act: 'strip', result: 'away' }
   if (emptied.size === 0 && recalled.length === 0) return { act: 'strip', result: 'none' }
-  const object = await writeChanged(deps, { shard, job, segment, emptied })
+  const object = await writeChanged(deps, { shard, row: job.row, segment, changes: emptying(emptied) })
   return object === null
     ? { act: 'strip', result: 'away' }
     : { act: 'strip', result: 'swapped', before: row, object, recalled }
@@ -214,21 +230,26 @@ export async function pastRecalled(
   }
 }
 
+/** The rows of an object that are written anew, by their places. */
+interface Changes {
+  readonly touches: (place: number) => boolean
+  readonly changed: (message: PlacedMessage) => SealedMessage
+}
+
+/** Some rows, by their places, are replaced. */
+function emptying(emptied: ReadonlyMap<number, SealedMessage>): Changes {
+  return { touches: (place) => emptied.has(place), changed: (one) => emptied.get(one.place) ?? one }
+}
+
 /**
  * Writes the object with some rows replaced. Returns null if the content store did not accept it, or has stored
  * something else.
  */
 async function writeChanged(
   deps: ColdDeps,
-  of: {
-    shard: number
-    job: Pick<EraseJob, 'row'>
-    segment: SealedSegment
-    emptied: ReadonlyMap<number, SealedMessage>
-  },
+  of: { shard: number; row: SealedRow; segment: SealedSegment; changes: Changes },
 ): Promise<{ size: number; key: string } | null> {
-  const { shard, job, segment, emptied } = of
-  const { row } = job
+  const { shard, row, segment, changes } = of
   const tail = await segment.tail()
   const indexes = await segment.bytes(blocksBytes(tail), indexesBytes(tail))
   const pieces: Buffer[] = []
@@ -236,10 +257,8 @@ async function writeChanged(
   const blocks: BlockPlace[] = []
   let [from, place] = [0, 0]
   for (const [number, [firstId, rows, length]] of tail.blocks.entries()) {
-    const isTouched = [...Array(rows).keys()].some((at) => emptied.has(place + at))
-    const text = isTouched
-      ? textOfBlock((await segment.block(number)).map((one) => emptied.get(one.place) ?? one))
-      : null
+    const isTouched = [...Array(rows).keys()].some((at) => changes.touches(place + at))
+    const text = isTouched ? textOfBlock((await segment.block(number)).map(changes.changed)) : null
     const bytes = text === null ? await segment.bytes(from, length) : await packBlock(text)
     checks.push(text === null ? null : checkOf(text))
     pieces.push(bytes)

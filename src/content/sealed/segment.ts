@@ -9,7 +9,7 @@
 import { sortableEntryId } from '../../../cluster/id.ts'
 import { BoundedCache } from '../../process/bounded-cache.ts'
 import { coldName, isWrittenOff, type SealedRow } from '../../state/message/sealed.ts'
-import { openMailKey, type SealingRing } from '../../state/sealing.ts'
+import { openMailKey, type SealingRing } from '../../state/ring/sealing.ts'
 import type { Contents, GetOrder } from '../contents.ts'
 import { BrokenObject } from '../framing.ts'
 import type { Front } from '../storage-backend.ts'

@@ -25,6 +25,9 @@ const NO_OBJECT = { size: 0, key: '' }
 export async function performWrittenOff(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome | null> {
   if (job.act === 'pack' || job.act === 'seal' || !isWrittenOff(job.row)) return null
   switch (job.act) {
+    case 'reseal':
+      // The next attempt finds it written off, and ends.
+      return { act: 'reseal', result: 'away' }
     case 'recall':
       return { act: 'recall', result: 'absent' }
     case 'erase':

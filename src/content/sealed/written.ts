@@ -4,7 +4,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import type { SealedRow } from '../../state/message/sealed.ts'
-import type { SealingRing } from '../../state/sealing.ts'
+import type { SealingRing } from '../../state/ring/sealing.ts'
 import type { Reader } from '../../views/key.ts'
 import type { Contents } from '../contents.ts'
 import { checkOf } from './packer.ts'

@@ -8,7 +8,8 @@ import { randomBytes } from 'node:crypto'
 import type { Shown } from '../../actors/dashboard/factor.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { User } from '../../state/dashboard/user.ts'
-import { NONCE_BYTES, openSecret, type SealingRing, sealSecret } from '../../state/sealing.ts'
+import { totpOwner } from '../../state/ring/sealed-values.ts'
+import { NONCE_BYTES, openSecret, type SealingRing, sealSecret } from '../../state/ring/sealing.ts'
 import { parseRecoveryCode } from './recovery-code.ts'
 import { findTotpStep } from './totp.ts'
 
@@ -33,15 +34,11 @@ export function readFactorCode(
 
 /** Seals the secret of a user's authenticator as base64. It cannot be opened for a different user. */
 export function sealTotp(ring: SealingRing, userId: string, secret: Buffer): string {
-  const input = { secret, owner: ownerOf(userId), nonce: randomBytes(NONCE_BYTES) }
+  const input = { secret, owner: totpOwner(userId), nonce: randomBytes(NONCE_BYTES) }
   return sealSecret(ring, input).toString('base64')
 }
 
 /** Opens a sealed secret; null if SECRET_KEY has changed. */
 export function openTotp(ring: SealingRing, userId: string, sealed: string): Buffer | null {
-  return openSecret(ring, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(userId) })
-}
-
-function ownerOf(userId: string): string {
-  return `totp secret ${userId}`
+  return openSecret(ring, { sealed: Buffer.from(sealed, 'base64'), owner: totpOwner(userId) })
 }

@@ -22,7 +22,7 @@ import {
   type RenderedMessage,
   renderMessage,
 } from '../../sending/broadcast/prepare.ts'
-import type { HashKeys } from '../../state/ring.ts'
+import type { HashKeys } from '../../state/ring/ring.ts'
 
 /** Input of the thread. */
 export interface ReadJob {

@@ -21,7 +21,7 @@ import { formatKeyOwner, makeDkimKeyPair, makeSelector } from '../../mail/compos
 import type { Secrets } from '../../process/secrets.ts'
 import type { AccountState } from '../../state/account.ts'
 import type { DomainState } from '../../state/domain.ts'
-import { NONCE_BYTES, type SealingRing, sealSecret } from '../../state/sealing.ts'
+import { NONCE_BYTES, type SealingRing, sealSecret } from '../../state/ring/sealing.ts'
 import { formatDomain, listDomains, type RecordNames, readDomain, recordsOf } from '../../views/domain.ts'
 import type { AccountKey, Reader } from '../../views/key.ts'
 import { giveOrder, type OrderDeps, pageOf } from '../answer.ts'

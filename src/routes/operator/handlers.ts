@@ -53,6 +53,7 @@ import {
   makeReadAccountRetention,
   makeReadInstallationRetention,
 } from './retention.ts'
+import { makeReadSecret, makeRotateSecret, type SecretDeps } from './secret.ts'
 import {
   makeCreateServerAsOperator,
   makeCreateTokenAsOperator,
@@ -81,6 +82,7 @@ export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps
   SuppressionDeps &
   QueueDeps &
   RecipientDeps &
+  SecretDeps &
   StreamDeps
 
 /** The handlers, by the names of their routes. */
@@ -127,6 +129,8 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     listOperatorKeys: makeListOperatorKeys(deps),
     createOperatorKey: makeCreateOperatorKey(deps),
     revokeOperatorKey: makeRevokeOperatorKey(deps),
+    readSecret: makeReadSecret(deps),
+    rotateSecret: makeRotateSecret(deps),
     readAudit: makeReadAudit(deps),
     findMessage: makeFindMessage(deps),
     revealMessage: makeRevealMessage(deps),

@@ -14,6 +14,7 @@ import type { Metrics } from '../../process/metrics.ts'
 import type { RedisFigure } from '../../store/store-watch.ts'
 import type { ErasureFigures } from '../../views/operator/erasure-figures.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
+import type { RotationFigures } from '../../views/operator/rotation.ts'
 import type { DomainFigures } from '../../views/operator/undecided-domains.ts'
 import type { WebhookStats } from '../../webhooks/webhook-stats.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
@@ -35,6 +36,8 @@ export interface HealthDeps {
   readonly erasureFigures: ErasureFigures
   /** How many domains cannot be decided. */
   readonly domainFigures: DomainFigures
+  /** Progress of a rotation of the secret. */
+  readonly rotationFigures: RotationFigures
 }
 
 /** Dependencies of an operator's examination of the installation. */
@@ -69,15 +72,17 @@ export function makeReadMetrics({
   webhookFigures,
   erasureFigures,
   domainFigures,
+  rotationFigures,
 }: HealthDeps): HandlerOf<'readMetrics'> {
   return async () => {
-    const [queue, webhooks, erasures, domains] = await Promise.all([
+    const [queue, webhooks, erasures, domains, rotation] = await Promise.all([
       queueFigures(),
       webhookFigures(),
       erasureFigures(),
       domainFigures(),
+      rotationFigures(),
     ])
-    const now = { ...figures(), ...webhooks, ...erasures, ...domains }
+    const now = { ...figures(), ...webhooks, ...erasures, ...domains, ...rotation }
     const text = await metrics.format(now, { queue, redis: redisFigures() })
     return { status: 200, text, contentType: metrics.contentType }
   }

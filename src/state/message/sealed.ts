@@ -17,7 +17,8 @@
  *
  * Lane: `cold/<account>`, items `pack.<server short>.<look>`, `seal.<server short>[.<segment>]`, `trim.<server
  * short>.<segment>`, `recall.<server short>.<segment>.<message short>`, `erase.<server short>.<segment>.<erasure
- * id>.<step>`, `forget.<server short>.<segment>.<days>.<entry id>.<ms>`, `strip.<server short>.<segment>.<ms>`
+ * id>.<step>`, `forget.<server short>.<segment>.<days>.<entry id>.<ms>`, `strip.<server short>.<segment>.<ms>`,
+ * `reseal.<server short>.<segment>`
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'
@@ -56,6 +57,8 @@ export interface SealedRow {
   readonly next: string
   /** Blocks of the filter of persons. */
   readonly filterBlocks: number
+  /** Generation of the ring that sealed the keys in its heads, or a later one; absent: 0. */
+  readonly headKeys?: number
 }
 
 /** A frozen segment. */
@@ -81,18 +84,19 @@ export function namedAtMs({ leaf }: SealedRow): number {
 
 /** Packs a row of `sealed`. */
 export function packSealed(row: SealedRow): string {
-  const { generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks } = row
-  return JSON.stringify([generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks])
+  const { generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks, headKeys } = row
+  const packed = [generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks]
+  return JSON.stringify(headKeys ? [...packed, headKeys] : packed)
 }
 
 /** Unpacks a row of `sealed`; null for none. */
 export function unpackSealed(text: string | null): SealedRow | null {
   if (text === null) return null
-  type Packed = [number, string, string, number, string, number, number, number, number, string, number]
-  const [generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks] = JSON.parse(
-    text,
-  ) as Packed
-  return { generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks }
+  type Packed = [number, string, string, number, string, number, number, number, number, string, number, number?]
+  const [generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks, headKeys] =
+    JSON.parse(text) as Packed
+  const row = { generation, leaf, day, size, key, messages, firstMs, lastMs, recalls, next, filterBlocks }
+  return headKeys === undefined ? row : { ...row, headKeys }
 }
 
 /** The last name of a new object. Takes a new id. */
@@ -135,6 +139,8 @@ export type ColdItem =
   /** `look`: the first or the second look at a message, from 0. */
   | { readonly act: 'pack'; readonly serverId: string; readonly look: number }
   | { readonly act: 'trim'; readonly serverId: string; readonly segment: string }
+  /** Keys of an earlier generation of the ring are in the segment. */
+  | { readonly act: 'reseal'; readonly serverId: string; readonly segment: string }
   | { readonly act: 'recall'; readonly serverId: string; readonly segment: string; readonly messageId: string }
   | {
       readonly act: 'erase'
@@ -165,6 +171,8 @@ export function formatColdItem(item: ColdItem): string {
       return `pack.${server}.${item.look}`
     case 'trim':
       return `trim.${server}.${item.segment}`
+    case 'reseal':
+      return `reseal.${server}.${item.segment}`
     case 'strip':
       return `strip.${server}.${item.segment}.${item.toMs}`
     case 'recall':
@@ -184,6 +192,7 @@ export function readColdItem(text: string): ColdItem {
     case 'pack':
       return { act, serverId, look: Number(segment) }
     case 'trim':
+    case 'reseal':
       return { act, serverId, segment }
     case 'strip':
       return { act, serverId, segment, toMs: Number(id) }

@@ -61,7 +61,7 @@ export type WebhookEvent =
   | { readonly type: 'created'; readonly webhook: WebhookState }
   | {
       readonly type: 'changed'
-      readonly changes: Partial<Pick<WebhookState, 'enabled' | 'secrets' | 'off' | 'removedAtMs'>>
+      readonly changes: Partial<Pick<WebhookState, 'enabled' | 'secrets' | 'off' | 'removedAtMs' | 'sealedUser'>>
     }
 
 /** One entry of metadata. */

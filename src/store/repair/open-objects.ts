@@ -9,8 +9,8 @@ import { openContents } from '../../content/open.ts'
 import { SealedSegments } from '../../content/sealed/segment.ts'
 import type { Config } from '../../process/config.ts'
 import { monotonicMs } from '../../process/fence.ts'
-import { checkOfSecret, type Ring } from '../../state/ring.ts'
-import { makeHomeMark, readCheck } from '../installation.ts'
+import { checkOfSecret, type Ring } from '../../state/ring/ring.ts'
+import { makeHomeMark, readChecks } from '../installation.ts'
 import type { Nodes } from '../nodes.ts'
 import { readTimeMs } from '../raw-rows.ts'
 import { readRingNow } from '../ring.ts'
@@ -39,9 +39,8 @@ export async function withObjects<Result>(
 ): Promise<Result | null> {
   const mark = makeHomeMark(nodes)
   if ((await mark.read()) === null) return null
-  const { dataDir, secretKey } = config
-  const confirmed = await readCheck(nodes.common())
-  const secret = findSecret({ dataDir, secretKey, confirmed, checkOf: checkOfSecret, mayMake: false })
+  const checks = await readChecks(nodes.common())
+  const secret = findSecret({ ...config, ...checks, checkOf: checkOfSecret, mayMake: false })
   const ring = await readRingNow(nodes.common(), secret)
   const worker = (): string => `command-${process.pid}`
   const contents = await openContents({ config, mark, log: NOTED, worker, told: () => undefined })

@@ -9,7 +9,7 @@ import { openJoined } from '../../content/joined.ts'
 import type { ObjectDamage } from '../../content/sealed/whole.ts'
 import { contentExpiresAtMs } from '../../state/age.ts'
 import { type PackedPlace, packName } from '../../state/message/packed.ts'
-import { openMailKey } from '../../state/sealing.ts'
+import { openMailKey } from '../../state/ring/sealing.ts'
 import type { OpenObjects } from './open-objects.ts'
 
 /** Bodies that are collected before their packs are read. */

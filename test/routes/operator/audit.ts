@@ -6,9 +6,10 @@ import type { Op } from '../../../cluster/behaviour.ts'
 import { makeIds } from '../../../cluster/id.ts'
 import { ROUTES, type Route } from '../../../schemas/routes.ts'
 import { type AuditRecord, entryOps } from '../../../src/state/audit.ts'
+import { secretInFile } from '../../support/service/secret-folder.ts'
 import { type CallOptions, startTestService } from '../../support/service/service.ts'
 
-const service = await startTestService({ APPROVAL: 'manual' })
+const service = await startTestService({ APPROVAL: 'manual', ...secretInFile() })
 const { account, liveServer, testServer, operatorToken: token } = service.firstRun
 t.teardown(() => service.stop())
 
@@ -180,6 +181,12 @@ const ACTS: Readonly<Record<string, Act>> = {
     before: null,
     after: null,
     targets: ['tokenId'],
+  },
+  rotateSecret: {
+    path: '/secret/rotate',
+    before: null,
+    after: { phase: 'preparing' },
+    targets: ['rotationId'],
   },
   createOperatorKey: {
     path: '/tokens',

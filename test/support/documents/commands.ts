@@ -143,5 +143,7 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   listOperatorKeys: 'operator list',
   createOperatorKey: 'operator create',
   revokeOperatorKey: 'operator revoke',
+  readSecret: 'secret show',
+  rotateSecret: 'secret rotate',
   readAudit: 'audit',
 }

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 import { withoutSum } from '../../../cluster/sum.ts'
 import { makeContents } from '../../../src/content/contents.ts'
 import { contentFolder, makeFileHome } from '../../../src/content/files.ts'
-import { openMailKey } from '../../../src/state/sealing.ts'
+import { openMailKey } from '../../../src/state/ring/sealing.ts'
 import { ringOf } from '../world/rings.ts'
 import type { Seeker } from './seek.ts'
 

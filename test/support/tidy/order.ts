@@ -58,6 +58,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors/message'],
   ['src/actors/suppression', 'src/actors/webhook'],
   ['src/actors/authorization'],
+  ['src/state/ring'],
   ['src/state/broadcast'],
   ['src/state/dashboard', 'src/state/message', 'src/state/received', 'src/state/report', 'src/state/webhook'],
   ['src/state/person'],

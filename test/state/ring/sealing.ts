@@ -1,7 +1,7 @@
 /** sealing - secrets and keys of mails: sealed under the ring, opened with the generation that they name. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { Ring, withGeneration, withNewestSealing, withoutFormer } from '../../src/state/ring.ts'
+import { Ring, withGeneration, withNewestSealing, withoutFormer } from '../../../src/state/ring/ring.ts'
 import {
   generationOfMailKey,
   generationOfSecret,
@@ -10,8 +10,8 @@ import {
   openSecret,
   sealSecret,
   wrapMailKey,
-} from '../../src/state/sealing.ts'
-import { ringOf } from '../support/world/rings.ts'
+} from '../../../src/state/ring/sealing.ts'
+import { ringOf } from '../../support/world/rings.ts'
 
 const first = ringOf('secret')
 const added = withGeneration(first.keys, randomBytes(64))

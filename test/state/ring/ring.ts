@@ -11,7 +11,7 @@ import {
   withGeneration,
   withNewestSealing,
   withoutFormer,
-} from '../../src/state/ring.ts'
+} from '../../../src/state/ring/ring.ts'
 
 const SECRET = 'a secret of the tests that is long enough'
 const nonce = () => randomBytes(RING_NONCE_BYTES)

@@ -82,6 +82,8 @@ class RingUnconfirmed extends RingNotReady {
 /** The keys of a process, replaced as a whole when the store has others. */
 export class Ring {
   #keys: RingKeys
+  /** Keys that have left the ring: values that were read before still open. */
+  #former: readonly SealingKeys[] = []
   readonly #isConfirmed: () => boolean
 
   constructor(keys: RingKeys, isConfirmed: () => boolean = () => true) {
@@ -94,7 +96,14 @@ export class Ring {
   }
 
   replace(keys: RingKeys): void {
+    const isLeft = ({ generation }: SealingKeys): boolean => !keys.sealing.some((one) => one.generation === generation)
+    this.#former = [...this.#former, ...this.#keys.sealing.filter(isLeft)]
     this.#keys = keys
+  }
+
+  /** Forgets the keys that have left the ring. */
+  forget(): void {
+    this.#former = []
   }
 
   /** The keys that seal new values. Throws RingNotReady if that was not confirmed lately. */
@@ -105,7 +114,7 @@ export class Ring {
 
   /** The keys of a generation; null once it was removed. Throws RingNotReady for a newer one than is known. */
   opening(generation: number): SealingKeys | null {
-    const found = this.#find(generation)
+    const found = this.#find(generation) ?? this.#former.find((one) => one.generation === generation)
     const newest = this.#keys.sealing.at(-1)?.generation ?? 0
     if (found === undefined && generation > newest) throw new RingBehind(generation)
     return found ?? null
