@@ -75,7 +75,9 @@ export interface RingDoor {
 /** Loads the ring, or creates that of an installation without one. Throws InstallationMismatch if it does not open. */
 export async function openRingDoor(place: RingPlace): Promise<RingDoor> {
   const { redis, secret } = place
-  await redis().hsetnx(CONF_KEY, RING_FIELD, sealed(deriveRingKeys(secret), secret))
+  // A full store refuses the write even if the field is there.
+  if ((await readRing(redis())) === null)
+    await redis().hsetnx(CONF_KEY, RING_FIELD, sealed(deriveRingKeys(secret), secret))
   const text = await readRing(redis())
   const keys = text === null ? null : openRing(text, secret)
   if (text === null || keys === null)
