@@ -3,35 +3,7 @@
  *  src/config.ts reads the environment by it, and test/contract.ts compares the README's tables with it.
  */
 
-import { FIRST_KEY_SETTINGS } from './first-key-settings.ts'
-
-/** How a value is parsed. `fallback` describes an absent default in words. */
-export type SettingKind =
-  | { kind: 'choice'; choices: readonly string[] }
-  | { kind: 'integer'; min: number; max: number }
-  /** A number of days, or `off`. */
-  | { kind: 'days'; min: number; max: number }
-  | {
-      kind:
-        | 'path'
-        | 'bytes'
-        | 'secret'
-        | 'host'
-        | 'domain'
-        | 'blocklists'
-        | 'cidrs'
-        | 'ports'
-        | 'url'
-        | 'roles'
-        | 'redis'
-        | 'relay'
-        | 'servers'
-        | 'dkim'
-        | 'content'
-        | 'word'
-        | 'password'
-        | 'doors'
-    }
+import { FIRST_KEY_SETTINGS, type SettingKind } from './first-key-settings.ts'
 
 export type Setting = SettingKind & {
   name: string

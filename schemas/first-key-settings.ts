@@ -65,3 +65,31 @@ export const FIRST_KEY_SETTINGS = [
     meaning: 'File with that key, mode 0600.',
   },
 ] as const
+
+/** How a value is parsed. `fallback` describes an absent default in words. */
+export type SettingKind =
+  | { kind: 'choice'; choices: readonly string[] }
+  | { kind: 'integer'; min: number; max: number }
+  /** A number of days, or `off`. */
+  | { kind: 'days'; min: number; max: number }
+  | {
+      kind:
+        | 'path'
+        | 'bytes'
+        | 'secret'
+        | 'host'
+        | 'domain'
+        | 'blocklists'
+        | 'cidrs'
+        | 'ports'
+        | 'url'
+        | 'roles'
+        | 'redis'
+        | 'relay'
+        | 'servers'
+        | 'dkim'
+        | 'content'
+        | 'word'
+        | 'password'
+        | 'doors'
+    }

@@ -1,13 +1,13 @@
 /** examination - the checks of `doctor` over the parts of a process, and the roles of all processes */
 
-import type { Worker } from '../../cluster/worker/worker.ts'
-import { type ExamineDeps, examine } from '../health/examine.ts'
-import type { Metrics } from '../process/metrics.ts'
-import type { Secrets } from '../process/secrets.ts'
-import { readLivingRoles, type StoreCondition } from '../store/condition.ts'
-import type { Nodes } from '../store/nodes.ts'
-import { makeReader } from '../views/key.ts'
-import type { RouteDeps } from './handlers.ts'
+import type { Worker } from '../../../cluster/worker/worker.ts'
+import { type ExamineDeps, examine } from '../../health/examine.ts'
+import type { Metrics } from '../../process/metrics.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { readLivingRoles, type StoreCondition } from '../../store/condition.ts'
+import type { Nodes } from '../../store/nodes.ts'
+import { makeReader } from '../../views/key.ts'
+import type { RouteDeps } from '../handlers.ts'
 
 /** Parts of a process that are examined. */
 type ExaminedParts = Omit<
