@@ -47,7 +47,8 @@ export async function readReportMail(
 ): Promise<DmarcHead | TlsHead> {
   const { nodes } = walkMail(raw, readHeaderBlock(raw, 0), new Set())
   const leaves = nodes.filter(({ kind, isInner }) => kind === 'leaf' && !isInner).slice(0, PARTS_MAX)
-  for (const leaf of leaves) {
+  // Some reporters write a text before the file, and as HTML it looks like XML.
+  for (const leaf of [...leaves.filter((one) => !isText(one)), ...leaves.filter(isText)]) {
     const format = formatOf(startOf(raw, leaf))
     if (format === null) continue
     const file = decodeTransfer(leaf.header.encoding ?? 'identity', raw.subarray(leaf.start, leaf.end))
@@ -55,6 +56,11 @@ export async function readReportMail(
     return await readReportFile(file, bounds, takers)
   }
   throw new ReportFault('malformed', 'the mail has no report')
+}
+
+/** Whether a part is read as the text of its mail. */
+function isText({ header: { contentType, fileName, disposition } }: MimeNode): boolean {
+  return /^text\/(?:plain|html)$/.test(contentType) && fileName === null && disposition !== 'attachment'
 }
 
 /** Reads the file of a report. Throws ReportFault. */
@@ -122,8 +128,10 @@ function decoderOf(start: Buffer): InstanceType<typeof TextDecoder> {
   const declared = /^<\?xml [^<>]{0,80}encoding=["']([\w-]{1,40})["']/.exec(
     start.toString('latin1', 0, 200).trimStart(),
   )
+  const encoding = declared?.[1] ?? 'utf-8'
   try {
-    return new TextDecoder(declared?.[1] ?? 'utf-8')
+    // A declaration that is read byte by byte is not in UTF-16, which some programs name all the same.
+    return new TextDecoder(/^utf-?16/i.test(encoding) ? 'utf-8' : encoding)
   } catch {
     throw new ReportFault('malformed', 'its encoding is unknown')
   }

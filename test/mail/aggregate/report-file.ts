@@ -1,5 +1,5 @@
 /** report-file - 200 samples of aggregate reports, and files that must not be unpacked or parsed to their end. */
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { zipSync } from 'fflate'
 import t from 'tap'
 import { type DmarcRecord, ReportFault, type TlsRecord } from '../../../src/mail/aggregate/report.ts'
@@ -91,6 +91,36 @@ t.test('report-file: a report alone in a mail, and mails without one [reports.fo
   t.same('dmarc' in found && found.dmarc, 'dmarc' in sample.content && sample.content.dmarc)
   for (const text of ['', 'Subject: Hi\r\n\r\nHello', 'Content-Type: text/html\r\n\r\n<html><feedback>', '\0\0\0'])
     t.same(await contentOf((takers) => readReportMail(Buffer.from(text), BOUNDS, takers)), { issue: 'malformed' })
+})
+
+t.test('report-file: the text of a mail does not hide its file [reports.formats]', async (t) => {
+  const sample = samples.find(({ name }) => name.startsWith('Google')) as ReportSample
+  const texts = [
+    ['text/html', '<!DOCTYPE html><html><body>A report</body></html>'],
+    ['text/html', '<?xml version="1.0"?><html>A report</html>'],
+    ['text/html', '<!-- A report -->'],
+    ['text/plain', '{shop.example} A report'],
+  ] as const
+  for (const [type, text] of texts) {
+    const mail = [
+      'From: a@google.com\r\nContent-Type: multipart/mixed; boundary=b\r\n',
+      `--b\r\nContent-Type: ${type}\r\n\r\n${text}`,
+      `--b\r\nContent-Type: application/zip\r\nContent-Transfer-Encoding: base64\r\n\r\n${sample.file.toString('base64')}`,
+      '--b--\r\n',
+    ].join('\r\n')
+    const found = await contentOf((takers) => readReportMail(Buffer.from(mail), BOUNDS, takers))
+    t.same('dmarc' in found && found.dmarc, 'dmarc' in sample.content && sample.content.dmarc, text)
+  }
+})
+
+t.test('report-file: UTF-8 that is declared as UTF-16 [reports.formats]', async (t) => {
+  const [{ file }] = samples.filter(({ contentType }) => contentType === 'application/gzip') as [ReportSample]
+  const text = gunzipSync(file)
+    .toString()
+    .replace(/^<\?xml[^>]*>\s*/, '')
+  const read = (xml: string) => contentOf((takers) => readReportFile(Buffer.from(xml), BOUNDS, takers))
+  t.same(await read(`<?xml version="1.0" encoding="utf-16"?>${text}`), await read(text))
+  t.match(await read(text), { head: { kind: 'dmarc' } })
 })
 
 /** A zip file whose directory says that its entry has one byte. */
