@@ -56,8 +56,10 @@ async function askList(
   const asked = addresses.filter((one) => hasV6 || !one.includes(':'))
   const answers = await Promise.all(asked.map(async (address) => ({ address, answer: await ask(address) })))
   const failure = answers.map(({ answer }) => answer).find((answer) => typeof answer === 'string' && answer !== 'clean')
-  if (failure !== undefined) return { list, unusable: failure as Failure, listings: [] }
   const found = answers.flatMap(({ address, answer }) => (Array.isArray(answer) ? [{ address, codes: answer }] : []))
+  // A lost answer about one address leaves the listing of another valid.
+  const isProven = failure === undefined || (failure === 'no_answer' && found.length > 0)
+  if (!isProven) return { list, unusable: failure as Failure, listings: [] }
   const listings = found.map(async (one) => ({ ...one, reason: await reasonOf(resolver, list, one.address) }))
   return { list, unusable: null, listings: await Promise.all(listings) }
 }

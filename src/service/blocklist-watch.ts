@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { askBlocklists, type BlocklistResult } from '../dns/blocklist.ts'
+import { askBlocklists, type BlocklistResult, type Listing } from '../dns/blocklist.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
@@ -23,6 +23,8 @@ export interface BlocklistWatchDeps {
   readonly everyMs?: number
 }
 
+type Listed = Listing & { readonly list: string }
+
 /** Starts it. Returns a function that ends it. */
 export function watchBlocklists(deps: BlocklistWatchDeps): () => void {
   const ended = new AbortController()
@@ -32,7 +34,7 @@ export function watchBlocklists(deps: BlocklistWatchDeps): () => void {
 
 async function run(deps: BlocklistWatchDeps, signal: AbortSignal): Promise<void> {
   const everyMs = deps.everyMs ?? HOUR_MS
-  let before = ''
+  let before: readonly Listed[] = []
   for (let waitMs = (everyMs / 60) * deps.random(); ; waitMs = everyMs) {
     await delay(waitMs, undefined, { signal, ref: false })
     const addresses = await deps.sendingAddresses()
@@ -45,12 +47,17 @@ async function run(deps: BlocklistWatchDeps, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Logs a change of what is listed. Returns what is. */
-function tell(log: BlocklistWatchDeps['log'], results: readonly BlocklistResult[], before: string): string {
-  const listed = results.flatMap(({ list, listings }) => listings.map((one) => ({ list, ...one })))
-  const now = JSON.stringify(listed)
-  if (now !== before && listed.length > 0) log.warn({ listed }, 'Sending addresses are on a blocklist')
-  if (listed.length === 0 && before !== '' && before !== '[]')
-    log.info({}, 'Sending addresses are on no blocklist any more')
-  return now
+/** Logs a change of what is listed. Returns what is; at a list that is unusable, that is what was. */
+function tell(
+  log: BlocklistWatchDeps['log'],
+  results: readonly BlocklistResult[],
+  before: readonly Listed[],
+): readonly Listed[] {
+  const listed = results.flatMap(({ list, unusable, listings }): readonly Listed[] =>
+    unusable === null ? listings.map((one) => ({ list, ...one })) : before.filter((one) => one.list === list),
+  )
+  const isChanged = JSON.stringify(listed) !== JSON.stringify(before)
+  if (isChanged && listed.length > 0) log.warn({ listed }, 'Sending addresses are on a blocklist')
+  if (isChanged && listed.length === 0) log.info({}, 'Sending addresses are on no blocklist any more')
+  return listed
 }

@@ -81,6 +81,14 @@ t.test('blocklist: a list that does not prove to work is unusable [blocklist.ans
   t.ok(results.every(({ listings }) => listings.length === 0))
 })
 
+t.test('blocklist: a lost answer about one address hides no listing of another [blocklist.answers]', async (t) => {
+  open('losing.test')
+  list('losing.test', '::ffff:7f00:2', '127.0.0.2')
+  list('losing.test', OURS, '127.0.0.2')
+  zone.fail(blocklistName(OURS_V6, 'losing.test'), 'servfail')
+  t.match(await ask('losing.test'), [{ unusable: null, listings: [{ address: OURS }] }])
+})
+
 t.test('blocklist: the finding of doctor [blocklist.check]', async (t) => {
   const clean = { list: 'a.test', unusable: null, listings: [] }
   t.match(blocklistFinding([clean], [OURS]), { status: 'ok', message: `${OURS} on none of a.test` })
@@ -115,6 +123,10 @@ t.test('blocklist: it is asked again and again, and changes are logged [blocklis
   await until(() => reported.length > 1, 10_000)
   list('watched.test', OURS, '127.0.0.2')
   await until(() => reported.includes(1), 10_000)
+  zone.remove(blocklistName('127.0.0.2', 'watched.test'))
+  await until(() => reported.at(-1) === -1, 10_000)
+  open('watched.test')
+  await until(() => reported.at(-1) === 1, 10_000)
   zone.remove(blocklistName(OURS, 'watched.test'))
   await until(() => lines.length === 2, 10_000)
   t.same(lines, ['Sending addresses are on a blocklist', 'Sending addresses are on no blocklist any more'])
