@@ -55,7 +55,9 @@ ajv.addSchema({ ...document, $id: 'document' })
 ajv.addSchema({ ...operators, $id: 'operators' })
 
 /** Whether the document allows an answer. */
-function allows({ path, method }: Operation, { status, json }: Called): boolean {
+function allows({ path, method, operation }: Operation, { status, json, headers }: Called): boolean {
+  const [media = ''] = (headers.get('content-type') ?? '').split(';')
+  if (media === 'text/csv') return operation.responses[status].content[media] !== undefined
   const escaped = path.replaceAll('~', '~0').replaceAll('/', '~1')
   const at = `/paths/${escaped}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`
   const validate = ajv.getSchema(`document#${encodeURI(at)}`)
