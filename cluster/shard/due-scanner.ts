@@ -2,7 +2,7 @@
  * due-scanner - finds the items of a shard whose time has come.
  *
  * A scan only finds candidates. The turn of each item checks its score again, so an old read does no harm. An item
- * that is already queued is not pushed twice.
+ * that is already queued is not pushed twice; an item that the queue refused is pushed again by the next scan.
  */
 
 import type { Fact } from '../behaviour.ts'
@@ -14,21 +14,17 @@ import type { ShardWorld } from './world.ts'
 
 const SCAN_MAX = 50
 
+/** Queues the work of an item. Returns whether the queue took it. */
+type Push = (source: Source, lane: string, item: string) => boolean
+
 export class DueScanner {
   private readonly shard: number
   private readonly world: ShardWorld
   private readonly lanes: LaneIndex
-  private readonly push: (source: Source, lane: string, item: string) => void
+  private readonly push: Push
   private readonly pending = new Set<string>()
 
-  constructor(
-    world: ShardWorld,
-    {
-      shard,
-      lanes,
-      push,
-    }: { shard: number; lanes: LaneIndex; push: (source: Source, lane: string, item: string) => void },
-  ) {
+  constructor(world: ShardWorld, { shard, lanes, push }: { shard: number; lanes: LaneIndex; push: Push }) {
     this.world = world
     this.shard = shard
     this.lanes = lanes
@@ -89,9 +85,7 @@ export class DueScanner {
 
   private pushOnce(source: Source, lane: string, item: string): void {
     const name = nameOf(source, lane, item)
-    if (this.pending.has(name)) return
-    this.pending.add(name)
-    this.push(source, lane, item)
+    if (!this.pending.has(name) && this.push(source, lane, item)) this.pending.add(name)
   }
 }
 

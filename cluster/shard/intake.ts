@@ -136,9 +136,12 @@ export class Intake {
     if (this.mayClaim) this.scanner.scanAfter(plan)
   }
 
-  private found(source: Source, lane: string, item: string): void {
+  private found(source: Source, lane: string, item: string): boolean {
     const work = this.own.make(source, { lane, item, body: { lane, item } })
-    // A scan was running when the shard was closed, and outcomes that should precede it have been dropped.
-    if (work !== null && this.mayClaim) this.take(work)
+    // While the scan read, the shard was closed and outcomes that should precede the work were dropped, or the clock
+    // was set back to a time before the end of the wait after a move.
+    if (work === null || !this.mayClaim) return false
+    this.take(work)
+    return true
   }
 }

@@ -242,3 +242,26 @@ test('shard: after a move nothing is claimed before the outcomes have come that 
   await rig.pass(0)
   t.same(performed, ['b'])
 })
+
+test('shard: what a scan finds while the clock is set back to before the end of the wait is found again', async (t) => {
+  const performed: string[] = []
+  const rig = new Rig([laneOf(performed)])
+  await leftBehind(rig, ['a', 'b'], { dueMs: rig.store.nowMs - 1 })
+  rig.store.write({ key: metaKey(0), write: 'HSET', args: ['freed', String(rig.store.nowMs)] })
+  await rig.open(SAW)
+  await rig.pass(2_000)
+  let open = (): void => undefined
+  rig.gate = new Promise((resolve) => {
+    open = resolve
+  })
+  rig.shard.tick(0)
+  rig.store.nowMs -= 10
+  rig.clock.set(rig.store.nowMs, rig.time.nowMs)
+  open()
+  await rig.pass(0)
+  t.same(performed, [], 'the wait after the move has not ended by this clock')
+  await rig.pass(250)
+  rig.shard.tick(0)
+  await rig.pass(0)
+  t.same(performed, ['a', 'b'])
+})
