@@ -12,7 +12,7 @@ import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '..
 import type { RecallJob, RecallOutcome } from '../../actors/sealed/recall.ts'
 import { COLD_LANE } from '../../state/message/sealed.ts'
 import { RingNotReady } from '../../state/ring/ring.ts'
-import { resealMailKey } from '../../state/ring/sealed-values.ts'
+import { resealedHead, resealMailKey } from '../../state/ring/sealed-values.ts'
 import type { SealingRing } from '../../state/ring/sealing.ts'
 import { packBodies } from './pack.ts'
 import { eraseInSegment, readForForget, resealInSegment, stripSegment, trimSegment } from './rewrite.ts'
@@ -98,7 +98,10 @@ async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
   }
 }
 
-/** An object is written for minutes, in which the ring may have begun to seal with another key. */
+/**
+ * An object is written for minutes, in which the ring may have begun to seal with another key. A recalled head comes
+ * into Redis, perhaps behind the walk of a rotation.
+ */
 function withCurrentKeys(ring: SealingRing, outcome: ColdOutcome): ColdOutcome {
   const current = (sealed: string): string => {
     const resealed = resealMailKey(ring, sealed)
@@ -106,6 +109,8 @@ function withCurrentKeys(ring: SealingRing, outcome: ColdOutcome): ColdOutcome {
   }
   if (outcome.act === 'pack' && outcome.result === 'packed')
     return { ...outcome, bodies: outcome.bodies.map((body) => ({ ...body, key: current(body.key) })) }
+  if (outcome.act === 'recall' && outcome.result === 'found')
+    return { ...outcome, head: resealedHead(ring, outcome.head) }
   if (!('object' in outcome) || typeof outcome.object === 'string') return outcome
   // Only the key of the object differs.
   return { ...outcome, object: { ...outcome.object, key: current(outcome.object.key) } } as ColdOutcome

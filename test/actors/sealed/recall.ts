@@ -1,4 +1,5 @@
 /** recall - a click, a complaint and a bounce of a sealed message count as those of any other. */
+import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { reportOutcome } from '../../../src/actors/message/attempt-outcome.ts'
@@ -8,8 +9,11 @@ import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { unsubscribe } from '../../../src/actors/message/unsubscribe.ts'
 import { UNDO_MS } from '../../../src/actors/suppression/click.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
-import { statusKey } from '../../../src/state/keys.ts'
+import { headKey, statusKey } from '../../../src/state/keys.ts'
+import { packHead, unpackHead } from '../../../src/state/message/head.ts'
 import { unpackStatus } from '../../../src/state/message/status.ts'
+import { withGeneration, withNewestSealing, withoutFormer } from '../../../src/state/ring/ring.ts'
+import { openMailKey, wrapMailKey } from '../../../src/state/ring/sealing.ts'
 import { Cold } from '../../support/world/cold.ts'
 import { DAY_MS } from '../../support/world/cold-mail.ts'
 import { entryOf } from '../../support/world/suppression.ts'
@@ -100,6 +104,24 @@ t.test('a click on the link of a sealed message counts a minute later, once', as
   t.same(eventsOf(setting), ['delivered', 'unsubscribed'])
   t.same(eventsOf(setting, 1), ['delivered'], 'Bob clicked nothing')
   t.equal(toldOf(setting, 'unsubscribed'), 1, 'a webhook of the stream is told')
+})
+
+t.test('a message that is recalled in a rotation has its key under the one that seals [secret.rotate]', async (t) => {
+  const setting = begin(t)
+  const { world, tenant, cold, click, messageId } = setting
+  const heads = () => world.hash(headKey(world.shard, tenant.live.serverId, SEGMENT)) as Map<string, string>
+  const mailKey = randomBytes(32)
+  const stored = { key: wrapMailKey(cold.ring, mailKey), body: true, files: false }
+  const head = unpackHead(heads().get(shortId(messageId)) as string, 2)
+  heads().set(shortId(messageId), packHead({ ...head, stored }))
+  await seal(setting)
+  world.run(unsubscribe, click)
+  cold.ring.replace(withNewestSealing(withGeneration(cold.ring.keys, randomBytes(64))))
+  t.same(await cold.settle(), ['recall found'])
+  cold.ring.replace(withoutFormer(cold.ring.keys))
+  cold.ring.forget()
+  const { stored: now } = unpackHead(heads().get(shortId(messageId)) as string, 2)
+  t.same(openMailKey(cold.ring, now?.key as string), mailKey, 'it opens once the former key is gone')
 })
 
 t.test('a click waits for a content store that is away', async (t) => {

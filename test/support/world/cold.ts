@@ -24,7 +24,6 @@ import type { World } from './turn.ts'
 import { readerOf } from './world-reader.ts'
 
 export const HOT_DAYS = 7
-const RING = ringOf('cold')
 
 /** A claim of the lane. */
 export type ColdClaim = NonNullable<ReturnType<World['claim']>> & { readonly job: ColdJob }
@@ -32,6 +31,7 @@ export type ColdClaim = NonNullable<ReturnType<World['claim']>> & { readonly job
 export class Cold {
   readonly folder = mkdtempSync(join(tmpdir(), 'sendwright-cold-'))
   readonly contents: Contents
+  readonly ring = ringOf('cold')
   readonly segments: SealedSegments
   /** Reads the log with its sealed segments. */
   readonly read: Reader
@@ -51,7 +51,7 @@ export class Cold {
     const home = makeFileHome(this.folder, { worker: () => 'w' })
     const made = makeContents({ home, room: null, told: () => undefined, warn: () => undefined })
     this.contents = { ...made, hasRoom: true, ...changes.contents?.(made) }
-    this.segments = new SealedSegments({ contents: this.contents, ring: RING, nowMs: () => world.nowMs })
+    this.segments = new SealedSegments({ contents: this.contents, ring: this.ring, nowMs: () => world.nowMs })
     const { read } = readerOf(world)
     const readKeys = (async (
       _command: string,
@@ -65,9 +65,9 @@ export class Cold {
     this.read = makeSealedReader({ read, readKeys, segments: this.segments, done, warn })
     const log = { info: () => undefined, warn }
     const redis = contentOf(world)
-    this.outgoing = { redis, contents: this.contents, ring: RING, listed: NO_LISTED }
+    this.outgoing = { redis, contents: this.contents, ring: this.ring, listed: NO_LISTED }
     const readBody: ColdDeps['readBody'] = (place) => readChunks(redis, { ...place, part: BODY_PART })
-    const deps = { readBody, read, contents: this.contents, ring: RING, segments: this.segments, log }
+    const deps = { readBody, read, contents: this.contents, ring: this.ring, segments: this.segments, log }
     this.#lane = makeColdLane({ ...deps, nowMs: () => world.nowMs, hotDays: HOT_DAYS, done: () => undefined })
   }
 
