@@ -57,7 +57,7 @@ export interface RingDoor {
   readonly ring: Ring
   /** The record of this process: which ring it knows, and which secrets it has. */
   record(): { readonly version: number; readonly secrets: readonly string[] }
-  /** False if this process was frozen until now: what it sealed before is not to be used. */
+  /** False if this process was frozen until now, and until the ring is confirmed: what it sealed before is not used. */
   isAwake(): boolean
   /** Whether a new secret is set, or can be made. */
   hasNext(): boolean
@@ -102,6 +102,8 @@ class OpenRing implements RingDoor {
   #secrets: readonly string[] = []
   #confirmedMs = monotonicMs()
   #tickMs = monotonicMs()
+  /** When it went on after it was frozen. */
+  #awakeMs = Number.NEGATIVE_INFINITY
 
   constructor(place: RingPlace, { text, keys }: { readonly text: string; readonly keys: RingKeys }) {
     this.#place = place
@@ -117,6 +119,7 @@ class OpenRing implements RingDoor {
       })
     }
     const tick = (): void => {
+      if (this.#isFrozen()) this.#awakeMs = monotonicMs()
       this.#tickMs = monotonicMs()
     }
     this.#timers = [setInterval(look, LOOK_MS).unref(), setInterval(tick, TICK_MS).unref()]
@@ -127,7 +130,7 @@ class OpenRing implements RingDoor {
   }
 
   isAwake(): boolean {
-    return monotonicMs() - this.#tickMs < FROZEN_MS
+    return !this.#isFrozen() && this.#confirmedMs >= this.#awakeMs
   }
 
   hasNext(): boolean {
@@ -177,6 +180,10 @@ class OpenRing implements RingDoor {
     await this.#look()
   }
 
+  #isFrozen(): boolean {
+    return monotonicMs() - this.#tickMs >= FROZEN_MS
+  }
+
   /** Reads the ring again. */
   async #look(): Promise<void> {
     const askedMs = monotonicMs()
@@ -193,6 +200,11 @@ class OpenRing implements RingDoor {
     for (const secret of new Set([this.#secret, ...secretsOf(source)])) {
       const keys = openRing(text, secret)
       if (keys === null) continue
+      // Requests that it had begun have values that were sealed with a key which no rotation waits for any more.
+      if (keys.current !== this.ring.keys.current && !this.isAwake())
+        throw new InstallationMismatch(
+          'The secret was rotated while this process was frozen: it has to be started again',
+        )
       const isLeft = keys.sealing.length < this.ring.keys.sealing.length
       this.ring.replace(keys)
       if (isLeft) setTimeout(() => this.ring.forget(), FORMER_MS).unref()

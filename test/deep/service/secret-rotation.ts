@@ -19,6 +19,8 @@ const SENDERS = 4
 /** Kills of one of two processes in one rotation. */
 const KILLS = Number(process.env.KILLS ?? 4)
 const KILL_MS_MAX = 2_500
+/** More than a stall of a process. */
+const FROZEN_MS = 32_000
 /** More than a body that stays in Redis. */
 const BODY_BYTES = 90_000
 
@@ -162,6 +164,26 @@ for (const point of ROTATION_POINTS) {
     secret = next
   })
 }
+
+t.test('rotation: a process that was frozen across the switch ends, and seals nothing', async (t) => {
+  const next = randomBytes(24).toString('hex')
+  const pair = await Promise.all([start(next), start(next)])
+  const sending = load(() => pair[0].api)
+  const frozen = pair[1].host
+  process.kill(frozen.pid, 'SIGSTOP')
+  await order(pair[0].desk)
+  await until(async () => (await phaseIn()) === 'walking' || (await phaseIn()) === 'done', WAIT_MS)
+  await new Promise((resolve) => setTimeout(resolve, FROZEN_MS))
+  process.kill(frozen.pid, 'SIGCONT')
+  await until(() => !frozen.isRunning(), WAIT_MS)
+  t.match(frozen.said(), /The secret was rotated while this process was frozen/)
+  hosts.delete(frozen)
+  await until(async () => (await phaseIn()) === 'done', WAIT_MS)
+  await sending.end()
+  await check(t, pair[0].api, next)
+  await stop(pair[0])
+  secret = next
+})
 
 t.test('rotation: of two processes under load one after the other is killed', async (t) => {
   const next = randomBytes(24).toString('hex')
