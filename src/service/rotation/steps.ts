@@ -34,9 +34,6 @@ export interface RotationDeps extends WalkDeps {
   readonly records: () => Promise<readonly WorkerRecord[]>
   /** Null for a Redis of another operator. */
   readonly file: Pick<Rewrites, 'ask' | 'state'> | null
-  /** The store's clock, ms. */
-  readonly nowMs: () => number
-  readonly settlingMs: number
 }
 
 /** Does what the phase orders. Rejects if a store did not answer; the turn is repeated then. */
