@@ -17,6 +17,7 @@ import type { EdgeRequest, Handler } from '../../http/request.ts'
 import { type Pieces, refuse } from '../../http/respond.ts'
 import type { Scans } from '../../http/scans.ts'
 import type { MemberAct } from '../../state/dashboard/act.ts'
+import { parseProof, proofOf } from '../../state/dashboard/session.ts'
 import { type Cell, formatCsvRow } from '../../views/format/csv.ts'
 import { formatInstant } from '../../views/instant.ts'
 import type { AccountKey, ServerKey } from '../../views/key.ts'
@@ -73,9 +74,17 @@ function makeExport<Key extends ExportKey, Body extends object>(
         return begun.answer
       }
       const note = { begun: act, auditId: begun.reply.auditId }
-      return answerOf(deps, new Rows(deps, table, { key, body, first, place }), { note, place, name: route.name })
+      const rows = new Rows(deps, table, { key: exporting(key), body, first, place })
+      return answerOf(deps, rows, { note, place, name: route.name })
     }
   return deps.scans.limit(make, deps)
+}
+
+/** The key of further pages: the rows of a live server end with the session's permission to export them. */
+function exporting<Key extends ExportKey>(key: Key): Key {
+  const session = parseProof(key.hash)
+  if (session?.level !== 'r' || key.kind !== 'server' || key.mode !== 'live') return key
+  return { ...key, hash: proofOf('w', session.hash) }
 }
 
 /** The entry of the log. Only the filters that name no person and no content are in it with their values. */

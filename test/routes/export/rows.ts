@@ -10,6 +10,7 @@ import { type ExportDeps, exportHandlers } from '../../../src/routes/export/expo
 import { ExportPlaces } from '../../../src/routes/export/places.ts'
 import { unpackAct } from '../../../src/state/dashboard/act.ts'
 import { actsKey } from '../../../src/state/dashboard/places.ts'
+import { apiKeyKey } from '../../../src/state/keys.ts'
 import type { Reader, ServerKey } from '../../../src/views/key.ts'
 import { hmacOf, LIVE_KEY, makeItem, makeRecipient, makeTenant, send, type Tenant } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
@@ -48,9 +49,9 @@ function makeDeps(world: World, changes: Partial<ExportDeps> = {}): ExportDeps {
   } as unknown as ExportDeps
 }
 
-async function begun(deps: ExportDeps, { accountId, live }: Tenant): Promise<Pieces> {
+async function begun(deps: ExportDeps, { accountId, live }: Tenant, own: object = OWN): Promise<Pieces> {
   const { serverId, streamId: defaultStreamId } = live
-  const key: ServerKey = { ...{ kind: 'server', mode: 'live', accountId, serverId, defaultStreamId }, ...OWN }
+  const key: ServerKey = { ...{ kind: 'server', mode: 'live', accountId, serverId, defaultStreamId }, ...OWN, ...own }
   const request = { key, body: {}, route: { name: 'exportMessages' } } as unknown as EdgeRequest<ServerKey, object>
   return (await exportHandlers(deps).exportMessages(request)) as Pieces
 }
@@ -118,6 +119,24 @@ t.test('rows: a store that is away for a moment delays it, one that stays away e
   await t.rejects(taken(other), { message: 'The next page cannot be read: unavailable' })
   other.end(false)
 })
+
+t.test(
+  'rows: a member who may only read from now on gets no further rows of a live server [export.role]',
+  async (t) => {
+    const { world, tenant } = makeScene(450)
+    const userId = '01a1f8d8-8300-7000-8000-0e7faee555a8'
+    const row = { kind: 'session', accountId: tenant.accountId, tokenId: OWN.tokenId, userId, level: 'w' }
+    const hash = 'ab'.repeat(32)
+    const session = new Map(Object.entries(row))
+    world.keys.set(apiKeyKey(world.shard, hash), { type: 'hash', fields: session })
+    const own = { hash: `r.${hash}`, userId }
+    t.equal((await taken(await begun(makeDeps(world), tenant, own))).length, 901)
+    const answer = await begun(makeDeps(world), tenant, own)
+    session.set('level', 'r')
+    await t.rejects(taken(answer), { message: 'The next page cannot be read: unauthorized' })
+    answer.end(false)
+  },
+)
 
 t.test('rows: places are given back once, whatever the end [export.bounds]', async (t) => {
   const { world, tenant } = makeScene(1)
