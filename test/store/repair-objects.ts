@@ -17,8 +17,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { MOVE_PREFIX } from '../../cluster/store.ts'
 import type { Health } from '../../schemas/operator/health.ts'
 import { coldName, frozenRow, leafOf, packSealed, unpackSealed } from '../../src/state/message/sealed.ts'
+import { oneNode } from '../../src/store/nodes.ts'
+import { checkObjects } from '../../src/store/repair/check-objects.ts'
+import { withObjects } from '../../src/store/repair/open-objects.ts'
+import { withStore } from '../../src/store/with-store.ts'
 import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/machine/moved-clock.ts'
 import { until } from '../support/machine/until.ts'
 import { sendwright } from '../support/service/command-line.ts'
@@ -53,6 +58,22 @@ t.test('objects: what is found and repaired', { skip: MOVED_CLOCK_SKIP }, async 
   const repair = async (...args: string[]) => {
     const { out, code, err } = await run('repair', 'objects', '--yes', '--json', ...args)
     return code > 1 || out === '' ? { code, err } : { code, ...JSON.parse(out) }
+  }
+  /** The check of the objects, with some commands answered otherwise. */
+  const checkWith = (own: {
+    readonly hget?: (key: string, field: string) => Promise<string | null>
+    readonly hgetall?: (key: string) => Promise<Record<string, string>>
+  }) => {
+    const config = { ...service.config, redisUrls: [environment.REDIS_URL], dataDir: service.dataDir }
+    const seen = new Proxy(redis, {
+      get(target, name) {
+        const value = Reflect.get(own, name) ?? Reflect.get(target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    return withStore(config, (nodes) =>
+      withObjects(nodes, config, (open) => checkObjects({ ...open, nodes: oneNode(() => seen) })),
+    )
   }
   const send = (n: number) =>
     service.call('POST /v1/email', {
@@ -195,10 +216,33 @@ t.test('objects: what is found and repaired', { skip: MOVED_CLOCK_SKIP }, async 
     writeFileSync(join(content, '000/out/20991231/stray'), 'x')
     const kinds = (await faults()).map(({ kind }) => kind).sort()
     t.same(kinds, ['recalled', 'unnamed', 'unnamed'])
+    const moving = await checkWith({
+      hget: async (...of) => (of[1] === 'owner' ? `${MOVE_PREFIX}one:two` : redis.hget(...of)),
+    })
+    t.same(
+      moving?.faults.map(({ kind }) => kind),
+      ['recalled'],
+      'of a shard that moves, no object is',
+    )
     t.match(await repair(), { code: 0, done: ['removed', 'removed', 'removed'], left: 0 })
     t.equal(existsSync(stray), false)
     t.equal(await redis.exists(`{s000}:recalled:${serverId}:${OTHER_SEGMENT}`), 0)
     t.same(await faults(), [])
+  })
+
+  await t.test('no pack of a segment that was sealed during the walk is taken for an unnamed one', async (t) => {
+    // The walk meets the rows before the segment is sealed, and its heads after.
+    let reads = 0
+    const found = await checkWith({
+      hgetall: async (key) => {
+        const rows = await redis.hgetall(key)
+        reads += 1
+        return reads > 1 ? rows : Object.fromEntries(Object.entries(rows).filter(([one]) => one !== segment))
+      },
+    })
+    t.ok(reads > 1)
+    t.same(found?.faults, [])
+    t.equal(found?.segments, 1)
   })
 
   await t.test('changes of messages whose row is lost are reported, and kept', async (t) => {

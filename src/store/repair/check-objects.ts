@@ -3,7 +3,9 @@
  *
  * Rows are read with SCAN while the service runs. A segment that does not open is read again by its row, because a
  * rewrite may have replaced the object in the meantime. Objects are listed before the rows, and orders of removal are
- * read after them, so that no object of a running act is taken for one that no row names.
+ * read after them, so that no object of a running act is taken for one that no row names. Rows of segments are read
+ * once more at the end: of a segment that was sealed during the walk, the heads have left Redis before they were read.
+ * Objects of a shard that moved to another Redis during the walk are not taken for unnamed ones either.
  *
  * Keys: `sealed:<server>`, `sealed-persons recalled head log:<server>:<segment>`, `segments:<server>`, `due:unlink`
  *
@@ -12,7 +14,8 @@
 
 import type { Redis } from 'ioredis'
 import { idOfShort, msOf, SHARDS } from '../../../cluster/id.ts'
-import { laneKey } from '../../../cluster/keyspace.ts'
+import { laneKey, metaKey } from '../../../cluster/keyspace.ts'
+import { MOVE_PREFIX } from '../../../cluster/store.ts'
 import { DamagedValue } from '../../../cluster/sum.ts'
 import { UNLINK_LANE } from '../../actors/message/unlink.ts'
 import { type ObjectDamage, openSegmentWhole } from '../../content/sealed/whole.ts'
@@ -79,11 +82,15 @@ export function isLoss({ kind }: ObjectFault): boolean {
 export async function checkObjects(open: OpenObjects): Promise<ObjectsFound> {
   const listed = await listObjects(open)
   const walk = new ObjectWalk(open)
-  const nodes = new Set(Array.from({ length: SHARDS }, (_, shard) => open.nodes.nodeOf(shard)))
+  const places = Array.from({ length: SHARDS }, (_, shard) => open.nodes.nodeOf(shard))
+  const nodes = new Set(places)
   for (const redis of nodes) await walk.node(redis)
+  for (const redis of nodes) await walk.sealedSince(redis)
   await walk.end()
   const ordered = await orderedRemovals(open)
-  const isUnnamed = (name: string): boolean => !walk.named.has(name) && !ordered.has(name)
+  const moved = await movedShards(open, places)
+  const isUnnamed = (name: string): boolean =>
+    !walk.named.has(name) && !ordered.has(name) && !moved.some((shard) => name.startsWith(shardPrefix(shard)))
   // Heads that cannot be read may name any pack.
   const names = walk.hasUnreadHeads ? listed.segments : [...listed.segments, ...listed.packs]
   const unnamed = names.filter(isUnnamed).map((object): ObjectFault => ({ kind: 'unnamed', object }))
@@ -99,6 +106,8 @@ class ObjectWalk {
   hasUnreadHeads = false
   readonly #open: OpenObjects
   readonly #packs: PackCheck
+  /** Sealed segments whose rows were read. */
+  readonly #read = new Set<string>()
   #segments = 0
   #messages = 0
 
@@ -108,18 +117,21 @@ class ObjectWalk {
   }
 
   async node(redis: Redis): Promise<void> {
-    let cursor = '0'
-    do {
-      const [next, keys] = await redis.scan(cursor, 'MATCH', '{s*', 'COUNT', STEP)
-      cursor = next
-      for (const key of keys) {
-        const [tag = '', family, serverId = '', segment = ''] = key.split(':')
-        const place = { shard: Number(tag.slice(2, -1)), serverId, segment }
-        if (family === 'sealed') await this.#sealedRows(redis, place)
-        else if (family === 'recalled') await this.#recalled(redis, place)
-        else if (family === 'head') await this.#heads(redis, key, place)
+    for await (const { key, family, ...place } of keysOf(redis, '{s*')) {
+      if (family === 'sealed') await this.#sealedRows(redis, place)
+      else if (family === 'recalled') await this.#recalled(redis, place)
+      else if (family === 'head') await this.#heads(redis, key, place)
+    }
+  }
+
+  /** The segments of a node that were sealed since their rows were read. */
+  async sealedSince(redis: Redis): Promise<void> {
+    for await (const { shard, serverId } of keysOf(redis, '{s*:sealed:*'))
+      for (const [segment, text] of Object.entries(await redis.hgetall(sealedKey(shard, serverId)))) {
+        const place = { shard, serverId, segment }
+        const isNew = unpackSealed(text)?.generation !== 0 && !this.#read.has(nameOf(place))
+        if (isNew) await this.#sealedRow(redis, place, text)
       }
-    } while (cursor !== '0')
   }
 
   /** The packs that are left. */
@@ -147,6 +159,7 @@ class ObjectWalk {
       for (const leaf of [row.leaf, row.next])
         if (leaf !== '') this.named.add(coldName(place.shard, { day: row.day, leaf }))
       if (row.generation === 0) return this.#frozen(place, text)
+      this.#read.add(nameOf(place))
       if (isWrittenOff(row)) {
         this.hasUnreadHeads = true
         this.faults.push({ ...place, kind: 'written-off', messages: row.messages })
@@ -213,6 +226,23 @@ class ObjectWalk {
   }
 }
 
+/** The keys of a pattern, each with its family and its place. */
+async function* keysOf(redis: Redis, match: string): AsyncGenerator<SegmentPlace & { key: string; family: string }> {
+  let cursor = '0'
+  do {
+    const [next, keys] = await redis.scan(cursor, 'MATCH', match, 'COUNT', STEP)
+    cursor = next
+    for (const key of keys) {
+      const [tag = '', family = '', serverId = '', segment = ''] = key.split(':')
+      yield { key, family, shard: Number(tag.slice(2, -1)), serverId, segment }
+    }
+  } while (cursor !== '0')
+}
+
+function nameOf({ shard, serverId, segment }: SegmentPlace): string {
+  return `${shard}:${serverId}:${segment}`
+}
+
 /** Heads that are damaged themselves are reported among the values. */
 function readHead(text: string): ReturnType<typeof unpackHead> | null {
   try {
@@ -236,6 +266,17 @@ async function listObjects({ contents, nowMs }: OpenObjects): Promise<{ segments
     await list(`${shardPrefix(shard)}out`, packs, nowMs - UNNAMED_PACK_MS)
   }
   return { segments, packs }
+}
+
+/** Shards that another Redis holds since the walk began, or is about to: not all of their rows were read. */
+async function movedShards({ nodes }: OpenObjects, places: readonly Redis[]): Promise<readonly number[]> {
+  const moved: number[] = []
+  for (const [shard, redis] of places.entries()) {
+    const now = nodes.nodeOf(shard)
+    const owner = await now.hget(metaKey(shard), 'owner')
+    if (now !== redis || owner?.startsWith(MOVE_PREFIX)) moved.push(shard)
+  }
+  return moved
 }
 
 /** Objects whose removal is ordered. */
