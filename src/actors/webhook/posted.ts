@@ -31,6 +31,7 @@ import {
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
 import { parseDeliveryItem, webhookOfLane } from '../../state/webhook/item.ts'
+import { isLaterSlice } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 import { headPlace, isErasedMail, isOfMail } from './event-message.ts'
 
@@ -119,16 +120,29 @@ function delivered({ body, place, record, counters, nowMs }: EndedAttempt): Done
   const { shard, webhookId, deliveryId, slice } = place
   const ops: Op[] = []
   const wasDead = record.status === 'dead'
-  const wasListed = wasDead || isThinned(slice, nowMs)
-  if (isThinned(slice, nowMs))
+  const isThin = isThinned(slice, nowMs)
+  const wasListed = wasDead || isThin
+  if (isThin && isSwept(slice, counters))
     ops.push({ key: deliveryKey(shard, webhookId, slice), write: 'HDEL', args: [shortId(deliveryId)] })
-  else
-    ops.push(
-      recordOp(place, { ...record, status: 'delivered', deliveredAtMs: nowMs, nextAttemptAtMs: null, lastError: null }),
-    )
+  else {
+    const ended = {
+      ...record,
+      status: 'delivered',
+      deliveredAtMs: nowMs,
+      nextAttemptAtMs: null,
+      lastError: null,
+    } as const
+    // The sweep of this day needs the record, because a delivery without one is fresh; no one sees it any more.
+    ops.push(recordOp(place, isThin ? { ...ended, lastResponse: null } : ended))
+  }
   if (wasListed) ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZREM', args: [body.item] })
   const counted = wasDead ? [] : [lessPending(webhookId, counters, 1)]
   return { ...NOTHING, ops, done: leaving(body), forgets: [fieldsOf(place)], counters: counted }
+}
+
+/** Whether the sweep has thinned a slice. */
+function isSwept(slice: string, counters: WebhookCounters | null): boolean {
+  return counters?.thinned !== undefined && !isLaterSlice(slice, counters.thinned)
 }
 
 function failed(ended: EndedAttempt, { error, final }: PostOutcome): Done<null> {

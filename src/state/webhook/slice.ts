@@ -45,13 +45,23 @@ export function enterSlice(
   const isNow = open !== null && periodOf(open.name) === now
   if (isNow && open.deliveries < itemsMax)
     return { slice: { name: open.name, deliveries: open.deliveries + 1 }, opened: false }
-  const place = isNow ? Number(open.name.slice(open.name.indexOf('-') + 1)) + 1 : 0
+  const place = isNow ? placeOf(open.name) + 1 : 0
   return { slice: { name: `${now}-${place}`, deliveries: 1 }, opened: true }
 }
 
 /** First millisecond after the day, or the month, of a slice. */
 export function sliceEndMs(name: string): number {
   return endOfNameMs(periodOf(name))
+}
+
+/** Whether a slice begins after another one, by their names. */
+export function isLaterSlice(name: string, other: string): boolean {
+  if (periodOf(name) !== periodOf(other)) return periodOf(name) > periodOf(other)
+  return placeOf(name) > placeOf(other)
+}
+
+function placeOf(name: string): number {
+  return Number(name.slice(name.indexOf('-') + 1))
 }
 
 function periodOf(name: string): string {
