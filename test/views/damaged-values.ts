@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { shortId } from '../../cluster/id.ts'
 import { unpackBucket } from '../../src/state/broadcast/content.ts'
+import { packDeliveries } from '../../src/state/webhook/block.ts'
 import { checkStore } from '../../src/store/repair/check-store.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -103,7 +104,13 @@ t.test('damaged values: doctor and the check of the store name them [operator.he
   const { json } = await service.operate('GET /v1/operator/health', { token: operatorToken })
   const finding = json.findings.find(({ name }: { name: string }) => name === 'store')
   t.match(finding, { status: 'failed', message: /values were damaged.*head|content|address/, fix: /doctor --deep/ })
+  const name = '019aa5f0-0000-7000-8000-000000000000.20261121-0.Td.AaIOGHMWcACAAETJwGeK1g'
+  const block = packDeliveries([{ name, record: '' }])
+  const blocks = '{s000}:blocks:webhook:20261121-0'
+  await redis.zadd(blocks, 1, block, 2, `x${block.slice(1)}`)
+  damages.push({ key: blocks, field: '2' })
   const { values } = await checkStore(service.config)
+  await redis.del(blocks)
   t.equal(values.damaged, damages.length)
   const byKey = (one: { key: string }, other: { key: string }) => (one.key < other.key ? -1 : 1)
   t.same([...values.places].sort(byKey), damages.sort(byKey))

@@ -129,7 +129,9 @@ function listedOf(
   facts: Facts,
   { slice, from }: { slice: string; from: string },
 ) {
-  const rows = new Map(rowsOfBlocks(slice, facts.sorted(blocks)).map(({ name, record }) => [name, record]))
+  // A block that is damaged names nothing that could be ended.
+  const packed = facts.sorted(blocks).flatMap((block) => unlessDamaged(() => rowsOfBlocks(slice, [block])) ?? [])
+  const rows = new Map(packed.map(({ name, record }) => [name, record]))
   for (const entry of facts.range(queued)) rows.set(itemOf(entry).name, '')
   if (dead !== null) for (const [name] of facts.sorted(dead)) if (!rows.has(name)) rows.set(name, '')
   return [...rows]

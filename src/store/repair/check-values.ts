@@ -27,7 +27,7 @@ const BODIES = /^\{s\d{3}\}:bodies:/
 /** Rows with sums. Text of a client in other rows could look like a sum. */
 const SUMMED = new Set(
   (
-    'head status log person suppressed idempotency received received-state received-head delivery counters ' +
+    'head status log person suppressed idempotency received received-state received-head delivery blocks counters ' +
     'account server stream domain webhook broadcast erasure bodies content'
   ).split(' '),
 )
@@ -35,7 +35,7 @@ const SUMMED = new Set(
 /** A value that is not what was written. */
 export interface DamagedPlace {
   readonly key: string
-  /** Of a hash or a stream: the field, or the entry's id. */
+  /** Of a hash, a stream or a sorted set: the field, the entry's id, or the score. */
   readonly field: string | null
 }
 
@@ -92,6 +92,8 @@ async function checkKey(redis: Redis, count: Count, key: string): Promise<void> 
       return checkHash(redis, count, key)
     case 'stream':
       return checkStream(redis, count, key)
+    case 'zset':
+      return checkSorted(redis, count, key)
     case 'string':
       return checkText(redis, count, key)
   }
@@ -121,6 +123,16 @@ async function checkStream(redis: Redis, count: Count, key: string): Promise<voi
     if (last === undefined || entries.length < STEP) return
     from = `(${last[0]}`
   }
+}
+
+async function checkSorted(redis: Redis, count: Count, key: string): Promise<void> {
+  let cursor = '0'
+  do {
+    const [next, flat] = await redis.zscan(key, cursor, 'COUNT', STEP)
+    cursor = next
+    for (let at = 0; at + 1 < flat.length; at += 2)
+      count.note({ key, field: flat[at + 1] as string }, () => withoutSum(flat[at] as string, NAME))
+  } while (cursor !== '0')
 }
 
 async function checkText(redis: Redis, count: Count, key: string): Promise<void> {

@@ -150,6 +150,33 @@ t.test(
   },
 )
 
+t.test('blocks: one that is delivered on the day of thinning leaves with its slice [retention.delivery]', (t) => {
+  for (const isPacked of [true, false]) {
+    const { world, webhook, posts, order } = setUp()
+    const { webhookId } = webhook
+    if (isPacked) {
+      world.nowMs += 6 * DAY_MS
+      fire(world, webhookSweep, SWEEP(webhookId))
+    }
+    world.nowMs = Date.UTC(2026, 11, 22, 3)
+    const post = posts[13] as Waiting
+    t.match(world.run(replay, { ...order, deliveryId: post.deliveryId }), { kind: 'queued' })
+    const [item, lane] = [formatItem(post), postLane(webhookId)]
+    const outcome = { result: 'delivered', statusCode: 204, error: null, response: 'Ada', final: false } as const
+    world.run(posted, { lane, item, attempt: 1, current: true, outcome })
+    const key = deliveryKey(world.shard, webhookId, SLICE)
+    t.equal([...world.hash(key).values()].join().includes('Ada'), false)
+    const listed = () => world.sorted(deadKey(world.shard, webhookId, SLICE))
+    t.notOk(listed().has(item))
+    fire(world, webhookSweep, SWEEP(webhookId))
+    t.notOk(listed().has(item), 'not listed as one that waits')
+    t.equal(listed().size, 45 - 1 + 6)
+    t.equal(world.hash(key).size, 45 + 3 - 1)
+    t.match(world.counters.get(`webhook:${webhookId}`), { pending: 6, thinned: SLICE })
+  }
+  t.end()
+})
+
 t.test('blocks: an outcome that comes after its delivery was packed changes nothing', async (t) => {
   const { world, webhook, posts } = setUp()
   const { webhookId } = webhook
@@ -187,6 +214,8 @@ t.test('blocks: a damaged block is refused when read, and leaves with its slice'
   world.apply({ key, write: 'ZADD', args: [String(score), `x${block.slice(1)}`] })
   const { read } = readerOf(world)
   await t.rejects(readDelivery(read, { webhook, nowMs: world.nowMs }, posts[1]?.deliveryId ?? ''), /damaged/)
+  fire(world, makeTrimBacklog(5), `backlog:${webhookId}`)
+  t.match(world.counters.get(`webhook:${webhookId}`), { pending: 5 }, 'the bound holds with the others')
   world.nowMs += 26 * DAY_MS
   fire(world, webhookSweep, SWEEP(webhookId))
   t.same(blocksOf(world, webhookId), [])
