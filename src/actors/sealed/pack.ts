@@ -42,6 +42,9 @@ import { thaw } from '../message/thaw.ts'
 import { unlinkPackDue } from '../message/unlink.ts'
 import { ownersIn } from '../retention/ended-content.ts'
 
+/** The first wait after a pack that was not written. */
+const SECOND_MS = 1_000
+
 /** Between two packs of a server. */
 const NEXT_MS = 1_000
 
@@ -120,7 +123,7 @@ export function makePreparePack(hotDays: number | null): CommandType<PrepareBody
       if (beginMs > untilMs) return none
       const endMs = beginMs - (beginMs % DAY_MS) + DAY_MS
       const object = `${packDay(endMs, test)}/${shortId(context.newId())}`
-      const value: PackCounters = { at: counters?.at ?? LOOKS_MS.map(() => '0-0'), writing: object }
+      const value: PackCounters = { at: LOOKS_MS.map(() => '0-0'), ...counters, writing: object }
       return {
         kind: 'done',
         reply: {
@@ -152,7 +155,7 @@ export const packOutcome: CommandType<OutcomeBody<PackOutcome>, null> = {
     const heads = outcome.bodies.length === 0 ? [] : [rows.headsFact(outcome.bodies.map(({ short }) => short))]
     return [rows.sealedFact(), ...heads]
   },
-  decide({ lane, item, attempt, current, outcome }, states, facts, context): Decision<null> {
+  decide({ lane, item, current, outcome }, states, facts, context): Decision<null> {
     const { serverId, look } = itemOf(item)
     const { nowMs } = context
     const again = (atMs: number): Due[] => (current ? [{ lane, item, atMs }] : [])
@@ -164,8 +167,10 @@ export const packOutcome: CommandType<OutcomeBody<PackOutcome>, null> = {
       return { kind: 'done', reply: null, due: again(nowMs + MINUTE_MS) }
     const gone = unlinkPackDue(context, outcome.object)
     if (outcome.result === 'away') {
-      const waitMs = Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
-      const value: PackCounters = { ...counters, writing: '' }
+      // The attempts of the item also count its packs that were written.
+      const failures = (counters.failures ?? 0) + 1
+      const waitMs = Math.min(HOUR_MS, SECOND_MS * 2 ** (failures - 1))
+      const value: PackCounters = { ...counters, writing: '', failures }
       const due = [gone, ...again(nowMs + waitMs)]
       return { kind: 'done', reply: null, counters: [{ owner: packOwner(serverId), value }], due }
     }

@@ -33,6 +33,8 @@ export interface PackCounters {
   readonly at: readonly string[]
   /** The pack that is being written, `<day>/<leaf>`; '' for none. */
   readonly writing: string
+  /** Claims in a row after which no pack was written; absent: none. Their number sets the next wait. */
+  readonly failures?: number
 }
 
 /** Owner of the counters. */

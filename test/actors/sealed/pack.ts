@@ -287,6 +287,32 @@ t.test('what cannot be read back removes nothing', async (t) => {
   t.equal(bodiesIn(setting), 0)
 })
 
+t.test('a failed pack waits a second, and longer only while failures follow each other', (t) => {
+  const setting = makeMail(t, 10)
+  const { world, cold } = setting
+  deliverAll(world, OK)
+  world.nowMs += DAY_MS
+  /** Ends the next claim; returns the wait until the item is due again. */
+  const wait = (isAway: boolean): number => {
+    const claim = packClaim(setting)
+    if (claim.job.act !== 'pack') throw new Error('No pack')
+    const { segment, object, after } = claim.job
+    const place = { act: 'pack', segment, object } as const
+    const packed = { ...place, result: 'packed', bodies: [], next: after, isEnd: false } as const
+    cold.end(claim, isAway ? { ...place, result: 'away' } : packed)
+    const startedMs = world.nowMs
+    world.nowMs = world.deliveries().find(({ item }) => item === claim.item)?.atMs ?? Number.NaN
+    return world.nowMs - startedMs
+  }
+  for (let written = 0; written < 7; written += 1) wait(false)
+  t.same([true, true, true].map(wait), [1_000, 2_000, 4_000])
+  wait(false)
+  t.equal(wait(true), 1_000, 'a written pack ends the row of failures')
+  const later = Array.from({ length: 14 }, () => wait(true))
+  t.equal(later.at(-1), HOUR_MS)
+  t.end()
+})
+
 t.test('a message that was read before its body left is read again', async (t) => {
   const setting = makeMail(t, 6)
   const { world, cold, tenant, ids } = setting

@@ -1,6 +1,6 @@
 /**
- * packs - processes that are killed while bodies leave Redis for packs: every message shows its text afterwards, and no
- * pack is left that nothing names.
+ * packs - the service and its Redis are killed by turns while bodies leave Redis for packs: every message shows its
+ * text afterwards, and no pack is left that nothing names.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -80,9 +80,13 @@ t.test('crash: kills while bodies are packed', { skip: MOVED_CLOCK_SKIP }, async
   for (let kill = 0; kill < KILLS; kill += 1) {
     await until(async () => (await isWriting()) || (await places()).length === ids.length, WAIT_MS)
     await new Promise((resolve) => setTimeout(resolve, Math.random() * KILL_MS_MAX))
-    await host.kill('SIGKILL')
+    // The service dies, or its Redis, by turns.
+    if (kill % 2 === 1) await clock.around(() => redis.restart())
+    else {
+      await host.kill('SIGKILL')
+      host = await startHost(settings)
+    }
     counts.push((await places()).length)
-    host = await startHost(settings)
   }
   await until(async () => (await places()).length === ids.length, WAIT_MS)
   t.equal((await store.keys('*:bodies:*')).length, 0)

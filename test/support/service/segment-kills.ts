@@ -1,6 +1,6 @@
 /**
- * segment-kills - `npm run chaos -- --segments N`: kills the service, by turns with its Redis, while segments of the
- * log are sealed and erased, and the service while bodies are packed, by the programs of `deep/crash/`
+ * segment-kills - `npm run chaos -- --segments N`: kills the service and its Redis by turns while segments of the log
+ * are sealed and erased, and while bodies are packed, by the programs of `deep/crash/`
  */
 import { once } from 'node:events'
 import { join } from 'node:path'
