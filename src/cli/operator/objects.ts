@@ -44,6 +44,8 @@ export function addRepairObjects(repair: Command, ended: Ended): void {
     )
     .option('--from <directory>', 'a backup, or a folder with a copy of the bucket in its folder content')
     .option('--write-off', 'give up segments that are missing or damaged and not in the backup')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print the result as one line of JSON')
     .action(async (_options: ObjectsOptions, command: Command) =>
       ended(await repairObjects(command.optsWithGlobals<ObjectsOptions>())),
     )
